@@ -1,0 +1,476 @@
+//! Addresses, ranges of them, and sets of ranges.
+//!
+//! A range is two ends and is never walked: a /8 and an IPv6 /32 cost what a single address costs.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::str::FromStr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::name::shown;
+use crate::problem::{Code, Problem};
+
+/// IPv4 or IPv6.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// IPv4, `4` in JSON.
+    V4,
+    /// IPv6, `6` in JSON.
+    V6,
+}
+
+impl Family {
+    /// Both, in the order in which results list them.
+    pub const BOTH: [Family; 2] = [Family::V4, Family::V6];
+
+    /// The family of an address.
+    #[must_use]
+    pub fn of(address: IpAddr) -> Self {
+        if address.is_ipv4() { Family::V4 } else { Family::V6 }
+    }
+
+    /// Bits of an address of this family.
+    #[must_use]
+    pub fn bits(self) -> u8 {
+        match self {
+            Family::V4 => 32,
+            Family::V6 => 128,
+        }
+    }
+
+    /// The highest address, as a number.
+    #[must_use]
+    pub fn last(self) -> u128 {
+        match self {
+            Family::V4 => u32::MAX.into(),
+            Family::V6 => u128::MAX,
+        }
+    }
+
+    /// The address with this number. For IPv4 the number's low 32 bits count.
+    #[must_use]
+    pub fn address(self, number: u128) -> IpAddr {
+        match self {
+            Family::V4 => {
+                IpAddr::V4(Ipv4Addr::from_bits(u32::try_from(number & 0xffff_ffff).unwrap_or_default()))
+            }
+            Family::V6 => IpAddr::V6(Ipv6Addr::from_bits(number)),
+        }
+    }
+}
+
+impl fmt::Display for Family {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Family::V4 => "IPv4",
+            Family::V6 => "IPv6",
+        })
+    }
+}
+
+impl Serialize for Family {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_u8(match self {
+            Family::V4 => 4,
+            Family::V6 => 6,
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Family {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match u8::deserialize(deserializer)? {
+            4 => Ok(Family::V4),
+            6 => Ok(Family::V6),
+            other => Err(serde::de::Error::custom(format!("{other} is no address family; it is 4 or 6"))),
+        }
+    }
+}
+
+/// An address as a number; IPv4 in the low 32 bits.
+#[must_use]
+pub fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => v4.to_bits().into(),
+        IpAddr::V6(v6) => v6.to_bits(),
+    }
+}
+
+/// Reads an address in any of its forms.
+///
+/// # Errors
+/// `invalid-field`.
+pub fn parse_address(text: &str) -> Result<IpAddr, Problem> {
+    text.parse::<IpAddr>()
+        .map(|address| address.to_canonical())
+        .map_err(|_| Problem::new(Code::InvalidField, format!("{} is not an IP address", shown(text))))
+}
+
+/// Reads a CIDR without host bits.
+///
+/// # Errors
+/// `invalid-field`, or `cidr-has-host-bits` with the CIDR that was probably meant.
+pub fn parse_cidr(text: &str) -> Result<IpNet, Problem> {
+    let net: IpNet = text.parse().map_err(|_| {
+        Problem::new(Code::InvalidField, format!("{} is not a CIDR such as 10.0.0.0/24", shown(text)))
+    })?;
+    check_cidr(net)
+}
+
+/// Refuses a CIDR whose address has bits behind its prefix.
+///
+/// # Errors
+/// `cidr-has-host-bits` with the CIDR that was probably meant.
+pub fn check_cidr(net: IpNet) -> Result<IpNet, Problem> {
+    if net.addr() == net.network() {
+        return Ok(net);
+    }
+    Err(Problem::new(Code::CidrHasHostBits, format!("{net} has host bits; did you mean {}?", net.trunc())))
+}
+
+/// A non-empty range of addresses of one family, both ends included. In JSON and on the command line a
+/// single address, `first-last`, or a CIDR; printed as the shortest of the first two.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AddressRange {
+    family: Family,
+    first: u128,
+    last: u128,
+}
+
+impl AddressRange {
+    /// A range from its ends.
+    ///
+    /// # Errors
+    /// `family-mismatch`, or `range-reversed`.
+    pub fn new(first: IpAddr, last: IpAddr) -> Result<Self, Problem> {
+        if Family::of(first) != Family::of(last) {
+            return Err(Problem::new(
+                Code::FamilyMismatch,
+                format!("{first}-{last} has an end of either family"),
+            ));
+        }
+        if number(first) > number(last) {
+            return Err(Problem::new(
+                Code::RangeReversed,
+                format!("{first}-{last} is reversed; did you mean {last}-{first}?"),
+            ));
+        }
+        Ok(Self { family: Family::of(first), first: number(first), last: number(last) })
+    }
+
+    /// One address.
+    #[must_use]
+    pub fn single(address: IpAddr) -> Self {
+        Self { family: Family::of(address), first: number(address), last: number(address) }
+    }
+
+    /// All addresses of a CIDR.
+    #[must_use]
+    pub fn of_cidr(net: IpNet) -> Self {
+        Self { family: Family::of(net.addr()), first: number(net.network()), last: number(net.broadcast()) }
+    }
+
+    /// Its family.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Its first address as a number.
+    #[must_use]
+    pub fn first(&self) -> u128 {
+        self.first
+    }
+
+    /// Its last address as a number, included.
+    #[must_use]
+    pub fn last(&self) -> u128 {
+        self.last
+    }
+
+    /// Its first address.
+    #[must_use]
+    pub fn first_address(&self) -> IpAddr {
+        self.family.address(self.first)
+    }
+
+    /// Its last address, included.
+    #[must_use]
+    pub fn last_address(&self) -> IpAddr {
+        self.family.address(self.last)
+    }
+
+    /// Whether every address of `other` is in this range.
+    #[must_use]
+    pub fn contains(&self, other: &AddressRange) -> bool {
+        self.family == other.family && self.first <= other.first && other.last <= self.last
+    }
+}
+
+impl fmt::Display for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.first == self.last {
+            write!(f, "{}", self.first_address())
+        } else {
+            write!(f, "{}-{}", self.first_address(), self.last_address())
+        }
+    }
+}
+
+impl fmt::Debug for AddressRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl FromStr for AddressRange {
+    type Err = Problem;
+
+    fn from_str(text: &str) -> Result<Self, Problem> {
+        if text.contains('/') {
+            return parse_cidr(text).map(Self::of_cidr);
+        }
+        match text.split_once('-') {
+            Some((first, last)) => Self::new(parse_address(first)?, parse_address(last)?),
+            None => parse_address(text).map(Self::single),
+        }
+    }
+}
+
+impl Serialize for AddressRange {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if serializer.is_human_readable() {
+            serializer.collect_str(self)
+        } else {
+            (self.first_address(), self.last_address()).serialize(serializer)
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for AddressRange {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let read = if deserializer.is_human_readable() {
+            String::deserialize(deserializer)?.parse()
+        } else {
+            let (first, last) = <(IpAddr, IpAddr)>::deserialize(deserializer)?;
+            Self::new(first, last)
+        };
+        read.map_err(|problem: Problem| serde::de::Error::custom(problem.detail))
+    }
+}
+
+/// A set of addresses of one family as sorted, disjoint, non-adjacent ranges.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RangeSet {
+    family: Family,
+    /// Ends of the ranges, both included.
+    ranges: Vec<(u128, u128)>,
+}
+
+impl RangeSet {
+    /// The empty set.
+    #[must_use]
+    pub fn empty(family: Family) -> Self {
+        Self { family, ranges: Vec::new() }
+    }
+
+    /// The union of the ranges of this family; ranges of the other family are left out.
+    #[must_use]
+    pub fn new<'a>(family: Family, ranges: impl IntoIterator<Item = &'a AddressRange>) -> Self {
+        let mut sorted: Vec<(u128, u128)> =
+            ranges.into_iter().filter(|r| r.family == family).map(|r| (r.first, r.last)).collect();
+        sorted.sort_unstable();
+        let mut merged: Vec<(u128, u128)> = Vec::with_capacity(sorted.len());
+        for (first, last) in sorted {
+            match merged.last_mut() {
+                Some(previous) if first <= previous.1.saturating_add(1) => previous.1 = previous.1.max(last),
+                _ => merged.push((first, last)),
+            }
+        }
+        Self { family, ranges: merged }
+    }
+
+    /// Its family.
+    #[must_use]
+    pub fn family(&self) -> Family {
+        self.family
+    }
+
+    /// Whether nothing is in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// Its ranges, sorted.
+    pub fn ranges(&self) -> impl Iterator<Item = AddressRange> + '_ {
+        self.ranges.iter().map(|&(first, last)| AddressRange { family: self.family, first, last })
+    }
+
+    /// How many addresses it has; saturates for all of IPv6.
+    #[must_use]
+    pub fn size(&self) -> u128 {
+        self.ranges
+            .iter()
+            .fold(0, |sum: u128, (first, last)| sum.saturating_add((last - first).saturating_add(1)))
+    }
+
+    /// Whether the address with this number is in it.
+    #[must_use]
+    pub fn contains(&self, number: u128) -> bool {
+        let after = self.ranges.partition_point(|&(first, _)| first <= number);
+        after.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|&(_, last)| number <= last)
+    }
+
+    /// What is in this one, in `other`, or in both.
+    #[must_use]
+    pub fn union(&self, other: &RangeSet) -> RangeSet {
+        let all: Vec<AddressRange> = self.ranges().chain(other.ranges()).collect();
+        RangeSet::new(self.family, &all)
+    }
+
+    /// What is in both.
+    #[must_use]
+    pub fn intersection(&self, other: &RangeSet) -> RangeSet {
+        let mut ranges = Vec::new();
+        let (mut left, mut right) = (self.ranges.iter().peekable(), other.ranges.iter().peekable());
+        while let (Some(a), Some(b)) = (left.peek(), right.peek()) {
+            let (first, last) = (a.0.max(b.0), a.1.min(b.1));
+            if first <= last {
+                ranges.push((first, last));
+            }
+            if a.1 < b.1 {
+                left.next();
+            } else {
+                right.next();
+            }
+        }
+        RangeSet { family: self.family, ranges }
+    }
+
+    /// What is in this one and not in `other`.
+    #[must_use]
+    pub fn minus(&self, other: &RangeSet) -> RangeSet {
+        let mut ranges = Vec::new();
+        let mut holes = other.ranges.iter().peekable();
+        for &(first, last) in &self.ranges {
+            let mut from = Some(first);
+            while let (Some(start), Some(hole)) = (from, holes.peek()) {
+                if hole.1 < start {
+                    holes.next();
+                } else if hole.0 > last {
+                    break;
+                } else {
+                    if hole.0 > start {
+                        ranges.push((start, hole.0 - 1));
+                    }
+                    from = hole.1.checked_add(1).filter(|next| *next <= last);
+                    if hole.1 <= last {
+                        holes.next();
+                    } else {
+                        break;
+                    }
+                }
+            }
+            if let Some(start) = from {
+                ranges.push((start, last));
+            }
+        }
+        RangeSet { family: self.family, ranges }
+    }
+}
+
+impl fmt::Debug for RangeSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.ranges()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn range(text: &str) -> AddressRange {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn all_three_forms_are_read_and_printed_canonically() {
+        for (text, shown) in [
+            ("10.0.0.7", "10.0.0.7"),
+            ("10.0.0.7-10.0.0.7", "10.0.0.7"),
+            ("10.0.0.0/30", "10.0.0.0-10.0.0.3"),
+            ("10.0.0.9/32", "10.0.0.9"),
+            ("2001:DB8:0:0::1-2001:db8::F", "2001:db8::1-2001:db8::f"),
+            ("2001:db8::/127", "2001:db8::-2001:db8::1"),
+            ("::ffff:10.0.0.1", "10.0.0.1"),
+            ("::/0", "::-ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff"),
+        ] {
+            assert_eq!(range(text).to_string(), shown);
+            assert_eq!(range(shown), range(text));
+        }
+    }
+
+    #[test]
+    fn each_mistake_has_its_code() {
+        for (text, code) in [
+            ("10.0.0.9/24", Code::CidrHasHostBits),
+            ("10.0.0.9-10.0.0.5", Code::RangeReversed),
+            ("10.0.0.9-2001:db8::1", Code::FamilyMismatch),
+            ("10.0.0.9 - 10.0.0.10", Code::InvalidField),
+            ("10.0.0.256", Code::InvalidField),
+            ("10.0.0.0/33", Code::InvalidField),
+            ("010.0.0.1", Code::InvalidField),
+            ("a-b-c", Code::InvalidField),
+            ("", Code::InvalidField),
+        ] {
+            assert_eq!(text.parse::<AddressRange>().unwrap_err().code, code, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_ends_of_the_family_do_not_overflow() {
+        let all = RangeSet::new(Family::V6, &[range("::/0")]);
+        assert_eq!(all.size(), u128::MAX);
+        assert!(all.minus(&all).is_empty());
+        let upper = RangeSet::new(Family::V6, &[range("8000::/1")]);
+        assert_eq!(all.minus(&upper).union(&upper), all);
+        assert!(upper.contains(u128::MAX) && !upper.contains(0));
+    }
+
+    fn naive(set: &RangeSet) -> BTreeSet<u128> {
+        set.ranges().flat_map(|r| r.first()..=r.last()).collect()
+    }
+
+    prop_compose! {
+        fn small_set()(ends in proptest::collection::vec((0u32..60, 0u32..60), 0..8)) -> RangeSet {
+            let ranges: Vec<AddressRange> = ends
+                .iter()
+                .map(|(a, b)| {
+                    let (first, last) = (u128::from(*a.min(b)), u128::from(*a.max(b)));
+                    AddressRange { family: Family::V4, first, last }
+                })
+                .collect();
+            RangeSet::new(Family::V4, &ranges)
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn arithmetic_equals_that_of_sets(a in small_set(), b in small_set()) {
+            prop_assert_eq!(naive(&a.union(&b)), naive(&a).union(&naive(&b)).copied().collect());
+            prop_assert_eq!(naive(&a.intersection(&b)), naive(&a).intersection(&naive(&b)).copied().collect());
+            prop_assert_eq!(naive(&a.minus(&b)), naive(&a).difference(&naive(&b)).copied().collect());
+            prop_assert_eq!(a.size(), naive(&a).len() as u128);
+            for n in 0..62 {
+                prop_assert_eq!(a.contains(n), naive(&a).contains(&n));
+            }
+        }
+    }
+}

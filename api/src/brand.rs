@@ -1,0 +1,37 @@
+//! Every outward name in one place: ports, paths, prefixes, headers.
+
+/// The product's name, as people read it.
+pub const PRODUCT: &str = "ipamd";
+/// Port on which members answer clients over HTTP.
+pub const CLIENT_PORT: u16 = 7440;
+/// Port on which members talk to each other.
+pub const PEER_PORT: u16 = 7441;
+/// Where the daemon looks for its configuration.
+pub const CONFIG_FILE: &str = "/etc/ipamd/ipamd.toml";
+/// Where the daemon keeps its data.
+pub const DATA_DIR: &str = "/var/lib/ipamd";
+/// Socket of the node's agent.
+pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
+/// Prefix of the daemon's environment names.
+pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
+/// Environment name of the servers that `ipamctl` and the plugin ask.
+pub const SERVERS_ENV: &str = "IPAM_SERVERS";
+/// `ipam.type` in a CNI network configuration, and the plugin's file name.
+pub const CNI_TYPE: &str = "ipam-cni";
+/// Name of the network, realm and namespace that stand in where none is given.
+pub const DEFAULT: &str = "default";
+/// Where problem types are documented; the code is appended.
+pub const PROBLEM_TYPE_PREFIX: &str = "/docs/problems#";
+
+/// Response header: the revision that the answer is from.
+pub const HEADER_REVISION: &str = "revision";
+/// Response and request header: names the request in logs and events.
+pub const HEADER_REQUEST_ID: &str = "request-id";
+/// Response header: the client URL of the member that leads, where known.
+pub const HEADER_LEADER: &str = "leader";
+/// Response header of a stale read: how long ago this member last heard from a leader.
+pub const HEADER_STALE_MS: &str = "stale-ms";
+/// Request header: how long the caller will still wait.
+pub const HEADER_BUDGET_MS: &str = "budget-ms";
+/// Response header: where the time of a request went.
+pub const HEADER_SERVER_TIMING: &str = "server-timing";

@@ -1,0 +1,25 @@
+//! What crosses the wire of ipamd, and what people type.
+//!
+//! Value types with their validation (names, addresses, ranges), the resources as HTTP shows them, the
+//! catalogue of problems, every limit, every outward name, and the HTTP client that the plugin, `ipamctl`
+//! and the tests share.
+//!
+//! **Invariant:** nothing here decides anything about allocation, and nothing here enters the Raft log
+//! except value types (names, addresses, ranges, problem codes). The resources are JSON for people; the
+//! log has its own, versioned types in `ipam-raft`.
+
+pub mod address;
+pub mod brand;
+pub mod client;
+pub mod cluster;
+pub mod limits;
+pub mod name;
+pub mod problem;
+pub mod request;
+pub mod resource;
+pub mod strict;
+pub mod time;
+
+pub use address::{AddressRange, Family, RangeSet};
+pub use name::{Name, ObjectName};
+pub use problem::{Code, Problem};

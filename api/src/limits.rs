@@ -1,0 +1,94 @@
+//! Every bound in one place, with the relations between them checked when this compiles.
+
+/// Bytes of one HTTP request body.
+pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Bytes of a network configuration that the plugin reads from standard input.
+pub const CNI_STDIN_BYTES_MAX: usize = 1 << 20;
+/// Characters of a resource's name (RFC 1123 label length).
+pub const NAME_CHARS_MAX: usize = 63;
+/// Characters of an endpoint's, container's or node's name (RFC 1123 subdomain length).
+pub const OBJECT_NAME_CHARS_MAX: usize = 253;
+/// Characters of an interface's name (Linux IFNAMSIZ without the closing zero).
+pub const INTERFACE_NAME_CHARS_MAX: usize = 15;
+/// Characters of a description or comment.
+pub const TEXT_CHARS_MAX: usize = 1024;
+/// Labels or annotations of one resource.
+pub const LABELS_MAX: usize = 64;
+/// Characters of a label's or annotation's key.
+pub const LABEL_KEY_CHARS_MAX: usize = 253;
+/// Characters of a label's value.
+pub const LABEL_VALUE_CHARS_MAX: usize = 253;
+/// Ranges of one pool or reservation, and exclusions of one pool.
+pub const RANGES_MAX: usize = 1024;
+/// Routes of one subnet.
+pub const ROUTES_MAX: usize = 64;
+/// Name servers and search domains of one subnet.
+pub const DNS_ENTRIES_MAX: usize = 16;
+/// Shortest prefix length of an IPv4 subnet.
+pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
+/// Shortest prefix length of an IPv6 subnet.
+pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 16;
+/// Interfaces of one allocation request.
+pub const INTERFACES_MAX: usize = 16;
+/// Pools that one interface may name for one family.
+pub const POOLS_NAMED_MAX: usize = 64;
+/// Addresses that one interface may ask for by value.
+pub const REQUESTED_ADDRESSES_MAX: usize = 16;
+/// Allocations of one endpoint.
+pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
+/// Allocations that one release request may name.
+pub const RELEASES_MAX: usize = 1024;
+/// Steps and preconditions of one transaction.
+pub const TRANSACTION_STEPS_MAX: usize = 1024;
+/// Networks, subnets, pools and reservations, each.
+pub const RESOURCES_MAX: usize = 100_000;
+/// Longest cooling of a pool: a week.
+pub const COOLING_MS_MAX: u64 = 7 * 24 * 3600 * 1000;
+/// Cooling of a pool that doesn't say.
+pub const COOLING_MS_DEFAULT: u64 = 30_000;
+/// How long, in log time, the release of an attachment refuses an ADD that started before it.
+pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
+/// Tombstones of one node; the oldest goes first.
+pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
+/// Earlier boots of a node that are remembered, so that their late requests are known as such.
+pub const PAST_BOOTS_MAX: usize = 4;
+/// Coolings and tombstones that one command clears away when their time has passed.
+pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
+/// Items of one page of a list.
+pub const PAGE_ITEMS_MAX: usize = 1000;
+/// Items of one page of a list that doesn't say.
+pub const PAGE_ITEMS_DEFAULT: usize = 100;
+
+/// Longest time a request may wait in a daemon.
+pub const BUDGET_MS_MAX: u64 = 120_000;
+/// Time a request may wait in a daemon if it doesn't say.
+pub const BUDGET_MS_DEFAULT: u64 = 10_000;
+/// Deadline of one run of the plugin, below the four minutes of the kubelet and Docker's two.
+pub const CNI_DEADLINE_MS: u64 = 55_000;
+/// How long the client waits for one server before it asks another.
+pub const ATTEMPT_MS_MAX: u64 = 3_000;
+/// How long a peer or client may take for the head of a request.
+pub const HEAD_READ_MS_MAX: u64 = 10_000;
+
+/// Proposals that wait for the log on one member; more are refused as `overloaded`.
+pub const PROPOSALS_WAITING_MAX: usize = 16_384;
+/// Commands in one log entry.
+pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
+/// Bytes of one frame between peers.
+pub const FRAME_BYTES_MAX: usize = 64 << 20;
+/// Bytes of one piece of a snapshot between peers.
+pub const SNAPSHOT_PIECE_BYTES: usize = 256 << 10;
+/// Members of a cluster.
+pub const MEMBERS_MAX: usize = 9;
+
+/// Largest integer that JSON readers keep exact; counts saturate here.
+pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
+
+const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX);
+const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
+const _: () = assert!(ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
+const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
+const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
+const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
+const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
+const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);

@@ -1,0 +1,211 @@
+//! Names, checked where they come in.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::limits::{INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX};
+use crate::problem::{Code, Problem};
+
+/// A string that follows the rule of its type. Cheap to clone.
+macro_rules! checked_string {
+    ($(#[$doc:meta])* $type:ident, $check:path) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $type(Arc<str>);
+
+        impl $type {
+            /// Checks `text` and keeps it.
+            ///
+            /// # Errors
+            /// `invalid-field`, saying what a name of this type looks like.
+            pub fn new(text: &str) -> Result<Self, Problem> {
+                $check(text)?;
+                Ok(Self(Arc::from(text)))
+            }
+
+            /// The text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $type {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Debug::fmt(&*self.0, f)
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = Problem;
+            fn from_str(text: &str) -> Result<Self, Problem> {
+                Self::new(text)
+            }
+        }
+
+        impl AsRef<str> for $type {
+            fn as_ref(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = String::deserialize(deserializer)?;
+                Self::new(&text).map_err(|problem| serde::de::Error::custom(problem.detail))
+            }
+        }
+    };
+}
+
+checked_string! {
+    /// The name of a network, subnet, pool, reservation or realm:
+    /// `[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?`.
+    Name, check_name
+}
+
+checked_string! {
+    /// The name of something that another system named: an endpoint, a node, a namespace, a container, a
+    /// network configuration. Up to 253 of `[A-Za-z0-9_.:-]`, the first one a letter or digit.
+    ObjectName, check_object_name
+}
+
+checked_string! {
+    /// The name of a network interface: at most 15 bytes, not `.` or `..`, no `/`, `:` or white space
+    /// (the rule of the CNI library, which is the kernel's).
+    InterfaceName, check_interface_name
+}
+
+impl Name {
+    /// The name that stands in where none is given: `default`.
+    #[must_use]
+    pub fn default_name() -> Self {
+        Self(Arc::from(crate::brand::DEFAULT))
+    }
+}
+
+impl ObjectName {
+    /// The namespace that stands in where none is given: `default`.
+    #[must_use]
+    pub fn default_name() -> Self {
+        Self(Arc::from(crate::brand::DEFAULT))
+    }
+}
+
+fn check_name(text: &str) -> Result<(), Problem> {
+    let edge = |c: Option<char>| c.is_some_and(|c| c.is_ascii_lowercase() || c.is_ascii_digit());
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
+    if text.len() <= NAME_CHARS_MAX
+        && edge(text.chars().next())
+        && edge(text.chars().last())
+        && text.chars().all(inner)
+    {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidField,
+        format!(
+            "{} is not a name: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with a letter or digit at both ends",
+            shown(text)
+        ),
+    ))
+}
+
+fn check_object_name(text: &str) -> Result<(), Problem> {
+    let inner = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | ':' | '-');
+    if text.len() <= OBJECT_NAME_CHARS_MAX
+        && text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric())
+        && text.chars().all(inner)
+    {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidField,
+        format!(
+            "{} is not an object's name: up to {OBJECT_NAME_CHARS_MAX} letters, digits, \"_\", \".\", \":\" and \"-\", the first one a letter or digit",
+            shown(text)
+        ),
+    ))
+}
+
+fn check_interface_name(text: &str) -> Result<(), Problem> {
+    if !text.is_empty()
+        && text.len() <= INTERFACE_NAME_CHARS_MAX
+        && text != "."
+        && text != ".."
+        && !text.chars().any(|c| c == '/' || c == ':' || c.is_whitespace() || c.is_control())
+    {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidField,
+        format!(
+            "{} is not an interface's name: up to {INTERFACE_NAME_CHARS_MAX} bytes, not \".\" or \"..\", without \"/\", \":\" and white space",
+            shown(text)
+        ),
+    ))
+}
+
+/// What came in, made safe to print: quoted, escaped, cut.
+#[must_use]
+pub fn shown(text: &str) -> String {
+    const SHOWN_CHARS: usize = 80;
+    let head: String = text.chars().take(SHOWN_CHARS).collect();
+    let more = if head.len() < text.len() { "…" } else { "" };
+    format!("{head:?}{more}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_follow_their_rule() {
+        for good in ["a", "web", "lan-10", "10.20", "a.b-c"] {
+            assert!(Name::new(good).is_ok(), "{good}");
+        }
+        let long = "a".repeat(64);
+        for bad in ["", "-a", "a-", ".a", "A", "a/b", "a b", "é", "a\n", "..", &long] {
+            assert!(Name::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn object_names_allow_what_runtimes_send() {
+        for good in ["web-0", "9c1fA_x.y", "k8s:pod"] {
+            assert!(ObjectName::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "../x", "a/b", "_a", "é", "a\0", &"a".repeat(254)] {
+            assert!(ObjectName::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn interface_names_follow_the_kernel() {
+        assert!(InterfaceName::new("eth0").is_ok());
+        for bad in ["", ".", "..", "a/b", "a b", "a:b", "sixteen-chars-xx"] {
+            assert!(InterfaceName::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn what_is_shown_is_escaped_and_cut() {
+        assert_eq!(shown("a\nb"), "\"a\\nb\"");
+        assert!(shown(&"x".repeat(500)).chars().count() < 90);
+    }
+}

@@ -1,0 +1,132 @@
+//! What clients ask for beyond plain resources: allocations and their attachments.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::{InterfaceName, Name, ObjectName};
+use crate::resource::{EndpointKey, Interface, Lifecycle};
+
+/// What CNI calls an attachment, on a node of a realm.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AttachmentKey {
+    /// The node's realm.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// The node's name.
+    pub node: ObjectName,
+    /// `name` of the network configuration.
+    pub config: ObjectName,
+    /// The container's id.
+    pub container_id: ObjectName,
+    /// The interface's name.
+    pub interface: InterfaceName,
+}
+
+impl std::fmt::Display for AttachmentKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}/{}/{}/{}/{}", self.realm, self.node, self.config, self.container_id, self.interface)
+    }
+}
+
+/// When the asking process began, on a clock that only its machine has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Started {
+    /// `/proc/sys/kernel/random/boot_id` of the machine.
+    pub boot_id: String,
+    /// `CLOCK_BOOTTIME` of the process's start, in microseconds.
+    pub at_us: u64,
+}
+
+/// One interface of an allocation request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InterfaceRequest {
+    /// Its name.
+    pub name: InterfaceName,
+    /// IPv4 pools to try, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipv4_pools: Vec<Name>,
+    /// IPv6 pools to try, in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ipv6_pools: Vec<Name>,
+    /// Addresses asked for by value; the rest is chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub addresses: Vec<IpAddr>,
+    /// The interface's hardware address, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+}
+
+/// `POST /v1/allocations`: addresses for one endpoint, all or none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AllocateRequest {
+    /// Who gets them.
+    pub endpoint: EndpointKey,
+    /// The endpoint's incarnation, as the system that named it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+    /// The node where they will be, if on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<ObjectName>,
+    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<AttachmentKey>,
+    /// When they end; `attached` with an attachment, else `held`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifecycle: Option<Lifecycle>,
+    /// The interfaces that need addresses.
+    pub interfaces: Vec<InterfaceRequest>,
+    /// When the asking process began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Started>,
+}
+
+/// The answer to an allocation request.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocated {
+    /// Who got them.
+    pub endpoint: EndpointKey,
+    /// What each interface got.
+    pub interfaces: Vec<Interface>,
+    /// Whether an earlier request had already got them and this one changed nothing.
+    pub repeated: bool,
+    /// The state in which they were given.
+    pub revision: u64,
+}
+
+/// `POST /v1/attachments/release`: what CNI DEL asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseAttachmentRequest {
+    /// Which attachment.
+    pub attachment: AttachmentKey,
+    /// When the asking process began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started: Option<Started>,
+}
+
+/// The answer to a release: which addresses are free of their holder now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Released {
+    /// The addresses; none if there was nothing to release.
+    pub addresses: Vec<IpAddr>,
+    /// The state after it.
+    pub revision: u64,
+}
+
+/// `GET /v1/attachments/{realm}/{node}/{config}/{container id}/{interface}`: what CNI CHECK asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Which attachment.
+    pub attachment: AttachmentKey,
+    /// Who holds its addresses.
+    pub endpoint: EndpointKey,
+    /// The interface with its addresses.
+    pub interface: Interface,
+    /// The state that this was read from.
+    pub revision: u64,
+}

@@ -1,0 +1,573 @@
+//! The resources as HTTP shows them: flat, with two read-only islands, `meta` and `status`.
+//!
+//! Everything outside the islands is somebody's intention and can be sent back as it is.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::address::{AddressRange, Family};
+use crate::name::{InterfaceName, Name, ObjectName};
+use crate::request::AttachmentKey;
+use crate::time::Timestamp;
+
+/// Labels or annotations.
+pub type Labels = BTreeMap<String, String>;
+
+/// A resource as it is read: the intention, and the two islands.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Resource<Intention, Status> {
+    /// What somebody wants.
+    #[serde(flatten)]
+    pub intention: Intention,
+    /// Identity and history of the intention.
+    pub meta: Meta,
+    /// What is the case.
+    pub status: Status,
+}
+
+/// Identity and history of an intention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Tells a resource from its namesakes before and after it.
+    pub id: u64,
+    /// Moves when the intention changes, and only then; the `ETag`.
+    pub revision: u64,
+    /// When it was created.
+    pub created_at: Timestamp,
+    /// Who created it.
+    pub created_by: String,
+    /// When it was last changed.
+    pub updated_at: Timestamp,
+    /// Who last changed it.
+    pub updated_by: String,
+}
+
+/// One fact about a resource that may hold or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Condition {
+    /// What it is about; `Ready` on every pool.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// `True`, `False` or `Unknown`.
+    pub status: String,
+    /// One word why.
+    pub reason: String,
+    /// A sentence, or nothing.
+    pub message: String,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// An address space in which addresses are unique.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// Its name.
+    pub name: Name,
+    /// A sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// For selecting.
+    #[serde(default)]
+    pub labels: Labels,
+    /// For other programs.
+    #[serde(default)]
+    pub annotations: Labels,
+    /// Who keeps it in another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+}
+
+/// What a network has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkStatus {
+    /// Its subnets.
+    pub subnets: u64,
+    /// Addresses held in it.
+    pub allocated: u64,
+}
+
+/// A route that a subnet's hosts get.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Route {
+    /// Where to.
+    pub destination: IpNet,
+    /// Through whom; inside the subnet.
+    pub gateway: IpAddr,
+}
+
+/// Name resolution that a subnet's hosts get.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Dns {
+    /// Name servers.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nameservers: Vec<IpAddr>,
+    /// The local domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Search list.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<String>,
+    /// Resolver options.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// A CIDR of a network, from which pools are cut.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Subnet {
+    /// Its name.
+    pub name: Name,
+    /// The network that it is part of. Can't be changed.
+    #[serde(default = "Name::default_name")]
+    pub network: Name,
+    /// Its addresses. Can't be changed.
+    pub cidr: IpNet,
+    /// The router's address; never given out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// 802.1Q id, 0 to 4094; 0 and none both mean untagged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// Further routes of its hosts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// Name resolution of its hosts.
+    #[serde(default)]
+    pub dns: Dns,
+    /// A sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// For selecting.
+    #[serde(default)]
+    pub labels: Labels,
+    /// For other programs.
+    #[serde(default)]
+    pub annotations: Labels,
+    /// Who keeps it in another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+}
+
+/// What a subnet has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetStatus {
+    /// Its family.
+    pub family: Family,
+    /// Its pools.
+    pub pools: u64,
+    /// Addresses held in it.
+    pub allocated: u64,
+}
+
+/// How a pool chooses among its free addresses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// The next one behind the last that was given, around the ring: an address just freed comes last.
+    #[default]
+    Next,
+    /// The lowest free one.
+    Sequential,
+}
+
+/// A named set of addresses of one subnet: ranges minus exclusions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Its name.
+    pub name: Name,
+    /// The subnet that it is cut from. Can't be changed.
+    pub subnet: Name,
+    /// The subnet's network, shown for orientation; if sent, it must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Name>,
+    /// Its addresses; all of the subnet if none are named.
+    #[serde(default)]
+    pub ranges: Vec<AddressRange>,
+    /// Addresses of the ranges that it doesn't give out.
+    #[serde(default)]
+    pub exclude: Vec<AddressRange>,
+    /// How it chooses.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// How long a freed address rests, in milliseconds of log time.
+    #[serde(default = "default_cooling_ms")]
+    pub cooling_ms: u64,
+    /// Whether a resting address stays at rest even when nothing else is free.
+    #[serde(default)]
+    pub strict_cooling: bool,
+    /// Whether an IPv4 pool gives out its subnet's first and last address, and an IPv6 pool the
+    /// subnet-router address.
+    #[serde(default)]
+    pub allow_edges: bool,
+    /// Whether requests that name no pool may take from it.
+    #[serde(default)]
+    pub default: bool,
+    /// Whether it gives out nothing for now; releases go on.
+    #[serde(default)]
+    pub disabled: bool,
+    /// Whether it goes away once nothing is held.
+    #[serde(default)]
+    pub terminating: bool,
+    /// A sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// For selecting.
+    #[serde(default)]
+    pub labels: Labels,
+    /// For other programs.
+    #[serde(default)]
+    pub annotations: Labels,
+    /// Who keeps it in another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+}
+
+fn default_cooling_ms() -> u64 {
+    crate::limits::COOLING_MS_DEFAULT
+}
+
+/// How many addresses of a pool are in which state. The states add up to `size`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// All of its ranges.
+    pub size: u64,
+    /// Held by endpoints.
+    pub allocated: u64,
+    /// Freed, and resting.
+    pub cooling: u64,
+    /// Seen in use by a stranger.
+    pub quarantined: u64,
+    /// Kept by reservations.
+    pub reserved: u64,
+    /// Excluded, gateway and edges included.
+    pub excluded: u64,
+    /// Can be given out.
+    pub free: u64,
+    /// Whether a number above is larger than JSON can carry exactly, and is shown as 2^53 − 1.
+    pub saturated: bool,
+}
+
+/// What a pool has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolStatus {
+    /// The state that this was read from.
+    pub revision: u64,
+    /// Its subnet's family.
+    pub family: Family,
+    /// Its subnet's addresses.
+    pub cidr: IpNet,
+    /// How many addresses are in which state.
+    pub counts: Counts,
+    /// What is the case.
+    pub conditions: Vec<Condition>,
+}
+
+/// Addresses that no pool of a network ever gives out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Reservation {
+    /// Its name.
+    pub name: Name,
+    /// The network that it is about. Can't be changed.
+    #[serde(default = "Name::default_name")]
+    pub network: Name,
+    /// The addresses; either family.
+    pub addresses: Vec<AddressRange>,
+    /// A sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// For selecting.
+    #[serde(default)]
+    pub labels: Labels,
+    /// For other programs.
+    #[serde(default)]
+    pub annotations: Labels,
+    /// Who keeps it in another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+}
+
+/// What a reservation has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservationStatus {
+    /// Addresses that it covers and that somebody holds nevertheless, from before.
+    pub held: u64,
+}
+
+/// What sort of thing an endpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum EndpointKind {
+    /// A Kubernetes pod.
+    Pod,
+    /// A virtual machine.
+    Vm,
+    /// A machine of an operator, with or without an orchestrator.
+    Host,
+    /// A machine of Cluster API.
+    Machine,
+    /// A claim for an address by name.
+    Claim,
+    /// A container that no orchestrator named.
+    Container,
+}
+
+impl EndpointKind {
+    /// All of them.
+    pub const ALL: [EndpointKind; 6] = [
+        EndpointKind::Pod,
+        EndpointKind::Vm,
+        EndpointKind::Host,
+        EndpointKind::Machine,
+        EndpointKind::Claim,
+        EndpointKind::Container,
+    ];
+
+    /// Its word in URLs and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndpointKind::Pod => "pod",
+            EndpointKind::Vm => "vm",
+            EndpointKind::Host => "host",
+            EndpointKind::Machine => "machine",
+            EndpointKind::Claim => "claim",
+            EndpointKind::Container => "container",
+        }
+    }
+}
+
+impl std::fmt::Display for EndpointKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for EndpointKind {
+    type Err = crate::Problem;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            crate::Problem::new(
+                crate::Code::InvalidField,
+                format!(
+                    "{} is no kind of endpoint; the kinds are pod, vm, host, machine, claim, container",
+                    crate::name::shown(text)
+                ),
+            )
+        })
+    }
+}
+
+/// Which endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EndpointKey {
+    /// The system that its name comes from.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// What sort of thing it is.
+    pub kind: EndpointKind,
+    /// Its group.
+    #[serde(default = "ObjectName::default_name")]
+    pub namespace: ObjectName,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// `kind/name`, with namespace and realm where they aren't the default: `pod/prod-eu/web/frontend-7`.
+impl std::fmt::Display for EndpointKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let default = crate::brand::DEFAULT;
+        write!(f, "{}/", self.kind)?;
+        if self.realm.as_str() != default {
+            write!(f, "{}/", self.realm)?;
+        }
+        if self.realm.as_str() != default || self.namespace.as_str() != default {
+            write!(f, "{}/", self.namespace)?;
+        }
+        write!(f, "{}", self.name)
+    }
+}
+
+/// The reverse of what is displayed.
+impl std::str::FromStr for EndpointKey {
+    type Err = crate::Problem;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, realm, namespace, name) = match parts.as_slice() {
+            [kind, name] => (kind, crate::brand::DEFAULT, crate::brand::DEFAULT, name),
+            [kind, namespace, name] => (kind, crate::brand::DEFAULT, *namespace, name),
+            [kind, realm, namespace, name] => (kind, *realm, *namespace, name),
+            _ => {
+                return Err(crate::Problem::new(
+                    crate::Code::InvalidField,
+                    format!(
+                        "{} is no endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, for example host/db-07",
+                        crate::name::shown(text)
+                    ),
+                ));
+            }
+        };
+        Ok(Self {
+            kind: kind.parse()?,
+            realm: Name::new(realm)?,
+            namespace: ObjectName::new(namespace)?,
+            name: ObjectName::new(name)?,
+        })
+    }
+}
+
+/// When an allocation ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Lifecycle {
+    /// With its attachment.
+    Attached,
+    /// By log time.
+    Leased,
+    /// When somebody says so; no task ever reclaims it.
+    Held,
+}
+
+impl std::fmt::Display for Lifecycle {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Lifecycle::Attached => "attached",
+            Lifecycle::Leased => "leased",
+            Lifecycle::Held => "held",
+        })
+    }
+}
+
+/// A workload or machine that holds addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Which one.
+    #[serde(flatten)]
+    pub key: EndpointKey,
+    /// Its incarnation, as the system that named it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// What an endpoint has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndpointStatus {
+    /// Its interfaces with their addresses.
+    pub interfaces: Vec<Interface>,
+}
+
+/// One interface of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Interface {
+    /// Its name.
+    pub name: InterfaceName,
+    /// The attachment that it came with, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachment: Option<AttachmentKey>,
+    /// Its addresses, IPv4 first.
+    pub addresses: Vec<GivenAddress>,
+}
+
+/// One address that was given, with all that is needed to configure it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenAddress {
+    /// The address with the prefix length of its subnet.
+    pub address: IpNet,
+    /// The router.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// Further routes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// Name resolution.
+    #[serde(default)]
+    pub dns: Dns,
+    /// 802.1Q id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub vlan: Option<u16>,
+    /// Where it was taken from.
+    pub pool: Name,
+    /// The allocation's id.
+    pub allocation: u64,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+}
+
+/// One address held by one interface of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// The revision that created it; never comes back.
+    pub id: u64,
+    /// The address with the prefix length of its subnet.
+    pub address: IpNet,
+    /// Its network.
+    pub network: Name,
+    /// Its subnet.
+    pub subnet: Name,
+    /// Its pool.
+    pub pool: Name,
+    /// Who holds it.
+    pub endpoint: EndpointKey,
+    /// The interface that has it.
+    pub interface: InterfaceName,
+    /// The node where it is, if on one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub node: Option<ObjectName>,
+    /// When it ends.
+    pub lifecycle: Lifecycle,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Who made it.
+    pub created_by: String,
+}
+
+/// What is known of one address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Address {
+    /// The address.
+    pub address: IpAddr,
+    /// Its network.
+    pub network: Name,
+    /// The subnet that it is in, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subnet: Option<Name>,
+    /// The pool that it is in, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pool: Option<Name>,
+    /// `allocated`, `quarantined`, `cooling`, `reserved`, `excluded`, `free`, or `unmanaged` outside all pools.
+    pub state: String,
+    /// Its allocation, when it is allocated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocation: Option<Allocation>,
+    /// For how much log time it still cools, when it is cooling.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cooling_ms: Option<u64>,
+    /// The reservation that covers it, if any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reservation: Option<Name>,
+    /// The state that this was read from.
+    pub revision: u64,
+}
+
+/// One page of a list.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Page<Item> {
+    /// The items.
+    pub items: Vec<Item>,
+    /// The state that they were read from.
+    pub revision: u64,
+    /// Where the next page begins; absent on the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<String>,
+}

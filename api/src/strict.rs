@@ -1,0 +1,106 @@
+//! Reading what people send: strictly, with the nearest known word where one is unknown.
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::name::shown;
+use crate::problem::{Code, Problem};
+
+/// Reads a request body as `T`. `meta` and `status` at the top are accepted and ignored, so that what was
+/// shown can be sent back as it is; any other unknown field is refused.
+///
+/// # Errors
+/// `malformed-body` when it isn't JSON or not an object; `unknown-field` with the nearest known name;
+/// `invalid-field` with what was wrong.
+pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    let value: Value = serde_json::from_slice(body)
+        .map_err(|error| Problem::new(Code::MalformedBody, format!("the body is not JSON: {error}")))?;
+    let Value::Object(mut object) = value else {
+        return Err(Problem::new(Code::MalformedBody, "the body must be a JSON object"));
+    };
+    object.remove("meta");
+    object.remove("status");
+    serde_json::from_value(Value::Object(object)).map_err(|error| from_serde(&error))
+}
+
+/// Turns serde's words into ours.
+fn from_serde(error: &serde_json::Error) -> Problem {
+    let text = error.to_string();
+    let Some(rest) = text.strip_prefix("unknown field `") else {
+        return Problem::new(Code::InvalidField, text);
+    };
+    let mut quoted = rest.split('`');
+    let unknown = quoted.next().unwrap_or_default();
+    let known = quoted.skip(1).step_by(2).filter(|name| !name.is_empty());
+    let detail = match nearest(unknown, known) {
+        Some(name) => format!("unknown field {}; did you mean \"{name}\"?", shown(unknown)),
+        None => format!("unknown field {}", shown(unknown)),
+    };
+    Problem::new(Code::UnknownField, detail)
+}
+
+/// The candidate that is fewest edits away from `word`, if it is near enough to be meant.
+pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    const WORD_CHARS_MAX: usize = 64;
+    if word.chars().count() > WORD_CHARS_MAX {
+        return None;
+    }
+    let allowed = 1 + word.chars().count() / 3;
+    candidates
+        .map(|candidate| (distance(word, candidate), candidate))
+        .filter(|(edits, _)| *edits <= allowed)
+        .min()
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edits (insert, delete, replace, swap of neighbours counted as two) between two short words.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, x) in a.chars().enumerate() {
+        let mut left = i + 1;
+        let mut next = vec![left];
+        for ((y, above_left), above) in b.iter().zip(&row).zip(row.iter().skip(1)) {
+            left = (above_left + usize::from(x != *y)).min(left + 1).min(above + 1);
+            next.push(left);
+        }
+        row = next;
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::resource::Network;
+
+    #[test]
+    fn an_unknown_field_names_the_nearest() {
+        let problem = from_slice::<Network>(br#"{"name":"a","descripton":"x"}"#).unwrap_err();
+        assert_eq!(problem.code, Code::UnknownField);
+        assert!(problem.detail.contains("did you mean \"description\""), "{}", problem.detail);
+    }
+
+    #[test]
+    fn what_was_shown_can_be_sent_back() {
+        let body = br#"{"name":"a","meta":{"revision":7},"status":{"subnets":1}}"#;
+        assert_eq!(from_slice::<Network>(body).unwrap().name.as_str(), "a");
+    }
+
+    #[test]
+    fn garbage_is_malformed() {
+        for body in [&b""[..], b"{", b"[]", b"\xff", b"null"] {
+            assert_eq!(from_slice::<Network>(body).unwrap_err().code, Code::MalformedBody);
+        }
+        let deep = "[".repeat(100_000);
+        assert_eq!(from_slice::<Network>(deep.as_bytes()).unwrap_err().code, Code::MalformedBody);
+    }
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let words = ["web", "web6", "build"];
+        assert_eq!(nearest("wbe", words.into_iter()), Some("web"));
+        assert_eq!(nearest("storage", words.into_iter()), None);
+        assert_eq!(distance("kitten", "sitting"), 3);
+    }
+}

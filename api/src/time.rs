@@ -1,0 +1,64 @@
+//! Wall time, as a label: rules never read it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// A moment in milliseconds since 1970, UTC; in JSON an RFC 3339 text ending in `Z`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Timestamp(pub u64);
+
+impl Timestamp {
+    /// This machine's wall clock. Zero if the clock stands before 1970.
+    #[must_use]
+    pub fn now() -> Self {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        Self(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+impl fmt::Display for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let milliseconds = i64::try_from(self.0).unwrap_or(i64::MAX);
+        match jiff::Timestamp::from_millisecond(milliseconds) {
+            Ok(moment) => write!(f, "{moment:.3}"),
+            Err(_) => write!(f, "9999-12-30T22:00:00.999Z"),
+        }
+    }
+}
+
+impl FromStr for Timestamp {
+    type Err = String;
+    fn from_str(text: &str) -> Result<Self, String> {
+        let moment: jiff::Timestamp =
+            text.parse().map_err(|_| format!("{} is not an RFC 3339 time", crate::name::shown(text)))?;
+        u64::try_from(moment.as_millisecond()).map(Self).map_err(|_| "a time before 1970".to_owned())
+    }
+}
+
+impl Serialize for Timestamp {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Timestamp {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prints_and_reads_rfc_3339() {
+        let moment = Timestamp(1_795_132_800_123);
+        assert_eq!(moment.to_string(), "2026-11-20T00:00:00.123Z");
+        assert_eq!("2026-11-20T00:00:00.123Z".parse::<Timestamp>().unwrap(), moment);
+        assert!("yesterday".parse::<Timestamp>().is_err());
+        assert!(!Timestamp(u64::MAX).to_string().is_empty());
+    }
+}

@@ -1,0 +1,9 @@
+//! The replicated state of ipamd: the deterministic machine, its storage and its peers.
+//!
+//! Three storeys, each of which may only look down: [`node`] is what the daemon sees; `transport` and
+//! `store` carry and keep; [`machine`] decides, and knows no disk, no network, no clock.
+//!
+//! **Invariant:** openraft, raft-log and sled are named nowhere outside this crate, and nowhere in
+//! [`machine`].
+
+pub mod machine;
