@@ -6,4 +6,8 @@
 //! **Invariant:** openraft, raft-log and sled are named nowhere outside this crate, and nowhere in
 //! [`machine`].
 
+pub mod batch;
 pub mod machine;
+mod types;
+
+pub use types::Member;
