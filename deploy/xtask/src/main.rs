@@ -1,1 +1,52 @@
-fn main() {}
+//! The project's own tools: `cargo xtask build | dev | test`.
+//!
+//! **Invariant:** nothing that ships depends on this crate, and it compiles no tools: what it would like to
+//! have and doesn't find (cargo-nextest, cargo-deny) it says, with the command to get it, and goes on.
+
+mod binaries;
+mod dev;
+mod packages;
+mod stage;
+mod suites;
+mod test;
+mod tidy;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::workspace::Workspace;
+
+/// The project's own tools.
+#[derive(Debug, Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask", arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Debug, Subcommand)]
+enum Task {
+    /// Make the binaries that ship, static and optimised, in target/dist.
+    Build,
+    /// Build what is needed, then run `ipamd dev`: three members on this machine, and a real address.
+    Dev(dev::Arguments),
+    /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
+    Test(test::Arguments),
+}
+
+fn main() -> ExitCode {
+    let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
+        Task::Build => binaries::build(&workspace).map(|_| ()),
+        Task::Dev(arguments) => dev::run(&workspace, &arguments),
+        Task::Test(arguments) => test::run(&workspace, &arguments),
+    });
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xtask: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

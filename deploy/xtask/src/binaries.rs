@@ -1,0 +1,123 @@
+//! The binaries that ship: optimised and static, gathered in `target/dist`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace::{Workspace, call};
+
+/// One cargo call each, because cargo unifies features over all packages of a call: built together with the
+/// daemon, the plugin would get the daemon's dependencies and start slower for it.
+const CALLS: [(&str, &[&str]); 2] = [("ipamd", &["ipamd", "ipamctl"]), ("ipam-cni", &["ipam-cni"])];
+
+/// The flags of `.cargo/config.toml` (which an environment variable replaces, not extends), and static
+/// linking.
+const RUSTFLAGS: &str = "--cfg tokio_unstable -C target-feature=+crt-static";
+
+/// Builds them and says how large each is.
+pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
+    let triple = host_triple()?;
+    let dist = workspace.dist();
+    fs::create_dir_all(&dist).with_context(|| format!("can't create {}", dist.display()))?;
+    let mut made = Vec::new();
+    for (package, names) in CALLS {
+        call(&mut cargo_build(workspace, &triple, package, names))?;
+        for name in names {
+            let built = workspace.target.join(&triple).join("release").join(name);
+            let shipped = dist.join(name);
+            install(&built, &shipped)?;
+            made.push(shipped);
+        }
+    }
+    for path in &made {
+        let bytes = fs::metadata(path)?.len();
+        println!("{:>9}  {}", mebibytes(bytes), path.display());
+    }
+    Ok(made)
+}
+
+fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str]) -> Command {
+    let mut command = workspace.cargo(["build", "--release", "--locked", "--package", package]);
+    for name in names {
+        command.args(["--bin", name]);
+    }
+    // With an explicit target the flags don't reach proc-macros and build scripts, which can't be static.
+    command.args(["--target", triple]).env("RUSTFLAGS", RUSTFLAGS);
+    command.env_remove("CARGO_ENCODED_RUSTFLAGS");
+    command
+}
+
+/// The triple of the machine that builds, from the compiler itself.
+fn host_triple() -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let output = Command::new(rustc).arg("-vV").output().context("can't start rustc")?;
+    if !output.status.success() {
+        bail!("rustc -vV failed: {}", output.status);
+    }
+    let said = String::from_utf8_lossy(&output.stdout);
+    host_in(&said).map(str::to_owned).context("rustc -vV names no host")
+}
+
+fn host_in(said: &str) -> Option<&str> {
+    said.lines().find_map(|line| line.strip_prefix("host: ")).map(str::trim)
+}
+
+/// Puts a binary in its place by rename: one that runs right now can't be overwritten.
+fn install(built: &Path, shipped: &Path) -> Result<()> {
+    let aside = shipped.with_extension("new");
+    fs::copy(built, &aside).with_context(|| format!("can't copy {}", built.display()))?;
+    fs::rename(&aside, shipped).with_context(|| format!("can't rename {}", aside.display()))
+}
+
+fn mebibytes(bytes: u64) -> String {
+    let hundredths = bytes.saturating_mul(100) >> 20;
+    format!("{}.{:02} MiB", hundredths / 100, hundredths % 100)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_host_is_read_from_what_rustc_says() {
+        assert_eq!(
+            host_in("rustc 1.95.0\nhost: riscv64-any-linux-gnu\nrelease: 1.95.0\n"),
+            Some("riscv64-any-linux-gnu")
+        );
+        assert_eq!(host_in("rustc 1.95.0\n"), None);
+    }
+
+    #[test]
+    fn sizes_are_rounded_down_to_hundredths() {
+        assert_eq!(mebibytes(0), "0.00 MiB");
+        assert_eq!(mebibytes((5 << 20) + (1 << 19)), "5.50 MiB");
+    }
+
+    /// An environment variable replaces the configured flags, so they must be repeated here.
+    #[test]
+    fn the_flags_of_the_workspace_are_among_the_shipped_ones() {
+        let config = include_str!("../../../.cargo/config.toml");
+        let line = config.lines().find(|line| line.starts_with("rustflags")).unwrap();
+        let configured: Vec<&str> = line.split('"').skip(1).step_by(2).collect();
+        assert!(!configured.is_empty());
+        assert!(RUSTFLAGS.starts_with(&configured.join(" ")), "{configured:?} is missing in {RUSTFLAGS:?}");
+    }
+
+    #[test]
+    fn a_running_binary_is_replaced() {
+        let dir = std::env::temp_dir().join(format!("xtask-install-{}", std::process::id()));
+        fs::create_dir_all(&dir).unwrap();
+        let shipped = dir.join("sleep");
+        let sleep =
+            ["/bin/sleep", "/usr/bin/sleep"].map(Path::new).into_iter().find(|path| path.exists()).unwrap();
+        install(sleep, &shipped).unwrap();
+        let mut child = Command::new(&shipped).arg("60").spawn().unwrap();
+        let again = install(sleep, &shipped);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        fs::remove_dir_all(&dir).unwrap();
+        again.unwrap();
+    }
+}

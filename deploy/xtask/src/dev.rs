@@ -1,0 +1,37 @@
+//! `cargo xtask dev`: the first command that a stranger types.
+
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+
+use anyhow::{Result, anyhow};
+
+use crate::binaries;
+use crate::workspace::Workspace;
+
+#[derive(Debug, clap::Args)]
+pub(crate) struct Arguments {
+    /// Passed on to `ipamd dev`: `--check` verifies, stops and exits; `--keep DIR` keeps the data.
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
+    rest: Vec<OsString>,
+}
+
+/// Builds, then becomes `ipamd dev`, so that Ctrl-C and the exit code are its own.
+pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    let ipamd = workspace.dist().join("ipamd");
+    println!(
+        "building ipamd, ipamctl and ipam-cni, optimised and static, into {}",
+        workspace.dist().display()
+    );
+    if !ipamd.exists() {
+        println!("the first time this takes about four minutes on two cores; later, seconds");
+    }
+    println!(
+        "then starting a three-node cluster on this machine that gives a network interface its address\n"
+    );
+    binaries::build(workspace)?;
+    println!();
+    // `ipamd dev` finds the plugin beside its own executable.
+    let error = Command::new(&ipamd).arg("dev").args(&arguments.rest).exec();
+    Err(anyhow!(error).context(format!("can't start {}", ipamd.display())))
+}

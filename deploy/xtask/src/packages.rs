@@ -1,0 +1,90 @@
+//! The Debian packages that the tests need, installed where they are missing.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::workspace::call;
+
+/// A package, what the tests want of it, and where that may lie.
+struct Package {
+    name: &'static str,
+    wanted: &'static str,
+    places: &'static [&'static str],
+}
+
+const NEEDED: [Package; 2] = [
+    Package {
+        name: "containernetworking-plugins",
+        wanted: "the CNI plugins bridge, host-local, …",
+        places: &["/usr/lib/cni/bridge"],
+    },
+    Package {
+        name: "iproute2",
+        wanted: "ip",
+        places: &["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"],
+    },
+];
+
+/// Installs what is missing, or says how.
+pub(crate) fn ensure() -> Result<()> {
+    let missing = missing(|place| Path::new(place).exists());
+    if missing.is_empty() {
+        println!("all there: {}", names(&NEEDED.iter().collect::<Vec<_>>()));
+        return Ok(());
+    }
+    for package in &missing {
+        println!("missing: {} (package {})", package.wanted, package.name);
+    }
+    let names = names(&missing);
+    if !Path::new("/usr/bin/apt-get").exists() {
+        bail!("this machine has no apt-get: install by other means what Debian has as {names}");
+    }
+    // The owner of our own process directory is the effective user.
+    let user = fs::metadata("/proc/self").context("can't read /proc/self")?.uid();
+    if user != 0 {
+        bail!("packages are missing and only root can install them; run: sudo apt-get install {names}");
+    }
+    // The lists may be old or absent, so a failed first try is followed by an update.
+    if install(&missing).is_err() {
+        call(apt_get().arg("update"))?;
+        install(&missing)?;
+    }
+    Ok(())
+}
+
+fn missing(exists: impl Fn(&str) -> bool) -> Vec<&'static Package> {
+    NEEDED.iter().filter(|package| !package.places.iter().any(|place| exists(place))).collect()
+}
+
+fn names(packages: &[&Package]) -> String {
+    packages.iter().map(|package| package.name).collect::<Vec<_>>().join(" ")
+}
+
+fn install(packages: &[&Package]) -> Result<()> {
+    call(
+        apt_get().args(["install", "--yes", "--no-install-recommends"]).args(packages.iter().map(|p| p.name)),
+    )
+}
+
+fn apt_get() -> Command {
+    let mut command = Command::new("apt-get");
+    command.env("DEBIAN_FRONTEND", "noninteractive");
+    command
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_place_of_a_package_is_enough() {
+        let all = missing(|_| false);
+        assert_eq!(names(&all), "containernetworking-plugins iproute2");
+        assert_eq!(names(&missing(|place| place == "/bin/ip")), "containernetworking-plugins");
+        assert!(missing(|place| place == "/sbin/ip" || place == "/usr/lib/cni/bridge").is_empty());
+    }
+}

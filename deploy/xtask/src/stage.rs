@@ -1,0 +1,202 @@
+//! Stages of a run: each announced, timed, and held against its budget at the end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Error, Result, bail};
+
+/// One stage.
+pub(crate) struct Stage<Context> {
+    /// Its name, as `--only` takes it.
+    pub(crate) name: &'static str,
+    /// What it does, in a few words.
+    pub(crate) what: &'static str,
+    /// How long it may take on two cores with nothing built yet.
+    pub(crate) budget: Duration,
+    /// What it runs.
+    pub(crate) run: fn(&Context) -> Result<Outcome>,
+}
+
+/// How a stage ended that didn't fail.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All of it was done.
+    Passed,
+    /// Not or not fully done, for want of a tool: what is missing and how to get it.
+    Without(String),
+}
+
+enum Fate {
+    Ended { outcome: Result<Outcome>, took: Duration },
+    NotRun,
+}
+
+/// Runs `stages` in order. The first failure ends the run unless `keep_going`.
+pub(crate) fn run_all<Context>(
+    context: &Context,
+    stages: &[&Stage<Context>],
+    keep_going: bool,
+) -> Result<()> {
+    let mut fates = Vec::new();
+    let mut failed: Vec<&str> = Vec::new();
+    for (index, stage) in stages.iter().enumerate() {
+        if !failed.is_empty() && !keep_going {
+            fates.push(Fate::NotRun);
+            continue;
+        }
+        println!("\n== {} ({} of {}): {}", stage.name, index + 1, stages.len(), stage.what);
+        let began = Instant::now();
+        let outcome = (stage.run)(context);
+        let took = began.elapsed();
+        match &outcome {
+            Ok(Outcome::Passed) => {}
+            Ok(Outcome::Without(text)) => loudly(text),
+            Err(error) => {
+                loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
+                failed.push(stage.name);
+            }
+        }
+        fates.push(Fate::Ended { outcome, took });
+    }
+    let rows: Vec<Row> =
+        stages.iter().zip(&fates).map(|(stage, fate)| row(stage.name, stage.budget, fate)).collect();
+    println!("\n{}", table(&rows));
+    // Said again at the end, because what follows a stage scrolls it away.
+    for (stage, fate) in stages.iter().zip(&fates) {
+        if let Fate::Ended { outcome: Ok(Outcome::Without(text)), .. } = fate {
+            loudly(&format!("{}: {text}", stage.name));
+        }
+    }
+    match failed.first() {
+        None => Ok(()),
+        Some(first) => bail!("failed: {}; only that again: {}", failed.join(", "), again(first)),
+    }
+}
+
+fn again(name: &str) -> String {
+    format!("cargo xtask test --only {name}")
+}
+
+/// Says what must not be overlooked.
+fn loudly(text: &str) {
+    println!();
+    for line in text.lines() {
+        println!("!!! {line}");
+    }
+}
+
+struct Row {
+    name: String,
+    result: &'static str,
+    took: Duration,
+    budget: Duration,
+}
+
+fn row(name: &str, budget: Duration, fate: &Fate) -> Row {
+    let (result, took) = match fate {
+        Fate::Ended { outcome: Ok(Outcome::Passed), took } => ("ok", *took),
+        Fate::Ended { outcome: Ok(Outcome::Without(_)), took } => ("INCOMPLETE", *took),
+        Fate::Ended { outcome: Err::<Outcome, Error>(_), took } => ("FAILED", *took),
+        Fate::NotRun => ("not run", Duration::ZERO),
+    };
+    Row { name: name.to_owned(), result, took, budget }
+}
+
+fn table(rows: &[Row]) -> String {
+    let mut lines = vec![format!("{:<12}{:<12}{:>7}{:>9}", "stage", "result", "took", "budget")];
+    let took = rows.iter().map(|row| row.took).sum();
+    let budget = rows.iter().map(|row| row.budget).sum();
+    let total = Row { name: "all".to_owned(), result: "", took, budget };
+    for row in rows.iter().chain([&total]) {
+        let over = if row.took > row.budget { "  over its budget" } else { "" };
+        let Row { name, result, took, budget } = row;
+        lines.push(format!("{name:<12}{result:<12}{:>7}{:>9}{over}", clock(*took), clock(*budget)));
+    }
+    lines.join("\n")
+}
+
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    type Log = RefCell<Vec<&'static str>>;
+
+    fn stages() -> [Stage<Log>; 3] {
+        let budget = Duration::from_secs(60);
+        [
+            Stage {
+                name: "a",
+                what: "",
+                budget,
+                run: |log| {
+                    log.borrow_mut().push("a");
+                    Ok(Outcome::Passed)
+                },
+            },
+            Stage {
+                name: "b",
+                what: "",
+                budget,
+                run: |log| {
+                    log.borrow_mut().push("b");
+                    bail!("no")
+                },
+            },
+            Stage {
+                name: "c",
+                what: "",
+                budget,
+                run: |log| {
+                    log.borrow_mut().push("c");
+                    Ok(Outcome::Passed)
+                },
+            },
+        ]
+    }
+
+    #[test]
+    fn the_first_failure_ends_the_run_and_names_the_stage() {
+        let (log, stages) = (Log::default(), stages());
+        let error = run_all(&log, &stages.iter().collect::<Vec<_>>(), false).unwrap_err();
+        assert_eq!(*log.borrow(), ["a", "b"]);
+        assert_eq!(error.to_string(), "failed: b; only that again: cargo xtask test --only b");
+    }
+
+    #[test]
+    fn keep_going_runs_the_rest_and_still_fails() {
+        let (log, stages) = (Log::default(), stages());
+        assert!(run_all(&log, &stages.iter().collect::<Vec<_>>(), true).is_err());
+        assert_eq!(*log.borrow(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_stage_without_its_tool_doesnt_fail_the_run() {
+        let budget = Duration::from_secs(1);
+        let stage =
+            Stage::<()> { name: "deny", what: "", budget, run: |()| Ok(Outcome::Without("x".to_owned())) };
+        run_all(&(), &[&stage], false).unwrap();
+    }
+
+    #[test]
+    fn the_table_says_what_took_too_long() {
+        let seconds = Duration::from_secs;
+        let rows = [
+            row("lints", seconds(180), &Fate::Ended { outcome: Ok(Outcome::Passed), took: seconds(61) }),
+            row("docs", seconds(5), &Fate::Ended { outcome: Err(Error::msg("x")), took: seconds(6) }),
+            row("tests", seconds(5), &Fate::NotRun),
+        ];
+        let expected = "\
+stage       result         took   budget
+lints       ok             1:01     3:00
+docs        FAILED         0:06     0:05  over its budget
+tests       not run        0:00     0:05
+all                        1:07     3:10";
+        assert_eq!(table(&rows), expected);
+    }
+}

@@ -1,0 +1,285 @@
+//! What the checkout must look like, beyond what cargo checks.
+//!
+//! **Invariant:** each rule is a function from a path and its text to complaints; only `check` touches
+//! the disk.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+/// All that may lie at the top, beside names that begin with a dot.
+const TOP_LEVEL: [&str; 17] = [
+    "api",
+    "raft",
+    "daemon",
+    "cni",
+    "deploy",
+    "jepsen",
+    "README.md",
+    "ARCHITECTURE.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+    "LICENSE",
+    "Cargo.toml",
+    "Cargo.lock",
+    "clippy.toml",
+    "rustfmt.toml",
+    "deny.toml",
+];
+
+/// Lines of a Rust file that needs no excuse.
+const LINES_MAX: usize = 500;
+
+/// Longer files, each with its excuse. One that is short again must leave the list.
+const LONG_FILES: [(&str, &str); 1] =
+    [("api/src/resource.rs", "every resource's shape in one place, to be compared at a glance; types only")];
+
+/// Words that must not be left in code, written so that this file doesn't contain them.
+const LEFTOVERS: [(&str, &str); 7] = [
+    (concat!("to", "do!("), "unfinished"),
+    (concat!("unimple", "mented!("), "unfinished"),
+    (concat!("TO", "DO"), "open an issue instead"),
+    (concat!("FIX", "ME"), "open an issue instead"),
+    (concat!("XX", "X"), "open an issue instead"),
+    (concat!("dbg", "!("), "left from debugging"),
+    (concat!("#[ig", "nore"), "a test that doesn't run proves nothing"),
+];
+
+/// Who may know whom, where crates alone don't say it: under a folder (or everywhere but there), words that
+/// code may not contain.
+const WALLS: [Wall; 3] = [
+    Wall {
+        applies: |path| !path.starts_with("raft/"),
+        words: &["openraft", "raft_log::", "sled::"],
+        why: "replication and storage are named only inside raft/",
+    },
+    Wall {
+        applies: |path| path.starts_with("raft/src/machine/"),
+        words: &[
+            "openraft",
+            "raft_log::",
+            "sled::",
+            "tokio::",
+            "std::fs",
+            "std::thread",
+            "Instant",
+            "SystemTime",
+            "crate::node",
+            "crate::store",
+            "crate::transport",
+            "async fn",
+        ],
+        why: "the machine is pure: no I/O, no async, no clock, and it looks at nothing above it",
+    },
+    Wall {
+        applies: |path| path.starts_with("raft/src/store/") || path.starts_with("raft/src/transport/"),
+        words: &["crate::node"],
+        why: "each storey may only look down",
+    },
+];
+
+struct Wall {
+    applies: fn(&str) -> bool,
+    words: &'static [&'static str],
+    why: &'static str,
+}
+
+/// Looks at every file that git knows or would take.
+pub(crate) fn check(root: &Path) -> Result<()> {
+    let paths = files(root)?;
+    let mut complaints = top_level(&paths);
+    for path in &paths {
+        let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
+        complaints.extend(file(path, &text));
+    }
+    for (path, _) in LONG_FILES {
+        if !paths.contains(path) {
+            complaints.push(format!("{path}: is excused for its length but doesn't exist"));
+        }
+    }
+    for complaint in &complaints {
+        println!("{complaint}");
+    }
+    if !complaints.is_empty() {
+        bail!("{} complaints", complaints.len());
+    }
+    println!("{} files in order", paths.len());
+    Ok(())
+}
+
+fn files(root: &Path) -> Result<BTreeSet<String>> {
+    let words = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    let output = Command::new("git").args(words).current_dir(root).output().context("can't start git")?;
+    if !output.status.success() {
+        bail!("git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    }
+    let listed = String::from_utf8(output.stdout).context("a file's name is not UTF-8")?;
+    Ok(listed.split('\0').filter(|path| !path.is_empty()).map(str::to_owned).collect())
+}
+
+fn top_level(paths: &BTreeSet<String>) -> Vec<String> {
+    let names: BTreeSet<&str> = paths.iter().filter_map(|path| path.split('/').next()).collect();
+    let known = |name: &&str| name.starts_with('.') || TOP_LEVEL.contains(name);
+    names
+        .into_iter()
+        .filter(|name| !known(name))
+        .map(|name| format!("{name}: the top level has seven names; put it into the folder that it helps"))
+        .collect()
+}
+
+/// What is wrong with one file.
+fn file(path: &str, text: &str) -> Vec<String> {
+    let mut complaints = Vec::new();
+    if is_text(path) {
+        complaints.extend(lines(path, text, |line| {
+            (line.trim_end() != line).then(|| "ends in white space".to_owned())
+        }));
+        if !text.is_empty() && !text.ends_with('\n') {
+            complaints.push(format!("{path}: the last line has no end"));
+        }
+    }
+    if path.ends_with(".rs") {
+        complaints.extend(length(path, text));
+        complaints.extend(opening(path, text));
+        complaints.extend(leftovers(path, text));
+        complaints.extend(walls(path, text));
+    }
+    complaints
+}
+
+fn is_text(path: &str) -> bool {
+    let endings = [".rs", ".toml", ".md", ".sh", ".yml", ".yaml"];
+    endings.iter().any(|ending| path.ends_with(ending)) || path == ".ci/run"
+}
+
+/// One complaint for each line of which `wrong` says something.
+fn lines<'a>(
+    path: &'a str,
+    text: &'a str,
+    wrong: impl Fn(&str) -> Option<String> + 'a,
+) -> impl Iterator<Item = String> + 'a {
+    let numbered = text.lines().enumerate();
+    numbered.filter_map(move |(index, line)| wrong(line).map(|what| format!("{path}:{}: {what}", index + 1)))
+}
+
+fn length(path: &str, text: &str) -> Option<String> {
+    let (count, excused) = (text.lines().count(), LONG_FILES.iter().any(|(long, _)| *long == path));
+    match (count > LINES_MAX, excused) {
+        (true, false) => {
+            Some(format!("{path}: {count} lines; divide it, or excuse it in tidy.rs (at most {LINES_MAX})"))
+        }
+        (false, true) => {
+            Some(format!("{path}: {count} lines; needs no excuse any more, take it off the list"))
+        }
+        _ => None,
+    }
+}
+
+/// A crate says first what it is for.
+fn opening(path: &str, text: &str) -> Option<String> {
+    let root = path.contains("/src/") && (path.ends_with("/lib.rs") || path.ends_with("/main.rs"));
+    (root && !text.starts_with("//!")).then(|| format!("{path}: must open with `//!`, saying what it is for"))
+}
+
+fn leftovers(path: &str, text: &str) -> Vec<String> {
+    let found = |line: &str| {
+        let (word, why) = LEFTOVERS.iter().find(|(word, _)| line.contains(word))?;
+        Some(format!("`{word}`: {why}"))
+    };
+    lines(path, text, found).collect()
+}
+
+fn walls(path: &str, text: &str) -> Vec<String> {
+    // This file names what it forbids; tests may use what they like.
+    if path.starts_with("deploy/xtask/") || path.contains("/tests/") || path.ends_with("tests.rs") {
+        return Vec::new();
+    }
+    let code = text.split("\n#[cfg(test)]").next().unwrap_or_default();
+    let found = |line: &str| {
+        let line = line.trim_start();
+        if line.starts_with("//") {
+            return None;
+        }
+        let mine = WALLS.iter().filter(|wall| (wall.applies)(path));
+        let (word, why) = mine
+            .flat_map(|wall| wall.words.iter().map(|word| (word, wall.why)))
+            .find(|(word, _)| line.contains(*word))?;
+        Some(format!("`{word}`: {why}"))
+    };
+    lines(path, code, found).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn long(lines: usize) -> String {
+        "//! x\n".repeat(lines)
+    }
+
+    #[test]
+    fn a_clean_file_is_left_in_peace() {
+        assert_eq!(file("api/src/lib.rs", "//! What crosses the wire.\n\nmod a;\n"), Vec::<String>::new());
+        assert_eq!(file("logo.png", "no line end, trailing blank "), Vec::<String>::new());
+    }
+
+    #[test]
+    fn white_space_at_the_end_is_found_with_its_line() {
+        assert_eq!(file("README.md", "a\nb \n"), ["README.md:2: ends in white space"]);
+        assert_eq!(file("README.md", "a\nb"), ["README.md: the last line has no end"]);
+    }
+
+    #[test]
+    fn length_needs_an_excuse_and_an_excuse_needs_length() {
+        let (excused, _) = LONG_FILES[0];
+        assert_eq!(length("a.rs", &long(LINES_MAX)), None);
+        assert!(length("a.rs", &long(LINES_MAX + 1)).is_some());
+        assert_eq!(length(excused, &long(LINES_MAX + 1)), None);
+        assert!(length(excused, &long(LINES_MAX)).is_some());
+    }
+
+    #[test]
+    fn a_crate_opens_with_its_purpose() {
+        assert!(opening("daemon/src/ipamctl/main.rs", "fn main() {}\n").is_some());
+        assert!(opening("daemon/src/ipamctl/main.rs", "//! The command line.\n").is_none());
+        assert!(opening("daemon/src/http/mod.rs", "mod a;\n").is_none());
+    }
+
+    #[test]
+    fn leftovers_are_found() {
+        for (word, _) in LEFTOVERS {
+            assert_eq!(leftovers("a.rs", &format!("// x\n    {word} y\n")).len(), 1, "{word}");
+        }
+    }
+
+    #[test]
+    fn the_top_level_is_closed() {
+        let paths = ["api/src/lib.rs", ".ci/run", "deny.toml", "src/main.rs", "notes.txt"];
+        let complaints = top_level(&paths.map(str::to_owned).into());
+        assert_eq!(complaints.len(), 2, "{complaints:?}");
+    }
+
+    #[test]
+    fn nobody_looks_over_the_walls() {
+        let uses = "use openraft::Raft;\n";
+        assert_eq!(walls("daemon/src/main.rs", uses).len(), 1);
+        assert_eq!(walls("raft/src/machine/pick.rs", uses).len(), 1);
+        assert_eq!(walls("raft/src/node.rs", uses).len(), 0);
+        assert_eq!(walls("raft/src/store/log.rs", "use crate::node::Node;\n").len(), 1);
+        assert_eq!(walls("raft/src/machine/pick.rs", "let now = Instant::now();\n").len(), 1);
+    }
+
+    #[test]
+    fn comments_and_tests_may_name_what_code_may_not() {
+        assert_eq!(walls("daemon/src/main.rs", "// not openraft\n").len(), 0);
+        assert_eq!(
+            walls("raft/src/machine/a.rs", "fn a() {}\n\n#[cfg(test)]\nmod tests { use std::fs; }\n").len(),
+            0
+        );
+        assert_eq!(walls("raft/src/machine/pick_tests.rs", "use std::fs;\n").len(), 0);
+    }
+}
