@@ -94,7 +94,7 @@ struct Row {
 fn row(name: &str, budget: Duration, fate: &Fate) -> Row {
     let (result, took) = match fate {
         Fate::Ended { outcome: Ok(Outcome::Passed), took } => ("ok", *took),
-        Fate::Ended { outcome: Ok(Outcome::Without(_)), took } => ("INCOMPLETE", *took),
+        Fate::Ended { outcome: Ok(Outcome::Without(_)), took } => ("SEE BELOW", *took),
         Fate::Ended { outcome: Err::<Outcome, Error>(_), took } => ("FAILED", *took),
         Fate::NotRun => ("not run", Duration::ZERO),
     };

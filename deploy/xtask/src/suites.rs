@@ -28,10 +28,8 @@ pub(crate) fn run_suite(workspace: &Workspace, suite: Suite) -> Result<Outcome> 
     let names = integration_tests(&workspace.root)?;
     let nextest = workspace.has_cargo_tool("nextest");
     let words = if nextest { suite.nextest(&names) } else { suite.cargo_test(&names) };
-    match words {
-        Some(words) => call(workspace.cargo(words).env("IPAMD_BIN_DIR", &dist))?,
-        None => println!("there are no such tests"),
-    }
+    let Some(words) = words else { bail!("there are no such tests; were they renamed?") };
+    call(workspace.cargo(words).env("IPAMD_BIN_DIR", &dist))?;
     if nextest {
         return Ok(Outcome::Passed);
     }
