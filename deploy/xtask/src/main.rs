@@ -5,6 +5,7 @@
 
 mod binaries;
 mod dev;
+mod map;
 mod packages;
 mod stage;
 mod suites;

@@ -10,6 +10,8 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
+use crate::map;
+
 /// All that may lie at the top, beside names that begin with a dot.
 const TOP_LEVEL: [&str; 17] = [
     "api",
@@ -95,6 +97,9 @@ pub(crate) fn check(root: &Path) -> Result<()> {
     for path in &paths {
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         complaints.extend(file(path, &text));
+        if map::DOCUMENTS.contains(&path.as_str()) {
+            complaints.extend(map::check(path, &text, &paths));
+        }
     }
     for (path, _) in LONG_FILES {
         if !paths.contains(path) {
