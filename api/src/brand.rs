@@ -16,6 +16,8 @@ pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
 /// Environment name of the servers that `ipamctl` and the plugin ask.
 pub const SERVERS_ENV: &str = "IPAM_SERVERS";
+/// Environment name of the milliseconds that one run of the plugin may take.
+pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
 pub const CNI_TYPE: &str = "ipam-cni";
 /// Name of the network, realm and namespace that stand in where none is given.
