@@ -1,1 +1,15 @@
-fn main() {}
+//! The plugin's process: what the runtime runs, and what answers a person who runs it by hand.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    // First of all: the servers refuse an ADD that began before the DEL of its attachment.
+    let started = ipam_cni::started::now();
+    let environment = |name: &str| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned());
+    if environment(ipam_cni::environment::COMMAND).is_none_or(|command| command.is_empty()) {
+        let arguments: Vec<String> =
+            std::env::args_os().skip(1).map(|argument| argument.to_string_lossy().into_owned()).collect();
+        return ipam_cni::person::answer(&arguments, &environment);
+    }
+    ipam_cni::plugin(&environment, started)
+}

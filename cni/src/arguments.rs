@@ -1,0 +1,187 @@
+//! `CNI_ARGS`: `key=value;key=value`, the oldest way in which orchestrators say who wants addresses.
+//!
+//! A key that isn't known is refused unless `IgnoreUnknown` is `1` or `true`, as the convention has it.
+//! The keys of Kubernetes and of Nomad are known, and so is what main plugins read (`MAC`).
+
+use std::net::IpAddr;
+
+use ipam_api::address::parse_address;
+use ipam_api::name::{Name, ObjectName, shown};
+use ipam_api::resource::{EndpointKey, EndpointKind};
+
+use crate::fail::{self, Failure};
+
+/// What the arguments say.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Arguments {
+    /// Addresses asked for by value.
+    pub addresses: Vec<IpAddr>,
+    /// The interface's hardware address.
+    pub mac: Option<String>,
+    /// `K8S_POD_NAMESPACE`
+    pub pod_namespace: Option<ObjectName>,
+    /// `K8S_POD_NAME`
+    pub pod_name: Option<ObjectName>,
+    /// `K8S_POD_UID`
+    pub pod_uid: Option<String>,
+    /// `NOMAD_NAMESPACE`
+    pub nomad_namespace: Option<ObjectName>,
+    /// `NOMAD_ALLOC_ID`
+    pub nomad_allocation: Option<ObjectName>,
+}
+
+impl Arguments {
+    /// Reads `CNI_ARGS`.
+    ///
+    /// # Errors
+    /// Code 4, naming the pair.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let mut arguments = Self::default();
+        let mut unknown: Vec<&str> = Vec::new();
+        let mut ignore_unknown = false;
+        for pair in text.split(';').filter(|pair| !pair.is_empty()) {
+            // Only the first "=" divides: Nomad lets people pass JSON and base64 through here.
+            let Some((key, value)) = pair.split_once('=') else {
+                return Err(wrong(format!("invalid pair {}", shown(pair))));
+            };
+            match key {
+                "IgnoreUnknown" => ignore_unknown = boolean(key, value)?,
+                "IP" => arguments.addresses.extend(addresses(value.split(',')).map_err(wrong)?),
+                "MAC" => arguments.mac = Some(value.to_owned()).filter(|mac| !mac.is_empty()),
+                "K8S_POD_NAMESPACE" => arguments.pod_namespace = object_name(key, value)?,
+                "K8S_POD_NAME" => arguments.pod_name = object_name(key, value)?,
+                "K8S_POD_UID" => arguments.pod_uid = Some(value.to_owned()).filter(|uid| !uid.is_empty()),
+                "NOMAD_NAMESPACE" => arguments.nomad_namespace = object_name(key, value)?,
+                "NOMAD_ALLOC_ID" => arguments.nomad_allocation = object_name(key, value)?,
+                // Sent by Kubernetes and Nomad, known, and of no use here.
+                "K8S_POD_INFRA_CONTAINER_ID" | "NOMAD_GROUP_NAME" | "NOMAD_JOB_ID" | "NOMAD_REGION" => {}
+                _ => unknown.push(key),
+            }
+        }
+        if !unknown.is_empty() && !ignore_unknown {
+            let keys: Vec<String> = unknown.into_iter().map(shown).collect();
+            return Err(wrong(format!("unknown args [{}] without IgnoreUnknown=1", keys.join(" "))));
+        }
+        Ok(arguments)
+    }
+
+    /// Who wants the addresses, and its incarnation.
+    ///
+    /// A pod if Kubernetes names one. What Nomad calls an allocation is a container: it is one run of one
+    /// task group, its id never comes back, and all its tasks share one network namespace. Whoever has no
+    /// orchestrator is the container itself, in the group of its node, since container ids are only unique
+    /// there.
+    #[must_use]
+    pub fn endpoint(
+        &self,
+        realm: &Name,
+        node: &ObjectName,
+        container_id: &ObjectName,
+    ) -> (EndpointKey, Option<String>) {
+        let key = |kind, namespace: &ObjectName, name: &ObjectName| EndpointKey {
+            realm: realm.clone(),
+            kind,
+            namespace: namespace.clone(),
+            name: name.clone(),
+        };
+        if let (Some(namespace), Some(name)) = (&self.pod_namespace, &self.pod_name) {
+            return (key(EndpointKind::Pod, namespace, name), self.pod_uid.clone());
+        }
+        if let Some(allocation) = &self.nomad_allocation {
+            let namespace = self.nomad_namespace.clone().unwrap_or_else(ObjectName::default_name);
+            return (key(EndpointKind::Container, &namespace, allocation), None);
+        }
+        (key(EndpointKind::Container, node, container_id), None)
+    }
+}
+
+/// Reads addresses with or without a prefix length, which says nothing here: the subnet has one.
+///
+/// # Errors
+/// The complaint.
+pub fn addresses<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Vec<IpAddr>, String> {
+    texts
+        .map(|text| {
+            let address = text.split_once('/').map_or(text, |(address, _)| address);
+            parse_address(address.trim()).map_err(|_| format!("invalid IP address {}", shown(text)))
+        })
+        .collect()
+}
+
+fn object_name(key: &str, value: &str) -> Result<Option<ObjectName>, Failure> {
+    if value.is_empty() {
+        return Ok(None);
+    }
+    ObjectName::new(value).map(Some).map_err(|problem| wrong(format!("{key}: {}", problem.detail)))
+}
+
+fn boolean(key: &str, value: &str) -> Result<bool, Failure> {
+    match value.to_ascii_lowercase().as_str() {
+        "1" | "true" => Ok(true),
+        "0" | "false" | "" => Ok(false),
+        _ => Err(wrong(format!("{key} is 1, true, 0 or false, not {}", shown(value)))),
+    }
+}
+
+fn wrong(details: impl Into<String>) -> Failure {
+    Failure::new(fail::ENVIRONMENT, "invalid CNI_ARGS", details)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KUBELET: &str = "IgnoreUnknown=1;K8S_POD_NAMESPACE=shop;K8S_POD_NAME=web-0;\
+        K8S_POD_INFRA_CONTAINER_ID=c1;K8S_POD_UID=u1";
+    const NOMAD: &str = "IgnoreUnknown=true;NOMAD_REGION=global;NOMAD_NAMESPACE=prod;NOMAD_JOB_ID=a b/c;\
+        NOMAD_GROUP_NAME=web;NOMAD_ALLOC_ID=d96af0be-747b-91ac-325e-9565b4797e8e";
+
+    fn endpoint(text: &str) -> (String, Option<String>) {
+        let (key, uid) = Arguments::parse(text).unwrap().endpoint(
+            &Name::default_name(),
+            &ObjectName::new("node-1").unwrap(),
+            &ObjectName::new("c1").unwrap(),
+        );
+        (key.to_string(), uid)
+    }
+
+    #[test]
+    fn each_orchestrator_names_its_endpoint() {
+        for (text, key, uid) in [
+            (KUBELET, "pod/shop/web-0", Some("u1")),
+            (NOMAD, "container/prod/d96af0be-747b-91ac-325e-9565b4797e8e", None),
+            ("NOMAD_ALLOC_ID=a1", "container/a1", None),
+            ("K8S_POD_NAME=web-0", "container/node-1/c1", None),
+            ("", "container/node-1/c1", None),
+        ] {
+            assert_eq!(endpoint(text), (key.to_owned(), uid.map(str::to_owned)), "{text}");
+        }
+    }
+
+    #[test]
+    fn addresses_lose_their_prefix() {
+        let arguments = Arguments::parse("IP=10.1.2.5/29,2001:db8:1::9;IP=10.1.2.6;").unwrap();
+        let texts: Vec<String> = arguments.addresses.iter().map(ToString::to_string).collect();
+        assert_eq!(texts, ["10.1.2.5", "2001:db8:1::9", "10.1.2.6"]);
+    }
+
+    #[test]
+    fn what_is_not_known_is_refused_unless_it_may_be_ignored() {
+        for (text, complaint) in [
+            ("IP", "invalid pair \"IP\""),
+            ("IP=zzz", "invalid IP address \"zzz\""),
+            ("IP=", "invalid IP address \"\""),
+            ("COLOUR=red", "unknown args [\"COLOUR\"]"),
+            ("COLOUR=red;IgnoreUnknown=0", "unknown args"),
+            ("IgnoreUnknown=maybe", "IgnoreUnknown is 1, true, 0 or false"),
+            ("K8S_POD_NAME=../x", "K8S_POD_NAME: \"../x\" is not"),
+        ] {
+            let failure = Arguments::parse(text).unwrap_err();
+            assert_eq!(failure.code, fail::ENVIRONMENT);
+            assert!(failure.details.starts_with(complaint), "{text}: {}", failure.details);
+        }
+        for text in ["COLOUR=red;IgnoreUnknown=1", "IgnoreUnknown=TRUE;X=a=b;", "K8S_POD_NAME=p", ";;"] {
+            assert!(Arguments::parse(text).is_ok(), "{text}");
+        }
+    }
+}

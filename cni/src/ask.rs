@@ -1,0 +1,87 @@
+//! Whom an operation asks: the node's agent first, where there is one, then the servers.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ipam_api::client::{Answer, Call, Client};
+use ipam_api::limits::ATTEMPT_MS_MAX;
+use ipam_api::problem::{Code, Problem};
+use serde::de::DeserializeOwned;
+
+use crate::config::Reach;
+use crate::fail::{Failure, TRY_LATER};
+
+/// Longest time that a connection to the agent's socket may take; it is on this machine.
+const CONNECT: Duration = Duration::from_millis(250);
+
+/// Somebody to ask, within one deadline over all that is asked.
+#[derive(Debug)]
+pub struct Ask {
+    agent: Option<(PathBuf, Client)>,
+    servers: Option<Client>,
+    began: Instant,
+    deadline: Duration,
+}
+
+impl Ask {
+    /// Prepares to ask; nothing is connected yet.
+    ///
+    /// # Errors
+    /// Code 7 for something that is no server address.
+    pub fn new(reach: &Reach, deadline: Duration) -> Result<Self, Failure> {
+        let agent = match &reach.socket {
+            Some(path) => Some((path.clone(), Client::over_socket(path)?)),
+            None => None,
+        };
+        let servers = if reach.servers.is_empty() { None } else { Some(Client::new(&reach.servers)?) };
+        Ok(Self { agent, servers, began: Instant::now(), deadline })
+    }
+
+    /// Asks, and reads the answer.
+    ///
+    /// # Errors
+    /// The last problem.
+    pub async fn call<T: DeserializeOwned>(&self, call: Call) -> Result<T, Problem> {
+        self.send(call).await?.read()
+    }
+
+    /// Asks. An agent that doesn't answer, or can't help now, costs little time if there are servers:
+    /// every call here may be repeated, so that asking both is harmless.
+    ///
+    /// # Errors
+    /// The last problem.
+    pub async fn send(&self, call: Call) -> Result<Answer, Problem> {
+        match (&self.agent, &self.servers) {
+            (Some((path, agent)), Some(servers)) => {
+                if connects(path).await {
+                    let limit = self.left().min(Duration::from_millis(ATTEMPT_MS_MAX));
+                    match agent.send(call.clone().within(limit)).await {
+                        Err(problem) if problem.code.entry().cni == TRY_LATER => {}
+                        answer => return answer,
+                    }
+                }
+                servers.send(call.within(self.left())).await
+            }
+            (Some((path, agent)), None) => {
+                agent.send(call.within(self.left())).await.map_err(|problem| match problem.code {
+                    Code::Unreachable => Problem::new(
+                        Code::AgentUnreachable,
+                        format!("no answer at {}: {}", path.display(), problem.detail),
+                    ),
+                    _ => problem,
+                })
+            }
+            (None, Some(servers)) => servers.send(call.within(self.left())).await,
+            (None, None) => Err(Problem::new(Code::Unreachable, "neither an agent nor a server is named")),
+        }
+    }
+
+    fn left(&self) -> Duration {
+        self.deadline.saturating_sub(self.began.elapsed())
+    }
+}
+
+/// Whether somebody listens there. The client itself would go on trying until its deadline.
+async fn connects(path: &Path) -> bool {
+    matches!(tokio::time::timeout(CONNECT, tokio::net::UnixStream::connect(path)).await, Ok(Ok(_)))
+}

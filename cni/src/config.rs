@@ -1,0 +1,312 @@
+//! The network configuration: the part of it that an address plugin reads.
+//!
+//! Each operation reads only what it needs, so that a pool's misspelt name never keeps a DEL from working.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use ipam_api::name::{Name, ObjectName, shown};
+use serde_json::{Map, Value};
+
+use crate::arguments;
+use crate::environment::{self, Container, is_plain};
+use crate::fail::{self, Failure};
+use crate::json::Section;
+use crate::result::Dns;
+use crate::version::CniVersion;
+
+/// `ipam.realm`
+pub const REALM: &str = "realm";
+/// `ipam.node`
+pub const NODE: &str = "node";
+/// `ipam.servers`
+pub const SERVERS: &str = "servers";
+/// `ipam.socket`
+pub const SOCKET: &str = "socket";
+/// The keys that name IPv4 pools: ours, and those of Spiderpool.
+pub const IPV4_POOLS: [&str; 3] = ["ipv4_pools", "default_ipv4_ippool", "defaultv4ippool"];
+/// The keys that name IPv6 pools: ours, and those of Spiderpool.
+pub const IPV6_POOLS: [&str; 3] = ["ipv6_pools", "default_ipv6_ippool", "defaultv6ippool"];
+
+/// GC's list, and what the specification called it before it was final. libcni sends both.
+const VALID_ATTACHMENTS: [&str; 2] = ["cni.dev/valid-attachments", "cni.dev/attachments"];
+/// The node's own name, where the configuration doesn't say another.
+const HOST_NAME: &str = "/proc/sys/kernel/hostname";
+
+/// A network configuration.
+#[derive(Debug, Clone)]
+pub struct Network {
+    /// The version that it asks for.
+    pub version: CniVersion,
+    /// Its name.
+    pub name: ObjectName,
+    document: Map<String, Value>,
+}
+
+/// Where this attachment's node is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Home {
+    /// The system that names come from.
+    pub realm: Name,
+    /// The node.
+    pub node: ObjectName,
+}
+
+/// Whom to ask.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Reach {
+    /// The node's agent.
+    pub socket: Option<PathBuf>,
+    /// The servers.
+    pub servers: Vec<String>,
+}
+
+impl Network {
+    /// Checks what every operation needs.
+    ///
+    /// # Errors
+    /// Code 7, if the network has no proper name.
+    pub fn new(document: Map<String, Value>, version: CniVersion) -> Result<Self, Failure> {
+        let text = match document.get("name") {
+            Some(Value::String(text)) => text.as_str(),
+            _ => "",
+        };
+        if text.is_empty() {
+            return Err(Failure::new(fail::CONFIGURATION, "missing network name", "give the network a name"));
+        }
+        if !is_plain(text) {
+            let msg = "invalid characters found in network name";
+            return Err(Failure::new(fail::CONFIGURATION, msg, shown(text)));
+        }
+        let name = ObjectName::new(text)?;
+        Ok(Self { version, name, document })
+    }
+
+    /// The `ipam` section.
+    ///
+    /// # Errors
+    /// Code 7 if it is missing or something else than an object.
+    pub fn ipam(&self) -> Result<Section<'_>, Failure> {
+        let ipam = self.whole().section("ipam")?;
+        if ipam.exists() { Ok(ipam) } else { Err(Failure::configuration("the section ipam is missing")) }
+    }
+
+    /// Where the node is.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn home(&self) -> Result<Home, Failure> {
+        let ipam = self.ipam()?;
+        let realm = match ipam.text(REALM)? {
+            Some(text) => Name::new(text).map_err(|problem| ipam.wrong(REALM, &problem.detail))?,
+            None => Name::default_name(),
+        };
+        let node = match ipam.text(NODE)? {
+            Some(text) => ObjectName::new(text).map_err(|problem| ipam.wrong(NODE, &problem.detail))?,
+            None => host_name()?,
+        };
+        Ok(Home { realm, node })
+    }
+
+    /// Whom to ask. `servers` is what the environment names, for configurations that name none.
+    ///
+    /// # Errors
+    /// Code 7, naming the key that is missing if nobody is named at all.
+    pub fn reach(&self, servers: &str) -> Result<Reach, Failure> {
+        let ipam = self.ipam()?;
+        let socket = ipam.text(SOCKET)?.map(PathBuf::from);
+        let mut named: Vec<String> = ipam.texts(SERVERS)?.into_iter().map(str::to_owned).collect();
+        if named.is_empty() {
+            let separate = |c: char| c == ',' || c.is_whitespace();
+            named = servers.split(separate).filter(|text| !text.is_empty()).map(str::to_owned).collect();
+        }
+        if named.is_empty() && socket.is_none() {
+            return Err(Failure::configuration(format!(
+                "{} is missing; name the servers, for example [\"http://127.0.0.1:7440\"], or the agent's socket in {}",
+                ipam.path(SERVERS),
+                ipam.path(SOCKET)
+            )));
+        }
+        Ok(Reach { socket, servers: named })
+    }
+
+    /// The pools that one of the keys names, in order, each once.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn pools(&self, keys: [&str; 3]) -> Result<Vec<Name>, Failure> {
+        let ipam = self.ipam()?;
+        let mut pools = Vec::new();
+        for key in keys {
+            for text in ipam.texts(key)? {
+                let pool = Name::new(text).map_err(|problem| {
+                    Failure::configuration(format!("{}: {}", ipam.path(key), problem.detail))
+                })?;
+                if !pools.contains(&pool) {
+                    pools.push(pool);
+                }
+            }
+        }
+        Ok(pools)
+    }
+
+    /// Addresses asked for by value, from `args.cni.ips` and from `runtimeConfig.ips`.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn addresses(&self) -> Result<Vec<IpAddr>, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        let mut addresses = Vec::new();
+        for section in [arguments, self.whole().section("runtimeConfig")?] {
+            let texts = section.texts("ips")?;
+            let more = arguments::addresses(texts.into_iter())
+                .map_err(|why| Failure::configuration(format!("{}: {why}", section.path("ips"))))?;
+            addresses.extend(more);
+        }
+        Ok(addresses)
+    }
+
+    /// The hardware address that the runtime wants the interface to have.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn mac(&self) -> Result<Option<String>, Failure> {
+        Ok(self.whole().section("runtimeConfig")?.text("mac")?.map(str::to_owned))
+    }
+
+    /// Name resolution that the configuration itself prescribes, if it does.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn dns(&self) -> Result<Option<Dns>, Failure> {
+        let dns = self.whole().section("dns")?;
+        let texts = |key| dns.texts(key).map(|texts| texts.into_iter().map(str::to_owned).collect());
+        let dns = Dns {
+            nameservers: texts("nameservers")?,
+            domain: dns.text("domain")?.map(str::to_owned),
+            search: texts("search")?,
+            options: texts("options")?,
+        };
+        Ok(Some(dns).filter(|dns| *dns != Dns::default()))
+    }
+
+    /// The addresses that an earlier ADD gave, as the runtime remembers it; nothing if it remembers none.
+    ///
+    /// # Errors
+    /// Code 6 if they can't be read.
+    pub fn previous_addresses(&self) -> Result<Option<Vec<IpAddr>>, Failure> {
+        let wrong = |details: String| Failure::new(fail::DECODE, "prevResult can't be read", details);
+        let previous = self.whole().section("prevResult").map_err(|failure| wrong(failure.details))?;
+        let Some(entries) = previous.get("ips") else { return Ok(None) };
+        let entries = entries.as_array().ok_or_else(|| wrong("prevResult.ips must be a list".to_owned()))?;
+        let texts = entries
+            .iter()
+            .map(|entry| entry.get("address").and_then(Value::as_str))
+            .collect::<Option<Vec<_>>>()
+            .ok_or_else(|| wrong("each of prevResult.ips must have an address".to_owned()))?;
+        arguments::addresses(texts.into_iter()).map(Some).map_err(wrong)
+    }
+
+    /// The attachments that the runtime still knows: nothing if it doesn't say, none of them if it says
+    /// `null` (which is how one runtime writes an empty list).
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn valid_attachments(&self) -> Result<Option<Vec<Container>>, Failure> {
+        let Some((key, value)) =
+            VALID_ATTACHMENTS.into_iter().find_map(|key| self.document.get(key).map(|value| (key, value)))
+        else {
+            return Ok(None);
+        };
+        let wrong = |why: &str| Failure::configuration(format!("{key} {why}"));
+        let entries = match value {
+            Value::Null => return Ok(Some(Vec::new())),
+            Value::Array(entries) => entries,
+            _ => return Err(wrong("must be a list")),
+        };
+        let mut attachments = Vec::new();
+        for entry in entries {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str);
+            let (Some(id), Some(interface)) = (text("containerID"), text("ifname")) else {
+                return Err(wrong("must have containerID and ifname in each entry"));
+            };
+            attachments.push(Container {
+                id: environment::container_id(id)
+                    .map_err(|failure| failure.with_code(fail::CONFIGURATION))?,
+                interface: environment::interface(interface)
+                    .map_err(|failure| failure.with_code(fail::CONFIGURATION))?,
+            });
+        }
+        Ok(Some(attachments))
+    }
+
+    fn whole(&self) -> Section<'_> {
+        Section::whole(&self.document)
+    }
+}
+
+fn host_name() -> Result<ObjectName, Failure> {
+    let text = std::fs::read_to_string(HOST_NAME).unwrap_or_default();
+    ObjectName::new(text.trim()).map_err(|problem| {
+        Failure::configuration(format!(
+            "ipam.{NODE} is missing and the host's name won't do: {}",
+            problem.detail
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn network(text: &str) -> Network {
+        let document = crate::json::parse(text.as_bytes()).unwrap();
+        Network::new(document, CniVersion::LATEST).unwrap()
+    }
+
+    #[test]
+    fn spiderpools_keys_mean_the_same() {
+        let network = network(
+            r#"{"name":"n","ipam":{"ipv4_pools":"web","default_ipv4_ippool":["web","lan"],
+                "defaultv4ippool":"old","defaultv6ippool":["six"],"colour":{"of":["no","interest"]}}}"#,
+        );
+        let names =
+            |keys| -> Vec<String> { network.pools(keys).unwrap().iter().map(ToString::to_string).collect() };
+        assert_eq!(names(IPV4_POOLS), ["web", "lan", "old"]);
+        assert_eq!(names(IPV6_POOLS), ["six"]);
+    }
+
+    #[test]
+    fn the_environment_names_servers_where_the_configuration_does_not() {
+        let silent = network(r#"{"name":"n","ipam":{"servers":null}}"#);
+        assert!(silent.reach("").unwrap_err().details.contains("ipam.servers is missing"));
+        assert_eq!(silent.reach("http://a:1, http://b:2").unwrap().servers, ["http://a:1", "http://b:2"]);
+        let own = network(r#"{"name":"n","ipam":{"servers":"http://c:3"}}"#);
+        assert_eq!(own.reach("http://a:1").unwrap().servers, ["http://c:3"]);
+        let agent = network(r#"{"name":"n","ipam":{"socket":"/run/x"}}"#).reach("").unwrap();
+        assert_eq!(agent.socket, Some(PathBuf::from("/run/x")));
+    }
+
+    #[test]
+    fn home_has_defaults() {
+        let home = network(r#"{"name":"n","ipam":{}}"#).home().unwrap();
+        assert_eq!(home.realm, Name::default_name());
+        assert!(!home.node.as_str().is_empty());
+        let failure = network(r#"{"name":"n","ipam":{"realm":"A/B"}}"#).home().unwrap_err();
+        assert!(failure.details.starts_with("ipam.realm"), "{}", failure.details);
+    }
+
+    #[test]
+    fn four_ways_to_say_what_is_valid() {
+        let count = |text: &str| network(text).valid_attachments().map(|list| list.map(|list| list.len()));
+        assert_eq!(count(r#"{"name":"n"}"#), Ok(None));
+        assert_eq!(count(r#"{"name":"n","cni.dev/valid-attachments":null}"#), Ok(Some(0)));
+        assert_eq!(count(r#"{"name":"n","cni.dev/attachments":[]}"#), Ok(Some(0)));
+        let list = r#"{"name":"n","cni.dev/attachments":[{"containerID":"c1","ifname":"eth0"}]}"#;
+        assert_eq!(count(list), Ok(Some(1)));
+        for bad in ["7", r#"[{"containerID":"c1"}]"#, r#"[{"containerID":"../x","ifname":"eth0"}]"#] {
+            let text = format!(r#"{{"name":"n","cni.dev/valid-attachments":{bad}}}"#);
+            assert_eq!(count(&text).unwrap_err().code, fail::CONFIGURATION, "{bad}");
+        }
+    }
+}

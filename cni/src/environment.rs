@@ -1,0 +1,210 @@
+//! The parameters of one operation, as the runtime passes them in the environment.
+
+use std::time::Duration;
+
+use ipam_api::brand::{CNI_DEADLINE_ENV, SERVERS_ENV};
+use ipam_api::limits::{BUDGET_MS_MAX, CNI_DEADLINE_MS, INTERFACE_NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX};
+use ipam_api::name::{InterfaceName, ObjectName, shown};
+
+use crate::fail::{self, Failure};
+use crate::version::CniVersion;
+
+/// Which operation. Without it, a person has started the program.
+pub const COMMAND: &str = "CNI_COMMAND";
+const CONTAINER_ID: &str = "CNI_CONTAINERID";
+const NETWORK_NAMESPACE: &str = "CNI_NETNS";
+const INTERFACE: &str = "CNI_IFNAME";
+const PATH: &str = "CNI_PATH";
+const ARGUMENTS: &str = "CNI_ARGS";
+
+/// An operation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verb {
+    /// Give addresses.
+    Add,
+    /// Take them back.
+    Del,
+    /// See whether they are still given.
+    Check,
+    /// Say whether an ADD could be served.
+    Status,
+    /// Take back what the runtime no longer knows.
+    Gc,
+    /// Say which versions are spoken.
+    Version,
+}
+
+impl Verb {
+    const ALL: [(Verb, &'static str); 6] = [
+        (Verb::Add, "ADD"),
+        (Verb::Del, "DEL"),
+        (Verb::Check, "CHECK"),
+        (Verb::Status, "STATUS"),
+        (Verb::Gc, "GC"),
+        (Verb::Version, "VERSION"),
+    ];
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|(_, word)| *word == text).map(|(verb, _)| verb)
+    }
+
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        Self::ALL.into_iter().find(|(verb, _)| *verb == self).map(|(_, word)| word).unwrap_or_default()
+    }
+
+    /// What must be set. The specification has `CNI_PATH` optional for STATUS, and nothing here uses it.
+    fn required(self) -> &'static [&'static str] {
+        match self {
+            Verb::Add | Verb::Check => &[CONTAINER_ID, NETWORK_NAMESPACE, INTERFACE, PATH],
+            Verb::Del => &[CONTAINER_ID, INTERFACE, PATH],
+            Verb::Gc => &[PATH],
+            Verb::Status | Verb::Version => &[],
+        }
+    }
+
+    /// Refuses an operation that the configuration's version doesn't have.
+    ///
+    /// # Errors
+    /// Code 1.
+    pub fn check_version(self, version: CniVersion) -> Result<(), Failure> {
+        let since = match self {
+            Verb::Check => CniVersion::V040,
+            Verb::Status | Verb::Gc => CniVersion::V110,
+            Verb::Add | Verb::Del | Verb::Version => CniVersion::V010,
+        };
+        if version >= since {
+            return Ok(());
+        }
+        Err(Failure::new(
+            fail::INCOMPATIBLE_VERSION,
+            format!("config version does not allow {}", self.as_str()),
+            format!("config is \"{version}\"; {} exists since \"{since}\"", self.as_str()),
+        ))
+    }
+}
+
+/// What identifies an attachment within its network configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Container {
+    /// The container's id.
+    pub id: ObjectName,
+    /// Its interface.
+    pub interface: InterfaceName,
+}
+
+/// The parameters of one operation.
+#[derive(Debug, Clone)]
+pub struct Environment {
+    /// Which operation.
+    pub verb: Verb,
+    /// For whom; nobody in particular for STATUS, GC and VERSION.
+    pub container: Option<Container>,
+    /// `CNI_ARGS` as it came.
+    pub arguments: String,
+    /// `IPAM_SERVERS` as it came.
+    pub servers: String,
+    /// How long the whole operation may take.
+    pub deadline: Duration,
+}
+
+impl Environment {
+    /// Reads and checks what the operation needs.
+    ///
+    /// # Errors
+    /// Code 4, naming every variable that is missing, or the one that is wrong.
+    pub fn read(get: &dyn Fn(&str) -> Option<String>) -> Result<Self, Failure> {
+        let text = |name: &str| get(name).unwrap_or_default();
+        let command = text(COMMAND);
+        let verb = Verb::parse(&command).ok_or_else(|| {
+            let shown: String = command.chars().filter(|c| !c.is_control()).take(40).collect();
+            Failure::new(fail::ENVIRONMENT, format!("unknown {COMMAND}: {shown}"), "")
+        })?;
+        let missing: Vec<&str> =
+            verb.required().iter().copied().filter(|name| text(name).is_empty()).collect();
+        if !missing.is_empty() {
+            let msg = format!("required env variables [{}] missing", missing.join(","));
+            return Err(Failure::new(fail::ENVIRONMENT, msg, ""));
+        }
+        let container = match verb {
+            Verb::Add | Verb::Del | Verb::Check => Some(Container {
+                id: container_id(&text(CONTAINER_ID))?,
+                interface: interface(&text(INTERFACE))?,
+            }),
+            Verb::Status | Verb::Gc | Verb::Version => None,
+        };
+        Ok(Self {
+            verb,
+            container,
+            arguments: text(ARGUMENTS),
+            servers: text(SERVERS_ENV),
+            deadline: deadline(&text(CNI_DEADLINE_ENV)),
+        })
+    }
+
+    /// For whom the operation is.
+    ///
+    /// # Errors
+    /// Code 4, for an operation that is for nobody in particular.
+    pub fn container(&self) -> Result<&Container, Failure> {
+        self.container
+            .as_ref()
+            .ok_or_else(|| Failure::new(fail::ENVIRONMENT, format!("{CONTAINER_ID} is missing"), ""))
+    }
+}
+
+/// What the CNI library lets through as a container's id or a network's name.
+pub(crate) fn is_plain(text: &str) -> bool {
+    text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric())
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '-'))
+}
+
+/// Reads a container's id.
+///
+/// # Errors
+/// Code 4.
+pub fn container_id(text: &str) -> Result<ObjectName, Failure> {
+    if !is_plain(text) {
+        return Err(Failure::new(fail::ENVIRONMENT, "invalid characters in containerID", shown(text)));
+    }
+    ObjectName::new(text).map_err(|_| {
+        let msg = format!("the containerID is longer than {OBJECT_NAME_CHARS_MAX} characters");
+        Failure::new(fail::ENVIRONMENT, msg, shown(text))
+    })
+}
+
+/// Reads an interface's name.
+///
+/// # Errors
+/// Code 4.
+pub fn interface(text: &str) -> Result<InterfaceName, Failure> {
+    InterfaceName::new(text).map_err(|_| {
+        let msg = if text.len() > INTERFACE_NAME_CHARS_MAX {
+            "interface name is too long"
+        } else if text.is_empty() || text == "." || text == ".." {
+            "interface name is empty, . or .."
+        } else {
+            "interface name contains / or : or whitespace characters"
+        };
+        Failure::new(fail::ENVIRONMENT, msg, shown(text))
+    })
+}
+
+/// The operator's deadline, if it is one, and the usual one if not: a typing error there is no reason to
+/// leave a node without network.
+fn deadline(text: &str) -> Duration {
+    if text.is_empty() {
+        return Duration::from_millis(CNI_DEADLINE_MS);
+    }
+    match text.parse() {
+        Ok(milliseconds @ 1..=BUDGET_MS_MAX) => Duration::from_millis(milliseconds),
+        _ => {
+            crate::warn(&format!(
+                "{CNI_DEADLINE_ENV}={} is ignored: it must be from 1 to {BUDGET_MS_MAX}",
+                shown(text)
+            ));
+            Duration::from_millis(CNI_DEADLINE_MS)
+        }
+    }
+}

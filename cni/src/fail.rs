@@ -1,0 +1,101 @@
+//! How an operation fails: the error object of the CNI specification.
+
+use ipam_api::Problem;
+use serde::Serialize;
+
+use crate::version::CniVersion;
+
+/// The configuration's version, or the operation in that version, is not known.
+pub const INCOMPATIBLE_VERSION: u16 = 1;
+/// An environment variable is missing or wrong.
+pub const ENVIRONMENT: u16 = 4;
+/// Something can't be read or written.
+pub const IO: u16 = 5;
+/// Something that was read makes no sense.
+pub const DECODE: u16 = 6;
+/// The network configuration is not valid.
+pub const CONFIGURATION: u16 = 7;
+/// Not now; repeating it will help.
+pub const TRY_LATER: u16 = 11;
+/// STATUS: an ADD can't be served.
+pub const NOT_READY: u16 = 50;
+
+/// Why an operation failed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Failure {
+    /// The code of the CNI specification, or one of ours from 100 on.
+    pub code: u16,
+    /// A few words.
+    pub msg: String,
+    /// A sentence with the names and numbers, and what would help.
+    pub details: String,
+}
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Shown<'a> {
+    cni_version: CniVersion,
+    code: u16,
+    msg: &'a str,
+    #[serde(skip_serializing_if = "str::is_empty")]
+    details: &'a str,
+}
+
+impl Failure {
+    /// A failure from its parts.
+    #[must_use]
+    pub fn new(code: u16, msg: impl Into<String>, details: impl Into<String>) -> Self {
+        Self { code, msg: msg.into(), details: details.into() }
+    }
+
+    /// A network configuration that is not valid.
+    #[must_use]
+    pub fn configuration(details: impl Into<String>) -> Self {
+        Self::new(CONFIGURATION, "invalid network config", details)
+    }
+
+    /// The same with another code.
+    #[must_use]
+    pub fn with_code(mut self, code: u16) -> Self {
+        self.code = code;
+        self
+    }
+
+    /// As standard output carries it.
+    #[must_use]
+    pub fn to_json(&self, version: CniVersion) -> Vec<u8> {
+        let shown = Shown { cni_version: version, code: self.code, msg: &self.msg, details: &self.details };
+        lines(&shown).unwrap_or_default()
+    }
+}
+
+/// A server's refusal keeps its code, its sentence and its advice: "failed to assign an address" helps
+/// nobody.
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        let entry = problem.code.entry();
+        let stop = if problem.detail.ends_with(['.', '!', '?']) { "" } else { "." };
+        let details = format!("{}: {}{stop} {}", entry.code, problem.detail, problem.help);
+        Self::new(entry.cni, entry.title, details)
+    }
+}
+
+impl std::fmt::Display for Failure {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.details.is_empty() {
+            f.write_str(&self.msg)
+        } else {
+            write!(f, "{}: {}", self.msg, self.details)
+        }
+    }
+}
+
+/// JSON in lines, since people read it when something went wrong.
+///
+/// # Errors
+/// A type that JSON can't carry.
+pub(crate) fn lines(value: &impl Serialize) -> Result<Vec<u8>, serde_json::Error> {
+    let mut bytes = serde_json::to_vec_pretty(value)?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}

@@ -1,0 +1,124 @@
+//! Reading JSON tolerantly: what isn't known is ignored, what is known and wrong is named with its path.
+
+use ipam_api::name::shown;
+use serde_json::{Map, Value};
+
+use crate::fail::{self, Failure};
+
+/// Reads a document that is one object.
+///
+/// # Errors
+/// Code 6.
+pub fn parse(bytes: &[u8]) -> Result<Map<String, Value>, Failure> {
+    const MSG: &str = "the network configuration can't be read";
+    match serde_json::from_slice(bytes) {
+        Ok(Value::Object(document)) => Ok(document),
+        Ok(_) => Err(Failure::new(fail::DECODE, MSG, "it must be a JSON object")),
+        Err(_) if bytes.trim_ascii().is_empty() => Err(Failure::new(fail::DECODE, MSG, "it is empty")),
+        Err(error) => Err(Failure::new(fail::DECODE, MSG, error.to_string())),
+    }
+}
+
+/// An object somewhere in a configuration. One that isn't there has no members.
+#[derive(Debug, Clone)]
+pub struct Section<'a> {
+    path: String,
+    members: Option<&'a Map<String, Value>>,
+}
+
+impl<'a> Section<'a> {
+    /// The whole document.
+    #[must_use]
+    pub fn whole(document: &'a Map<String, Value>) -> Self {
+        Self { path: String::new(), members: Some(document) }
+    }
+
+    /// A member by name. `null` is the same as nothing.
+    #[must_use]
+    pub fn get(&self, key: &str) -> Option<&'a Value> {
+        self.members?.get(key).filter(|value| !value.is_null())
+    }
+
+    /// The names of its members.
+    pub fn keys(&self) -> impl Iterator<Item = &'a str> {
+        self.members.into_iter().flat_map(|members| members.keys().map(String::as_str))
+    }
+
+    /// Whether it is there.
+    #[must_use]
+    pub fn exists(&self) -> bool {
+        self.members.is_some()
+    }
+
+    /// What a member is called in messages.
+    #[must_use]
+    pub fn path(&self, key: &str) -> String {
+        if self.path.is_empty() { key.to_owned() } else { format!("{}.{key}", self.path) }
+    }
+
+    /// An object inside.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else.
+    pub fn section(&self, key: &str) -> Result<Section<'a>, Failure> {
+        let members = match self.get(key) {
+            None => None,
+            Some(Value::Object(members)) => Some(members),
+            Some(_) => return Err(self.wrong(key, "must be an object")),
+        };
+        Ok(Section { path: self.path(key), members })
+    }
+
+    /// A text; an empty one is the same as nothing, as templates leave them behind.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else.
+    pub fn text(&self, key: &str) -> Result<Option<&'a str>, Failure> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.as_str()).filter(|text| !text.is_empty())),
+            Some(_) => Err(self.wrong(key, "must be a text")),
+        }
+    }
+
+    /// A list of texts, or a single one.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else.
+    pub fn texts(&self, key: &str) -> Result<Vec<&'a str>, Failure> {
+        let wrong = || self.wrong(key, "must be a list of texts");
+        let texts: Vec<&str> = match self.get(key) {
+            None => Vec::new(),
+            Some(Value::String(text)) => vec![text],
+            Some(Value::Array(items)) => {
+                items.iter().map(|item| item.as_str().ok_or_else(wrong)).collect::<Result<_, _>>()?
+            }
+            Some(_) => return Err(wrong()),
+        };
+        Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
+    }
+
+    /// A complaint about a member.
+    #[must_use]
+    pub fn wrong(&self, key: &str, why: &str) -> Failure {
+        let value = self.get(key).map(|value| shown(&value.to_string())).unwrap_or_default();
+        Failure::configuration(format!("{} {why}, not {value}", self.path(key)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_text_is_a_list_of_one() {
+        let document = parse(br#"{"a":"x","b":["x","","y"],"c":null,"d":7,"e":{"f":[1]}}"#).unwrap();
+        let whole = Section::whole(&document);
+        assert_eq!(whole.texts("a").unwrap(), ["x"]);
+        assert_eq!(whole.texts("b").unwrap(), ["x", "y"]);
+        assert!(whole.texts("c").unwrap().is_empty());
+        assert!(whole.texts("d").unwrap_err().details.starts_with("d must be a list"));
+        let failure = whole.section("e").unwrap().texts("f").unwrap_err();
+        assert!(failure.details.starts_with("e.f must be a list"), "{}", failure.details);
+    }
+}

@@ -1,0 +1,122 @@
+//! The CNI plugin of ipamd: one short process per operation, run by a container runtime through a main
+//! plugin (`bridge`, `macvlan`, `ipvlan`, …) that names `ipam-cni` as its `ipam.type`.
+//!
+//! It reads the network configuration from standard input and the operation from the environment, asks the
+//! node's agent or one of the servers over HTTP, and prints the CNI result in the version asked for.
+//!
+//! What it deliberately isn't:
+//!
+//! * It decides nothing about addresses. It says who wants what, and hands on what it is told.
+//! * It keeps nothing: no file, no lock, no cache. Killed at any instant, the next run with the same
+//!   parameters gets the same answer, for the servers know an attachment again.
+//! * It touches no interface, no network namespace and no wire.
+//! * It has no TLS in it, for merely linking a TLS library doubles its start time. Beyond loopback it
+//!   belongs behind the node's agent.
+
+pub mod arguments;
+pub mod ask;
+pub mod config;
+pub mod environment;
+pub mod fail;
+pub mod json;
+pub mod person;
+pub mod result;
+pub mod started;
+pub mod verbs;
+pub mod version;
+
+use std::io::{IsTerminal, Read, Write};
+use std::process::ExitCode;
+
+use ipam_api::limits::CNI_STDIN_BYTES_MAX;
+use ipam_api::request::Started;
+
+use crate::config::Network;
+use crate::environment::{Environment, Verb};
+use crate::fail::Failure;
+use crate::version::CniVersion;
+
+/// Runs the operation that the environment asks for, and prints its result or its error.
+#[must_use]
+pub fn plugin(environment: &dyn Fn(&str) -> Option<String>, started: Option<Started>) -> ExitCode {
+    let mut spoken = CniVersion::LATEST;
+    let (output, code) = match run(environment, started, &mut spoken) {
+        Ok(output) => (output, ExitCode::SUCCESS),
+        Err(failure) => (failure.to_json(spoken), ExitCode::FAILURE),
+    };
+    // A runtime that no longer listens has given up on this operation: it must not look like a success.
+    match write_all(&output) {
+        Ok(()) => code,
+        Err(error) => {
+            warn(&format!("standard output: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(
+    environment: &dyn Fn(&str) -> Option<String>,
+    started: Option<Started>,
+    spoken: &mut CniVersion,
+) -> Result<Vec<u8>, Failure> {
+    let environment = Environment::read(environment)?;
+    if environment.verb == Verb::Version {
+        return verbs::version::version();
+    }
+    let document = json::parse(&read_input()?)?;
+    *spoken = CniVersion::of(&document)?;
+    environment.verb.check_version(*spoken)?;
+    let network = Network::new(document, *spoken)?;
+    // One thread and one connection: all that one question needs.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_io()
+        .enable_time()
+        .build()
+        .map_err(|error| Failure::new(fail::IO, "the plugin can't start", error.to_string()))?;
+    runtime.block_on(verbs::serve(&environment, &network, started))
+}
+
+/// Reads the network configuration, and no more than a network configuration can have.
+fn read_input() -> Result<Vec<u8>, Failure> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Err(Failure::new(
+            fail::IO,
+            "standard input is a terminal",
+            "the network configuration comes from standard input: ipam-cni < network.conf",
+        ));
+    }
+    read_bounded(input.lock())
+}
+
+/// Reads all of `input`, or refuses it.
+///
+/// # Errors
+/// Code 5 if it can't be read, code 6 if it is too long.
+pub fn read_bounded(input: impl Read) -> Result<Vec<u8>, Failure> {
+    let mut bytes = Vec::new();
+    let longest = u64::try_from(CNI_STDIN_BYTES_MAX).unwrap_or(u64::MAX);
+    input.take(longest + 1).read_to_end(&mut bytes).map_err(|error| {
+        Failure::new(fail::IO, "the network configuration can't be read", error.to_string())
+    })?;
+    if bytes.len() > CNI_STDIN_BYTES_MAX {
+        return Err(Failure::new(
+            fail::DECODE,
+            "the network configuration is too long",
+            format!("at most {CNI_STDIN_BYTES_MAX} bytes are read"),
+        ));
+    }
+    Ok(bytes)
+}
+
+/// Writes to standard output. `println!` would panic when nobody listens any more.
+pub(crate) fn write_all(bytes: &[u8]) -> std::io::Result<()> {
+    let mut output = std::io::stdout().lock();
+    output.write_all(bytes)?;
+    output.flush()
+}
+
+/// Says something to whoever reads the runtime's log. If nobody does, it is not said.
+pub(crate) fn warn(text: &str) {
+    let _ = writeln!(std::io::stderr(), "ipam-cni: {text}");
+}

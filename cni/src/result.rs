@@ -1,0 +1,181 @@
+//! The result of an ADD, in each of the shapes that the versions of the specification have.
+//!
+//! An address plugin reports no interfaces: the main plugin makes them.
+
+use std::net::IpAddr;
+
+use ipam_api::Family;
+use ipam_api::problem::{Code, Problem};
+use ipam_api::resource::GivenAddress;
+use ipnet::{IpNet, Ipv4Net, Ipv6Net};
+use serde::Serialize;
+
+use crate::fail::{Failure, lines};
+use crate::version::CniVersion;
+
+/// From 0.3.0 on.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Listed<'a> {
+    cni_version: CniVersion,
+    ips: Vec<Ip>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<Route>,
+    dns: &'a Dns,
+}
+
+#[derive(Debug, Serialize)]
+struct Ip {
+    /// Gone since 1.0.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'static str>,
+    address: IpNet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<IpAddr>,
+}
+
+/// 0.1.0 and 0.2.0: at most one address of each family.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OneOfEach<'a> {
+    cni_version: CniVersion,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip4: Option<Single>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ip6: Option<Single>,
+    dns: &'a Dns,
+}
+
+#[derive(Debug, Serialize)]
+struct Single {
+    ip: IpNet,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gateway: Option<IpAddr>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    routes: Vec<Route>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize)]
+struct Route {
+    dst: IpNet,
+    gw: IpAddr,
+}
+
+/// Name resolution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
+pub struct Dns {
+    /// Name servers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub nameservers: Vec<String>,
+    /// The local domain.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub domain: Option<String>,
+    /// Search list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub search: Vec<String>,
+    /// Resolver options.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
+}
+
+/// Prints what an interface was given. `dns` is what the configuration prescribes; without it, what the
+/// subnets have counts.
+///
+/// # Errors
+/// Code 999 for an interface without any address, which no main plugin can use; code 7 for more addresses
+/// than an old version can say.
+pub fn print(version: CniVersion, given: &[GivenAddress], dns: Option<Dns>) -> Result<Vec<u8>, Failure> {
+    if given.is_empty() {
+        return Err(defect("the server gave the interface no address"));
+    }
+    let dns = dns.unwrap_or_else(|| merged_dns(given));
+    let printed = if version < CniVersion::V030 {
+        let addresses: Vec<IpAddr> = given.iter().map(|one| one.address.addr()).collect();
+        check_count(version, &addresses)?;
+        let (ip4, ip6) = (single(given, Family::V4), single(given, Family::V6));
+        lines(&OneOfEach { cni_version: version, ip4, ip6, dns: &dns })
+    } else {
+        let ips = given.iter().map(|one| ip(version, one)).collect();
+        let all: Vec<&GivenAddress> = given.iter().collect();
+        lines(&Listed { cni_version: version, ips, routes: routes(&all), dns: &dns })
+    };
+    printed.map_err(|error| defect(&error.to_string()))
+}
+
+/// Refuses more addresses of a family than a version can say.
+///
+/// # Errors
+/// Code 7.
+pub fn check_count(version: CniVersion, addresses: &[IpAddr]) -> Result<(), Failure> {
+    let several = |family| addresses.iter().filter(|address| Family::of(**address) == family).count() > 1;
+    if version < CniVersion::V030 && Family::BOTH.into_iter().any(several) {
+        return Err(Failure::configuration(format!(
+            "CNI version {version} does not support more than 1 address per family"
+        )));
+    }
+    Ok(())
+}
+
+fn ip(version: CniVersion, one: &GivenAddress) -> Ip {
+    let family = match Family::of(one.address.addr()) {
+        Family::V4 => "4",
+        Family::V6 => "6",
+    };
+    Ip {
+        version: Some(family).filter(|_| version < CniVersion::V100),
+        address: one.address,
+        gateway: one.gateway,
+    }
+}
+
+fn single(given: &[GivenAddress], family: Family) -> Option<Single> {
+    let one = given.iter().find(|one| Family::of(one.address.addr()) == family)?;
+    Some(Single { ip: one.address, gateway: one.gateway, routes: routes(&[one]) })
+}
+
+/// The default route of each family that has a gateway, and the subnets' further routes, each once. Each
+/// says its gateway: without it, a main plugin takes the first address's of that family.
+fn routes(given: &[&GivenAddress]) -> Vec<Route> {
+    let mut routes: Vec<Route> = Vec::new();
+    let mut add = |route: Route| {
+        if !routes.iter().any(|known| known.dst == route.dst) {
+            routes.push(route);
+        }
+    };
+    for one in given {
+        if let Some(gateway) = one.gateway {
+            let dst = match Family::of(one.address.addr()) {
+                Family::V4 => IpNet::V4(Ipv4Net::default()),
+                Family::V6 => IpNet::V6(Ipv6Net::default()),
+            };
+            add(Route { dst, gw: gateway });
+        }
+        for route in &one.routes {
+            add(Route { dst: route.destination, gw: route.gateway });
+        }
+    }
+    routes
+}
+
+fn merged_dns(given: &[GivenAddress]) -> Dns {
+    let mut merged = Dns::default();
+    let extend = |list: &mut Vec<String>, more: &mut dyn Iterator<Item = String>| {
+        for item in more {
+            if !list.contains(&item) {
+                list.push(item);
+            }
+        }
+    };
+    for one in given {
+        extend(&mut merged.nameservers, &mut one.dns.nameservers.iter().map(ToString::to_string));
+        extend(&mut merged.search, &mut one.dns.search.iter().cloned());
+        extend(&mut merged.options, &mut one.dns.options.iter().cloned());
+        merged.domain = merged.domain.or_else(|| one.dns.domain.clone());
+    }
+    merged
+}
+
+/// An answer that ipamd must not give.
+pub(crate) fn defect(detail: &str) -> Failure {
+    Problem::new(Code::Internal, detail).into()
+}

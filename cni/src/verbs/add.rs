@@ -1,0 +1,74 @@
+//! ADD: addresses for one interface, all or none. Repeated, it gives the same answer.
+
+use std::net::IpAddr;
+
+use ipam_api::client::Call;
+use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Started};
+
+use super::attachment;
+use crate::arguments::Arguments;
+use crate::ask::Ask;
+use crate::config::{IPV4_POOLS, IPV6_POOLS, Network};
+use crate::environment::Environment;
+use crate::fail::Failure;
+use crate::result::{self, defect};
+
+/// Gets addresses and prints them.
+///
+/// # Errors
+/// Why there are none.
+pub async fn add(
+    environment: &Environment,
+    network: &Network,
+    started: Option<Started>,
+) -> Result<Vec<u8>, Failure> {
+    let request = request(environment, network, started)?;
+    let dns = network.dns()?;
+    let ask = Ask::new(&network.reach(&environment.servers)?, environment.deadline)?;
+    let call = Call::post("/v1/allocations").json(&request)?.repeatable();
+    let allocated: Allocated = ask.call(call).await?;
+    let interface = &environment.container()?.interface;
+    let given = allocated
+        .interfaces
+        .iter()
+        .find(|given| given.name == *interface)
+        .ok_or_else(|| defect("the server's answer lacks the interface"))?;
+    result::print(network.version, &given.addresses, dns)
+}
+
+/// What an ADD asks the servers for.
+///
+/// # Errors
+/// Codes 4 and 7, for wrong arguments and configurations.
+pub fn request(
+    environment: &Environment,
+    network: &Network,
+    started: Option<Started>,
+) -> Result<AllocateRequest, Failure> {
+    let home = network.home()?;
+    let container = environment.container()?;
+    let arguments = Arguments::parse(&environment.arguments)?;
+    let (endpoint, uid) = arguments.endpoint(&home.realm, &home.node, &container.id);
+    let mut addresses: Vec<IpAddr> = Vec::new();
+    for address in arguments.addresses.into_iter().chain(network.addresses()?) {
+        if !addresses.contains(&address) {
+            addresses.push(address);
+        }
+    }
+    result::check_count(network.version, &addresses)?;
+    Ok(AllocateRequest {
+        endpoint,
+        uid,
+        node: Some(home.node.clone()),
+        attachment: Some(attachment(&home, network, container)),
+        lifecycle: None,
+        interfaces: vec![InterfaceRequest {
+            name: container.interface.clone(),
+            ipv4_pools: network.pools(IPV4_POOLS)?,
+            ipv6_pools: network.pools(IPV6_POOLS)?,
+            addresses,
+            mac: network.mac()?.or(arguments.mac),
+        }],
+        started,
+    })
+}

@@ -1,0 +1,116 @@
+//! CHECK: whether the attachment still holds what its ADD was given.
+
+use std::fmt::Write as _;
+use std::net::IpAddr;
+
+use ipam_api::Family;
+use ipam_api::client::Call;
+use ipam_api::problem::{Code, Problem};
+use ipam_api::request::{Attachment, AttachmentKey};
+
+use super::attachment;
+use crate::ask::Ask;
+use crate::config::Network;
+use crate::environment::Environment;
+use crate::fail::Failure;
+
+/// Compares what the servers know with what the runtime remembers.
+///
+/// # Errors
+/// Code 117 where they differ.
+pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
+    let key = attachment(&network.home()?, network, environment.container()?);
+    let remembered = network.previous_addresses()?;
+    let ask = Ask::new(&network.reach(&environment.servers)?, environment.deadline)?;
+    let known: Attachment = ask.call(Call::get(path(&key))).await.map_err(|problem| match problem.code {
+        Code::NotFound => failed(format!("no address is held by {key}")),
+        _ => problem.into(),
+    })?;
+    let held: Vec<IpAddr> = known.interface.addresses.iter().map(|one| one.address.addr()).collect();
+    compare(&key, &held, remembered.as_deref())?;
+    Ok(Vec::new())
+}
+
+/// Addresses of a family that the attachment has none of are somebody else's: another plugin of the chain
+/// may have added them.
+fn compare(key: &AttachmentKey, held: &[IpAddr], remembered: Option<&[IpAddr]>) -> Result<(), Failure> {
+    if held.is_empty() {
+        return Err(failed(format!("no address is held by {key}")));
+    }
+    let Some(remembered) = remembered else { return Ok(()) };
+    if let Some(address) = held.iter().find(|address| !remembered.contains(address)) {
+        return Err(failed(format!("{address} is held by {key}, but prevResult doesn't list it")));
+    }
+    let ours = |address: IpAddr| held.iter().any(|one| Family::of(*one) == Family::of(address));
+    match remembered.iter().find(|address| ours(**address) && !held.contains(address)) {
+        Some(address) => Err(failed(format!("{address} of prevResult is not held by {key}"))),
+        None => Ok(()),
+    }
+}
+
+fn failed(detail: String) -> Failure {
+    Problem::new(Code::CheckFailed, detail).into()
+}
+
+fn path(key: &AttachmentKey) -> String {
+    let segments = [
+        key.realm.as_str(),
+        key.node.as_str(),
+        key.config.as_str(),
+        key.container_id.as_str(),
+        key.interface.as_str(),
+    ];
+    let mut path = "/v1/attachments".to_owned();
+    for segment in segments {
+        path.push('/');
+        for byte in segment.bytes() {
+            if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') {
+                path.push(char::from(byte));
+            } else {
+                let _ = write!(path, "%{byte:02X}");
+            }
+        }
+    }
+    path
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ipam_api::name::{InterfaceName, Name, ObjectName};
+
+    fn key(interface: &str) -> AttachmentKey {
+        AttachmentKey {
+            realm: Name::default_name(),
+            node: ObjectName::new("node:1").unwrap(),
+            config: ObjectName::new("net").unwrap(),
+            container_id: ObjectName::new("c1").unwrap(),
+            interface: InterfaceName::new(interface).unwrap(),
+        }
+    }
+
+    #[test]
+    fn a_path_carries_any_name() {
+        assert_eq!(path(&key("eth0")), "/v1/attachments/default/node%3A1/net/c1/eth0");
+        assert_eq!(path(&key("é%?#")), "/v1/attachments/default/node%3A1/net/c1/%C3%A9%25%3F%23");
+    }
+
+    #[test]
+    fn both_sides_must_agree() {
+        let addresses =
+            |texts: &[&str]| -> Vec<IpAddr> { texts.iter().map(|text| text.parse().unwrap()).collect() };
+        let held = addresses(&["10.1.2.2"]);
+        for (remembered, good) in [
+            (Some(addresses(&["10.1.2.2"])), true),
+            (Some(addresses(&["10.1.2.2", "2001:db8::9"])), true),
+            (None, true),
+            (Some(addresses(&["10.1.2.2", "10.1.2.3"])), false),
+            (Some(addresses(&["10.1.2.3"])), false),
+            (Some(Vec::new()), false),
+        ] {
+            let outcome = compare(&key("eth0"), &held, remembered.as_deref());
+            assert_eq!(outcome.is_ok(), good, "{remembered:?}");
+        }
+        assert!(compare(&key("eth0"), &[], None).is_err());
+    }
+}

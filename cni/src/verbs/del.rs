@@ -1,0 +1,41 @@
+//! DEL: takes an attachment's addresses back. What isn't there is already gone.
+//!
+//! A main plugin stops its own clean-up when this fails, and the workload never goes away. Hence it fails
+//! only where an address would be lost otherwise: when there is nobody to tell.
+
+use ipam_api::client::Call;
+use ipam_api::request::{ReleaseAttachmentRequest, Released, Started};
+
+use super::attachment;
+use crate::ask::Ask;
+use crate::config::Network;
+use crate::environment::Environment;
+use crate::fail::{Failure, TRY_LATER};
+
+/// Releases the attachment.
+///
+/// # Errors
+/// Code 11 if nobody could be told; what the servers refuse it with.
+pub async fn del(
+    environment: &Environment,
+    network: &Network,
+    started: Option<Started>,
+) -> Result<Vec<u8>, Failure> {
+    let home = match network.home() {
+        Ok(home) => home,
+        Err(failure) => {
+            // No ADD can have succeeded with this configuration.
+            crate::warn(&format!("DEL has nothing to release: {failure}"));
+            return Ok(Vec::new());
+        }
+    };
+    let attachment = attachment(&home, network, environment.container()?);
+    let ask = network
+        .reach(&environment.servers)
+        .and_then(|reach| Ask::new(&reach, environment.deadline))
+        .map_err(|failure| failure.with_code(TRY_LATER))?;
+    let request = ReleaseAttachmentRequest { attachment, started };
+    let call = Call::post("/v1/attachments/release").json(&request)?.repeatable();
+    let _: Released = ask.call(call).await?;
+    Ok(Vec::new())
+}

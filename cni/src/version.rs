@@ -1,0 +1,91 @@
+//! The versions of the CNI specification that the plugin speaks.
+
+use std::fmt;
+
+use ipam_api::name::shown;
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::fail::{self, Failure};
+
+/// One of them. Later ones compare greater.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum CniVersion {
+    /// 0.1.0, what a configuration without a version means.
+    V010,
+    /// 0.2.0, with the VERSION operation.
+    V020,
+    /// 0.3.0, with a list of addresses.
+    V030,
+    /// 0.3.1
+    V031,
+    /// 0.4.0, with CHECK.
+    V040,
+    /// 1.0.0, without the family in the addresses.
+    V100,
+    /// 1.1.0, with GC and STATUS.
+    V110,
+}
+
+impl CniVersion {
+    /// All of them, in order.
+    pub const ALL: [CniVersion; 7] =
+        [Self::V010, Self::V020, Self::V030, Self::V031, Self::V040, Self::V100, Self::V110];
+    /// The one that is spoken where the configuration doesn't say.
+    pub const LATEST: CniVersion = Self::V110;
+
+    /// As it is written in configurations and results.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::V010 => "0.1.0",
+            Self::V020 => "0.2.0",
+            Self::V030 => "0.3.0",
+            Self::V031 => "0.3.1",
+            Self::V040 => "0.4.0",
+            Self::V100 => "1.0.0",
+            Self::V110 => "1.1.0",
+        }
+    }
+
+    /// The version that a network configuration asks for. Exact: 1.1 is not 1.1.0.
+    ///
+    /// # Errors
+    /// Code 6 if it isn't text, code 1 if it isn't one of ours.
+    pub fn of(document: &Map<String, Value>) -> Result<Self, Failure> {
+        let text = match document.get("cniVersion") {
+            None | Some(Value::Null) => "",
+            Some(Value::String(text)) => text,
+            Some(_) => {
+                return Err(Failure::new(
+                    fail::DECODE,
+                    "cniVersion can't be read",
+                    "it must be a text such as \"1.1.0\"",
+                ));
+            }
+        };
+        if text.is_empty() {
+            return Ok(Self::V010);
+        }
+        Self::ALL.into_iter().find(|version| version.as_str() == text).ok_or_else(|| {
+            let known: Vec<String> = Self::ALL.iter().map(|version| format!("\"{version}\"")).collect();
+            Failure::new(
+                fail::INCOMPATIBLE_VERSION,
+                "incompatible CNI versions",
+                format!("config is {}, plugin supports [{}]", shown(text), known.join(" ")),
+            )
+        })
+    }
+}
+
+impl fmt::Display for CniVersion {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl Serialize for CniVersion {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
