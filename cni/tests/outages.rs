@@ -1,0 +1,251 @@
+//! What the plugin does when those that it asks are down, slow or strange, and when those that run it are.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod support;
+
+use std::io::Write;
+use std::time::{Duration, Instant};
+
+use ipam_api::Code;
+use ipam_api::limits::CNI_STDIN_BYTES_MAX;
+use serde_json::json;
+use support::plugin::{Outcome, Plugin, network};
+use support::server::{Manner, Server, nobody};
+
+/// Far above what a run with a short deadline needs, far below what one without needs.
+const BOUND: Duration = Duration::from_secs(20);
+
+fn conf(servers: &[&str]) -> String {
+    network("1.1.0", "", &json!({"ipam": {"servers": servers}}))
+}
+
+#[track_caller]
+fn in_time(run: impl FnOnce() -> Outcome) -> Outcome {
+    let start = Instant::now();
+    let outcome = run();
+    assert!(start.elapsed() < BOUND, "{:?}: {outcome:?}", start.elapsed());
+    outcome
+}
+
+#[test]
+fn nobody_listens() {
+    for command in ["ADD", "DEL", "CHECK"] {
+        let outcome = in_time(|| Plugin::new(command).within_ms(200).run(conf(&[&nobody(), &nobody()])));
+        let texts = outcome.fails(11);
+        assert!(texts.contains("No server answers: unreachable:"), "{texts}");
+        assert!(texts.contains("refused"), "{texts}");
+    }
+}
+
+#[test]
+fn a_server_that_hangs_costs_the_deadline_and_no_more() {
+    let server = Server::start(Manner::Hangs);
+    for (command, code) in [("ADD", 11), ("DEL", 11), ("CHECK", 11), ("STATUS", 50)] {
+        in_time(|| Plugin::new(command).within_ms(300).run(conf(&[&server.url]))).fails(code);
+    }
+}
+
+#[test]
+fn an_unclear_fate_is_said_and_may_be_repeated() {
+    for manner in [Manner::Hangs, Manner::CutsShort, Manner::Garbage] {
+        let server = Server::start(manner);
+        let outcome = in_time(|| Plugin::new("ADD").within_ms(300).run(conf(&[&server.url])));
+        let texts = outcome.fails(11);
+        assert!(!texts.contains("panicked") && outcome.stderr.is_empty(), "{manner:?}: {outcome:?}");
+        assert!(
+            texts.contains("deadline-exceeded") || texts.contains("can't be read"),
+            "{manner:?}: {texts}"
+        );
+    }
+}
+
+#[test]
+fn another_server_helps() {
+    let good = Server::start(Manner::Proper);
+    for manner in [Manner::CutsShort, Manner::Refuses(Code::NoLeader), Manner::Refuses(Code::ShuttingDown)] {
+        let bad = Server::start(manner);
+        let outcome = in_time(|| Plugin::new("ADD").run(conf(&[&nobody(), &bad.url, &good.url])));
+        assert_eq!(outcome.addresses(), ["10.1.2.2", "2001:db8:1::2"], "{manner:?}");
+    }
+}
+
+#[test]
+fn refusals_keep_their_code_and_their_advice() {
+    for (code, cni, words) in [
+        (Code::PoolExhausted, 101, "pool-exhausted: so says the test. Add a range to the pool"),
+        (Code::NoPoolSelected, 103, "No rule names a pool: no-pool-selected"),
+        (Code::AddressTaken, 107, "address-taken"),
+        (Code::InvalidField, 7, "invalid-field"),
+        (Code::GenerationUnconfirmed, 118, "ipamctl cluster generation"),
+        (Code::NoLeader, 11, "no-leader: so says the test. Repeat"),
+        (Code::StorageFull, 11, "storage-full"),
+        (Code::Internal, 999, "internal"),
+    ] {
+        let server = Server::start(Manner::Refuses(code));
+        let outcome = in_time(|| Plugin::new("ADD").within_ms(200).run(conf(&[&server.url])));
+        let texts = outcome.fails(cni);
+        assert!(texts.contains(words), "{texts}");
+    }
+}
+
+#[test]
+fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name);
+    let with = |socket: &str, server: &str| {
+        network("1.1.0", server, &json!({"ipam": {"socket": path(socket).to_str().unwrap()}}))
+    };
+    let server = Server::start(Manner::Proper);
+
+    let agent = Server::on_socket(Manner::Proper, &path("good"));
+    assert_eq!(Plugin::new("ADD").run(with("good", &server.url)).code, Some(0));
+    assert_eq!((agent.seen().len(), server.seen().len()), (1, 0));
+    // A refusal is an answer: nobody else is asked.
+    let _full = Server::on_socket(Manner::Refuses(Code::PoolExhausted), &path("full"));
+    Plugin::new("ADD").run(with("full", &server.url)).fails(101);
+    assert!(server.seen().is_empty());
+
+    let _hangs = Server::on_socket(Manner::Hangs, &path("hangs"));
+    let _leaderless = Server::on_socket(Manner::Refuses(Code::NoLeader), &path("leaderless"));
+    std::fs::write(path("no-socket"), "").unwrap();
+    for (number, socket) in ["missing", "no-socket", "leaderless", "hangs"].into_iter().enumerate() {
+        let plugin = Plugin::new("ADD").container(&format!("c{number}"));
+        let outcome = in_time(|| plugin.run(with(socket, &server.url)));
+        assert_eq!(outcome.code, Some(0), "{socket}: {outcome:?}");
+    }
+}
+
+#[test]
+fn an_agent_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("agent.sock");
+    let alone = json!({"ipam": {"servers": null, "socket": path.to_str().unwrap()}});
+    let conf = network("1.1.0", "", &alone);
+    for command in ["ADD", "DEL"] {
+        let texts = in_time(|| Plugin::new(command).within_ms(200).run(&conf)).fails(11);
+        assert!(texts.contains("agent-unreachable"), "{texts}");
+    }
+    let agent = Server::on_socket(Manner::Proper, &path);
+    assert_eq!(Plugin::new("ADD").run(&conf).code, Some(0));
+    Plugin::new("CHECK").run(&conf).succeeds_in_silence();
+    Plugin::new("STATUS").run(&conf).succeeds_in_silence();
+    Plugin::new("DEL").run(&conf).succeeds_in_silence();
+    assert!(agent.model().addresses().is_empty());
+}
+
+#[test]
+fn servers_from_the_environment() {
+    let server = Server::start(Manner::Proper);
+    let conf = network("1.1.0", "", &json!({"ipam": {"servers": null}}));
+    let servers = format!("{},{}", nobody(), server.url);
+    assert_eq!(Plugin::new("ADD").set("IPAM_SERVERS", &servers).run(&conf).code, Some(0));
+    // Nobody to tell: the address would be lost.
+    Plugin::new("DEL").run(&conf).fails(11);
+    assert_eq!(server.model().addresses().len(), 2);
+    Plugin::new("DEL").set("IPAM_SERVERS", &servers).run(&conf).succeeds_in_silence();
+    assert!(server.model().addresses().is_empty());
+}
+
+#[test]
+fn the_request_says_who_asks_since_when() {
+    let server = Server::start(Manner::Proper);
+    let boot_id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let mut last = 0;
+    for (command, line) in [("ADD", "POST /v1/allocations"), ("DEL", "POST /v1/attachments/release")] {
+        assert_eq!(Plugin::new(command).run(conf(&[&server.url])).code, Some(0));
+        let seen = server.seen().last().unwrap().clone();
+        assert_eq!(seen.line, line);
+        assert_eq!(seen.body["started"]["boot_id"], boot_id.trim());
+        let at = seen.body["started"]["at_us"].as_u64().unwrap();
+        assert!(at > last);
+        last = at;
+        let key = json!({
+            "realm": "default", "node": "node-1", "config": "lan", "container_id": "c1", "interface": "eth0"
+        });
+        assert_eq!(seen.body["attachment"], key);
+    }
+}
+
+#[test]
+fn a_huge_configuration_is_refused_without_being_read() {
+    let padding = "x".repeat(100 << 20);
+    let huge = network("1.1.0", &nobody(), &json!({"padding": padding}));
+    let texts = in_time(|| Plugin::new("ADD").run(huge)).fails(6);
+    assert!(texts.contains("too long: at most 1048576 bytes"), "{texts}");
+
+    // The longest one that is allowed, to the byte.
+    let server = Server::start(Manner::Proper);
+    let bare = conf(&[&server.url]);
+    let longest = bare.replacen('{', &format!("{{{}", " ".repeat(CNI_STDIN_BYTES_MAX - bare.len())), 1);
+    assert_eq!(longest.len(), CNI_STDIN_BYTES_MAX);
+    assert_eq!(Plugin::new("ADD").run(&longest).code, Some(0));
+    Plugin::new("ADD").run(longest + " ").fails(6);
+}
+
+/// Cut anywhere, or with a byte that is no text: one error object and no panic.
+#[test]
+fn damaged_configurations_are_refused_in_order() {
+    let server = Server::start(Manner::Proper);
+    let whole = conf(&[&server.url]).into_bytes();
+    for at in (0..whole.len()).step_by(7) {
+        Plugin::new("ADD").run(whole.get(..at).unwrap()).fails(6);
+        let mut damaged = whole.clone();
+        *damaged.get_mut(at).unwrap() = 0xff;
+        Plugin::new("ADD").run(damaged).fails(6);
+    }
+    for odd in ["null", "7", "\"x\"", "\u{feff}{}", "{}{}", r#"{"name":"n","name":"n"}"#] {
+        let outcome = Plugin::new("ADD").run(odd);
+        assert_eq!(outcome.code, Some(1), "{odd}: {outcome:?}");
+    }
+}
+
+#[test]
+fn a_closed_standard_output_is_a_failure_and_no_panic() {
+    let server = Server::start(Manner::Proper);
+    for (command, code) in [("ADD", 1), ("DEL", 0), ("FOO", 1)] {
+        let mut child = Plugin::new(command).command().spawn().unwrap();
+        drop(child.stdout.take());
+        let mut stdin = child.stdin.take().unwrap();
+        // Whoever refuses the operation doesn't read this.
+        let _ = stdin.write_all(conf(&[&server.url]).as_bytes());
+        drop(stdin);
+        let outcome = Outcome::from(child.wait_with_output().unwrap());
+        assert_eq!(outcome.code, Some(code), "{command}: {outcome:?}");
+        assert!(!outcome.stderr.contains("panicked"), "{outcome:?}");
+    }
+}
+
+#[test]
+fn a_person_gets_an_answer() {
+    let about = Plugin::bare().run("");
+    about.succeeds_in_silence();
+    assert!(about.stderr.contains("supported: 0.1.0, 0.2.0, 0.3.0, 0.3.1, 0.4.0, 1.0.0, 1.1.0"), "{about:?}");
+
+    let with = |words: &[&str]| Outcome::from(Plugin::bare().command().args(words).output().unwrap());
+    assert_eq!(with(&["--version"]).stdout, format!("ipam-cni {}\n", env!("CARGO_PKG_VERSION")));
+    assert!(with(&["--help"]).stdout.contains("--check-config FILE"));
+    assert_eq!(with(&["--frobnicate"]).code, Some(2));
+    assert_eq!(with(&["--check-config", "/nonexistent"]).code, Some(1));
+
+    let folder = tempfile::tempdir().unwrap();
+    let check = |text: &str| {
+        let path = folder.path().join("a.conflist");
+        std::fs::write(&path, text).unwrap();
+        with(&["--check-config", path.to_str().unwrap()])
+    };
+    let odd = json!({"ipam": {"ipv4_pool": "web"}});
+    let good = check(&network("1.1.0", "http://127.0.0.1:7440", &odd));
+    assert_eq!(good.code, Some(0), "{good:?}");
+    for words in ["realm default, node node-1", "pools p4, p6", "did you mean \"ipv4_pools\"?"] {
+        assert!(good.stdout.contains(words), "{good:?}");
+    }
+    let list = |kind: &str| {
+        let plugin = json!({"type": "bridge", "ipam": {"type": kind, "servers": "http://127.0.0.1:1"}});
+        json!({"cniVersion": "1.0.0", "name": "lan", "plugins": [plugin, {"type": "portmap"}]}).to_string()
+    };
+    assert!(check(&list("ipam-cni")).stdout.starts_with("network lan, CNI 1.0.0\n"));
+    assert!(check(&list("host-local")).stderr.contains("none of its plugins"));
+    let nameless = check(&network("1.1.0", "http://127.0.0.1:7440", &json!({"name": null})));
+    assert_eq!((nameless.code, nameless.stderr.contains("missing network name")), (Some(1), true));
+}
