@@ -8,6 +8,8 @@
 
 pub mod batch;
 pub mod machine;
+mod store;
 mod types;
 
+pub use store::{DirLock, Identity, StoreError, lock_dir};
 pub use types::Member;

@@ -1,0 +1,85 @@
+//! What can go wrong with a data directory, and what to do then.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A data directory that can't be used as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has it.
+    #[error(
+        "another ipamd (pid {pid}) uses {}: stop it, or give this one a data directory of its own",
+        dir.display()
+    )]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// Whoever holds it, as it wrote into the lock file; `?` if it wrote nothing.
+        pid: String,
+    },
+    /// It belongs to another member.
+    #[error(
+        "{} belongs to the member {found:?}, but this one is called {wanted:?}: correct the name in the \
+         configuration, or point it at another data directory",
+        dir.display()
+    )]
+    OtherName {
+        /// The directory.
+        dir: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Who asked.
+        wanted: String,
+    },
+    /// Something in it doesn't read as it was written, and nothing else here can replace it.
+    #[error(
+        "{} is damaged: {what}. This member can no longer vouch for what it acknowledged, so it doesn't start. \
+         If a majority of the others is healthy, remove this member from the cluster there, move its data \
+         directory away (keep it until all is well) and let it join anew; if none is, restore a backup",
+        path.display()
+    )]
+    Damaged {
+        /// The file or directory.
+        path: PathBuf,
+        /// How it shows.
+        what: String,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "{} has version {version}, this ipamd reads up to {newest}: start the newer ipamd again",
+        path.display()
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The newest version known here.
+        newest: u32,
+    },
+    /// The operating system refused.
+    #[error(
+        "{}: {source}; check the disk, its free space and the rights of the data directory, then start again",
+        path.display()
+    )]
+    Io {
+        /// On which file or directory.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A thread of the store is gone.
+    #[error("the store has stopped: {0}; look at the log lines before this one, then start again")]
+    Stopped(String),
+}
+
+impl StoreError {
+    /// For `map_err`: an error of the operating system with the path that it was about.
+    pub(super) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}

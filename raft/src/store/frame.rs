@@ -1,0 +1,80 @@
+//! A frame: the one wrapping for everything that the store writes.
+//!
+//! `kind u8, version u8, length u32, crc32 of these six, body, crc32 of the body`, numbers with their highest
+//! byte first. The head has a sum of its own because a length must be believed before the body is there to be
+//! checked: a flipped length would otherwise read as a file that merely ends too early, and a file that ends
+//! too early is forgiven.
+
+use std::io::{self, Read, Write};
+
+const HEAD: usize = 10;
+const SUM: usize = 4;
+
+/// No frame is longer. Guards memory against a length that is wrong in spite of its sum.
+pub(super) const BODY_BYTES_MAX: usize = 64 << 20;
+
+/// A frame as it was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Frame {
+    pub(super) version: u8,
+    pub(super) body: Vec<u8>,
+}
+
+/// Writes one and says how long it became.
+pub(super) fn write(mut to: impl Write, kind: u8, version: u8, body: &[u8]) -> io::Result<usize> {
+    let length = u32::try_from(body.len())
+        .ok()
+        .filter(|_| body.len() <= BODY_BYTES_MAX)
+        .ok_or_else(|| invalid(format!("a frame of {} bytes is too long", body.len())))?;
+    let [a, b, c, d] = length.to_be_bytes();
+    let head = [kind, version, a, b, c, d];
+    to.write_all(&head)?;
+    to.write_all(&crc32fast::hash(&head).to_be_bytes())?;
+    to.write_all(body)?;
+    to.write_all(&crc32fast::hash(body).to_be_bytes())?;
+    Ok(HEAD + body.len() + SUM)
+}
+
+/// Reads one. `UnexpectedEof` means that the source ends inside it, and nothing else does; whatever is there
+/// but wrong is `InvalidData`.
+pub(super) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame> {
+    expect_kind(&mut from, kind)?;
+    let [version, a, b, c, d] = read_array(&mut from)?;
+    let sum: [u8; SUM] = read_array(&mut from)?;
+    if crc32fast::hash(&[kind, version, a, b, c, d]) != u32::from_be_bytes(sum) {
+        return Err(invalid("the head of a frame is damaged"));
+    }
+    let length = usize::try_from(u32::from_be_bytes([a, b, c, d])).unwrap_or(usize::MAX);
+    if length > BODY_BYTES_MAX {
+        return Err(invalid(format!("a frame claims {length} bytes")));
+    }
+    let mut body = vec![0; length];
+    from.read_exact(&mut body)?;
+    let sum: [u8; SUM] = read_array(&mut from)?;
+    if crc32fast::hash(&body) != u32::from_be_bytes(sum) {
+        return Err(invalid("the body of a frame is damaged"));
+    }
+    Ok(Frame { version, body })
+}
+
+/// Reads the byte that says what follows. Looked at before anything else is read, so that bytes of another kind
+/// are never taken for a file that ends too early.
+pub(super) fn expect_kind(from: impl Read, kind: u8) -> io::Result<()> {
+    let [found] = read_array(from)?;
+    if found == kind { Ok(()) } else { Err(invalid(format!("expected kind {kind:#x}, found {found:#x}"))) }
+}
+
+pub(super) fn read_array<const N: usize>(mut from: impl Read) -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
+}
+
+pub(super) fn invalid(what: impl Into<String>) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.into())
+}
+
+/// A postcard error as an error of the disk: what was read isn't what was written.
+pub(super) fn codec(error: postcard::Error) -> io::Error {
+    invalid(error.to_string())
+}

@@ -1,0 +1,158 @@
+//! The state machine as openraft sees it.
+
+use std::io;
+use std::sync::Arc;
+
+use futures::{Stream, StreamExt as _};
+use openraft::entry::RaftEntry as _;
+use openraft::storage::{ApplyResponder, EntryResponder, RaftStateMachine};
+use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
+use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
+
+use super::durable::Durable;
+use super::shared::{Live, SharedState};
+use super::snapshot_dir::{SnapshotDir, SnapshotFile};
+use crate::batch::Opened;
+use crate::machine::{self, At};
+use crate::types::{Entry, LogId, Outcomes, Types};
+
+/// Entries that are applied under one lock.
+const CHUNK_ENTRIES_MAX: usize = 256;
+
+pub(super) type Snapshot = SnapshotOf<Types, SnapshotFile>;
+type Membership = crate::types::StoredMembership;
+
+/// Applies what is committed, builds and installs snapshots.
+pub(crate) struct MachineStore {
+    pub(super) shared: SharedState,
+    pub(super) snapshots: Arc<SnapshotDir>,
+    pub(super) durable: Arc<Durable>,
+}
+
+/// An entry made ready to be applied, with nothing left to do under the lock but that.
+struct Ready {
+    log_id: LogId,
+    work: Work,
+    responder: Option<ApplyResponder<Types>>,
+}
+
+enum Work {
+    Nothing,
+    Commands(Opened),
+    Membership(Membership),
+}
+
+impl Ready {
+    fn new((entry, responder): EntryResponder<Types>) -> io::Result<Self> {
+        let log_id = entry.log_id();
+        let Entry { payload, .. } = entry;
+        let work = match payload {
+            EntryPayload::Blank => Work::Nothing,
+            // Fatal: skipping it would make this replica another than the rest.
+            EntryPayload::Normal(batch) => Work::Commands(batch.open().map_err(io::Error::other)?),
+            EntryPayload::Membership(membership) => {
+                Work::Membership(StoredMembership::new(Some(log_id), membership))
+            }
+        };
+        Ok(Self { log_id, work, responder })
+    }
+
+    /// Returns how many commands there were, and whom to tell what became of them.
+    fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
+        live.applied = Some(self.log_id);
+        let mut outcomes = Outcomes::default();
+        match self.work {
+            Work::Nothing => {}
+            Work::Membership(membership) => live.membership = membership,
+            Work::Commands(Opened { log_time_ms, wall_ms, commands }) => {
+                let at = At { log_time_ms, wall_ms, term: self.log_id.leader_id.term };
+                for command in &commands {
+                    let (outcome, _events) = machine::apply(&mut live.state, at, command);
+                    outcomes.0.push(outcome);
+                }
+            }
+        }
+        (outcomes.0.len(), self.responder.map(|responder| (responder, outcomes)))
+    }
+}
+
+impl RaftStateMachine<Types> for MachineStore {
+    type SnapshotData = SnapshotFile;
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), io::Error> {
+        Ok(self.shared.applied_state())
+    }
+
+    async fn apply<Strm>(&mut self, entries: Strm) -> Result<(), io::Error>
+    where
+        Strm: Stream<Item = Result<EntryResponder<Types>, io::Error>> + Unpin + OptionalSend,
+    {
+        let mut chunks = entries.ready_chunks(CHUNK_ENTRIES_MAX);
+        while let Some(chunk) = chunks.next().await {
+            let ready: Vec<Ready> =
+                chunk.into_iter().map(|entry| entry.and_then(Ready::new)).collect::<io::Result<_>>()?;
+            let answers = self.shared.change(|live| {
+                let applied = ready.into_iter().map(|entry| entry.apply(live));
+                let (counts, answers): (Vec<usize>, Vec<_>) = applied.unzip();
+                (counts.iter().sum(), answers)
+            });
+            for (responder, outcomes) in answers.into_iter().flatten() {
+                responder.send(outcomes);
+            }
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        Builder {
+            shared: self.shared.clone(),
+            snapshots: Arc::clone(&self.snapshots),
+            durable: Arc::clone(&self.durable),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        meta: &SnapshotMetaOf<Types>,
+        snapshot: SnapshotFile,
+    ) -> Result<(), io::Error> {
+        let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
+        let (state, meta) = blocking(move || {
+            let state = snapshots.install(snapshot, &meta)?;
+            Ok((state, meta))
+        })
+        .await?;
+        self.durable.set_snapshot(meta.last_log_id);
+        self.shared.replace(state, meta.last_log_id, meta.last_membership);
+        Ok(())
+    }
+
+    async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
+        let snapshots = Arc::clone(&self.snapshots);
+        Ok(blocking(move || snapshots.current()).await?.map(SnapshotFile::into_snapshot))
+    }
+}
+
+/// Builds a snapshot of the state at the instant at which it is asked to.
+pub(crate) struct Builder {
+    shared: SharedState,
+    snapshots: Arc<SnapshotDir>,
+    durable: Arc<Durable>,
+}
+
+impl RaftSnapshotBuilder<Types> for Builder {
+    type SnapshotData = SnapshotFile;
+
+    async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
+        let (state, applied, membership) = self.shared.point();
+        let snapshots = Arc::clone(&self.snapshots);
+        let file = blocking(move || snapshots.build(&state, applied, membership)).await?;
+        self.durable.set_snapshot(file.meta().last_log_id);
+        Ok(file.into_snapshot())
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,38 @@
+//! What a member keeps on disk: log, rows, snapshot, and the marker that vouches for them.
+//!
+//! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any doubt.
+//! The marker says how much of log and rows must be there, so that something missing is never taken for
+//! something that was never written.
+//!
+//! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
+
+mod behind;
+mod disk;
+mod durable;
+mod error;
+mod frame;
+mod identity;
+mod lock;
+mod log;
+mod log_open;
+mod log_thread;
+mod log_view;
+mod machine;
+mod marker;
+mod open;
+mod rows;
+mod shared;
+mod snapshot;
+mod snapshot_dir;
+#[cfg(test)]
+mod tests;
+mod wal;
+
+pub use error::StoreError;
+pub use identity::Identity;
+pub use lock::{DirLock, lock_dir};
+pub(crate) use log::LogStore;
+pub(crate) use machine::MachineStore;
+pub(crate) use open::{Closer, Store, open};
+pub(crate) use shared::SharedState;
+pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};

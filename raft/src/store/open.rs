@@ -1,0 +1,190 @@
+//! Opening and closing a data directory as a whole.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::sync::{oneshot, watch};
+
+use super::behind::{Behind, Nudge, Nudger};
+use super::disk;
+use super::durable::Durable;
+use super::error::StoreError;
+use super::log::LogStore;
+use super::log_open;
+use super::machine::MachineStore;
+use super::marker::Marker;
+use super::rows::{self, Loaded, Point, Rows};
+use super::shared::SharedState;
+use super::snapshot::Header;
+use super::snapshot_dir::SnapshotDir;
+use crate::machine::State;
+use crate::types::LogId;
+
+/// Everything that a data directory holds, open and running.
+pub(crate) struct Store {
+    /// The log, for openraft.
+    pub(crate) log: LogStore,
+    /// The state machine, for openraft.
+    pub(crate) machine: MachineStore,
+    /// The applied state, for everybody who reads.
+    pub(crate) shared: SharedState,
+    /// Says why, once nothing can be written any more: then the process must end.
+    pub(crate) failed: watch::Receiver<Option<String>>,
+    /// Closes it all in good order.
+    pub(crate) closer: Closer,
+}
+
+/// Opens a data directory, new or old. Its lock is the caller's business.
+///
+/// # Errors
+/// When it can't be used; the error says why, and what to do.
+pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
+    let dir = dir.to_owned();
+    let work = tokio::task::spawn_blocking(move || open_blocking(&dir));
+    work.await.map_err(|error| StoreError::Stopped(error.to_string()))?
+}
+
+fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
+    disk::create_dir(dir).map_err(StoreError::io(dir))?;
+    let boot_id = disk::boot_id();
+    let before = last_marker(dir, &boot_id)?;
+    let same_boot = before.boot_id == boot_id;
+    let opened = log_open::open(dir, &before, same_boot)?;
+    let (snapshots, snapshot) = SnapshotDir::open(dir)?;
+    let covered = opened.mark.last.max(snapshot.as_ref().and_then(|(header, _)| header.meta.last_log_id));
+    if before.rows_applied > covered {
+        let what = format!("it ends with entry {covered:?}, but {:?} was applied", before.rows_applied);
+        return Err(StoreError::damaged(&log_open::path(dir), what));
+    }
+    let loaded = trusted_rows(dir, &before, same_boot, covered)?;
+    let start = choose(loaded, snapshot);
+    if let Some(purged) =
+        opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
+    {
+        let what = format!("entries up to {purged:?} are gone from the log, and no snapshot has them");
+        return Err(StoreError::damaged(dir, what));
+    }
+
+    let marker = Marker {
+        boot_id,
+        clean: false,
+        log: opened.mark.clone(),
+        rows_applied: start.rows.as_ref().and(start.point.applied),
+    };
+    marker.write(dir)?;
+    let durable = Arc::new(Durable::default());
+    durable.set_log(opened.mark.clone());
+    durable.set_snapshot(start.snapshot_last);
+    let (nudger, nudges) = Nudger::new();
+    let shared = SharedState::new(start.state, start.point.applied, start.point.membership, nudger.clone());
+    let (failed, failed_watch) = watch::channel(None);
+    let (log, log_thread) = LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed)?;
+    let behind = Behind {
+        dir: dir.to_owned(),
+        shared: shared.clone(),
+        durable: Arc::clone(&durable),
+        marked: marker.clone(),
+        marker,
+        rows: start.rows,
+        epoch: 0,
+        off: 0,
+        pending: nudger.pending(),
+    };
+    let rows_thread = std::thread::Builder::new()
+        .name("ipamd-rows".to_owned())
+        .spawn(move || behind.run(&nudges))
+        .map_err(StoreError::io(dir))?;
+    // Rows that must be made afresh don't wait for the first change.
+    nudger.changed();
+    let machine = MachineStore { shared: shared.clone(), snapshots: Arc::new(snapshots), durable };
+    let closer = Closer { log: log.clone(), nudger, threads: vec![log_thread, rows_thread] };
+    Ok(Store { log, machine, shared, failed: failed_watch, closer })
+}
+
+/// The marker of the last run. A new directory gets one before anything else, so that one without is known to
+/// be new, or robbed of it.
+fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
+    if let Some(marker) = Marker::read(dir)? {
+        return Ok(marker);
+    }
+    if log_open::path(dir).exists() {
+        return Err(StoreError::damaged(&Marker::path(dir), "the file is gone, but there is a log"));
+    }
+    let marker = Marker { boot_id: boot_id.to_owned(), ..Marker::default() };
+    marker.write(dir)?;
+    Ok(marker)
+}
+
+/// The rows, if there is no doubt about them; whatever is doubtful is put aside.
+fn trusted_rows(
+    dir: &Path,
+    marker: &Marker,
+    same_boot: bool,
+    covered: Option<LogId>,
+) -> Result<Option<Loaded>, StoreError> {
+    let fresh = !rows::path(dir).exists();
+    let loaded = if !same_boot && !marker.clean && !fresh {
+        Err("the machine went down without a clean stop".to_owned())
+    } else {
+        Rows::load(dir).and_then(|loaded| match loaded.2.applied {
+            applied if applied < marker.rows_applied => {
+                Err(format!("they went back to {applied:?}, from {:?}", marker.rows_applied))
+            }
+            applied if applied > covered => Err(format!("they are ahead of the log, at {applied:?}")),
+            _ => Ok(loaded),
+        })
+    };
+    match loaded {
+        Ok(loaded) => Ok(Some(loaded)),
+        Err(doubt) => {
+            tracing::warn!(doubt, "rows put aside; they are rebuilt from snapshot and log");
+            rows::put_aside(dir).map_err(StoreError::io(&rows::path(dir)))?;
+            Ok(None)
+        }
+    }
+}
+
+/// What to begin with.
+struct Start {
+    state: State,
+    point: Point,
+    /// The row store that holds just this state; none if it must be written afresh.
+    rows: Option<Rows>,
+    snapshot_last: Option<LogId>,
+}
+
+/// Rows or snapshot, whichever is newer.
+fn choose(loaded: Option<Loaded>, snapshot: Option<(Header, State)>) -> Start {
+    let snapshot_last = snapshot.as_ref().and_then(|(header, _)| header.meta.last_log_id);
+    match (loaded, snapshot) {
+        (Some((rows, state, point)), _) if point.applied >= snapshot_last => {
+            Start { state, point, rows: Some(rows), snapshot_last }
+        }
+        (_, Some((Header { meta, digest }, state))) => {
+            let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
+            Start { state, point, rows: None, snapshot_last }
+        }
+        (_, None) => Start { state: State::default(), point: Point::default(), rows: None, snapshot_last },
+    }
+}
+
+/// Closes a store. Dropped instead, it leaves everything as a crash would.
+pub(crate) struct Closer {
+    log: LogStore,
+    nudger: Nudger,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Closer {
+    /// Writes what isn't written yet and notes that all is clean. openraft must have been shut down before.
+    ///
+    /// # Errors
+    /// When something can't be written; the next start then takes longer.
+    pub(crate) async fn close(self) -> Result<(), StoreError> {
+        self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
+        let (done, wait) = oneshot::channel();
+        self.nudger.send(Nudge::Close(done));
+        wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))?
+    }
+}

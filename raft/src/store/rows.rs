@@ -1,0 +1,228 @@
+//! The state's rows in sled, so that a start need not read the whole snapshot and log.
+//!
+//! sled 0.34 doesn't sync, and on damage it panics or quietly goes back to an older page. So nothing is
+//! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and the
+//! marker says how far the rows must reach. On any doubt the directory is put aside: log and snapshot have all
+//! of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::{disk, frame};
+use crate::machine::{RowKey, State};
+use crate::types::{LogId, StoredMembership};
+
+const ROW_VERSION: u8 = 1;
+const POINT_KIND: u8 = 0xC1;
+const POINT_VERSION: u8 = 1;
+/// Shorter than any row's key, so it can't be one.
+const POINT_KEY: &[u8] = b"p";
+const CACHE_BYTES: u64 = 32 << 20;
+/// Rows per batch while a directory is filled for the first time.
+const FILL_ROWS: usize = 4096;
+
+/// Up to where the rows hold the state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(super) struct Point {
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) digest: u128,
+}
+
+/// The row store, open.
+pub(super) struct Rows {
+    db: sled::Db,
+    /// sled's file a second time, since its own flush doesn't sync.
+    file: File,
+}
+
+/// The row store of a data directory and what it held.
+pub(super) type Loaded = (Rows, State, Point);
+
+pub(super) fn path(dir: &Path) -> PathBuf {
+    dir.join("rows")
+}
+
+/// Puts a directory in doubt aside, for whoever wants to look into it; only the newest is kept.
+pub(super) fn put_aside(dir: &Path) -> io::Result<()> {
+    let rows = path(dir);
+    if !rows.exists() {
+        return Ok(());
+    }
+    let mut newest = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if let Some(number) = entry.file_name().to_str().and_then(|name| name.strip_prefix("rows.damaged-")) {
+            newest = newest.max(number.parse::<u64>().unwrap_or(0));
+            fs::remove_dir_all(entry.path())?;
+        }
+    }
+    disk::rename(&rows, &dir.join(format!("rows.damaged-{}", newest.saturating_add(1))))
+}
+
+impl Rows {
+    /// Opens the rows of a data directory and reads all of them, believing nothing. The error is the reason to
+    /// rebuild them.
+    pub(super) fn load(dir: &Path) -> Result<Loaded, String> {
+        let dir = path(dir);
+        unharmed(|| {
+            let rows = Self::open(&dir)?;
+            if rows.db.is_empty() {
+                return Ok((rows, State::default(), Point::default()));
+            }
+            let point = rows.point()?.ok_or("it was never filled")?;
+            let mut failed = None;
+            let mut items = rows.db.iter();
+            let state = State::from_rows(std::iter::from_fn(|| {
+                let item = items.next()?.map_err(|error| error.to_string()).and_then(|item| unseal(&item));
+                match item {
+                    Ok(Some(row)) => Some(row),
+                    Ok(None) => None,
+                    Err(error) => {
+                        failed = Some(error);
+                        None
+                    }
+                }
+            }));
+            if let Some(error) = failed {
+                return Err(error);
+            }
+            let state = state.map_err(|error| error.to_string())?;
+            if point.digest != state.digest() {
+                return Err("the digest of its rows isn't the one it had".to_owned());
+            }
+            // What the last run left in the page cache becomes durable before anybody builds on it.
+            rows.sync()?;
+            Ok((rows, state, point))
+        })
+    }
+
+    /// Makes a new row store with all rows of a state.
+    pub(super) fn create(dir: &Path, state: &State, point: &Point) -> Result<Self, String> {
+        let dir = path(dir);
+        unharmed(|| {
+            if dir.exists() {
+                fs::remove_dir_all(&dir).map_err(|error| error.to_string())?;
+            }
+            let rows = Self::open(&dir)?;
+            let mut batch = sled::Batch::default();
+            for (count, (key, row)) in state.rows().enumerate() {
+                batch.insert(key.to_bytes().as_slice(), seal(key, &row));
+                if count % FILL_ROWS == FILL_ROWS - 1 {
+                    rows.apply(std::mem::take(&mut batch))?;
+                }
+            }
+            // Only now: without its point a directory counts as never filled.
+            batch.insert(POINT_KEY, seal_point(point)?);
+            rows.apply(batch)?;
+            rows.sync()?;
+            Ok(rows)
+        })
+    }
+
+    /// Writes what changed, and up to where, in one batch; durable when it returns.
+    pub(super) fn write(
+        &self,
+        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
+        point: &Point,
+    ) -> Result<(), String> {
+        unharmed(|| {
+            let mut batch = sled::Batch::default();
+            for (key, row) in changes {
+                match row {
+                    Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
+                    None => batch.remove(key.to_bytes().as_slice()),
+                }
+            }
+            batch.insert(POINT_KEY, seal_point(point)?);
+            self.apply(batch)?;
+            self.sync()
+        })
+    }
+
+    fn open(dir: &Path) -> Result<Self, String> {
+        disk::create_dir(dir).map_err(|error| error.to_string())?;
+        let db = sled::Config::new()
+            .path(dir)
+            .cache_capacity(CACHE_BYTES)
+            .flush_every_ms(None)
+            .open()
+            .map_err(|error| error.to_string())?;
+        let file = File::open(dir.join("db")).map_err(|error| error.to_string())?;
+        disk::sync_dir(dir).map_err(|error| error.to_string())?;
+        Ok(Self { db, file })
+    }
+
+    fn point(&self) -> Result<Option<Point>, String> {
+        let Some(sealed) = self.db.get(POINT_KEY).map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        let frame = frame::read(sealed.as_ref(), POINT_KIND).map_err(|error| error.to_string())?;
+        if frame.version != POINT_VERSION {
+            return Err(format!("its version is {}", frame.version));
+        }
+        postcard::from_bytes(&frame.body).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn apply(&self, batch: sled::Batch) -> Result<(), String> {
+        self.db.apply_batch(batch).map_err(|error| error.to_string())
+    }
+
+    fn sync(&self) -> Result<(), String> {
+        self.db.flush().map_err(|error| error.to_string())?;
+        self.file.sync_data().map_err(|error| error.to_string())
+    }
+}
+
+/// sled panics where others return an error.
+fn unharmed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("the row store panicked: {}", said.unwrap_or("without a word")))
+    })
+}
+
+fn seal_point(point: &Point) -> Result<Vec<u8>, String> {
+    let body = postcard::to_stdvec(point).map_err(|error| error.to_string())?;
+    let mut sealed = Vec::new();
+    frame::write(&mut sealed, POINT_KIND, POINT_VERSION, &body).map_err(|error| error.to_string())?;
+    Ok(sealed)
+}
+
+/// Version, row, and a sum over key, version and row: a row under another's key is damage too.
+fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(row.len() + 5);
+    sealed.push(ROW_VERSION);
+    sealed.extend_from_slice(row);
+    let sum = sum(&key.to_bytes(), &sealed);
+    sealed.extend_from_slice(&sum);
+    sealed
+}
+
+/// The reverse; nothing for the point, which isn't a row and sorts after all of them.
+fn unseal((key, sealed): &(sled::IVec, sled::IVec)) -> Result<Option<(RowKey, Vec<u8>)>, String> {
+    if key.as_ref() == POINT_KEY {
+        return Ok(None);
+    }
+    let key = RowKey::from_bytes(key).ok_or("a key isn't a row's")?;
+    let (body, found) = sealed.split_last_chunk::<4>().ok_or("a row is too short")?;
+    if *found != sum(&key.to_bytes(), body) {
+        return Err(format!("the row {key:?} is damaged"));
+    }
+    match body.split_first() {
+        Some((&ROW_VERSION, row)) => Ok(Some((key, row.to_vec()))),
+        _ => Err(format!("the row {key:?} has an unknown version")),
+    }
+}
+
+fn sum(key: &[u8], body: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(body);
+    hasher.finalize().to_be_bytes()
+}

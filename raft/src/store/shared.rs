@@ -1,0 +1,127 @@
+//! The applied state, shared by those who apply, read, snapshot and write rows.
+
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use tokio::sync::watch;
+
+use super::behind::Nudger;
+use crate::machine::{RowKey, State};
+use crate::types::{LogId, StoredMembership};
+
+/// With so many commands unwritten the rows don't wait for the clock.
+const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
+
+/// Handle on the applied state; clones share it.
+#[derive(Clone)]
+pub(crate) struct SharedState {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    live: RwLock<Live>,
+    applied: watch::Sender<Option<LogId>>,
+    nudger: Nudger,
+}
+
+/// The state with what Raft knows of it.
+pub(super) struct Live {
+    pub(super) state: State,
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    epoch: u64,
+    unwritten: usize,
+}
+
+/// What the row writer takes at one instant.
+pub(super) struct Taken {
+    pub(super) state: State,
+    pub(super) touched: Vec<RowKey>,
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) epoch: u64,
+}
+
+impl SharedState {
+    pub(super) fn new(
+        state: State,
+        applied: Option<LogId>,
+        membership: StoredMembership,
+        nudger: Nudger,
+    ) -> Self {
+        let live = RwLock::new(Live { state, applied, membership, epoch: 0, unwritten: 0 });
+        Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), nudger }) }
+    }
+
+    /// The state of this instant, to be read at leisure. Costs microseconds, whatever its size.
+    pub(crate) fn view(&self) -> State {
+        self.read().state.clone()
+    }
+
+    /// Looks at the state in place. Whoever takes long keeps `apply` waiting: clone it instead.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.read().state)
+    }
+
+    /// Up to where the state has got; raised after each applied chunk.
+    pub(crate) fn applied(&self) -> watch::Receiver<Option<LogId>> {
+        self.inner.applied.subscribe()
+    }
+
+    /// State, last applied entry and membership of one instant.
+    pub(super) fn point(&self) -> (State, Option<LogId>, StoredMembership) {
+        let live = self.read();
+        (live.state.clone(), live.applied, live.membership.clone())
+    }
+
+    pub(super) fn applied_state(&self) -> (Option<LogId>, StoredMembership) {
+        let live = self.read();
+        (live.applied, live.membership.clone())
+    }
+
+    /// Changes the state under one lock and tells everybody. `change` says how many commands it applied.
+    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Live) -> (usize, R)) -> R {
+        let mut live = self.write();
+        let (commands, result) = change(&mut live);
+        live.unwritten = live.unwritten.saturating_add(commands);
+        let (applied, many) = (live.applied, live.unwritten >= UNWRITTEN_COMMANDS_MAX);
+        drop(live);
+        self.inner.applied.send_replace(applied);
+        if many {
+            self.inner.nudger.soon()
+        } else {
+            self.inner.nudger.changed()
+        }
+        result
+    }
+
+    /// Puts another state in the place of this one, as a snapshot does.
+    pub(super) fn replace(&self, state: State, applied: Option<LogId>, membership: StoredMembership) {
+        self.change(|live| {
+            let epoch = live.epoch.wrapping_add(1);
+            *live = Live { state, applied, membership, epoch, unwritten: 0 };
+            (0, ())
+        });
+    }
+
+    pub(super) fn take_for_rows(&self) -> Taken {
+        let mut live = self.write();
+        live.unwritten = 0;
+        // Before the clone, or the clone would carry the keys too.
+        let touched = live.state.take_touched();
+        Taken {
+            state: live.state.clone(),
+            touched,
+            applied: live.applied,
+            membership: live.membership.clone(),
+            epoch: live.epoch,
+        }
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Live> {
+        self.inner.live.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Live> {
+        self.inner.live.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}

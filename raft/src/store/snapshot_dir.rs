@@ -1,0 +1,236 @@
+//! Where snapshots are kept: one whole one, and what is on its way to become the next.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::error::StoreError;
+use super::snapshot::{self, Header, Meta};
+use super::{disk, frame};
+use crate::machine::State;
+use crate::types::{LogId, StoredMembership};
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// Tells files on their way apart, within this process; what another process left is removed at its start.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The directory of the snapshots.
+#[derive(Debug)]
+pub(super) struct SnapshotDir {
+    dir: PathBuf,
+    /// Held while a file takes the current one's place: the newer stays, whoever comes last.
+    newest: Mutex<Option<LogId>>,
+}
+
+impl SnapshotDir {
+    /// Opens the directory, reads its snapshot if there is one, and removes what was never finished.
+    pub(super) fn open(data_dir: &Path) -> Result<(Self, Option<(Header, State)>), StoreError> {
+        let dir = path(data_dir);
+        disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
+        for entry in fs::read_dir(&dir).map_err(StoreError::io(&dir))? {
+            let path = entry.map_err(StoreError::io(&dir))?.path();
+            if path != current_path(&dir) {
+                fs::remove_file(&path).map_err(StoreError::io(&path))?;
+            }
+        }
+        let path = current_path(&dir);
+        let loaded = match File::open(&path) {
+            Ok(file) => Some(read(&file).map_err(|error| StoreError::damaged(&path, error.to_string()))?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(StoreError::io(&path)(error)),
+        };
+        let newest = Mutex::new(loaded.as_ref().and_then(|(header, _)| header.meta.last_log_id));
+        Ok((Self { dir, newest }, loaded))
+    }
+
+    /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
+    /// the current one.
+    pub(super) fn build(
+        &self,
+        state: &State,
+        last_log_id: Option<LogId>,
+        last_membership: StoredMembership,
+    ) -> io::Result<SnapshotFile> {
+        let aside = Aside::new(&self.dir);
+        let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(&aside.path)?);
+        snapshot::write(&mut to, state, Meta { last_log_id, last_membership })?;
+        to.flush()?;
+        to.get_ref().sync_all()?;
+        self.make_current(aside, last_log_id)?;
+        self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone"))
+    }
+
+    /// Makes a snapshot that came from elsewhere the current one, and returns the state in it.
+    pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<State> {
+        let (header, state) = read(&File::open(&snapshot.path)?)?;
+        if header.meta != *meta {
+            return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", header.meta)));
+        }
+        if snapshot.path != current_path(&self.dir) {
+            let mut aside = Aside::new(&self.dir);
+            match snapshot.aside {
+                // Written and synced in this very directory.
+                Some(received) if received.path.parent() == Some(&self.dir) => aside = received,
+                _ => {
+                    fs::copy(&snapshot.path, &aside.path)?;
+                    File::open(&aside.path)?.sync_all()?;
+                }
+            }
+            self.make_current(aside, meta.last_log_id)?;
+        }
+        Ok(state)
+    }
+
+    /// The current snapshot, if there is one.
+    pub(super) fn current(&self) -> io::Result<Option<SnapshotFile>> {
+        match SnapshotFile::open(current_path(&self.dir)) {
+            Ok(file) => Ok(Some(file)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        if last < *newest {
+            return Ok(());
+        }
+        disk::rename(&aside.path, &current_path(&self.dir))?;
+        aside.kept = true;
+        *newest = last;
+        Ok(())
+    }
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("snapshot")
+}
+
+fn current_path(dir: &Path) -> PathBuf {
+    dir.join("current")
+}
+
+fn read(file: &File) -> io::Result<(Header, State)> {
+    snapshot::load(BufReader::with_capacity(BUFFER_BYTES, file))
+}
+
+/// A file on its way; removed again unless it takes its place.
+#[derive(Debug)]
+struct Aside {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Aside {
+    fn new(dir: &Path) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { path: dir.join(format!("unfinished-{number}")), kept: false }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.kept {
+            // It may never have been made; a leftover goes at the next start.
+            let _gone = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// A whole snapshot, open for reading from its beginning.
+#[derive(Debug)]
+pub(crate) struct SnapshotFile {
+    path: PathBuf,
+    file: tokio::fs::File,
+    length: u64,
+    meta: Meta,
+    aside: Option<Aside>,
+}
+
+impl SnapshotFile {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        let meta = snapshot::read_header(&file)?.meta;
+        io::Seek::rewind(&mut &file)?;
+        Ok(Self { path, file: tokio::fs::File::from_std(file), length, meta, aside: None })
+    }
+
+    /// Prepares to receive a snapshot into a data directory.
+    ///
+    /// # Errors
+    /// When the file can't be made.
+    pub(crate) async fn incoming(data_dir: &Path) -> io::Result<IncomingSnapshot> {
+        let aside = Aside::new(&path(data_dir));
+        let file = tokio::fs::File::create(&aside.path).await?;
+        Ok(IncomingSnapshot { file, aside })
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Up to which entry it holds the state, and the membership then.
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The next piece, of at most `bytes_max`; empty at the end.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub(crate) async fn read_piece(&mut self, bytes_max: usize) -> io::Result<Bytes> {
+        let mut piece = BytesMut::with_capacity(bytes_max);
+        while piece.len() < bytes_max {
+            let left = (bytes_max - piece.len()) as u64;
+            if (&mut self.file).take(left).read_buf(&mut piece).await? == 0 {
+                break;
+            }
+        }
+        Ok(piece.freeze())
+    }
+
+    pub(super) fn into_snapshot(self) -> super::machine::Snapshot {
+        openraft::Snapshot { meta: self.meta.clone(), snapshot: self }
+    }
+}
+
+/// A snapshot being received. Dropped before it is sealed, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct IncomingSnapshot {
+    file: tokio::fs::File,
+    aside: Aside,
+}
+
+impl IncomingSnapshot {
+    /// Adds a piece.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) async fn write_piece(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.write_all(piece).await
+    }
+
+    /// Makes it durable, reads all of it again and checks that it is whole.
+    ///
+    /// # Errors
+    /// When it can't be written, or isn't what its seal says (`InvalidData`, `UnexpectedEof`).
+    pub(crate) async fn seal_and_verify(mut self) -> io::Result<SnapshotFile> {
+        self.file.flush().await?;
+        self.file.sync_all().await?;
+        let work = move || {
+            snapshot::verify(BufReader::with_capacity(BUFFER_BYTES, File::open(&self.aside.path)?))?;
+            let mut file = SnapshotFile::open(self.aside.path.clone())?;
+            file.aside = Some(self.aside);
+            Ok(file)
+        };
+        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    }
+}
