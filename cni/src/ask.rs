@@ -54,7 +54,8 @@ impl Ask {
         match (&self.agent, &self.servers) {
             (Some((path, agent)), Some(servers)) => {
                 if connects(path).await {
-                    let limit = self.left().min(Duration::from_millis(ATTEMPT_MS_MAX));
+                    // Half at most: whatever the deadline, the servers get their turn.
+                    let limit = (self.left() / 2).min(Duration::from_millis(ATTEMPT_MS_MAX));
                     match agent.send(call.clone().within(limit)).await {
                         Err(problem) if problem.code.entry().cni == TRY_LATER => {}
                         answer => return answer,

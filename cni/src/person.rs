@@ -79,7 +79,7 @@ mean the same as the last two. What else is there is ignored.
 
 Environment of its own:
   {SERVERS_ENV}          the servers, separated by commas
-  {CNI_DEADLINE_ENV}  how long one operation may take; else {CNI_DEADLINE_MS}
+  {CNI_DEADLINE_ENV}  milliseconds that one operation may take; else {CNI_DEADLINE_MS}
 "#,
         about = about()
     )

@@ -110,7 +110,7 @@ fn the_agent_is_asked_first_and_the_servers_when_it_cannot_help() {
     let _leaderless = Server::on_socket(Manner::Refuses(Code::NoLeader), &path("leaderless"));
     std::fs::write(path("no-socket"), "").unwrap();
     for (number, socket) in ["missing", "no-socket", "leaderless", "hangs"].into_iter().enumerate() {
-        let plugin = Plugin::new("ADD").container(&format!("c{number}"));
+        let plugin = Plugin::new("ADD").container(&format!("c{number}")).within_ms(2000);
         let outcome = in_time(|| plugin.run(with(socket, &server.url)));
         assert_eq!(outcome.code, Some(0), "{socket}: {outcome:?}");
     }
