@@ -99,6 +99,14 @@ impl Name {
     }
 }
 
+impl Name {
+    /// The name that no other sorts before.
+    #[must_use]
+    pub fn lowest() -> Self {
+        Self(Arc::from("0"))
+    }
+}
+
 impl ObjectName {
     /// The namespace that stands in where none is given: `default`.
     #[must_use]

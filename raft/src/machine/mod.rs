@@ -1,9 +1,43 @@
 //! The state machine: pure. No I/O, no async, no clock, no randomness, no hash order.
+//!
+//! [`apply`] takes the state, the time that the entry brings along, and a command; it returns what to tell
+//! the asker, and what has happened. The same commands give the same bytes on every member: that is the
+//! whole of replication.
+//!
+//! **Invariants:** a refused command changes nothing but log time; every row is in exactly one table and its
+//! change is in the digest; what is derived ([`state`]'s index) can be rebuilt from the rows alone; ids are
+//! revisions and never come back.
 
+mod allocate;
+mod attachment;
+mod candidates;
+mod check;
+pub mod command;
+pub mod event;
+mod expire;
+pub mod free_set;
+pub mod model;
+mod network;
+mod pick;
+mod pool;
+mod release;
+mod reservation;
 mod row;
+mod shape;
+pub mod space;
+pub mod state;
+mod step;
+mod subnet;
+pub mod table;
+mod transaction;
 
+pub use command::{Action, Answer, Applied, Command, Origin, Outcome, Refusal};
+pub use event::{Event, What};
+use ipam_api::Code;
 pub use row::RowKey;
 use serde::{Deserialize, Serialize};
+pub use state::State;
+use step::Step;
 
 /// The only time that rules know, with the labels that an entry brings along.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,97 +50,76 @@ pub struct At {
     pub term: u64,
 }
 
-/// One proposal.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Command {
-    /// placeholder
-    pub text: String,
-}
-
-/// What became of a command.
-pub type Outcome = Result<Applied, Refusal>;
-
-/// placeholder
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Applied {
-    /// The state after it.
-    pub revision: u64,
-}
-
-/// placeholder
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Refusal {
-    /// why
-    pub code: ipam_api::Code,
-    /// why
-    pub detail: String,
-}
-
-/// placeholder
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Event {}
-
 /// Rows that can't be read.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct Damaged(pub String);
 
-/// placeholder
-#[derive(Debug, Clone, Default)]
-pub struct State {
-    revision: u64,
-    log_time_ms: u64,
+/// Applies one command: all of it, or nothing.
+pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
+    state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
+    let mut step = Step { state, at, origin: &command.origin, events: Vec::new() };
+    let expired = step.expire();
+    let answer = step.run(&command.action, expired);
+    let Step { state, events, .. } = step;
+    let revision = state.revision();
+    let outcome = answer.map(|answer| Applied { revision, answer });
+    let events = (0..)
+        .zip(events)
+        .map(|(number, what)| Event {
+            revision,
+            number,
+            wall_ms: at.wall_ms,
+            origin: command.origin.clone(),
+            what,
+        })
+        .collect();
+    (outcome, events)
 }
 
-impl State {
-    /// From rows, in any order.
-    pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Vec<u8>)>) -> Result<State, Damaged> {
-        let mut state = State::default();
-        for (_, bytes) in rows {
-            (state.revision, state.log_time_ms) =
-                postcard::from_bytes(&bytes).map_err(|e| Damaged(e.to_string()))?;
+/// What [`apply`] would say, with no effect.
+#[must_use]
+pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
+    apply(&mut state.clone(), at, command)
+}
+
+impl Step<'_> {
+    fn run(&mut self, action: &Action, expired: u64) -> Result<Answer, Refusal> {
+        if let Some(not_after_ms) = self.origin.not_after_ms
+            && self.at.log_time_ms > not_after_ms
+        {
+            return Err(Refusal::new(
+                Code::DeadlineExceeded,
+                "nobody waits for this request any more; nothing was changed",
+            ));
         }
-        Ok(state)
+        action.check()?;
+        match action {
+            Action::Expire => Ok(Answer::Expired { rows: expired }),
+            Action::Transaction(transaction) => self.transaction(transaction),
+            single => self.single(single),
+        }
     }
 
-    /// Every row, header included.
-    pub fn rows(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
-        std::iter::once(RowKey { table: 0, id: 0 }).filter_map(|key| Some((key, self.row(key)?)))
+    /// Anything but a transaction.
+    fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        match action {
+            Action::PutNetwork(put) => self.put_network(put),
+            Action::PutSubnet(put) => self.put_subnet(put),
+            Action::PutPool(put) => self.put_pool(put),
+            Action::PutReservation(put) => self.put_reservation(put),
+            Action::Delete(delete) => match delete.kind {
+                command::Kind::Network => self.delete_network(&delete.name, delete.expect),
+                command::Kind::Subnet => self.delete_subnet(&delete.name, delete.expect),
+                command::Kind::Pool => self.delete_pool(delete),
+                command::Kind::Reservation => self.delete_reservation(&delete.name, delete.expect),
+            },
+            Action::Allocate(wish) => self.allocate(wish),
+            Action::ReleaseAttachment(release) => Ok(self.release_attachment(release)),
+            Action::ReleaseAllocation { id } => self.release_allocation(*id),
+            Action::ReleaseEndpoint { key } => self.release_endpoint(key),
+            Action::Expire => Ok(Answer::Expired { rows: 0 }),
+            Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
+        }
     }
-
-    /// One row, if it exists.
-    #[must_use]
-    pub fn row(&self, key: RowKey) -> Option<Vec<u8>> {
-        (key.table == 0).then(|| postcard::to_stdvec(&(self.revision, self.log_time_ms)).ok()).flatten()
-    }
-
-    /// Keys of the rows written or removed since the last call.
-    pub fn take_touched(&mut self) -> Vec<RowKey> {
-        vec![RowKey { table: 0, id: 0 }]
-    }
-
-    /// The digest of all rows.
-    #[must_use]
-    pub fn digest(&self) -> u128 {
-        self.revision.into()
-    }
-
-    /// The newest revision.
-    #[must_use]
-    pub fn revision(&self) -> u64 {
-        self.revision
-    }
-
-    /// The log time of the last command.
-    #[must_use]
-    pub fn log_time_ms(&self) -> u64 {
-        self.log_time_ms
-    }
-}
-
-/// Applies one command.
-pub fn apply(state: &mut State, at: At, _command: &Command) -> (Outcome, Vec<Event>) {
-    state.log_time_ms = state.log_time_ms.max(at.log_time_ms);
-    state.revision += 1;
-    (Ok(Applied { revision: state.revision }), Vec::new())
 }

@@ -1,0 +1,267 @@
+//! Giving addresses: everything that is asked for, or nothing.
+//!
+//! First all of it is planned on the state as it is; nothing can be refused once the first row is written.
+
+use ipam_api::Code;
+use ipam_api::address::number;
+use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
+use ipam_api::resource::Lifecycle;
+use ipnet::IpNet;
+
+use super::command::{Allocate, Answer, Given, GivenInterface, InterfaceWish, Refusal, Text};
+use super::event::What;
+use super::model::{Allocation, Attachment, Endpoint, PoolState};
+use super::pick::Pick;
+use super::state::{Occupant, State};
+use super::step::Step;
+
+impl Step<'_> {
+    pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
+        if let Some(answer) = self.state.given_before(wish)? {
+            return Ok(answer);
+        }
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.state.check_not_late(key, started)?;
+        }
+        let endpoint = self.state.incarnation_for(wish);
+        let picks = self.state.plan(wish, endpoint)?;
+        Ok(self.give(wish, endpoint, &picks))
+    }
+
+    /// Writes what was planned.
+    fn give(&mut self, wish: &Allocate, endpoint: Option<u64>, picks: &[Pick]) -> Answer {
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.note_boot(key, started);
+        }
+        let endpoint_id = endpoint.unwrap_or_else(|| self.state.tick());
+        let attachment_id = wish.attachment.as_ref().map(|_| self.state.tick());
+        let mut ids = Vec::with_capacity(picks.len());
+        for pick in picks {
+            let id = self.state.tick();
+            ids.push(id);
+            self.write_allocation(id, wish, endpoint_id, attachment_id, pick);
+        }
+        let old = self.state.endpoints.get(endpoint_id).cloned();
+        let row = match old {
+            Some(mut row) => {
+                row.allocations.extend_from_slice(&ids);
+                row
+            }
+            None => {
+                self.state.index.endpoints.insert((wish.endpoint.clone(), endpoint_id));
+                Endpoint {
+                    meta: self.new_meta(endpoint_id),
+                    key: wish.endpoint.clone(),
+                    uid: wish.uid.clone(),
+                    allocations: ids.clone(),
+                }
+            }
+        };
+        self.state.endpoints.put(endpoint_id, row, &mut self.state.ledger);
+        if let (Some(key), Some(id), Some(started)) = (&wish.attachment, attachment_id, &wish.started) {
+            let row = Attachment {
+                key: key.clone(),
+                started: started.clone(),
+                endpoint: endpoint_id,
+                allocations: ids.clone(),
+            };
+            self.state.index.attachments.insert(key.clone(), id);
+            self.state.attachments.put(id, row, &mut self.state.ledger);
+        }
+        Answer::Allocated { repeated: false, interfaces: self.state.given(&ids) }
+    }
+
+    fn write_allocation(
+        &mut self,
+        id: u64,
+        wish: &Allocate,
+        endpoint: u64,
+        attachment: Option<u64>,
+        pick: &Pick,
+    ) {
+        let Some(pool) = self.state.pools.get(pick.pool) else { return };
+        let pool_name = pool.intention.name.clone();
+        let network = self.state.subnets.get(pool.subnet).map_or(0, |row| row.network);
+        if let Some(Occupant::Cooling(cooling)) = self.state.occupant(network, pick.address) {
+            self.state.end_cooling(cooling);
+        }
+        let mac =
+            wish.interfaces.iter().find(|one| one.name == pick.interface).and_then(|one| one.mac.clone());
+        let row = Allocation {
+            address: pick.address,
+            network,
+            pool: pick.pool,
+            endpoint,
+            interface: pick.interface.clone(),
+            attachment,
+            node: wish.node.clone(),
+            lifecycle: wish.lifecycle,
+            checked: false,
+            mac,
+            created_wall_ms: self.at.wall_ms,
+            created_by: Text::clone(&self.origin.principal),
+        };
+        self.state.index.occupants.insert((network, pick.address), Occupant::Allocation(id));
+        if let Some(space) = self.state.space_mut(pick.pool) {
+            space.allocated += 1;
+            space.occupy(number(pick.address));
+        }
+        self.state.allocations.put(id, row, &mut self.state.ledger);
+        let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
+        let moved = PoolState { cursor: Some(pick.address), ..old };
+        self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
+        self.emit(What::Allocated {
+            address: pick.address,
+            pool: pool_name,
+            endpoint: wish.endpoint.clone(),
+            interface: pick.interface.clone(),
+            allocation: id,
+        });
+        self.refresh_readiness(pick.pool);
+    }
+}
+
+impl State {
+    /// Chooses an address for every interface and family.
+    fn plan(&self, wish: &Allocate, endpoint: Option<u64>) -> Result<Vec<Pick>, Refusal> {
+        let mut picks: Vec<Pick> = Vec::new();
+        for interface in &wish.interfaces {
+            let more = self.pick_for(interface, &picks)?;
+            picks.extend(more);
+        }
+        let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());
+        if held + picks.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
+            return Err(Refusal::new(
+                Code::LimitExceeded,
+                format!(
+                    "{} holds {held} addresses; at most {ALLOCATIONS_PER_ENDPOINT_MAX} fit",
+                    wish.endpoint
+                ),
+            ));
+        }
+        Ok(picks)
+    }
+
+    /// The incarnation that the request speaks of, if it exists: the newest, unless a new uid says that
+    /// this is another one.
+    fn incarnation_for(&self, wish: &Allocate) -> Option<u64> {
+        let newest = self.incarnations(&wish.endpoint).next_back()?;
+        let row = self.endpoints.get(newest)?;
+        (wish.uid.is_none() || wish.uid == row.uid).then_some(newest)
+    }
+
+    /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
+    fn given_before(&self, wish: &Allocate) -> Result<Option<Answer>, Refusal> {
+        let repeated = |ids: &[u64]| Answer::Allocated { repeated: true, interfaces: self.given(ids) };
+        if let Some(key) = &wish.attachment {
+            let Some((_, row)) = self.attachment(key) else { return Ok(None) };
+            let owner = self.endpoints.get(row.endpoint);
+            let same = owner.is_some_and(|owner| {
+                owner.key == wish.endpoint && (wish.uid.is_none() || wish.uid == owner.uid)
+            });
+            if same {
+                return Ok(Some(repeated(&row.allocations)));
+            }
+            return Err(Refusal::new(
+                Code::AlreadyExists,
+                format!("attachment {key} belongs to {}", self.holder(row.endpoint)),
+            )
+            .help("Delete that attachment first; its runtime did not."));
+        }
+        let Some(endpoint) = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id)) else {
+            return Ok(None);
+        };
+        let mut ids = Vec::new();
+        let mut missing = 0;
+        for interface in &wish.interfaces {
+            let held = self.held_by(endpoint, interface);
+            if held.is_empty() {
+                missing += 1;
+            } else if !self.satisfies(&held, interface) {
+                return Err(Refusal::new(
+                    Code::AlreadyExists,
+                    format!("{} already holds other addresses on {}", wish.endpoint, interface.name),
+                )
+                .help("Release them first, or name another interface."));
+            }
+            ids.extend(held);
+        }
+        match (ids.is_empty(), missing) {
+            (true, _) => Ok(None),
+            (false, 0) => Ok(Some(repeated(&ids))),
+            (false, _) => Err(Refusal::new(
+                Code::AlreadyExists,
+                format!("{} already holds addresses on some of these interfaces", wish.endpoint),
+            )
+            .help("Ask for the other interfaces only.")),
+        }
+    }
+
+    /// What an endpoint holds on an interface without an attachment.
+    fn held_by(&self, endpoint: &Endpoint, interface: &InterfaceWish) -> Vec<u64> {
+        let holds = |id: &&u64| {
+            self.allocations
+                .get(**id)
+                .is_some_and(|row| row.lifecycle == Lifecycle::Held && row.interface == interface.name)
+        };
+        endpoint.allocations.iter().filter(holds).copied().collect()
+    }
+
+    /// Whether what is held is what an interface asks for.
+    fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
+        let rows = || held.iter().filter_map(|id| self.allocations.get(*id));
+        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
+        let allowed = |row: &Allocation| {
+            let names = if row.address.is_ipv4() { &wish.ipv4_pools } else { &wish.ipv6_pools };
+            self.pools.get(row.pool).is_some_and(|pool| names.contains(&pool.intention.name))
+        };
+        let covers = |pools: &[ipam_api::Name], v4: bool| {
+            pools.is_empty() || rows().any(|row| row.address.is_ipv4() == v4)
+        };
+        (!named || rows().all(allowed))
+            && covers(&wish.ipv4_pools, true)
+            && covers(&wish.ipv6_pools, false)
+            && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
+    }
+
+    /// What interfaces have, with all that is needed to configure them.
+    #[must_use]
+    pub fn given(&self, allocations: &[u64]) -> Vec<GivenInterface> {
+        let mut interfaces: Vec<GivenInterface> = Vec::new();
+        for id in allocations {
+            let Some(row) = self.allocations.get(*id) else { continue };
+            let Some(given) = self.given_address(*id, row) else { continue };
+            let attachment = row
+                .attachment
+                .and_then(|id| self.attachments.get(id))
+                .map(|attachment| attachment.key.clone());
+            let same = interfaces
+                .iter_mut()
+                .find(|other| other.name == row.interface && other.attachment == attachment);
+            match same {
+                Some(interface) => interface.addresses.push(given),
+                None => interfaces.push(GivenInterface {
+                    name: row.interface.clone(),
+                    attachment,
+                    addresses: vec![given],
+                }),
+            }
+        }
+        interfaces
+    }
+
+    fn given_address(&self, id: u64, row: &Allocation) -> Option<Given> {
+        let pool = self.pools.get(row.pool)?;
+        let subnet = &self.subnets.get(pool.subnet)?.intention;
+        Some(Given {
+            allocation: id,
+            address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,
+            gateway: subnet.gateway,
+            routes: subnet.routes.clone(),
+            dns: subnet.dns.clone(),
+            vlan: subnet.vlan,
+            pool: pool.intention.name.clone(),
+            checked: row.checked,
+        })
+    }
+}

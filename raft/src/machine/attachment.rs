@@ -1,0 +1,117 @@
+//! No late grant: which requests of an attachment come too late, and what is remembered to know it.
+//!
+//! Requests say when their process began, on their machine's boot clock. A release buries its attachment:
+//! an ADD that began before it is refused whenever it arrives. One that began after it is welcome, with the
+//! same container id or not (cnitool and Nomad reuse ids). Of two boots of a node, the later one to be heard
+//! of is the present one.
+
+use ipam_api::Code;
+use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
+use ipam_api::request::AttachmentKey;
+
+use super::command::{Refusal, Started, Text};
+use super::model::{Node, Tombstone};
+use super::state::State;
+use super::step::Step;
+
+impl State {
+    /// Refuses an ADD that began before the release of its attachment.
+    pub(super) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
+        let tombstone = self.index.tombstones.get(key).and_then(|id| self.tombstones.get(*id));
+        match tombstone {
+            Some(tombstone) if !self.is_older(key, &tombstone.started, started) => Err(Refusal::new(
+                Code::AttachmentReleased,
+                format!("attachment {key} was released after this request began"),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether what began at `one` is older than what began at `other`, both on the attachment's node.
+    pub(super) fn is_older(&self, key: &AttachmentKey, one: &Started, other: &Started) -> bool {
+        if one.boot_id == other.boot_id {
+            return one.at_us < other.at_us;
+        }
+        // Of different boots, the one that is known to be past is older.
+        let node = self.node(key);
+        let is_past =
+            |started: &Started| node.is_some_and(|(_, row)| row.past_boots.contains(&started.boot_id));
+        is_past(one) || !is_past(other)
+    }
+
+    fn node(&self, key: &AttachmentKey) -> Option<(u64, &Node)> {
+        let id = *self.index.nodes.get(&(key.realm.clone(), key.node.clone()))?;
+        self.nodes.get(id).map(|row| (id, row))
+    }
+}
+
+impl Step<'_> {
+    /// Remembers that an attachment was released.
+    pub(super) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+        let node = self.note_boot(key, started);
+        let earlier = self.state.index.tombstones.get(key).copied();
+        if let Some(id) = earlier {
+            let newer_stands = self
+                .state
+                .tombstones
+                .get(id)
+                .is_some_and(|row| self.state.is_older(key, started, &row.started));
+            if newer_stands {
+                return;
+            }
+            self.state.forget_tombstone(id);
+        }
+        let id = self.state.tick();
+        let until_ms = self.state.log_time_ms() + TOMBSTONE_TTL_MS;
+        let row = Tombstone { key: key.clone(), started: started.clone(), node, until_ms };
+        self.state.tombstones.put(id, row, &mut self.state.ledger);
+        self.state.index.tombstones.insert(key.clone(), id);
+        self.state.index.tombstones_of_node.insert((node, id));
+        *self.state.index.tombstone_counts.entry(node).or_insert(0) += 1;
+        if self.state.index.tombstone_counts.get(&node).is_some_and(|count| *count > TOMBSTONES_PER_NODE_MAX)
+        {
+            let oldest = self.state.index.tombstones_of_node.range((node, 0)..).next().map(|(_, id)| *id);
+            if let Some(oldest) = oldest {
+                self.state.forget_tombstone(oldest);
+            }
+        }
+    }
+
+    /// Takes note of the boot that a request comes from; the node's id.
+    pub(super) fn note_boot(&mut self, key: &AttachmentKey, started: &Started) -> u64 {
+        let boot_id = Text::clone(&started.boot_id);
+        let (id, mut row) = match self.state.node(key) {
+            Some((id, row)) if row.boot_id.as_ref() == Some(&boot_id) => return id,
+            Some((id, row)) if row.past_boots.contains(&boot_id) => return id,
+            Some((id, row)) => (id, row.clone()),
+            None => {
+                let id = self.state.tick();
+                self.state.index.nodes.insert((key.realm.clone(), key.node.clone()), id);
+                let (realm, name) = (key.realm.clone(), key.node.clone());
+                (id, Node { realm, name, boot_id: None, past_boots: Vec::new() })
+            }
+        };
+        row.past_boots.extend(row.boot_id.replace(boot_id));
+        let surplus = row.past_boots.len().saturating_sub(PAST_BOOTS_MAX);
+        row.past_boots.drain(..surplus);
+        self.state.nodes.put(id, row, &mut self.state.ledger);
+        id
+    }
+}
+
+impl State {
+    /// Forgets that an attachment was released.
+    pub(super) fn forget_tombstone(&mut self, id: u64) {
+        let Some(row) = self.tombstones.remove(id, &mut self.ledger) else { return };
+        if self.index.tombstones.get(&row.key) == Some(&id) {
+            self.index.tombstones.remove(&row.key);
+        }
+        self.index.tombstones_of_node.remove(&(row.node, id));
+        if let Some(count) = self.index.tombstone_counts.get_mut(&row.node) {
+            *count -= 1;
+            if *count == 0 {
+                self.index.tombstone_counts.remove(&row.node);
+            }
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Which pools a request may take from, and in which order.
+//!
+//! The first rule that is present wins: the pools that the request names, in its order; else the pools of
+//! the network `default` that are marked as default, by name.
+
+use ipam_api::name::Name;
+use ipam_api::{Code, Family};
+
+use super::command::{InterfaceWish, Kind, Refusal};
+use super::model::Pool;
+use super::state::State;
+use super::step::not_found;
+
+/// A pool that a request may take from.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Candidate<'a> {
+    pub(super) id: u64,
+    pub(super) pool: &'a Pool,
+}
+
+/// Why a candidate fell.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Fallen {
+    pub(super) pool: Name,
+    pub(super) code: Code,
+    pub(super) why: &'static str,
+}
+
+impl State {
+    /// The candidates of each family that the interface gets an address of.
+    pub(super) fn candidates(
+        &self,
+        wish: &InterfaceWish,
+    ) -> Result<Vec<(Family, Vec<Candidate<'_>>)>, Refusal> {
+        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
+        let mut all = Vec::new();
+        for family in Family::BOTH {
+            let candidates = if named { self.named_pools(family, wish)? } else { self.default_pools(family) };
+            let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
+            match (candidates.is_empty(), asked) {
+                (false, _) => all.push((family, candidates)),
+                (true, None) => {}
+                (true, Some(address)) => {
+                    return Err(Refusal::new(
+                        Code::AddressOutsidePools,
+                        format!("{address} is asked for, and {} may take from no {family} pool", wish.name),
+                    ));
+                }
+            }
+        }
+        if all.is_empty() {
+            return Err(Refusal::new(
+                Code::NoPoolSelected,
+                format!("interface {} names no pool, and none is marked as default", wish.name),
+            )
+            .help("Name a pool in the request, or mark one: ipamctl pool set NAME --default."));
+        }
+        Ok(all)
+    }
+
+    fn named_pools(&self, family: Family, wish: &InterfaceWish) -> Result<Vec<Candidate<'_>>, Refusal> {
+        let names = match family {
+            Family::V4 => &wish.ipv4_pools,
+            Family::V6 => &wish.ipv6_pools,
+        };
+        names
+            .iter()
+            .map(|name| {
+                let candidate = self.id_of(Kind::Pool, name).and_then(|id| self.candidate(id));
+                let candidate = candidate.ok_or_else(|| not_found(Kind::Pool, name))?;
+                if self.space(candidate.id).is_none_or(|space| space.family != family) {
+                    return Err(Refusal::new(
+                        Code::FamilyMismatch,
+                        format!("pool {name} is named as an {family} pool of {} and isn't one", wish.name),
+                    ));
+                }
+                Ok(candidate)
+            })
+            .collect()
+    }
+
+    fn default_pools(&self, family: Family) -> Vec<Candidate<'_>> {
+        let Some(network) = self.id_of(Kind::Network, &Name::default_name()) else { return Vec::new() };
+        self.index
+            .default_pools
+            .range((network, family, Name::lowest(), 0)..)
+            .take_while(|(of, in_family, ..)| (*of, *in_family) == (network, family))
+            .filter_map(|(.., id)| self.candidate(*id))
+            .collect()
+    }
+
+    fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
+        self.pools.get(id).map(|pool| Candidate { id, pool })
+    }
+}
+
+/// Divides candidates into those that may give and those that fell, with the reason.
+pub(super) fn filter(candidates: Vec<Candidate<'_>>) -> (Vec<Candidate<'_>>, Vec<Fallen>) {
+    let mut fallen = Vec::new();
+    let mut fit = Vec::new();
+    for candidate in candidates {
+        let intention = &candidate.pool.intention;
+        let verdict = if intention.terminating {
+            Some((Code::Terminating, "terminating"))
+        } else if intention.disabled {
+            Some((Code::PoolDisabled, "disabled"))
+        } else {
+            None
+        };
+        match verdict {
+            Some((code, why)) => fallen.push(Fallen { pool: intention.name.clone(), code, why }),
+            None => fit.push(candidate),
+        }
+    }
+    (fit, fallen)
+}
+
+/// The refusal when every candidate fell.
+pub(super) fn nothing_fits(interface: &dyn std::fmt::Display, family: Family, fallen: &[Fallen]) -> Refusal {
+    let reasons: Vec<String> = fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
+    let code = match fallen {
+        [only] => only.code,
+        _ => Code::NoPoolFits,
+    };
+    Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; ")))
+}

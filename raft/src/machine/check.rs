@@ -1,0 +1,318 @@
+//! What can be said of an intention without looking at the state. Done at the door, before anything is
+//! proposed, and again in `apply`, which trusts nobody.
+
+use std::net::IpAddr;
+
+use ipam_api::address::{AddressRange, check_cidr};
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
+    LABEL_VALUE_CHARS_MAX, LABELS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+};
+use ipam_api::resource::Lifecycle;
+use ipam_api::{Code, Family};
+
+use super::command::{
+    Action, Allocate, Dns, PoolIntention, Refusal, Remarks, ReservationIntention, SubnetIntention, Text,
+};
+use super::shape::edges;
+
+/// 802.1Q ids end here (4095 is reserved).
+const VLAN_MAX: u16 = 4094;
+/// Bytes of a boot id; Linux writes a UUID of 36.
+const BOOT_ID_BYTES_MAX: usize = 64;
+
+const _: () = assert!(INTERFACES_MAX * 2 <= ALLOCATIONS_PER_ENDPOINT_MAX);
+
+impl Action {
+    /// Refuses what no state could accept.
+    ///
+    /// # Errors
+    /// The refusal, as `apply` would give it.
+    pub fn check(&self) -> Result<(), Refusal> {
+        match self {
+            Action::PutNetwork(put) => put.intention.remarks.check(),
+            Action::PutSubnet(put) => put.intention.check(),
+            Action::PutPool(put) => put.intention.check(),
+            Action::PutReservation(put) => put.intention.check(),
+            Action::Allocate(wish) => wish.check(),
+            Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
+            Action::Transaction(transaction) => {
+                within("steps of a transaction", transaction.steps.len(), TRANSACTION_STEPS_MAX)?;
+                within("preconditions", transaction.preconditions.len(), TRANSACTION_STEPS_MAX)?;
+                for step in &transaction.steps {
+                    if matches!(step, Action::Transaction(_)) {
+                        return Err(invalid("a transaction can't contain another"));
+                    }
+                    step.check()?;
+                }
+                Ok(())
+            }
+            Action::Delete(_)
+            | Action::ReleaseAllocation { .. }
+            | Action::ReleaseEndpoint { .. }
+            | Action::Expire => Ok(()),
+        }
+    }
+}
+
+impl Remarks {
+    fn check(&self) -> Result<(), Refusal> {
+        text("description", &self.description)?;
+        if let Some(managed_by) = &self.managed_by {
+            text("managed_by", managed_by)?;
+        }
+        for labels in [&self.labels, &self.annotations] {
+            within("labels or annotations", labels.len(), LABELS_MAX)?;
+            for (key, value) in labels {
+                if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || value.len() > LABEL_VALUE_CHARS_MAX {
+                    return Err(Refusal::new(
+                        Code::LimitExceeded,
+                        format!(
+                            "label {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
+                            ipam_api::name::shown(key)
+                        ),
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl SubnetIntention {
+    fn check(&self) -> Result<(), Refusal> {
+        check_cidr(self.cidr).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+        let family = Family::of(self.cidr.addr());
+        let shortest = match family {
+            Family::V4 => SUBNET_PREFIX_LENGTH_MIN_V4,
+            Family::V6 => SUBNET_PREFIX_LENGTH_MIN_V6,
+        };
+        if self.cidr.prefix_len() < shortest {
+            return Err(Refusal::new(
+                Code::LimitExceeded,
+                format!("{} is too large: an {family} subnet is a /{shortest} at most", self.cidr),
+            ));
+        }
+        if let Some(gateway) = self.gateway {
+            self.check_gateway(gateway)?;
+        }
+        if self.vlan.is_some_and(|vlan| vlan > VLAN_MAX) {
+            return Err(invalid(format!("a VLAN id is 0 to {VLAN_MAX}")));
+        }
+        self.check_routes()?;
+        self.dns.check()?;
+        self.remarks.check()
+    }
+
+    fn check_gateway(&self, gateway: IpAddr) -> Result<(), Refusal> {
+        if Family::of(gateway) != Family::of(self.cidr.addr()) {
+            return Err(Refusal::new(
+                Code::FamilyMismatch,
+                format!("gateway {gateway} and subnet {} are of different families", self.cidr),
+            ));
+        }
+        if is_link_local(gateway) {
+            return Ok(());
+        }
+        if !self.cidr.contains(&gateway) {
+            return Err(Refusal::new(
+                Code::OutsideSubnet,
+                format!("gateway {gateway} is outside {}", self.cidr),
+            ));
+        }
+        if edges(self.cidr).contains(&gateway) {
+            return Err(Refusal::new(
+                Code::GatewayInRange,
+                format!("gateway {gateway} is an edge address of {}, which no host has", self.cidr),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_routes(&self) -> Result<(), Refusal> {
+        within("routes", self.routes.len(), ROUTES_MAX)?;
+        for (i, route) in self.routes.iter().enumerate() {
+            check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+            let family = Family::of(self.cidr.addr());
+            if Family::of(route.destination.addr()) != family || Family::of(route.gateway) != family {
+                return Err(Refusal::new(
+                    Code::FamilyMismatch,
+                    format!("the route to {} is not of the subnet's family {family}", route.destination),
+                ));
+            }
+            if route.destination.prefix_len() == 0 {
+                return Err(invalid("a route can't be the default route").help("Set the gateway instead."));
+            }
+            if !self.cidr.contains(&route.gateway) && !is_link_local(route.gateway) {
+                return Err(Refusal::new(
+                    Code::OutsideSubnet,
+                    format!("gateway {} of a route is outside {}", route.gateway, self.cidr),
+                ));
+            }
+            if self.routes.iter().take(i).any(|other| other.destination == route.destination) {
+                return Err(invalid(format!("there are two routes to {}", route.destination)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Dns {
+    fn check(&self) -> Result<(), Refusal> {
+        within("name servers", self.nameservers.len(), DNS_ENTRIES_MAX)?;
+        within("search domains", self.search.len(), DNS_ENTRIES_MAX)?;
+        within("resolver options", self.options.len(), DNS_ENTRIES_MAX)?;
+        let words = self.domain.iter().chain(&self.search).chain(&self.options);
+        for word in words {
+            text("a DNS entry", word)?;
+        }
+        Ok(())
+    }
+}
+
+impl PoolIntention {
+    fn check(&self) -> Result<(), Refusal> {
+        within("ranges", self.ranges.len(), RANGES_MAX)?;
+        within("exclusions", self.exclude.len(), RANGES_MAX)?;
+        one_family(self.ranges.iter().chain(&self.exclude))?;
+        if self.cooling_ms > COOLING_MS_MAX {
+            return Err(Refusal::new(
+                Code::LimitExceeded,
+                format!("cooling_ms is {} and at most {COOLING_MS_MAX} (a week)", self.cooling_ms),
+            ));
+        }
+        self.remarks.check()
+    }
+}
+
+impl ReservationIntention {
+    fn check(&self) -> Result<(), Refusal> {
+        within("addresses", self.addresses.len(), RANGES_MAX)?;
+        if self.addresses.is_empty() {
+            return Err(invalid("a reservation names at least one address"));
+        }
+        self.remarks.check()
+    }
+}
+
+impl Allocate {
+    fn check(&self) -> Result<(), Refusal> {
+        within("interfaces", self.interfaces.len(), INTERFACES_MAX)?;
+        if self.interfaces.is_empty() {
+            return Err(invalid("no interface is named"));
+        }
+        for (i, wish) in self.interfaces.iter().enumerate() {
+            within("IPv4 pools of an interface", wish.ipv4_pools.len(), POOLS_NAMED_MAX)?;
+            within("IPv6 pools of an interface", wish.ipv6_pools.len(), POOLS_NAMED_MAX)?;
+            within("requested addresses", wish.addresses.len(), REQUESTED_ADDRESSES_MAX)?;
+            if self.interfaces.iter().take(i).any(|other| other.name == wish.name) {
+                return Err(invalid(format!("interface {} is named twice", wish.name)));
+            }
+            for family in Family::BOTH {
+                let asked = wish.addresses.iter().filter(|address| Family::of(**address) == family);
+                if asked.count() > 1 {
+                    return Err(invalid(format!(
+                        "{} asks for more than one {family} address by value",
+                        wish.name
+                    ))
+                    .help("An interface gets one address of each family; use another interface for more."));
+                }
+            }
+            if let Some(mac) = &wish.mac {
+                check_mac(mac)?;
+            }
+        }
+        if let Some(uid) = &self.uid {
+            text("uid", uid)?;
+        }
+        self.check_lifecycle()
+    }
+
+    fn check_lifecycle(&self) -> Result<(), Refusal> {
+        if self.lifecycle == Lifecycle::Leased {
+            return Err(Refusal::new(
+                Code::NotImplemented,
+                "leases are not implemented in this version; use held",
+            ));
+        }
+        match (&self.attachment, self.lifecycle) {
+            (None, Lifecycle::Attached) => Err(invalid("attached allocations need an attachment")),
+            (Some(_), Lifecycle::Held | Lifecycle::Leased) => {
+                Err(invalid("what an attachment holds is attached, and nothing else"))
+            }
+            (None, _) => Ok(()),
+            (Some(key), Lifecycle::Attached) => {
+                let Some(started) = &self.started else {
+                    return Err(invalid("an attachment needs `started`: when the asking process began"));
+                };
+                check_boot_id(&started.boot_id)?;
+                if self.interfaces.iter().any(|wish| wish.name == key.interface) {
+                    return Ok(());
+                }
+                Err(invalid(format!("the attachment's interface {} is not among those named", key.interface)))
+            }
+        }
+    }
+}
+
+fn check_boot_id(boot_id: &Text) -> Result<(), Refusal> {
+    if (1..=BOOT_ID_BYTES_MAX).contains(&boot_id.len()) {
+        return Ok(());
+    }
+    Err(invalid(format!("a boot id has 1 to {BOOT_ID_BYTES_MAX} bytes")))
+}
+
+fn check_mac(mac: &Text) -> Result<(), Refusal> {
+    let octets = mac.split(':').collect::<Vec<_>>();
+    let is_octet = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());
+    if octets.len() == 6 && octets.iter().all(is_octet) {
+        return Ok(());
+    }
+    Err(invalid(format!(
+        "{} is not a hardware address such as 0a:58:0a:0a:00:4d",
+        ipam_api::name::shown(mac)
+    )))
+}
+
+/// fe80::/10 and 169.254.0.0/16: a router may have such an address on any subnet.
+fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}
+
+fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> Result<(), Refusal> {
+    let mut first: Option<AddressRange> = None;
+    for range in ranges {
+        match first {
+            Some(other) if other.family() != range.family() => {
+                return Err(Refusal::new(
+                    Code::FamilyMismatch,
+                    format!("{other} and {range} are of different families"),
+                ));
+            }
+            _ => first = Some(*range),
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn invalid(detail: impl Into<String>) -> Refusal {
+    Refusal::new(Code::InvalidField, detail)
+}
+
+fn text(what: &str, value: &str) -> Result<(), Refusal> {
+    if value.chars().count() <= TEXT_CHARS_MAX {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::LimitExceeded, format!("{what} is longer than {TEXT_CHARS_MAX} characters")))
+}
+
+fn within(what: &str, count: usize, max: usize) -> Result<(), Refusal> {
+    if count <= max {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::LimitExceeded, format!("{count} {what}; at most {max} are allowed")))
+}

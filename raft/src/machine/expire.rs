@@ -1,0 +1,40 @@
+//! What ends by log time: the rest of freed addresses, and the memory of releases. A little with every
+//! command, in order, so that no command has to clear away an hour's worth.
+
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
+
+use super::event::What;
+use super::step::Step;
+
+impl Step<'_> {
+    /// Clears away what has passed, a bounded number at once; how many rows.
+    pub(super) fn expire(&mut self) -> u64 {
+        let now = self.state.log_time_ms();
+        let mut rows = 0;
+        for _ in 0..EXPIRIES_PER_COMMAND_MAX {
+            let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
+            let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
+            if let Some((_, id)) = cooled {
+                self.cooled(id);
+            } else if let Some((id, _)) = forgotten {
+                self.state.forget_tombstone(id);
+            } else {
+                break;
+            }
+            rows += 1;
+        }
+        if rows > 0 {
+            self.state.tick();
+        }
+        rows
+    }
+
+    fn cooled(&mut self, id: u64) {
+        let Some(row) = self.state.end_cooling(id) else { return };
+        if let Some(pool) = self.state.pools.get(row.pool) {
+            let pool = pool.intention.name.clone();
+            self.emit(What::Cooled { address: row.address, pool });
+        }
+        self.refresh_readiness(row.pool);
+    }
+}

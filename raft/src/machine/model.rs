@@ -1,0 +1,200 @@
+//! The rows of the state: what the machine remembers.
+
+use std::net::IpAddr;
+
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle};
+use serde::{Deserialize, Serialize};
+
+use super::command::{NetworkIntention, PoolIntention, ReservationIntention, Started, SubnetIntention, Text};
+use super::event::Readiness;
+use super::table::Row;
+
+/// Identity and history of an intention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Tells a resource from its namesakes.
+    pub id: u64,
+    /// Moves with the intention only.
+    pub revision: u64,
+    /// When it was created.
+    pub created_wall_ms: u64,
+    /// Who created it.
+    pub created_by: Text,
+    /// When it was last changed.
+    pub updated_wall_ms: u64,
+    /// Who last changed it.
+    pub updated_by: Text,
+}
+
+/// An address space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NetworkIntention,
+}
+
+/// A CIDR of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subnet {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: SubnetIntention,
+    /// Its network's id.
+    pub network: u64,
+}
+
+/// A named set of addresses of a subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: PoolIntention,
+    /// Its subnet's id.
+    pub subnet: u64,
+}
+
+/// Addresses that are never given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: ReservationIntention,
+    /// Its network's id.
+    pub network: u64,
+}
+
+/// What of a pool changes with its use. Apart from the pool, so that a busy pool can be edited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolState {
+    /// The address given last.
+    pub cursor: Option<IpAddr>,
+    /// Whether it can give.
+    pub readiness: Readiness,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+}
+
+/// One incarnation of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Identity and history.
+    pub meta: Meta,
+    /// Who it is.
+    pub key: EndpointKey,
+    /// Which incarnation, as the system that named it says.
+    pub uid: Option<Text>,
+    /// Ids of its allocations, oldest first.
+    pub allocations: Vec<u64>,
+}
+
+/// One attachment that lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Which one.
+    pub key: AttachmentKey,
+    /// When the process that asked for it began.
+    pub started: Started,
+    /// Its endpoint's id.
+    pub endpoint: u64,
+    /// Ids of its allocations.
+    pub allocations: Vec<u64>,
+}
+
+/// One address held by one interface of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// The address.
+    pub address: IpAddr,
+    /// Its network's id.
+    pub network: u64,
+    /// Its pool's id.
+    pub pool: u64,
+    /// Its endpoint's id.
+    pub endpoint: u64,
+    /// The interface that has it.
+    pub interface: InterfaceName,
+    /// Its attachment's id.
+    pub attachment: Option<u64>,
+    /// The node where it is.
+    pub node: Option<ObjectName>,
+    /// When it ends.
+    pub lifecycle: Lifecycle,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+    /// The interface's hardware address.
+    pub mac: Option<Text>,
+    /// When it was made.
+    pub created_wall_ms: u64,
+    /// Who made it.
+    pub created_by: Text,
+}
+
+/// The memory of a release: an ADD that began before it is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// Which attachment.
+    pub key: AttachmentKey,
+    /// When the releasing process began.
+    pub started: Started,
+    /// The node's id.
+    pub node: u64,
+    /// The log time at which it is forgotten.
+    pub until_ms: u64,
+}
+
+/// A freed address that rests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cooling {
+    /// The address.
+    pub address: IpAddr,
+    /// Its network's id.
+    pub network: u64,
+    /// Its pool's id.
+    pub pool: u64,
+    /// The log time at which it has rested.
+    pub until_ms: u64,
+}
+
+/// A node that has asked for something.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Its realm.
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+    /// The boot that its newest process belonged to.
+    pub boot_id: Option<Text>,
+    /// Earlier boots, newest last: what comes from them is late.
+    pub past_boots: Vec<Text>,
+}
+
+macro_rules! rows {
+    ($($type:ty = $table:literal, $word:literal;)*) => {
+        $(impl Row for $type {
+            const TABLE: u8 = $table;
+            const WORD: &'static str = $word;
+        })*
+    };
+}
+
+// The header is table 0. Numbers are part of the format of rows and snapshots and never move.
+rows! {
+    Network = 1, "network";
+    Subnet = 2, "subnet";
+    Pool = 3, "pool";
+    Reservation = 4, "reservation";
+    PoolState = 5, "pool state";
+    Endpoint = 6, "endpoint";
+    Attachment = 7, "attachment";
+    Allocation = 8, "allocation";
+    Tombstone = 9, "tombstone";
+    Cooling = 10, "cooling";
+    Node = 11, "node";
+}

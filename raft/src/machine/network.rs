@@ -1,0 +1,104 @@
+//! Networks: created, described, removed once nothing is in them.
+
+use ipam_api::Code;
+use ipam_api::limits::RESOURCES_MAX;
+use ipam_api::name::Name;
+
+use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Text};
+use super::event::What;
+use super::model::{Meta, Network};
+use super::state::State;
+use super::step::{Step, check_expected, not_found};
+
+impl Step<'_> {
+    pub(super) fn put_network(&mut self, put: &Put<NetworkIntention>) -> Result<Answer, Refusal> {
+        let intention = &put.intention;
+        let old = self.state.id_of(Kind::Network, &intention.name).and_then(|id| self.state.networks.get(id));
+        check_expected(Kind::Network, &intention.name, old.map(|row| &row.meta), put.expect)?;
+        if let Some(old) = old {
+            if old.intention == *intention {
+                return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+            }
+            let old = old.clone();
+            return Ok(self.change(Kind::Network, &intention.name, |step, revision| {
+                let meta = step.changed_meta(&old.meta, revision);
+                let id = meta.id;
+                let row = Network { meta, intention: intention.clone() };
+                step.state.networks.put(id, row, &mut step.state.ledger);
+            }));
+        }
+        check_room(self.state.networks.len(), Kind::Network)?;
+        let revision = self.state.tick();
+        let row = Network { meta: self.new_meta(revision), intention: intention.clone() };
+        self.state.index.names.insert((Kind::Network, intention.name.clone()), revision);
+        self.state.networks.put(revision, row, &mut self.state.ledger);
+        self.emit(What::Created { kind: Kind::Network, name: intention.name.clone() });
+        Ok(Answer::Stored { created: true, revision })
+    }
+
+    pub(super) fn delete_network(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+        let kind = Kind::Network;
+        let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, self.state.networks.get(id).map(|row| &row.meta), expect)?;
+        if name.as_str() == ipam_api::brand::DEFAULT {
+            return Err(
+                Refusal::new(Code::InUse, "the network default stays").help("Delete its subnets instead.")
+            );
+        }
+        let subnets = self.state.subnets_of(id).count();
+        if subnets > 0 {
+            return Err(Refusal::new(Code::InUse, format!("network {name} has {subnets} subnets")));
+        }
+        let reservations = self.state.reservations.iter().filter(|(_, row)| row.network == id).count();
+        if reservations > 0 {
+            return Err(Refusal::new(Code::InUse, format!("network {name} has {reservations} reservations")));
+        }
+        self.state.tick();
+        self.state.index.names.remove(&(kind, name.clone()));
+        self.state.networks.remove(id, &mut self.state.ledger);
+        self.emit(What::Deleted { kind, name: name.clone() });
+        Ok(Answer::Gone)
+    }
+
+    /// Takes a revision, lets `write` write the row, and says that the intention has changed.
+    pub(super) fn change(&mut self, kind: Kind, name: &Name, write: impl FnOnce(&mut Self, u64)) -> Answer {
+        let revision = self.state.tick();
+        write(self, revision);
+        self.emit(What::Changed { kind, name: name.clone() });
+        Answer::Stored { created: false, revision }
+    }
+}
+
+impl State {
+    /// The network that stands in where none is named.
+    pub(super) fn put_default_network(&mut self) {
+        let revision = self.revision();
+        let founder = Text::from("founding");
+        let meta = Meta {
+            id: revision,
+            revision,
+            created_wall_ms: 0,
+            created_by: Text::clone(&founder),
+            updated_wall_ms: 0,
+            updated_by: founder,
+        };
+        let intention = NetworkIntention { name: Name::default_name(), remarks: Remarks::default() };
+        self.index.names.insert((Kind::Network, intention.name.clone()), revision);
+        self.networks.put(revision, Network { meta, intention }, &mut self.ledger);
+    }
+
+    /// The id of a network that a request names.
+    pub(super) fn network_named(&self, name: &Name) -> Result<u64, Refusal> {
+        self.id_of(Kind::Network, name).ok_or_else(|| not_found(Kind::Network, name))
+    }
+}
+
+pub(super) fn check_room(count: usize, kind: Kind) -> Result<(), Refusal> {
+    if count < RESOURCES_MAX {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::LimitExceeded,
+        format!("there are {count} of kind {kind}; at most {RESOURCES_MAX} fit"),
+    ))
+}

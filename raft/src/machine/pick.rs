@@ -1,0 +1,197 @@
+//! Which address of a pool is given. In time that doesn't depend on how many are taken.
+
+use std::net::IpAddr;
+
+use ipam_api::Code;
+use ipam_api::address::number;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Strategy;
+
+use super::candidates::{Candidate, filter, nothing_fits};
+use super::command::{InterfaceWish, Refusal};
+use super::state::{Occupant, State};
+use ipam_api::Family;
+
+/// An address chosen for an interface, not yet taken.
+#[derive(Debug, Clone)]
+pub(super) struct Pick {
+    pub(super) interface: InterfaceName,
+    pub(super) pool: u64,
+    pub(super) address: IpAddr,
+}
+
+impl State {
+    /// Chooses one address of each family that the interface gets. `picked` are those that the same request
+    /// has chosen already.
+    pub(super) fn pick_for(&self, wish: &InterfaceWish, picked: &[Pick]) -> Result<Vec<Pick>, Refusal> {
+        let mut picks = Vec::new();
+        for (family, candidates) in self.candidates(wish)? {
+            let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
+            let pick = match asked {
+                Some(address) => self.pick_asked(&wish.name, *address, &candidates, picked)?,
+                None => self.pick_any(&wish.name, family, candidates, picked)?,
+            };
+            picks.push(pick);
+        }
+        Ok(picks)
+    }
+
+    fn pick_any(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        candidates: Vec<Candidate<'_>>,
+        picked: &[Pick],
+    ) -> Result<Pick, Refusal> {
+        let (fit, fallen) = filter(candidates);
+        if fit.is_empty() {
+            return Err(nothing_fits(interface, family, &fallen));
+        }
+        let found = fit.iter().find_map(|candidate| {
+            let address = self.pick_in(candidate, picked)?;
+            Some(Pick { interface: interface.clone(), pool: candidate.id, address })
+        });
+        found.ok_or_else(|| self.exhausted(interface, family, &fit, &fallen))
+    }
+
+    /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
+    /// longest.
+    fn pick_in(&self, candidate: &Candidate<'_>, picked: &[Pick]) -> Option<IpAddr> {
+        let space = self.space(candidate.id)?;
+        let intention = &candidate.pool.intention;
+        let is_picked =
+            |address: IpAddr| picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address);
+        let from = |start: u128| {
+            let mut next = space.free.lowest_from(start)?;
+            while is_picked(space.family.address(next)) {
+                next = space.free.lowest_from(next.checked_add(1)?)?;
+            }
+            Some(space.family.address(next))
+        };
+        let behind_cursor = || {
+            let cursor = self.pool_states.get(candidate.id)?.cursor?;
+            from(number(cursor).checked_add(1)?)
+        };
+        let fresh = match intention.strategy {
+            Strategy::Sequential => from(0),
+            Strategy::Next => behind_cursor().or_else(|| from(0)),
+        };
+        if fresh.is_some() || intention.strict_cooling {
+            return fresh;
+        }
+        space
+            .cooling
+            .iter()
+            .filter_map(|id| self.coolings.get(*id))
+            .map(|row| row.address)
+            .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
+    }
+
+    fn pick_asked(
+        &self,
+        interface: &InterfaceName,
+        address: IpAddr,
+        candidates: &[Candidate<'_>],
+        picked: &[Pick],
+    ) -> Result<Pick, Refusal> {
+        let inside = candidates.iter().find(|candidate| {
+            self.space(candidate.id).is_some_and(|space| space.ranges.contains(number(address)))
+        });
+        let Some(candidate) = inside else {
+            let pools: Vec<&str> =
+                candidates.iter().map(|candidate| candidate.pool.intention.name.as_str()).collect();
+            return Err(Refusal::new(
+                Code::AddressOutsidePools,
+                format!(
+                    "{address} is in none of the pools that {interface} may take from: {}",
+                    pools.join(", ")
+                ),
+            ));
+        };
+        let (fit, fallen) = filter(vec![*candidate]);
+        if fit.is_empty() {
+            return Err(nothing_fits(interface, Family::of(address), &fallen));
+        }
+        self.check_givable(address, candidate)?;
+        if picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
+            return Err(Refusal::new(Code::AddressTaken, format!("{address} is asked for twice")));
+        }
+        Ok(Pick { interface: interface.clone(), pool: candidate.id, address })
+    }
+
+    /// Refuses an address that its pool can't give, with the reason.
+    fn check_givable(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+        let pool = &candidate.pool.intention;
+        let subnet = self.subnets.get(candidate.pool.subnet);
+        let network = subnet.map_or(0, |row| row.network);
+        match self.occupant(network, address) {
+            Some(Occupant::Allocation(id)) => {
+                let endpoint = self.allocations.get(id).map_or(0, |row| row.endpoint);
+                return Err(Refusal::new(
+                    Code::AddressTaken,
+                    format!(
+                        "{address} of pool {} is held by {} (allocation {id})",
+                        pool.name,
+                        self.holder(endpoint)
+                    ),
+                ));
+            }
+            Some(Occupant::Cooling(id)) if pool.strict_cooling => {
+                let until = self.coolings.get(id).map_or(0, |row| row.until_ms);
+                let left = until.saturating_sub(self.log_time_ms());
+                return Err(Refusal::new(
+                    Code::AddressCooling,
+                    format!("{address} of pool {} rests for another {left} ms", pool.name),
+                ));
+            }
+            _ => {}
+        }
+        let Some(space) = self.space(candidate.id) else { return Ok(()) };
+        let why = if space.reserved.contains(number(address)) {
+            "reserved"
+        } else if let Some(special) = subnet.and_then(|row| State::is_special(&row.intention, address))
+            && !space.giveable.contains(number(address))
+        {
+            special
+        } else if !space.giveable.contains(number(address)) {
+            "excluded"
+        } else {
+            return Ok(());
+        };
+        Err(Refusal::new(Code::AddressReserved, format!("{address} of pool {} is {why}", pool.name)))
+    }
+
+    fn exhausted(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        fit: &[Candidate<'_>],
+        fallen: &[super::candidates::Fallen],
+    ) -> Refusal {
+        let mut parts: Vec<String> = fit
+            .iter()
+            .filter_map(|candidate| {
+                let counts = self.space(candidate.id)?.counts();
+                Some(format!(
+                    "0 free in {} ({}: {} held, {} cooling, {} reserved, {} excluded)",
+                    candidate.pool.intention.name,
+                    counts.size,
+                    counts.allocated,
+                    counts.cooling,
+                    counts.reserved,
+                    counts.excluded
+                ))
+            })
+            .collect();
+        parts.extend(fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)));
+        let refusal =
+            Refusal::new(Code::PoolExhausted, format!("{interface} {family}: {}", parts.join("; ")));
+        match fit.first() {
+            Some(candidate) => refusal.help(format!(
+                "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",
+                candidate.pool.intention.name
+            )),
+            None => refusal,
+        }
+    }
+}

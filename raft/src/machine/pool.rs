@@ -1,0 +1,263 @@
+//! Pools: cut from a subnet, never overlapping in a network, never losing an address that is held.
+
+use ipam_api::address::{AddressRange, number};
+use ipam_api::name::Name;
+use ipam_api::{Code, Family, RangeSet};
+
+use super::command::{Answer, Delete, Kind, PoolIntention, Put, Refusal};
+use super::event::What;
+use super::model::{Pool, Subnet};
+use super::network::check_room;
+use super::shape::{giveable, owned};
+use super::state::Occupant;
+use super::step::{Step, check_expected, immutable, not_found};
+
+/// Held addresses that a refusal names.
+const EXAMPLES: usize = 3;
+
+impl Step<'_> {
+    pub(super) fn put_pool(&mut self, put: &Put<PoolIntention>) -> Result<Answer, Refusal> {
+        let intention = &put.intention;
+        let id = self.state.id_of(Kind::Pool, &intention.name);
+        let old = id.and_then(|id| self.state.pools.get(id));
+        check_expected(Kind::Pool, &intention.name, old.map(|row| &row.meta), put.expect)?;
+        match (id, old.cloned()) {
+            (Some(id), Some(old)) => self.change_pool(id, &old, intention),
+            _ => self.create_pool(intention),
+        }
+    }
+
+    fn create_pool(&mut self, intention: &PoolIntention) -> Result<Answer, Refusal> {
+        let subnet_id = self
+            .state
+            .id_of(Kind::Subnet, &intention.subnet)
+            .ok_or_else(|| not_found(Kind::Subnet, &intention.subnet))?;
+        let subnet = self.subnet_row(subnet_id, &intention.subnet)?;
+        check_room(self.state.pools.len(), Kind::Pool)?;
+        if intention.terminating {
+            return Err(Refusal::new(Code::Terminating, "a new pool can't be terminating"));
+        }
+        self.check_ranges(intention, &subnet, None)?;
+        let revision = self.state.tick();
+        let row = Pool { meta: self.new_meta(revision), intention: stored(intention), subnet: subnet_id };
+        self.state.index_pool(revision, &row, &subnet);
+        self.state.pools.put(revision, row, &mut self.state.ledger);
+        self.emit(What::Created { kind: Kind::Pool, name: intention.name.clone() });
+        self.refresh_readiness(revision);
+        Ok(Answer::Stored { created: true, revision })
+    }
+
+    fn change_pool(&mut self, id: u64, old: &Pool, intention: &PoolIntention) -> Result<Answer, Refusal> {
+        let name = &intention.name;
+        let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
+        if old.intention.subnet != intention.subnet {
+            return Err(immutable(Kind::Pool, name, "subnet", &old.intention.subnet));
+        }
+        self.check_ranges(intention, &subnet, Some(id))?;
+        if old.intention == stored(intention) {
+            return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+        }
+        let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
+        self.check_not_held(name, &subnet, &lost)?;
+        let answer = self.change(Kind::Pool, name, |step, revision| {
+            let meta = step.changed_meta(&old.meta, revision);
+            step.reindex_pool(
+                id,
+                old,
+                Pool { meta, intention: stored(intention), subnet: old.subnet },
+                &subnet,
+            );
+        });
+        if self.remove_if_drained(id) {
+            return Ok(Answer::Gone);
+        }
+        Ok(answer)
+    }
+
+    /// Writes a pool's new row and everything that is derived from it.
+    fn reindex_pool(&mut self, id: u64, old: &Pool, row: Pool, subnet: &Subnet) {
+        let cidr = subnet.intention.cidr;
+        let family = Family::of(cidr.addr());
+        let key = (subnet.network, family, row.intention.name.clone(), id);
+        if row.intention.default {
+            self.state.index.default_pools.insert(key);
+        } else {
+            self.state.index.default_pools.remove(&key);
+        }
+        for range in owned(&old.intention, cidr).ranges() {
+            self.state.index.owners.remove(&(subnet.network, family, range.first()));
+        }
+        for range in owned(&row.intention, cidr).ranges() {
+            self.state.index.owners.insert((subnet.network, family, range.first()), (range.last(), id));
+        }
+        self.state.pools.put(id, row, &mut self.state.ledger);
+        self.reshape(id, subnet);
+    }
+
+    pub(super) fn delete_pool(&mut self, delete: &Delete) -> Result<Answer, Refusal> {
+        let (kind, name) = (Kind::Pool, &delete.name);
+        let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
+        let row = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?.clone();
+        check_expected(kind, name, Some(&row.meta), delete.expect)?;
+        let held = self.state.space(id).map_or(0, |space| space.allocated);
+        if held == 0 {
+            self.state.tick();
+            self.remove_pool(id);
+            return Ok(Answer::Gone);
+        }
+        if !delete.drain {
+            return Err(Refusal::new(Code::InUse, format!("{held} addresses of pool {name} are held")).help(
+                format!("Drain it: ipamctl pool delete {name} --drain lets it end when they are released."),
+            ));
+        }
+        if !row.intention.terminating {
+            let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;
+            self.change(kind, name, |step, revision| {
+                let meta = step.changed_meta(&row.meta, revision);
+                let intention = PoolIntention { terminating: true, ..row.intention.clone() };
+                step.reindex_pool(id, &row, Pool { meta, intention, subnet: row.subnet }, &subnet);
+            });
+        }
+        Ok(Answer::Draining { held })
+    }
+
+    /// Removes a terminating pool of which nothing is held any more.
+    pub(super) fn remove_if_drained(&mut self, id: u64) -> bool {
+        let terminating = self.state.pools.get(id).is_some_and(|row| row.intention.terminating);
+        let held = self.state.space(id).map_or(0, |space| space.allocated);
+        if terminating && held == 0 {
+            self.remove_pool(id);
+            return true;
+        }
+        false
+    }
+
+    /// Removes a pool of which nothing is held. What rests in it is forgotten.
+    fn remove_pool(&mut self, id: u64) {
+        self.drop_coolings(id, |_| true);
+        let Some(row) = self.state.pools.remove(id, &mut self.state.ledger) else { return };
+        self.state.pool_states.remove(id, &mut self.state.ledger);
+        if let Some(subnet) = self.state.subnets.get(row.subnet).cloned() {
+            self.state.unindex_pool(id, &row, &subnet);
+        }
+        self.emit(What::Deleted { kind: Kind::Pool, name: row.intention.name.clone() });
+    }
+
+    fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {
+        self.state.subnets.get(id).cloned().ok_or_else(|| not_found(Kind::Subnet, name))
+    }
+
+    fn check_ranges(
+        &self,
+        pool: &PoolIntention,
+        subnet: &Subnet,
+        own_id: Option<u64>,
+    ) -> Result<(), Refusal> {
+        if let Some(network) = &pool.network
+            && *network != subnet.intention.network
+        {
+            return Err(Refusal::new(
+                Code::InvalidField,
+                format!("subnet {} is in network {}, not {network}", pool.subnet, subnet.intention.network),
+            ));
+        }
+        let cidr = AddressRange::of_cidr(subnet.intention.cidr);
+        for range in pool.ranges.iter().chain(&pool.exclude) {
+            if range.family() != cidr.family() {
+                return Err(Refusal::new(
+                    Code::FamilyMismatch,
+                    format!(
+                        "{range} is not of the family of subnet {} ({})",
+                        pool.subnet, subnet.intention.cidr
+                    ),
+                ));
+            }
+            if !cidr.contains(range) {
+                return Err(Refusal::new(
+                    Code::OutsideSubnet,
+                    format!("{range} is outside subnet {} ({})", pool.subnet, subnet.intention.cidr),
+                ));
+            }
+        }
+        for range in owned(pool, subnet.intention.cidr).ranges() {
+            let (from, until) =
+                ((subnet.network, range.family(), 0), (subnet.network, range.family(), range.last()));
+            let overlapping = self
+                .state
+                .index
+                .owners
+                .range(from..=until)
+                .rev()
+                .take_while(|(_, (last, _))| *last >= range.first())
+                .find(|(_, (_, owner))| Some(*owner) != own_id);
+            if let Some(other) = overlapping.and_then(|(_, (_, owner))| self.state.pools.get(*owner)) {
+                return Err(Refusal::new(
+                    Code::Overlap,
+                    format!("{range} overlaps with pool {}", other.intention.name),
+                )
+                .help("Choose other ranges, or exclude the common addresses from one of them."));
+            }
+        }
+        Ok(())
+    }
+
+    fn check_not_held(&self, name: &Name, subnet: &Subnet, lost: &RangeSet) -> Result<(), Refusal> {
+        let mut held = 0_u64;
+        let mut examples = Vec::new();
+        for range in lost.ranges() {
+            for (address, occupant) in self.state.occupied(subnet.network, range) {
+                let Occupant::Allocation(id) = occupant else { continue };
+                held += 1;
+                if examples.len() < EXAMPLES {
+                    let endpoint = self.state.allocations.get(id).map_or(0, |row| row.endpoint);
+                    examples.push(format!("{address} by {}", self.state.holder(endpoint)));
+                }
+            }
+        }
+        if held == 0 {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Code::InUse,
+            format!("{held} addresses that pool {name} would lose are held: {}", examples.join(", ")),
+        )
+        .help("Release them first, or keep their addresses in the pool."))
+    }
+}
+
+/// What is kept of an intention: its network is the subnet's and is not kept twice.
+fn stored(intention: &PoolIntention) -> PoolIntention {
+    PoolIntention { network: None, ..intention.clone() }
+}
+
+impl super::state::State {
+    /// The allocation that holds an address.
+    #[must_use]
+    pub fn allocation_at(
+        &self,
+        network: u64,
+        address: std::net::IpAddr,
+    ) -> Option<(u64, &super::model::Allocation)> {
+        match self.occupant(network, address)? {
+            Occupant::Allocation(id) => self.allocations.get(id).map(|row| (id, row)),
+            Occupant::Cooling(_) => None,
+        }
+    }
+
+    /// How people call an endpoint.
+    pub(super) fn holder(&self, endpoint: u64) -> String {
+        self.endpoints.get(endpoint).map_or_else(|| "nobody".to_owned(), |row| row.key.to_string())
+    }
+
+    /// Ends the rest of an address: it is free, or whatever its pool now makes of it.
+    pub(super) fn end_cooling(&mut self, id: u64) -> Option<std::sync::Arc<super::model::Cooling>> {
+        let row = self.coolings.remove(id, &mut self.ledger)?;
+        self.index.occupants.remove(&(row.network, row.address));
+        self.index.cooling_until.remove(&(row.until_ms, id));
+        if let Some(space) = self.space_mut(row.pool) {
+            space.cooling.remove(&id);
+            space.vacate(number(row.address));
+        }
+        Some(row)
+    }
+}

@@ -1,0 +1,118 @@
+//! Taking addresses back, each time from the allocation that was meant and no other.
+
+use std::net::IpAddr;
+
+use ipam_api::Code;
+use ipam_api::address::number;
+use ipam_api::resource::EndpointKey;
+
+use super::command::{Answer, Refusal, ReleaseAttachment};
+use super::event::{Reason, What};
+use super::model::Cooling;
+use super::state::Occupant;
+use super::step::Step;
+
+impl Step<'_> {
+    /// CNI DEL. Releasing what isn't there succeeds, and is remembered all the same: the ADD may still be
+    /// on its way.
+    pub(super) fn release_attachment(&mut self, release: &ReleaseAttachment) -> Answer {
+        let (key, started) = (&release.key, &release.started);
+        let live = self.state.attachment(key).map(|(_, row)| row.clone());
+        if let Some(row) = &live
+            && self.state.is_older(key, started, &row.started)
+        {
+            // A late DEL of an earlier container with the same id: the living one keeps its addresses.
+            return Answer::Released { addresses: Vec::new() };
+        }
+        self.bury(key, started);
+        let addresses = match live {
+            Some(row) => self.release_all(&row.allocations, Reason::AttachmentReleased),
+            None => Vec::new(),
+        };
+        Answer::Released { addresses }
+    }
+
+    pub(super) fn release_allocation(&mut self, id: u64) -> Result<Answer, Refusal> {
+        if self.state.allocations.get(id).is_none() {
+            return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone")));
+        }
+        Ok(Answer::Released { addresses: self.release_all(&[id], Reason::AllocationReleased) })
+    }
+
+    pub(super) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {
+        let incarnations: Vec<u64> = self.state.incarnations(key).collect();
+        if incarnations.is_empty() {
+            return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist")));
+        }
+        let held: Vec<u64> = incarnations
+            .iter()
+            .filter_map(|id| self.state.endpoints.get(*id))
+            .flat_map(|row| row.allocations.iter().copied())
+            .collect();
+        Ok(Answer::Released { addresses: self.release_all(&held, Reason::EndpointReleased) })
+    }
+
+    fn release_all(&mut self, ids: &[u64], reason: Reason) -> Vec<IpAddr> {
+        ids.iter().filter_map(|id| self.release_one(*id, reason)).collect()
+    }
+
+    fn release_one(&mut self, id: u64, reason: Reason) -> Option<IpAddr> {
+        let row = self.state.allocations.get(id)?.clone();
+        let pool = self.state.pools.get(row.pool)?.intention.clone();
+        let endpoint = self.state.endpoints.get(row.endpoint)?.key.clone();
+        let revision = self.state.tick();
+        self.state.allocations.remove(id, &mut self.state.ledger);
+        self.forget_in_endpoint(row.endpoint, id);
+        if let Some(attachment) = row.attachment {
+            self.forget_in_attachment(attachment, id);
+        }
+        self.state.index.occupants.remove(&(row.network, row.address));
+        if let Some(space) = self.state.space_mut(row.pool) {
+            space.allocated -= 1;
+            space.vacate(number(row.address));
+        }
+        let address = row.address;
+        self.emit(What::Released { address, pool: pool.name, endpoint, allocation: id, reason });
+        if !self.remove_if_drained(row.pool) {
+            if pool.cooling_ms > 0 {
+                self.cool(revision, row.network, row.pool, address, pool.cooling_ms);
+            }
+            self.refresh_readiness(row.pool);
+        }
+        Some(address)
+    }
+
+    /// An endpoint that holds nothing any more is gone.
+    fn forget_in_endpoint(&mut self, endpoint: u64, allocation: u64) {
+        let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
+        row.allocations.retain(|id| *id != allocation);
+        if row.allocations.is_empty() {
+            self.state.index.endpoints.remove(&(row.key, endpoint));
+            self.state.endpoints.remove(endpoint, &mut self.state.ledger);
+        } else {
+            self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
+        }
+    }
+
+    fn forget_in_attachment(&mut self, attachment: u64, allocation: u64) {
+        let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
+        row.allocations.retain(|id| *id != allocation);
+        if row.allocations.is_empty() {
+            self.state.index.attachments.remove(&row.key);
+            self.state.attachments.remove(attachment, &mut self.state.ledger);
+        } else {
+            self.state.attachments.put(attachment, row, &mut self.state.ledger);
+        }
+    }
+
+    fn cool(&mut self, id: u64, network: u64, pool: u64, address: IpAddr, cooling_ms: u64) {
+        let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
+        self.state.coolings.put(id, Cooling { address, network, pool, until_ms }, &mut self.state.ledger);
+        self.state.index.occupants.insert((network, address), Occupant::Cooling(id));
+        self.state.index.cooling_until.insert((until_ms, id));
+        if let Some(space) = self.state.space_mut(pool) {
+            space.cooling.insert(id);
+            space.occupy(number(address));
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Reservations: addresses that no pool gives. Reserving what is held takes nothing away from its holder.
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::Name;
+
+use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention};
+use super::event::What;
+use super::model::Reservation;
+use super::network::check_room;
+use super::step::{Step, check_expected, immutable, not_found};
+
+impl Step<'_> {
+    pub(super) fn put_reservation(&mut self, put: &Put<ReservationIntention>) -> Result<Answer, Refusal> {
+        let (kind, intention) = (Kind::Reservation, &put.intention);
+        let id = self.state.id_of(kind, &intention.name);
+        let old = id.and_then(|id| self.state.reservations.get(id)).cloned();
+        check_expected(kind, &intention.name, old.as_ref().map(|row| &row.meta), put.expect)?;
+        if let Some(old) = old {
+            if old.intention == *intention {
+                return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+            }
+            if old.intention.network != intention.network {
+                return Err(immutable(kind, &intention.name, "network", &old.intention.network));
+            }
+            return Ok(self.change(kind, &intention.name, |step, revision| {
+                let meta = step.changed_meta(&old.meta, revision);
+                let id = meta.id;
+                let row = Reservation { meta, intention: intention.clone(), network: old.network };
+                step.state.reservations.put(id, row, &mut step.state.ledger);
+                step.apply_reservations(old.network, &[&old.intention.addresses, &intention.addresses]);
+            }));
+        }
+        let network = self.state.network_named(&intention.network)?;
+        check_room(self.state.reservations.len(), kind)?;
+        let revision = self.state.tick();
+        let row = Reservation { meta: self.new_meta(revision), intention: intention.clone(), network };
+        self.state.index.names.insert((kind, intention.name.clone()), revision);
+        self.state.reservations.put(revision, row, &mut self.state.ledger);
+        self.emit(What::Created { kind, name: intention.name.clone() });
+        self.apply_reservations(network, &[&intention.addresses]);
+        Ok(Answer::Stored { created: true, revision })
+    }
+
+    pub(super) fn delete_reservation(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+        let kind = Kind::Reservation;
+        let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, self.state.reservations.get(id).map(|row| &row.meta), expect)?;
+        self.state.tick();
+        self.state.index.names.remove(&(kind, name.clone()));
+        self.emit(What::Deleted { kind, name: name.clone() });
+        if let Some(row) = self.state.reservations.remove(id, &mut self.state.ledger) {
+            self.apply_reservations(row.network, &[&row.intention.addresses]);
+        }
+        Ok(Answer::Gone)
+    }
+
+    /// Brings the pools that have addresses in `touched` up to date.
+    fn apply_reservations(&mut self, network: u64, touched: &[&[AddressRange]]) {
+        self.state.index_reservations(network);
+        let mut subnets: Vec<u64> = Vec::new();
+        for range in touched.iter().copied().flatten() {
+            let until = (network, range.family(), range.last());
+            let starts = &self.state.index.subnet_starts;
+            let overlapping =
+                starts.range((network, range.family(), 0)..=until).rev().take_while(|(_, id)| {
+                    let cidr =
+                        self.state.subnets.get(**id).map(|row| AddressRange::of_cidr(row.intention.cidr));
+                    cidr.is_some_and(|cidr| cidr.last() >= range.first())
+                });
+            subnets.extend(overlapping.map(|(_, id)| *id));
+        }
+        subnets.sort_unstable();
+        subnets.dedup();
+        for id in subnets {
+            let Some(subnet) = self.state.subnets.get(id).cloned() else { continue };
+            let pools: Vec<u64> = self.state.pools_of(id).collect();
+            for pool in pools {
+                self.reshape(pool, &subnet);
+            }
+        }
+    }
+}

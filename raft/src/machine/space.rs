@@ -1,0 +1,159 @@
+//! A pool's addresses: which it may give, which are free, and the counts that follow.
+
+use std::sync::Arc;
+
+use imbl::OrdSet;
+use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
+
+use super::free_set::FreeSet;
+
+/// What a pool has, derived from its rows.
+///
+/// `ranges ⊇ giveable ⊇ occupied`, `offered = giveable − reservations`, `reserved = ranges ∩ reservations`,
+/// and the free set is `offered − occupied`.
+#[derive(Debug, Clone)]
+pub struct Space {
+    /// Its subnet's family.
+    pub family: Family,
+    /// All of its ranges.
+    pub ranges: Arc<RangeSet>,
+    /// The ranges without exclusions, gateway and edges.
+    pub giveable: Arc<RangeSet>,
+    /// What may be given now: without reservations.
+    pub offered: Arc<RangeSet>,
+    /// What reservations keep of its ranges.
+    pub reserved: Arc<RangeSet>,
+    /// What is free.
+    pub free: FreeSet,
+    /// Addresses held.
+    pub allocated: u64,
+    /// Ids of its resting addresses, the longest-free first.
+    pub cooling: OrdSet<u64>,
+    /// Occupied addresses that reservations cover.
+    occupied_reserved: u64,
+    /// Sizes, kept so that counting costs nothing.
+    sizes: Sizes,
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+struct Sizes {
+    ranges: u128,
+    offered: u128,
+    reserved: u128,
+    excluded: u128,
+}
+
+/// How many addresses are in which state.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// All ranges.
+    pub size: u128,
+    /// Held.
+    pub allocated: u128,
+    /// Resting.
+    pub cooling: u128,
+    /// Used by a stranger.
+    pub quarantined: u128,
+    /// Kept by reservations.
+    pub reserved: u128,
+    /// Excluded, gateway and edges included.
+    pub excluded: u128,
+    /// Can be given.
+    pub free: u128,
+}
+
+/// What a pool's ranges are to be.
+#[derive(Debug, Clone)]
+pub(super) struct Shape {
+    pub(super) ranges: RangeSet,
+    pub(super) giveable: RangeSet,
+    pub(super) reserved: RangeSet,
+}
+
+impl Space {
+    /// A pool of a subnet, with no addresses yet.
+    pub(super) fn empty(cidr: IpNet) -> Self {
+        let family = Family::of(cidr.addr());
+        let empty = Arc::new(RangeSet::empty(family));
+        let order = family.bits() - cidr.prefix_len();
+        Self {
+            family,
+            ranges: Arc::clone(&empty),
+            giveable: Arc::clone(&empty),
+            offered: Arc::clone(&empty),
+            reserved: empty,
+            free: FreeSet::nothing_free(ipam_api::address::number(cidr.network()), order),
+            allocated: 0,
+            cooling: OrdSet::new(),
+            occupied_reserved: 0,
+            sizes: Sizes::default(),
+        }
+    }
+
+    /// How many addresses are in which state.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let occupied = u128::from(self.allocated) + self.cooling.len() as u128;
+        let occupied_reserved = u128::from(self.occupied_reserved);
+        Counts {
+            size: self.sizes.ranges,
+            allocated: self.allocated.into(),
+            cooling: self.cooling.len() as u128,
+            quarantined: 0,
+            reserved: self.sizes.reserved - occupied_reserved,
+            excluded: self.sizes.excluded,
+            free: self.sizes.offered - (occupied - occupied_reserved),
+        }
+    }
+
+    /// Gives the pool another shape. `occupied` lists the occupied addresses of this pool in a range; those
+    /// outside the new `giveable` must be gone already.
+    pub(super) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
+    where
+        Occupied: Iterator<Item = u128>,
+    {
+        let offered = shape.giveable.minus(&shape.reserved);
+        for range in self.offered.minus(&offered).ranges() {
+            self.free.take(range.first(), range.last());
+        }
+        for range in offered.minus(&self.offered).ranges() {
+            self.free.give(range.first(), range.last());
+            for address in occupied(range.first(), range.last()) {
+                self.free.take(address, address);
+            }
+        }
+        let count = |ranges: RangeSet| -> u64 {
+            ranges.ranges().map(|range| occupied(range.first(), range.last()).count() as u64).sum()
+        };
+        // Only of what this pool owns: an address that it excludes may be another pool's.
+        let (old, new) =
+            (self.giveable.intersection(&self.reserved), shape.giveable.intersection(&shape.reserved));
+        self.occupied_reserved += count(new.minus(&old));
+        self.occupied_reserved -= count(old.minus(&new));
+        self.sizes = Sizes {
+            ranges: shape.ranges.size(),
+            offered: offered.size(),
+            reserved: shape.reserved.size(),
+            excluded: shape.ranges.size() - shape.giveable.union(&shape.reserved).size(),
+        };
+        self.ranges = Arc::new(shape.ranges);
+        self.giveable = Arc::new(shape.giveable);
+        self.reserved = Arc::new(shape.reserved);
+        self.offered = Arc::new(offered);
+    }
+
+    /// An address becomes occupied.
+    pub(super) fn occupy(&mut self, address: u128) {
+        self.free.take(address, address);
+        self.occupied_reserved += u64::from(self.reserved.contains(address));
+    }
+
+    /// An address is occupied no longer.
+    pub(super) fn vacate(&mut self, address: u128) {
+        if self.offered.contains(address) {
+            self.free.give(address, address);
+        }
+        self.occupied_reserved -= u64::from(self.reserved.contains(address));
+    }
+}

@@ -1,0 +1,123 @@
+//! One command on its way through the state.
+
+use std::net::IpAddr;
+
+use super::At;
+use super::command::{Expect, Kind, Origin, Refusal, Text};
+use super::event::{Readiness, What};
+use super::model::{Meta, PoolState};
+use super::state::State;
+use ipam_api::Code;
+use ipam_api::name::Name;
+
+/// The state, the entry's time, the asker, and what has happened so far.
+///
+/// Every operation first looks (`&self`) and then changes (`&mut self`): once it has begun to change, it
+/// can't refuse any more.
+pub(super) struct Step<'a> {
+    pub(super) state: &'a mut State,
+    pub(super) at: At,
+    pub(super) origin: &'a Origin,
+    pub(super) events: Vec<What>,
+}
+
+impl Step<'_> {
+    pub(super) fn emit(&mut self, what: What) {
+        self.events.push(what);
+    }
+
+    /// The history of something that is new in `revision`.
+    pub(super) fn new_meta(&self, revision: u64) -> Meta {
+        let by = Text::clone(&self.origin.principal);
+        Meta {
+            id: revision,
+            revision,
+            created_wall_ms: self.at.wall_ms,
+            created_by: Text::clone(&by),
+            updated_wall_ms: self.at.wall_ms,
+            updated_by: by,
+        }
+    }
+
+    /// The history of something whose intention changes in `revision`.
+    pub(super) fn changed_meta(&self, old: &Meta, revision: u64) -> Meta {
+        Meta {
+            revision,
+            updated_wall_ms: self.at.wall_ms,
+            updated_by: Text::clone(&self.origin.principal),
+            ..old.clone()
+        }
+    }
+
+    /// Takes note of whether a pool can give, and says so when that has changed.
+    pub(super) fn refresh_readiness(&mut self, pool: u64) {
+        let Some(row) = self.state.pools.get(pool) else { return };
+        let readiness = if row.intention.terminating {
+            Readiness::Terminating
+        } else if row.intention.disabled {
+            Readiness::Disabled
+        } else if self.state.space(pool).is_some_and(|space| space.counts().free == 0) {
+            Readiness::Exhausted
+        } else {
+            Readiness::Serving
+        };
+        let old = self.state.pool_states.get(pool).cloned().unwrap_or_default();
+        if old.readiness == readiness && old.since_wall_ms != 0 {
+            return;
+        }
+        let name = row.intention.name.clone();
+        // Zero would mean that it was never noted.
+        let since_wall_ms = self.at.wall_ms.max(1);
+        let state = &mut *self.state;
+        state.pool_states.put(pool, PoolState { readiness, since_wall_ms, ..old }, &mut state.ledger);
+        self.emit(What::PoolReady { pool: name, readiness });
+    }
+
+    /// Forgets all resting addresses of a pool that `gone` picks: they leave the pool, or the pool goes.
+    pub(super) fn drop_coolings(&mut self, pool: u64, gone: impl Fn(IpAddr) -> bool) {
+        let Some(space) = self.state.space(pool) else { return };
+        let ids: Vec<u64> = space
+            .cooling
+            .iter()
+            .copied()
+            .filter(|id| self.state.coolings.get(*id).is_some_and(|row| gone(row.address)))
+            .collect();
+        for id in ids {
+            self.state.end_cooling(id);
+        }
+    }
+}
+
+/// Refuses unless a resource is as expected.
+pub(super) fn check_expected(
+    kind: Kind,
+    name: &Name,
+    meta: Option<&Meta>,
+    expect: Expect,
+) -> Result<(), Refusal> {
+    match (expect, meta) {
+        (Expect::Anything, _) | (Expect::Absent, None) => Ok(()),
+        (Expect::Absent, Some(meta)) => Err(Refusal::new(
+            Code::AlreadyExists,
+            format!("{kind} {name} exists already, in revision {}", meta.revision),
+        )),
+        (Expect::Revision(_), None) => Err(not_found(kind, name)),
+        (Expect::Revision(expected), Some(meta)) if expected == meta.revision => Ok(()),
+        (Expect::Revision(expected), Some(meta)) => Err(Refusal::new(
+            Code::RevisionMismatch,
+            format!(
+                "{kind} {name} is at revision {}, changed by {}, and not at {expected}",
+                meta.revision, meta.updated_by
+            ),
+        )
+        .help(format!("Read it again, merge, and repeat with If-Match: \"{}\".", meta.revision))),
+    }
+}
+
+pub(super) fn not_found(kind: Kind, name: &Name) -> Refusal {
+    Refusal::new(Code::NotFound, format!("{kind} {name} does not exist"))
+}
+
+pub(super) fn immutable(kind: Kind, name: &Name, field: &str, old: &dyn std::fmt::Display) -> Refusal {
+    Refusal::new(Code::ImmutableField, format!("{field} of {kind} {name} is {old} and can't be changed"))
+}

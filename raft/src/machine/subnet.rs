@@ -1,0 +1,123 @@
+//! Subnets: they don't overlap inside a network, and keep their CIDR for life.
+
+use ipam_api::Code;
+use ipam_api::address::{AddressRange, number};
+use ipam_api::name::Name;
+
+use super::command::{Answer, Expect, Kind, Put, Refusal, SubnetIntention};
+use super::event::What;
+use super::model::Subnet;
+use super::network::check_room;
+use super::shape::giveable;
+use super::step::{Step, check_expected, immutable, not_found};
+
+impl Step<'_> {
+    pub(super) fn put_subnet(&mut self, put: &Put<SubnetIntention>) -> Result<Answer, Refusal> {
+        let intention = &put.intention;
+        let id = self.state.id_of(Kind::Subnet, &intention.name);
+        let old = id.and_then(|id| self.state.subnets.get(id));
+        check_expected(Kind::Subnet, &intention.name, old.map(|row| &row.meta), put.expect)?;
+        match (id, old.cloned()) {
+            (Some(id), Some(old)) => self.change_subnet(id, &old, intention),
+            _ => self.create_subnet(intention),
+        }
+    }
+
+    fn create_subnet(&mut self, intention: &SubnetIntention) -> Result<Answer, Refusal> {
+        let network = self.state.network_named(&intention.network)?;
+        check_room(self.state.subnets.len(), Kind::Subnet)?;
+        let cidr = AddressRange::of_cidr(intention.cidr);
+        let until = (network, cidr.family(), cidr.last());
+        let nearest = self.state.index.subnet_starts.range((network, cidr.family(), 0)..=until).next_back();
+        if let Some(other) = nearest.and_then(|(_, id)| self.state.subnets.get(*id))
+            && AddressRange::of_cidr(other.intention.cidr).last() >= cidr.first()
+        {
+            return Err(Refusal::new(
+                Code::Overlap,
+                format!(
+                    "{} overlaps with subnet {} ({}) of network {}",
+                    intention.cidr, other.intention.name, other.intention.cidr, intention.network
+                ),
+            ));
+        }
+        let revision = self.state.tick();
+        let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
+        self.state.index.names.insert((Kind::Subnet, intention.name.clone()), revision);
+        self.state.index.subnet_starts.insert((network, cidr.family(), cidr.first()), revision);
+        self.state.subnets.put(revision, row, &mut self.state.ledger);
+        self.emit(What::Created { kind: Kind::Subnet, name: intention.name.clone() });
+        Ok(Answer::Stored { created: true, revision })
+    }
+
+    fn change_subnet(
+        &mut self,
+        id: u64,
+        old: &Subnet,
+        intention: &SubnetIntention,
+    ) -> Result<Answer, Refusal> {
+        let name = &intention.name;
+        if old.intention == *intention {
+            return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+        }
+        if old.intention.cidr != intention.cidr {
+            return Err(immutable(Kind::Subnet, name, "cidr", &old.intention.cidr));
+        }
+        if old.intention.network != intention.network {
+            return Err(immutable(Kind::Subnet, name, "network", &old.intention.network));
+        }
+        if let Some(gateway) = intention.gateway
+            && let Some((_, holder)) = self.state.allocation_at(old.network, gateway)
+        {
+            return Err(Refusal::new(
+                Code::InUse,
+                format!(
+                    "{gateway} can't become the gateway: {} holds it",
+                    self.state.holder(holder.endpoint)
+                ),
+            ));
+        }
+        let pools: Vec<u64> = self.state.pools_of(id).collect();
+        Ok(self.change(Kind::Subnet, name, |step, revision| {
+            let meta = step.changed_meta(&old.meta, revision);
+            let row = Subnet { meta, intention: intention.clone(), network: old.network };
+            step.state.subnets.put(id, row.clone(), &mut step.state.ledger);
+            if old.intention.gateway != intention.gateway {
+                for pool in pools {
+                    step.reshape(pool, &row);
+                }
+            }
+        }))
+    }
+
+    pub(super) fn delete_subnet(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+        let kind = Kind::Subnet;
+        let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
+        let row = self.state.subnets.get(id).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, Some(&row.meta), expect)?;
+        let pools = self.state.pools_of(id).count();
+        if pools > 0 {
+            return Err(Refusal::new(Code::InUse, format!("subnet {name} has {pools} pools"))
+                .help("Delete its pools first."));
+        }
+        let start = AddressRange::of_cidr(row.intention.cidr);
+        let start = (row.network, start.family(), start.first());
+        self.state.tick();
+        self.state.index.names.remove(&(kind, name.clone()));
+        self.state.index.subnet_starts.remove(&start);
+        self.state.subnets.remove(id, &mut self.state.ledger);
+        self.emit(What::Deleted { kind, name: name.clone() });
+        Ok(Answer::Gone)
+    }
+
+    /// Gives a pool the shape that its rows, its subnet and the reservations now say. What no longer fits
+    /// is at rest at most: held addresses were looked for before.
+    pub(super) fn reshape(&mut self, pool: u64, subnet: &Subnet) {
+        let Some(row) = self.state.pools.get(pool) else { return };
+        let intention = row.intention.clone();
+        let giveable = giveable(&intention, &subnet.intention);
+        self.drop_coolings(pool, |address| !giveable.contains(number(address)));
+        let shape = self.state.shape_of(&intention, subnet);
+        self.state.reshape_pool(pool, shape, subnet.network);
+        self.refresh_readiness(pool);
+    }
+}

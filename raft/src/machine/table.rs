@@ -1,0 +1,159 @@
+//! Tables: rows by id, with a digest that follows every change.
+
+use std::sync::Arc;
+
+use imbl::OrdMap;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::Damaged;
+use super::row::RowKey;
+
+/// Version of a row's encoding; its first byte.
+const ROW_VERSION: u8 = 1;
+
+/// What a table holds.
+pub trait Row: Serialize + DeserializeOwned + Clone {
+    /// The table's number in row keys.
+    const TABLE: u8;
+    /// What people call one.
+    const WORD: &'static str;
+}
+
+/// Rows of one type by their id. A clone costs nothing and is not touched by later changes.
+#[derive(Debug)]
+pub struct Table<T> {
+    rows: OrdMap<u64, Slot<T>>,
+}
+
+#[derive(Debug)]
+struct Slot<T> {
+    row: Arc<T>,
+    hash: u128,
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self { row: Arc::clone(&self.row), hash: self.hash }
+    }
+}
+
+impl<T> Clone for Table<T> {
+    fn clone(&self) -> Self {
+        Self { rows: self.rows.clone() }
+    }
+}
+
+impl<T> Default for Table<T> {
+    fn default() -> Self {
+        Self { rows: OrdMap::new() }
+    }
+}
+
+/// What changes along with the rows: the digest of all tables, and which rows were touched.
+#[derive(Debug, Default)]
+pub struct Ledger {
+    /// Sum of the rows' hashes: it doesn't depend on the order of changes.
+    pub digest: u128,
+    /// Keys of rows written or removed since somebody last asked.
+    pub touched: Vec<RowKey>,
+}
+
+/// What was touched is told once, to the owner of the original.
+impl Clone for Ledger {
+    fn clone(&self) -> Self {
+        Self { digest: self.digest, touched: Vec::new() }
+    }
+}
+
+impl<T: Row> Table<T> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn get(&self, id: u64) -> Option<&T> {
+        self.rows.get(&id).map(|slot| &*slot.row)
+    }
+
+    /// All rows, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
+        self.rows.iter().map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// The rows with an id above `after`, oldest first.
+    pub fn iter_after(&self, after: u64) -> impl Iterator<Item = (u64, &T)> {
+        self.rows
+            .range((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded))
+            .map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// The oldest row.
+    #[must_use]
+    pub fn first(&self) -> Option<(u64, &T)> {
+        self.rows.get_min().map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// Writes a row.
+    pub fn put(&mut self, id: u64, row: T, ledger: &mut Ledger) {
+        let hash = hash(RowKey { table: T::TABLE, id }, &encode(&row));
+        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash });
+        let old_hash = old.map_or(0, |slot| slot.hash);
+        ledger.digest = ledger.digest.wrapping_sub(old_hash).wrapping_add(hash);
+        ledger.touched.push(RowKey { table: T::TABLE, id });
+    }
+
+    /// Removes a row.
+    pub fn remove(&mut self, id: u64, ledger: &mut Ledger) -> Option<Arc<T>> {
+        let slot = self.rows.remove(&id)?;
+        ledger.digest = ledger.digest.wrapping_sub(slot.hash);
+        ledger.touched.push(RowKey { table: T::TABLE, id });
+        Some(slot.row)
+    }
+
+    pub(super) fn encoded(&self, id: u64) -> Option<Vec<u8>> {
+        self.get(id).map(encode)
+    }
+
+    pub(super) fn all_encoded(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
+        self.iter().map(|(id, row)| (RowKey { table: T::TABLE, id }, encode(row)))
+    }
+
+    pub(super) fn load(&mut self, key: RowKey, bytes: &[u8], ledger: &mut Ledger) -> Result<(), Damaged> {
+        let row: T = decode(bytes).ok_or_else(|| {
+            Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
+        })?;
+        let hash = hash(key, bytes);
+        ledger.digest = ledger.digest.wrapping_add(hash);
+        self.rows.insert(key.id, Slot { row: Arc::new(row), hash });
+        Ok(())
+    }
+}
+
+/// A row as bytes: the version, then postcard.
+pub(super) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
+    // The rows' types (integers, text, lists, maps) are all such that postcard can't refuse them.
+    postcard::to_extend(row, vec![ROW_VERSION]).unwrap_or_default()
+}
+
+pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (version, body) = bytes.split_first()?;
+    (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok()).flatten()
+}
+
+pub(super) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
+    let mut input = Vec::with_capacity(RowKey::BYTES + bytes.len());
+    input.extend_from_slice(&key.to_bytes());
+    input.extend_from_slice(bytes);
+    xxh3_128(&input)
+}

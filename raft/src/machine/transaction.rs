@@ -1,0 +1,47 @@
+//! Several actions as one: on a draft of the state, which replaces it only if every step succeeds.
+
+use ipam_api::name::Name;
+
+use super::command::{Answer, Kind, Precondition, Refusal, Transaction};
+use super::model::Meta;
+use super::state::State;
+use super::step::{Step, check_expected};
+
+impl Step<'_> {
+    pub(super) fn transaction(&mut self, transaction: &Transaction) -> Result<Answer, Refusal> {
+        for Precondition { kind, name, expect } in &transaction.preconditions {
+            check_expected(*kind, name, self.state.meta(*kind, name), *expect)?;
+        }
+        let mut draft = self.state.clone();
+        let mut step = Step { state: &mut draft, at: self.at, origin: self.origin, events: Vec::new() };
+        let mut answers = Vec::with_capacity(transaction.steps.len());
+        for (number, action) in transaction.steps.iter().enumerate() {
+            let answer = step.single(action).map_err(|refusal| Refusal {
+                detail: format!("step {number}: {}", refusal.detail),
+                ..refusal
+            })?;
+            answers.push(answer);
+        }
+        let events = step.events;
+        self.events.extend(events);
+        let mut touched = std::mem::take(&mut self.state.ledger.touched);
+        touched.append(&mut draft.ledger.touched);
+        draft.ledger.touched = touched;
+        *self.state = draft;
+        Ok(Answer::Steps(answers))
+    }
+}
+
+impl State {
+    /// Identity and history of a named resource.
+    #[must_use]
+    pub fn meta(&self, kind: Kind, name: &Name) -> Option<&Meta> {
+        let id = self.id_of(kind, name)?;
+        match kind {
+            Kind::Network => self.networks.get(id).map(|row| &row.meta),
+            Kind::Subnet => self.subnets.get(id).map(|row| &row.meta),
+            Kind::Pool => self.pools.get(id).map(|row| &row.meta),
+            Kind::Reservation => self.reservations.get(id).map(|row| &row.meta),
+        }
+    }
+}
