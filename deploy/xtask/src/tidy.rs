@@ -53,7 +53,7 @@ const LEFTOVERS: [(&str, &str); 7] = [
 
 /// Who may know whom, where crates alone don't say it: under a folder (or everywhere but there), words that
 /// code may not contain.
-const WALLS: [Wall; 3] = [
+const WALLS: [Wall; 4] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
         words: &["openraft", "raft_log::", "sled::"],
@@ -81,6 +81,11 @@ const WALLS: [Wall; 3] = [
         applies: |path| path.starts_with("raft/src/store/") || path.starts_with("raft/src/transport/"),
         words: &["crate::node"],
         why: "each storey may only look down",
+    },
+    Wall {
+        applies: |path| path.starts_with("daemon/src/ipamctl/") || path.starts_with("cni/"),
+        words: &["ipam_raft", "ipamd::"],
+        why: "who asks over HTTP knows the api only",
     },
 ];
 
@@ -275,6 +280,7 @@ mod tests {
         assert_eq!(walls("raft/src/machine/pick.rs", uses).len(), 1);
         assert_eq!(walls("raft/src/node.rs", uses).len(), 0);
         assert_eq!(walls("raft/src/store/log.rs", "use crate::node::Node;\n").len(), 1);
+        assert_eq!(walls("daemon/src/ipamctl/pool.rs", "use ipam_raft::Node;\n").len(), 1);
         assert_eq!(walls("raft/src/machine/pick.rs", "let now = Instant::now();\n").len(), 1);
     }
 
