@@ -78,8 +78,28 @@ pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one piece of a snapshot between peers.
 pub const SNAPSHOT_PIECE_BYTES: usize = 256 << 10;
+/// Bytes of the commands of one log entry; a single command may exceed it, and then travels alone.
+pub const ENTRY_BYTES_MAX: usize = 2 << 20;
+/// Bytes of log entries of one frame between peers; a single entry may exceed it, and then travels alone.
+pub const APPEND_BYTES_MAX: usize = 4 << 20;
+/// Appends that one peer may be behind with its answers before the sender waits.
+pub const APPENDS_UNANSWERED_MAX: usize = 32;
 /// Members of a cluster.
 pub const MEMBERS_MAX: usize = 9;
+/// Bytes of the first frame between peers, read before anybody is known.
+pub const PREFACE_BYTES_MAX: usize = 4096;
+/// How long a peer may take for its first frame.
+pub const PREFACE_MS_MAX: u64 = 3_000;
+/// Connections that may be waiting for their first frame at once; more are closed.
+pub const PREFACES_WAITING_MAX: usize = 64;
+/// How long a connection to a peer may take to stand.
+pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
+/// How often a peer is asked for a sign of life.
+pub const PEER_PING_MS: u64 = 300;
+/// How long a peer may be silent before its connection is closed.
+pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
+/// Calls to one peer that wait or run at once; more are refused.
+pub const PEER_CALLS_MAX: usize = 4096;
 
 /// Largest integer that JSON readers keep exact; counts saturate here.
 pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
@@ -91,4 +111,8 @@ const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still m
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
+const _: () = assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
+const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
+const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
+const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);

@@ -8,8 +8,11 @@
 
 pub mod batch;
 pub mod machine;
+pub mod node;
 mod store;
+mod transport;
 mod types;
 
+pub use node::{Node, NodeConfig};
 pub use store::{DirLock, Identity, StoreError, lock_dir};
 pub use types::Member;

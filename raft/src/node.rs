@@ -1,0 +1,250 @@
+//! A member of the cluster, as the daemon sees it: propose, read, and know who leads.
+//!
+//! **Invariant:** nothing of openraft shows here, and nothing here decides about addresses.
+
+mod config;
+mod counters;
+mod error;
+mod founding;
+mod host;
+mod inner;
+mod leaving;
+mod proposals;
+mod reads;
+mod running;
+mod status;
+mod tasks;
+mod tenure;
+mod working;
+
+use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex};
+
+pub use config::{InitialMember, NodeConfig, Timing};
+pub use counters::NodeMetrics;
+pub use error::{ProposeError, ReadError, StartError};
+use host::Door;
+use inner::{Inner, held};
+use openraft::async_runtime::watch::WatchReceiver;
+use running::{Ingredients, RaftHandle};
+pub use status::{MemberInfo, Role, Status};
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::Instant;
+
+use crate::machine::{Command, Outcome, State};
+use crate::store::{self, Closer, Identity, lock_dir};
+use crate::transport::serve;
+
+/// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop it, or
+/// in good order by [`Node::shutdown`].
+#[derive(Clone)]
+pub struct Node {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    inner: Arc<Inner>,
+    closer: Mutex<Option<Closer>>,
+    leadership: watch::Receiver<Option<u64>>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.inner.tasks.abort();
+        let running = self.inner.running.send_replace(None);
+        if let Some(running) = running
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            runtime.spawn(async move { running.raft.shutdown().await });
+        }
+    }
+}
+
+impl Node {
+    /// Opens the data directory, serves peers, and founds or joins the cluster in the background.
+    ///
+    /// # Errors
+    /// When the configuration can't work or the data directory can't be used.
+    pub async fn start(config: NodeConfig) -> Result<Self, StartError> {
+        config.check()?;
+        let raft_config = config.raft()?;
+        let addresses = config.addresses();
+        let mut initial_members: Vec<String> =
+            config.initial_members.iter().map(|member| member.name.to_string()).collect();
+        initial_members.sort_unstable();
+        let lock = lock_dir(&config.data_dir)?;
+        let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
+        let store = store::open(&config.data_dir).await?;
+        let counters = Arc::default();
+        let ingredients = Ingredients {
+            config: raft_config,
+            log: store.log,
+            machine: store.machine,
+            state: store.shared.clone(),
+            counters: Arc::clone(&counters),
+        };
+        let belongs = identity.cluster_id.is_some();
+        let inner = Arc::new(Inner {
+            dir: config.data_dir,
+            peer_address: config.peer_address,
+            client_url: config.client_url,
+            timing: config.timing,
+            initial_members,
+            addresses,
+            identity: Mutex::new(identity),
+            ingredients: AsyncMutex::new(Some(ingredients)),
+            running: watch::Sender::new(None),
+            state: store.shared,
+            counters,
+            waiting_for: Mutex::default(),
+            failed: watch::Sender::new(None),
+            stopping: watch::Sender::new(false),
+            tasks: tasks::Tasks::default(),
+            started: Instant::now(),
+            heard_ms: AtomicU64::new(0),
+            lock: Mutex::new(Some(lock)),
+        });
+        let (leads, leadership) = watch::channel(None);
+        inner.tasks.spawn(follow_leadership(inner.running.subscribe(), leads));
+        inner.tasks.spawn(follow_store(inner.clone(), store.failed));
+        inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone())));
+        let node =
+            Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)), leadership }) };
+        if belongs {
+            node.inner().resume().await?;
+        } else {
+            node.inner().tasks.spawn(founding::run(node.inner().clone()));
+        }
+        Ok(node)
+    }
+
+    fn inner(&self) -> &Arc<Inner> {
+        &self.handle.inner
+    }
+
+    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on to
+    /// the one that does, waiting for there to be one until the deadline.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]: each says whether the command may have been applied.
+    pub async fn propose(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        working::propose(self.inner(), command, deadline.into()).await
+    }
+
+    /// The state, with everything in it that was acknowledged before this call, by whichever member.
+    ///
+    /// # Errors
+    /// When nobody leads or this member doesn't catch up until the deadline.
+    pub async fn read(&self, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        working::read(self.inner(), deadline.into()).await
+    }
+
+    /// The state as this member has it, and for how many milliseconds it has known no working leader (0 if it
+    /// knows one).
+    #[must_use]
+    pub fn stale(&self) -> (State, u64) {
+        // In this order: the state is at least as new as it says.
+        let stale_ms = self.inner().stale_ms();
+        (self.inner().state.view(), stale_ms)
+    }
+
+    /// How this member sees itself and its cluster.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.inner().status()
+    }
+
+    /// Where the leader answers clients, if one is known.
+    #[must_use]
+    pub fn leader_client_url(&self) -> Option<String> {
+        Some(self.inner().status().leader?.client_url)
+    }
+
+    /// Whether clients should come here.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn ready(&self) -> Result<(), String> {
+        self.inner().ready()
+    }
+
+    /// The counters, as they stand.
+    #[must_use]
+    pub fn metrics(&self) -> NodeMetrics {
+        self.inner().counters.read()
+    }
+
+    /// The term in which this member leads, while it does: from when it has applied everything of the leaders
+    /// before. For tasks that only the leader runs.
+    #[must_use]
+    pub fn leadership(&self) -> watch::Receiver<Option<u64>> {
+        self.handle.leadership.clone()
+    }
+
+    /// Ends, with the reason, when this member can't go on: the process should then exit.
+    pub async fn failed(&self) -> String {
+        let mut failed = self.inner().failed.subscribe();
+        loop {
+            if let Some(why) = failed.borrow_and_update().clone() {
+                return why;
+            }
+            if failed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Stops in good order: takes nothing new, hands leadership to the voter that lacks least, and closes the
+    /// store. At the deadline it stops without waiting any longer.
+    pub async fn shutdown(&self, deadline: impl Into<Instant>) {
+        let closer = held(&self.handle.closer).take();
+        leaving::leave(self.inner(), closer, deadline.into()).await;
+    }
+}
+
+/// Passes on in which term this member leads.
+async fn follow_leadership(
+    mut running: watch::Receiver<Option<Arc<running::Running>>>,
+    leads: watch::Sender<Option<u64>>,
+) {
+    let office = match running.wait_for(Option::is_some).await {
+        Ok(running) => running.as_ref().map(|running| running.office.clone()),
+        Err(_) => return,
+    };
+    let Some(mut office) = office else { return };
+    loop {
+        let term = office.borrow_and_update().map(|tenure| tenure.term());
+        leads.send_replace(term);
+        if office.changed().await.is_err() {
+            leads.send_replace(None);
+            return;
+        }
+    }
+}
+
+/// Fails when the store does.
+async fn follow_store(inner: Arc<Inner>, mut failed: watch::Receiver<Option<String>>) {
+    // Only awaited with nothing borrowed: the reason is copied out first.
+    let why = match failed.wait_for(Option::is_some).await {
+        Ok(why) => why.clone(),
+        Err(_) => None,
+    };
+    if let Some(why) = why {
+        inner.fail(why);
+    }
+}
+
+/// Fails when raft ends by itself.
+async fn watchdog(inner: Arc<Inner>, raft: RaftHandle) {
+    let mut changes = raft.server_metrics();
+    while changes.changed().await.is_ok() {}
+    let ended = raft.metrics().borrow_watched().running_state.clone();
+    if !inner.is_stopping() {
+        let why = ended.err().map_or_else(|| "it stopped".to_owned(), |error| error.to_string());
+        inner.fail(format!("raft has ended: {why}"));
+    }
+}

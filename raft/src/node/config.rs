@@ -1,0 +1,134 @@
+//! What a member is told when it starts.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use ipam_api::Name;
+use ipam_api::limits::MEMBERS_MAX;
+use openraft::{Config, SnapshotPolicy};
+use tokio::net::TcpListener;
+
+use super::error::StartError;
+
+/// Log entries from one snapshot to the next, where nothing else is said.
+const SNAPSHOT_EVERY_ENTRIES: u64 = 100_000;
+/// Log entries kept behind a snapshot, so that a short absence costs no snapshot.
+const KEPT_BEHIND_SNAPSHOT: u64 = 50_000;
+
+/// One of the members that found the cluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InitialMember {
+    /// Its name; the same everywhere, and for ever.
+    pub name: Name,
+    /// Where it answers peers, `host:port`; may differ from member to member and from start to start.
+    pub peer_address: String,
+}
+
+/// How fast the members notice that one of them is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Timing {
+    /// How often the leader shows that it is alive.
+    pub heartbeat_ms: u64,
+    /// How long a member waits at least before it wants to lead.
+    pub election_min_ms: u64,
+    /// And at most; also how long a leader may go without a majority before it takes no more proposals.
+    pub election_max_ms: u64,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Self { heartbeat_ms: 50, election_min_ms: 150, election_max_ms: 300 }
+    }
+}
+
+/// What a member needs to know.
+#[derive(Debug)]
+pub struct NodeConfig {
+    /// Where it keeps its data; made if need be.
+    pub data_dir: PathBuf,
+    /// Its name.
+    pub name: Name,
+    /// Where it listens for peers.
+    pub peer_listener: TcpListener,
+    /// Where peers reach it, as it tells them.
+    pub peer_address: String,
+    /// Where clients reach it, as it tells them.
+    pub client_url: String,
+    /// Who founds the cluster; the same names on every one of them, this one included.
+    pub initial_members: Vec<InitialMember>,
+    /// How fast failures are noticed.
+    pub timing: Timing,
+    /// Log entries from one snapshot to the next.
+    pub snapshot_every_entries: u64,
+}
+
+impl NodeConfig {
+    /// A configuration with everything else at its default.
+    #[must_use]
+    pub fn new(
+        data_dir: PathBuf,
+        name: Name,
+        peer_listener: TcpListener,
+        peer_address: String,
+        client_url: String,
+        initial_members: Vec<InitialMember>,
+    ) -> Self {
+        Self {
+            data_dir,
+            name,
+            peer_listener,
+            peer_address,
+            client_url,
+            initial_members,
+            timing: Timing::default(),
+            snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
+        }
+    }
+
+    /// Refuses what can't work.
+    pub(super) fn check(&self) -> Result<(), StartError> {
+        let names: BTreeSet<&Name> = self.initial_members.iter().map(|member| &member.name).collect();
+        if names.len() != self.initial_members.len() {
+            return Err(StartError::Config("two initial members have the same name".to_owned()));
+        }
+        if !names.contains(&self.name) {
+            return Err(StartError::Config(format!("{} is not one of the initial members", self.name)));
+        }
+        if names.len() > MEMBERS_MAX {
+            return Err(StartError::Config(format!("a cluster has at most {MEMBERS_MAX} members")));
+        }
+        Ok(())
+    }
+
+    /// Where the other members are, by name.
+    pub(super) fn addresses(&self) -> BTreeMap<String, String> {
+        let others = self.initial_members.iter().filter(|member| member.name != self.name);
+        others.map(|member| (member.name.to_string(), member.peer_address.clone())).collect()
+    }
+
+    /// The same for openraft.
+    pub(super) fn raft(&self) -> Result<Config, StartError> {
+        let snapshot_every = self.snapshot_every_entries.max(1);
+        let config = Config {
+            cluster_name: "ipamd".to_owned(),
+            heartbeat_interval: self.timing.heartbeat_ms,
+            election_timeout_min: self.timing.election_min_ms,
+            election_timeout_max: self.timing.election_max_ms,
+            enable_pre_vote: Some(true),
+            snapshot_policy: SnapshotPolicy::LogsSinceLast(snapshot_every),
+            // A member that lags less than that gets entries, so it must be more than a snapshot is behind.
+            replication_lag_threshold: snapshot_every.saturating_mul(2),
+            max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT.min(snapshot_every),
+            purge_batch_size: 1024.min(snapshot_every),
+            install_snapshot_timeout: 60_000,
+            max_payload_entries: 1024,
+            // A member that restarts is back in the quorum soon.
+            backoff: "20ms 40ms 80ms ..400ms".to_owned(),
+            allow_log_reversion: Some(false),
+            // The restored leader of openraft trusts that its machine lost nothing; ours is rebuilt.
+            enable_leader_restore: Some(false),
+            ..Config::default()
+        };
+        config.validate().map_err(|error| StartError::Config(error.to_string()))
+    }
+}

@@ -1,0 +1,79 @@
+//! What a member counts about itself.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+/// Counters since the start of the process, as they stand.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct NodeMetrics {
+    /// Proposals that wait for their outcome here, those passed on to the leader included.
+    pub proposals_waiting: u64,
+    /// Proposals passed on to the leader.
+    pub proposals_forwarded: u64,
+    /// Proposals without an outcome.
+    pub proposals_failed: u64,
+    /// Log entries proposed by this member as the leader.
+    pub batches: u64,
+    /// Commands in them.
+    pub commands: u64,
+    /// Bytes of them.
+    pub batch_bytes: u64,
+    /// Entries whose outcome is known.
+    pub commits: u64,
+    /// Time from proposing an entry to its outcome, summed over them.
+    pub commit_nanoseconds: u64,
+    /// Linearizable reads.
+    pub reads: u64,
+    /// Rounds that they shared.
+    pub read_rounds: u64,
+    /// How often this member began to lead.
+    pub leaderships: u64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Counters {
+    pub(super) proposals_waiting: AtomicU64,
+    pub(super) proposals_forwarded: AtomicU64,
+    pub(super) proposals_failed: AtomicU64,
+    batches: AtomicU64,
+    commands: AtomicU64,
+    batch_bytes: AtomicU64,
+    commits: AtomicU64,
+    commit_nanoseconds: AtomicU64,
+    pub(super) reads: AtomicU64,
+    pub(super) read_rounds: AtomicU64,
+    pub(super) leaderships: AtomicU64,
+}
+
+impl Counters {
+    pub(super) fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Relaxed);
+    }
+
+    pub(super) fn proposed(&self, commands: usize, bytes: usize) {
+        self.batches.fetch_add(1, Relaxed);
+        self.commands.fetch_add(commands as u64, Relaxed);
+        self.batch_bytes.fetch_add(bytes as u64, Relaxed);
+    }
+
+    pub(super) fn committed(&self, after: Duration) {
+        self.commits.fetch_add(1, Relaxed);
+        self.commit_nanoseconds.fetch_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+    }
+
+    pub(super) fn read(&self) -> NodeMetrics {
+        NodeMetrics {
+            proposals_waiting: self.proposals_waiting.load(Relaxed),
+            proposals_forwarded: self.proposals_forwarded.load(Relaxed),
+            proposals_failed: self.proposals_failed.load(Relaxed),
+            batches: self.batches.load(Relaxed),
+            commands: self.commands.load(Relaxed),
+            batch_bytes: self.batch_bytes.load(Relaxed),
+            commits: self.commits.load(Relaxed),
+            commit_nanoseconds: self.commit_nanoseconds.load(Relaxed),
+            reads: self.reads.load(Relaxed),
+            read_rounds: self.read_rounds.load(Relaxed),
+            leaderships: self.leaderships.load(Relaxed),
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What can go wrong, and what a client may conclude from it.
+
+use ipam_api::limits::PROPOSALS_WAITING_MAX;
+use ipam_api::{Code, Problem};
+
+use crate::store::StoreError;
+use crate::transport::Declined;
+
+/// A member that can't start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// It was told something that can't work.
+    #[error("the configuration can't work: {0}")]
+    Config(String),
+    /// Its data directory can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The cluster can't be founded.
+    #[error("the cluster can't be founded: {0}")]
+    Founding(String),
+    /// Raft doesn't start on what the data directory holds.
+    #[error("raft doesn't start: {0}")]
+    Raft(String),
+}
+
+/// A proposal without an outcome.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// Nobody led until the deadline; nothing was appended.
+    #[error("no member leads")]
+    NoLeader,
+    /// Too many wait already; nothing was appended.
+    #[error("{PROPOSALS_WAITING_MAX} proposals wait already")]
+    Overloaded,
+    /// It is larger than a log entry may be; nothing was appended.
+    #[error("the command has {bytes} bytes")]
+    TooLarge {
+        /// Its size.
+        bytes: usize,
+    },
+    /// The time was up.
+    #[error("no outcome in time")]
+    DeadlineExceeded {
+        /// Whether it may have entered the log.
+        maybe_applied: bool,
+    },
+    /// It may have entered the log, and whoever knew is gone.
+    #[error("the leader was lost before the outcome was known")]
+    Unknown,
+    /// This member is stopping; nothing was appended.
+    #[error("this member is stopping")]
+    ShuttingDown,
+}
+
+impl From<Declined> for ProposeError {
+    fn from(declined: Declined) -> Self {
+        match declined {
+            Declined::NoLeader => Self::NoLeader,
+            Declined::Overloaded => Self::Overloaded,
+            Declined::ShuttingDown => Self::ShuttingDown,
+            Declined::Expired { maybe_applied } => Self::DeadlineExceeded { maybe_applied },
+            Declined::Unknown => Self::Unknown,
+        }
+    }
+}
+
+impl From<ProposeError> for Problem {
+    fn from(error: ProposeError) -> Self {
+        let detail = error.to_string();
+        match error {
+            ProposeError::NoLeader => Self::new(Code::NoLeader, detail),
+            ProposeError::Overloaded => Self::new(Code::Overloaded, detail),
+            ProposeError::TooLarge { .. } => Self::new(Code::TooLarge, detail),
+            ProposeError::DeadlineExceeded { maybe_applied: false } => {
+                Self::new(Code::DeadlineExceeded, detail)
+            }
+            ProposeError::DeadlineExceeded { maybe_applied: true } => {
+                Self::new(Code::DeadlineExceeded, detail).maybe_applied()
+            }
+            ProposeError::Unknown => Self::new(Code::NoLeader, detail).maybe_applied(),
+            ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
+        }
+    }
+}
+
+/// A linearizable read that didn't come about.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ReadError {
+    /// Nobody led until the deadline.
+    #[error("no member leads")]
+    NoLeader,
+    /// Too many wait already.
+    #[error("too many reads wait already")]
+    Overloaded,
+    /// There was a leader, but this member didn't catch up in time.
+    #[error("this member didn't catch up in time")]
+    DeadlineExceeded,
+    /// This member is stopping.
+    #[error("this member is stopping")]
+    ShuttingDown,
+}
+
+impl From<ReadError> for Problem {
+    fn from(error: ReadError) -> Self {
+        let code = match error {
+            ReadError::NoLeader => Code::NoLeader,
+            ReadError::Overloaded => Code::Overloaded,
+            ReadError::DeadlineExceeded => Code::DeadlineExceeded,
+            ReadError::ShuttingDown => Code::ShuttingDown,
+        };
+        Self::new(code, error.to_string())
+    }
+}

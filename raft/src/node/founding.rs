@@ -1,0 +1,277 @@
+//! How a cluster begins: exactly once, whatever order its members start in, and never over the head of one that
+//! exists.
+//!
+//! The first of the initial members by name founds, when every other one has told it that its disk is empty and
+//! that it has the same list. The others wait until a member calls them by the id of their disk.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::errors::{InitializeError, RaftError};
+use serde::{Deserialize, Serialize};
+use tokio::time::sleep;
+
+use super::error::StartError;
+use super::inner::Inner;
+use super::running::Running;
+use crate::store::Identity;
+use crate::transport::{Hello, Standing, hello_at};
+use crate::types::Member;
+
+/// How often the others are asked, at first and later.
+const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
+const ASK_PAUSE_MAX: Duration = Duration::from_secs(1);
+
+/// Who founds the cluster, by id.
+pub(super) type Founders = BTreeMap<u64, Member>;
+
+/// What somebody said when asked who it is, or why it didn't.
+type Heard = Result<Hello, String>;
+
+/// What follows from what was heard.
+#[derive(Debug, PartialEq)]
+enum Decision {
+    Found(Founders),
+    /// For this, as a person would say it.
+    Wait(String),
+}
+
+/// Asks the others until this member founds a cluster or was taken into one.
+pub(super) async fn run(inner: Arc<Inner>) {
+    let mut pause = ASK_PAUSE_MIN;
+    let mut running = inner.running.subscribe();
+    loop {
+        let heard = ask_all(&inner).await;
+        match decide(&inner.hello(), &heard) {
+            Decision::Wait(what) => inner.wait_for(what),
+            Decision::Found(founders) => {
+                inner.wait_for("its own first steps".to_owned());
+                if let Err(error) = inner.found(founders).await {
+                    inner.fail(format!("the cluster can't be founded: {error}"));
+                    return;
+                }
+            }
+        }
+        tokio::select! {
+            // Somebody has called; or it was founded here.
+            _ = running.wait_for(Option::is_some) => return,
+            () = sleep(pause) => pause = (pause * 2).min(ASK_PAUSE_MAX),
+        }
+    }
+}
+
+async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
+    let asked = inner.addresses.iter().map(|(name, address)| async move {
+        let heard = hello_at(address).await.map_err(|why| format!("{address}: {why}"));
+        (name.clone(), heard)
+    });
+    join_all(asked).await.into_iter().collect()
+}
+
+/// What to do: `me` and what each of the other initial members said.
+fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
+    let Standing::Pristine { initial_members } = &me.standing else {
+        return Decision::Wait("the first word of a member of its cluster".to_owned());
+    };
+    let mut missing = Vec::new();
+    let mut founders = vec![me];
+    for (name, heard) in heard {
+        match heard {
+            Err(why) => missing.push(format!("{name} ({why})")),
+            Ok(hello) => match objection(me, initial_members, name, hello) {
+                Some(objection) => return Decision::Wait(objection),
+                None => founders.push(hello),
+            },
+        }
+    }
+    if !missing.is_empty() {
+        return Decision::Wait(format!("an answer of {}", missing.join(", ")));
+    }
+    founders.sort_by(|a, b| a.name.cmp(&b.name));
+    match founders.first() {
+        Some(first) if first.name != me.name => {
+            Decision::Wait(format!("{} to found the cluster", first.name))
+        }
+        _ => Decision::Found((1..).zip(founders.into_iter().map(member)).collect()),
+    }
+}
+
+/// Why nothing may be founded together with this one.
+fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) -> Option<String> {
+    if hello.name != name {
+        return Some(format!(
+            "the right addresses: {} answers where {name} should, so its peer address is wrong",
+            hello.name
+        ));
+    }
+    match &hello.standing {
+        Standing::Pristine { initial_members: theirs } if theirs == initial_members => None,
+        Standing::Pristine { initial_members: theirs } => Some(format!(
+            "one and the same list of initial members everywhere: {name} has {}, and this member has {}",
+            theirs.join(", "),
+            initial_members.join(", ")
+        )),
+        Standing::Founding { cluster_id } => {
+            Some(format!("a call of {name}, which is founding the cluster {cluster_id}"))
+        }
+        Standing::Member { cluster_id, knows, .. } => {
+            Some(match knows.iter().find(|(_, known, _)| *known == me.name) {
+                Some((id, _, disk_id)) if *disk_id != me.disk_id => format!(
+                    "somebody's decision: the cluster {cluster_id} knows member {id}, {}, with another disk, so its \
+                     data directory was replaced; put the old one back, or remove member {id} from the cluster \
+                     and add {} anew",
+                    me.name, me.name
+                ),
+                Some(_) => format!("the leader of the cluster {cluster_id} to call"),
+                None => format!(
+                    "being added to the cluster {cluster_id}, which {name} belongs to and which doesn't know {}",
+                    me.name
+                ),
+            })
+        }
+    }
+}
+
+fn member(hello: &Hello) -> Member {
+    Member {
+        name: hello.name.clone(),
+        disk_id: hello.disk_id.clone(),
+        peer_address: hello.peer_address.clone(),
+        client_url: hello.client_url.clone(),
+    }
+}
+
+/// Writes down who founds, before the identity says that anything is being founded at all: a start after a
+/// crash in between goes on with the same members.
+pub(super) fn write_founders(dir: &Path, founders: &Founders) -> Result<(), StartError> {
+    let content = serde_json::to_vec_pretty(&FoundersFile { version: 1, founders: founders.clone() })
+        .map_err(|error| StartError::Founding(error.to_string()))?;
+    let (path, aside) = (path(dir), dir.join("founding.json.tmp"));
+    let written = File::create(&aside).and_then(|mut file| {
+        file.write_all(&content)?;
+        file.sync_all()?;
+        std::fs::rename(&aside, &path)?;
+        File::open(dir)?.sync_all()
+    });
+    written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
+}
+
+/// Goes through with the founding that the identity says has begun.
+pub(super) async fn complete(
+    running: &Running,
+    dir: &Path,
+    mut identity: Identity,
+) -> Result<Identity, StartError> {
+    let path = path(dir);
+    let content =
+        std::fs::read(&path).map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))?;
+    let FoundersFile { founders, .. } = serde_json::from_slice(&content)
+        .map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))?;
+    match running.raft.initialize(founders).await {
+        // The crash came after it.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
+        Err(error) => return Err(StartError::Founding(error.to_string())),
+    }
+    // The log has the membership now.
+    running.raft.server_metrics().borrow_watched();
+    identity.founding = false;
+    identity.save(dir)?;
+    // Of no use any more; should it stay, nobody reads it.
+    let _ = std::fs::remove_file(&path);
+    Ok(identity)
+}
+
+#[derive(Serialize, Deserialize)]
+struct FoundersFile {
+    version: u32,
+    founders: Founders,
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("founding.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn pristine(name: &str) -> Hello {
+        Hello {
+            name: name.to_owned(),
+            disk_id: format!("disk of {name}"),
+            peer_address: format!("{name}:7441"),
+            client_url: format!("http://{name}:7440"),
+            standing: Standing::Pristine { initial_members: names(&["n1", "n2", "n3"]) },
+        }
+    }
+
+    fn heard(hellos: Vec<Hello>) -> BTreeMap<String, Heard> {
+        hellos.into_iter().map(|hello| (hello.name.clone(), Ok(hello))).collect()
+    }
+
+    fn waits_for(decision: Decision) -> String {
+        match decision {
+            Decision::Wait(what) => what,
+            Decision::Found(founders) => panic!("it founded {founders:?}"),
+        }
+    }
+
+    #[test]
+    fn the_first_name_founds_with_all_others() {
+        let decision = decide(&pristine("n1"), &heard(vec![pristine("n3"), pristine("n2")]));
+        let Decision::Found(founders) = decision else { panic!("{decision:?}") };
+        let names: Vec<_> = founders.iter().map(|(id, member)| (*id, member.name.as_str())).collect();
+        assert_eq!(names, [(1, "n1"), (2, "n2"), (3, "n3")]);
+        assert_eq!(founders[&2].disk_id, "disk of n2");
+    }
+
+    #[test]
+    fn the_others_wait_for_it() {
+        let what = waits_for(decide(&pristine("n2"), &heard(vec![pristine("n1"), pristine("n3")])));
+        assert_eq!(what, "n1 to found the cluster");
+    }
+
+    #[test]
+    fn nothing_is_founded_while_anybody_is_silent() {
+        let mut others = heard(vec![pristine("n2")]);
+        others.insert("n3".to_owned(), Err("n3:7441: connection refused".to_owned()));
+        let what = waits_for(decide(&pristine("n1"), &others));
+        assert_eq!(what, "an answer of n3 (n3:7441: connection refused)");
+    }
+
+    #[test]
+    fn who_was_wiped_says_so() {
+        let knows = vec![(1, "n1".to_owned(), "the old disk".to_owned())];
+        let standing = Standing::Member { cluster_id: "c".to_owned(), member_id: 3, knows };
+        let others = heard(vec![pristine("n2"), Hello { standing, ..pristine("n3") }]);
+        let what = waits_for(decide(&pristine("n1"), &others));
+        assert!(what.contains("data directory was replaced"), "{what}");
+    }
+
+    #[test]
+    fn another_list_or_another_name_is_found_out() {
+        let standing = Standing::Pristine { initial_members: names(&["n1", "n3"]) };
+        let others = heard(vec![pristine("n2"), Hello { standing, ..pristine("n3") }]);
+        assert!(waits_for(decide(&pristine("n1"), &others)).contains("same list"));
+        let mut others = heard(vec![pristine("n2")]);
+        others.insert("n3".to_owned(), Ok(pristine("n2")));
+        assert!(waits_for(decide(&pristine("n1"), &others)).contains("n2 answers where n3 should"));
+    }
+
+    #[test]
+    fn who_is_alone_founds_at_once() {
+        let standing = Standing::Pristine { initial_members: names(&["n1"]) };
+        let me = Hello { standing, ..pristine("n1") };
+        assert!(matches!(decide(&me, &BTreeMap::new()), Decision::Found(founders) if founders.len() == 1));
+    }
+}

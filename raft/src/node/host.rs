@@ -1,0 +1,170 @@
+//! What peers get from this member.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openraft::raft::SnapshotResponse;
+use tokio::time::{Instant, timeout};
+
+use super::inner::Inner;
+use super::proposals::COMMAND_BYTES_MAX;
+use super::reads;
+use super::running::Running;
+use crate::store::{IncomingSnapshot, SnapshotFile};
+use crate::transport::{
+    Answer, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
+};
+use crate::types::Types;
+
+/// How long a caller is kept until this member runs.
+const START_PATIENCE: Duration = Duration::from_secs(2);
+
+/// The member, as the transport sees it.
+#[derive(Clone)]
+pub(super) struct Door(pub(super) Arc<Inner>);
+
+impl Host for Door {
+    fn hello(&self) -> Hello {
+        self.0.hello()
+    }
+
+    async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
+        let identity = self.0.identity();
+        let mine = Party {
+            name: identity.name,
+            member_id: identity.member_id.unwrap_or_default(),
+            disk_id: identity.disk_id,
+        };
+        let same_disk = ticket.to.disk_id == mine.disk_id && ticket.to.name == mine.name;
+        match identity.cluster_id {
+            Some(cluster_id) if cluster_id != ticket.cluster_id => {
+                return Err(Refusal::WrongCluster { mine: cluster_id });
+            }
+            Some(_) if !same_disk || ticket.to.member_id != mine.member_id => {
+                return Err(Refusal::WrongTarget { mine });
+            }
+            None if !same_disk => return Err(Refusal::WrongTarget { mine }),
+            Some(_) => {}
+            None => self.take_part(ticket).await?,
+        }
+        let mut running = self.0.running.subscribe();
+        let running = match timeout(START_PATIENCE, running.wait_for(Option::is_some)).await {
+            Ok(Ok(running)) => running.clone(),
+            _ => None,
+        };
+        match running {
+            Some(running) if running.cluster_id != ticket.cluster_id => {
+                Err(Refusal::WrongCluster { mine: running.cluster_id.clone() })
+            }
+            Some(running) => check_caller(&running, ticket),
+            None => Err(Refusal::NotReady { why: "it is still starting".to_owned() }),
+        }
+    }
+
+    async fn answer(&self, request: Request) -> Answer {
+        match self.0.running() {
+            Some(running) => self.answer_of(&running, request).await,
+            None => Answer::Failed("it isn't running".to_owned()),
+        }
+    }
+
+    async fn incoming(&self) -> Result<IncomingSnapshot, String> {
+        SnapshotFile::incoming(&self.0.dir).await.map_err(|error| error.to_string())
+    }
+
+    async fn install(
+        &self,
+        head: SnapshotHead,
+        incoming: IncomingSnapshot,
+    ) -> Result<SnapshotResponse<Types>, String> {
+        let file = incoming.seal_and_verify().await.map_err(|error| error.to_string())?;
+        if *file.meta() != head.meta {
+            return Err("the snapshot isn't the one that was announced".to_owned());
+        }
+        // openraft would panic.
+        let leader = head.vote.leader_id();
+        let owner = head.meta.last_log_id.map(|last| (last.leader_id.term, last.leader_id.node_id));
+        if owner > Some((leader.term, leader.node_id)) {
+            return Err("the snapshot is of a later leader than the one that sends it".to_owned());
+        }
+        let running = self.0.running().ok_or("it isn't running")?;
+        let snapshot = openraft::Snapshot { meta: head.meta, snapshot: file };
+        let installed = running.raft.install_full_snapshot(head.vote, snapshot).await;
+        installed.map_err(|error| error.to_string())
+    }
+}
+
+impl Door {
+    /// Joins the caller's cluster. In a task of its own, since the caller may hang up in the middle.
+    async fn take_part(&self, ticket: &Ticket) -> Result<(), Refusal> {
+        let (inner, ticket) = (self.0.clone(), ticket.clone());
+        let joined = tokio::spawn(async move {
+            inner.join(&ticket).await.map_err(|error| {
+                let why = error.to_string();
+                inner.fail(why.clone());
+                why
+            })
+        });
+        match joined.await {
+            Ok(joined) => joined.map_err(|why| Refusal::NotReady { why }),
+            Err(error) => Err(Refusal::NotReady { why: error.to_string() }),
+        }
+    }
+
+    async fn answer_of(&self, running: &Running, request: Request) -> Answer {
+        let raft = &running.raft;
+        let failed = |error: &dyn std::fmt::Display| Answer::Failed(error.to_string());
+        match request {
+            Request::Ping => Answer::Pong,
+            Request::Append(append) => {
+                if let Err(why) = check_append(&append) {
+                    return Answer::Failed(why);
+                }
+                let span = Span::of(&append);
+                match raft.append_entries(append).await {
+                    Ok(response) => match span.answer(response) {
+                        Some(appended) => {
+                            if appended.is_ok() {
+                                self.0.note_leader_heard();
+                            }
+                            Answer::Append(appended)
+                        }
+                        None => Answer::Failed("a conflict at no entry".to_owned()),
+                    },
+                    Err(error) => failed(&error),
+                }
+            }
+            Request::Vote(vote) => raft.vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote),
+            Request::PreVote(vote) => {
+                raft.pre_vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote)
+            }
+            Request::TransferLeader(request) => raft
+                .handle_transfer_leader(request)
+                .await
+                .map_or_else(|error| failed(&error), Answer::TransferLeader),
+            Request::Propose { command, budget_ms } => {
+                if self.0.is_stopping() {
+                    return Answer::Propose(Err(Declined::ShuttingDown));
+                }
+                let deadline = Instant::now() + Duration::from_millis(budget_ms);
+                let bytes = postcard::experimental::serialized_size(&command).unwrap_or(COMMAND_BYTES_MAX);
+                Answer::Propose(running.proposals.propose(command, bytes, deadline).await)
+            }
+            Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
+        }
+    }
+}
+
+/// Ids are never used again, so whoever has a known one and isn't that member is a stranger. Unknown ones may
+/// belong to members of whom the log here doesn't tell yet.
+fn check_caller(running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
+    let from = &ticket.from;
+    let known = running.members().into_iter().find(|(id, _)| *id == from.member_id);
+    match known {
+        Some((id, member)) if member.name != from.name || member.disk_id != from.disk_id => {
+            let why = format!("member {id} is {} with the disk {}", member.name, member.disk_id);
+            Err(Refusal::Stranger { why })
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,210 @@
+//! Proposals on the member that leads: those that wait together travel together.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ipam_api::limits::{BODY_BYTES_MAX, COMMANDS_PER_ENTRY_MAX, ENTRY_BYTES_MAX, PROPOSALS_WAITING_MAX};
+use openraft::errors::ClientWriteError;
+use openraft::impls::ProgressResponder;
+use openraft::raft::ClientWriteResult;
+use openraft::type_config::alias::OneshotReceiverOf;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
+use tokio::time::{Instant, timeout_at};
+
+use super::counters::Counters;
+use super::running::RaftHandle;
+use super::tenure::Tenure;
+use crate::batch::{Batch, Opened};
+use crate::machine::{Command, Outcome};
+use crate::transport::{Declined, Stage};
+use crate::types::Types;
+
+/// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than one,
+/// so that the disk doesn't wait for the network.
+const ENTRIES_IN_FLIGHT_MAX: usize = 2;
+/// A command larger than that came from no request that was let in.
+pub(super) const COMMAND_BYTES_MAX: usize = 2 * BODY_BYTES_MAX;
+
+type Result<T> = std::result::Result<T, Declined>;
+
+struct Proposal {
+    command: Command,
+    bytes: usize,
+    deadline: Instant,
+    ticket: Ticket,
+}
+
+/// The proposer's end of a proposal.
+struct Ticket {
+    stage: Stage,
+    reply: oneshot::Sender<Result<Outcome>>,
+}
+
+impl Ticket {
+    fn answer(self, answer: Result<Outcome>) {
+        // Nobody there: the proposer gave up meanwhile.
+        let _ = self.reply.send(answer);
+    }
+}
+
+/// Where proposals queue up.
+pub(super) struct Proposals {
+    queue: mpsc::Sender<Proposal>,
+    office: watch::Receiver<Option<Tenure>>,
+}
+
+impl Proposals {
+    /// Starts the queue on a member, whether it leads or not.
+    pub(super) fn new(
+        raft: RaftHandle,
+        office: watch::Receiver<Option<Tenure>>,
+        counters: Arc<Counters>,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
+        (Self { queue, office: office.clone() }, run(raft, office, waiting, counters))
+    }
+
+    /// Proposes on this member, and waits for the outcome.
+    pub(super) async fn propose(
+        &self,
+        mut command: Command,
+        bytes: usize,
+        deadline: Instant,
+    ) -> Result<Outcome> {
+        let Some(tenure) = *self.office.borrow() else { return Err(Declined::NoLeader) };
+        // Only here, where log time runs, can it be said in log time until when somebody waits.
+        command.origin.not_after_ms = Some(tenure.log_time_at_ms(deadline));
+        let (reply, mut answer) = oneshot::channel();
+        let stage = Stage::default();
+        let ticket = Ticket { stage: stage.clone(), reply };
+        match self.queue.try_send(Proposal { command, bytes, deadline, ticket }) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Declined::ShuttingDown),
+        }
+        match timeout_at(deadline, &mut answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) if stage.try_give_up() => Err(Declined::ShuttingDown),
+            Ok(Err(_)) => Err(Declined::Unknown),
+            Err(_) => Err(Declined::Expired { maybe_applied: !stage.try_give_up() }),
+        }
+    }
+}
+
+async fn run(
+    raft: RaftHandle,
+    office: watch::Receiver<Option<Tenure>>,
+    mut waiting: mpsc::Receiver<Proposal>,
+    counters: Arc<Counters>,
+) {
+    let in_flight = Arc::new(Semaphore::new(ENTRIES_IN_FLIGHT_MAX));
+    let mut left = None;
+    // First a place, then the proposals: the longer the place takes, the more of them share it.
+    while let Ok(place) = in_flight.clone().acquire_owned().await {
+        let first = match left.take() {
+            Some(first) => first,
+            None => match waiting.recv().await {
+                Some(first) => first,
+                None => return,
+            },
+        };
+        let (commands, tickets, more) = gather(first, &mut waiting);
+        left = more;
+        let Some(tenure) = *office.borrow() else {
+            tickets.into_iter().for_each(|ticket| ticket.answer(Err(Declined::NoLeader)));
+            continue;
+        };
+        if !commands.is_empty() {
+            append(&raft, &tenure, commands, Entry { tickets, place, counters: counters.clone() }).await;
+        }
+    }
+}
+
+/// Takes what waits, up to the size of an entry. What nobody waits for any more is left out.
+fn gather(
+    first: Proposal,
+    waiting: &mut mpsc::Receiver<Proposal>,
+) -> (Vec<Command>, Vec<Ticket>, Option<Proposal>) {
+    let now = Instant::now();
+    let (mut commands, mut tickets, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
+    let mut next = Some(first);
+    while let Some(proposal) = next {
+        let total = bytes.saturating_add(proposal.bytes);
+        if commands.len() >= COMMANDS_PER_ENTRY_MAX || (total > ENTRY_BYTES_MAX && !commands.is_empty()) {
+            return (commands, tickets, Some(proposal));
+        }
+        if proposal.deadline <= now {
+            proposal.ticket.answer(Err(Declined::Expired { maybe_applied: false }));
+        } else if !proposal.ticket.reply.is_closed() && proposal.ticket.stage.try_send() {
+            bytes = total;
+            commands.push(proposal.command);
+            tickets.push(proposal.ticket);
+        }
+        next = waiting.try_recv().ok();
+    }
+    (commands, tickets, None)
+}
+
+/// An entry on its way, and who waits for it.
+struct Entry {
+    tickets: Vec<Ticket>,
+    place: OwnedSemaphorePermit,
+    counters: Arc<Counters>,
+}
+
+impl Entry {
+    fn decline(self, why: &Declined) {
+        self.tickets.into_iter().for_each(|ticket| ticket.answer(Err(why.clone())));
+    }
+}
+
+async fn append(raft: &RaftHandle, tenure: &Tenure, commands: Vec<Command>, entry: Entry) {
+    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    let opened = Opened {
+        log_time_ms: tenure.log_time_ms(),
+        wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+        commands,
+    };
+    let batch = match Batch::seal(&opened) {
+        Ok(batch) => batch,
+        Err(error) => {
+            tracing::error!(%error, "commands couldn't be encoded");
+            return entry.decline(&Declined::NoLeader);
+        }
+    };
+    entry.counters.proposed(opened.commands.len(), batch.size());
+    let (responder, outcome) = ProgressResponder::complete_only();
+    let begun = Instant::now();
+    // Naming the leadership, so that a batch can't enter the log with the log time of another one.
+    match raft.write(batch).with_leader(tenure.leader_id).responder(responder).await {
+        Ok(()) => {
+            tokio::spawn(deliver(outcome, begun, entry));
+        }
+        // It hasn't even reached raft's queue.
+        Err(_) => entry.decline(&Declined::ShuttingDown),
+    }
+}
+
+/// Hands the outcomes of an entry to those who wait for them.
+async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, begun: Instant, entry: Entry) {
+    let outcomes = match outcome.await {
+        Ok(Ok(response)) => response.data.0,
+        // Refused before it was appended.
+        Ok(Err(ClientWriteError::ForwardToLeader(_))) => return entry.decline(&Declined::NoLeader),
+        Ok(Err(_)) | Err(_) => return entry.decline(&Declined::Unknown),
+    };
+    let Entry { tickets, place, counters } = entry;
+    drop(place);
+    counters.committed(begun.elapsed());
+    if outcomes.len() != tickets.len() {
+        tracing::error!(
+            commands = tickets.len(),
+            outcomes = outcomes.len(),
+            "an entry came back with another number of outcomes than it had commands"
+        );
+    }
+    let mut outcomes = outcomes.into_iter();
+    for ticket in tickets {
+        ticket.answer(outcomes.next().ok_or(Declined::Unknown));
+    }
+}

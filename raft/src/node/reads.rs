@@ -1,0 +1,100 @@
+//! Linearizable reads: a log id that a majority vouches for, asked for once for all who wait.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::limits::PROPOSALS_WAITING_MAX;
+use openraft::ReadPolicy;
+use openraft::errors::RaftError;
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, timeout_at};
+
+use super::counters::Counters;
+use super::running::{Leader, RaftHandle, leader};
+use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
+use crate::types::LogId;
+
+/// Rounds that may run at once. A reader joins only a round that begins after it came, so a second one halves
+/// the wait of those who come while the first is on its way.
+const ROUNDS_IN_FLIGHT_MAX: usize = 2;
+/// How long one round may take; a reader with more time takes part in another one.
+const ROUND_PATIENCE: Duration = Duration::from_secs(1);
+
+type Reader = oneshot::Sender<Result<LogId, Declined>>;
+
+/// Where readers queue up.
+pub(super) struct Reads(mpsc::Sender<Reader>);
+
+impl Reads {
+    /// Starts the queue.
+    pub(super) fn new(
+        raft: RaftHandle,
+        peers: Peers,
+        counters: Arc<Counters>,
+    ) -> (Self, impl Future<Output = ()> + Send + 'static) {
+        let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
+        (Self(queue), run(raft, peers, waiting, counters))
+    }
+
+    /// Up to where the state must be applied for a read that begins now.
+    pub(super) async fn log_id(&self, deadline: Instant) -> Result<LogId, Declined> {
+        let (reader, answer) = oneshot::channel();
+        match self.0.try_send(reader) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
+            Err(mpsc::error::TrySendError::Closed(_)) => return Err(Declined::ShuttingDown),
+        }
+        match timeout_at(deadline, answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) => Err(Declined::ShuttingDown),
+            // Whoever leads didn't get a majority's word in time.
+            Err(_) => Err(Declined::NoLeader),
+        }
+    }
+}
+
+async fn run(raft: RaftHandle, peers: Peers, mut waiting: mpsc::Receiver<Reader>, counters: Arc<Counters>) {
+    let rounds = Arc::new(Semaphore::new(ROUNDS_IN_FLIGHT_MAX));
+    while let Ok(place) = rounds.clone().acquire_owned().await {
+        let Some(first) = waiting.recv().await else { return };
+        let mut readers = vec![first];
+        while let Ok(reader) = waiting.try_recv() {
+            readers.push(reader);
+        }
+        Counters::add(&counters.read_rounds);
+        let (raft, peers) = (raft.clone(), peers.clone());
+        tokio::spawn(async move {
+            let answer = round(&raft, &peers).await;
+            drop(place);
+            for reader in readers {
+                let _ = reader.send(answer.clone());
+            }
+        });
+    }
+}
+
+async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
+    match leader(raft) {
+        Leader::Nobody => Err(Declined::NoLeader),
+        Leader::Me => of_leader(raft).await,
+        Leader::Other(id, member) => {
+            let channel = peers.channel(id, &member, Purpose::Control);
+            match channel.call(Request::ReadIndex, Instant::now() + ROUND_PATIENCE).await {
+                Ok(Answer::ReadIndex(answer)) => answer,
+                Ok(_) | Err(CallError::NotSent(_) | CallError::Lost(_) | CallError::TimedOut) => {
+                    Err(Declined::NoLeader)
+                }
+            }
+        }
+    }
+}
+
+/// The same on the member that leads: it asks a majority whether it still does. Never a lease: after a restart
+/// followers forget theirs.
+pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
+    match raft.get_read_log_id(ReadPolicy::ReadIndex).await {
+        Ok((read, _)) => Ok(*read.log_id()),
+        Err(RaftError::APIError(_)) => Err(Declined::NoLeader),
+        Err(RaftError::Fatal(_)) => Err(Declined::ShuttingDown),
+    }
+}

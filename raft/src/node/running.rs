@@ -1,0 +1,95 @@
+//! A member with raft running, once it knows which cluster it belongs to.
+
+use std::sync::Arc;
+
+use openraft::async_runtime::watch::WatchReceiver;
+use tokio::sync::watch;
+
+use super::counters::Counters;
+use super::error::StartError;
+use super::proposals::Proposals;
+use super::reads::Reads;
+use super::tasks::Tasks;
+use super::tenure::{self, Tenure};
+use crate::store::{LogStore, MachineStore, SharedState};
+use crate::transport::{Network, Party, Peers};
+use crate::types::{Member, Types};
+
+pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
+
+/// What raft starts on; used once.
+pub(super) struct Ingredients {
+    pub(super) config: openraft::Config,
+    pub(super) log: LogStore,
+    pub(super) machine: MachineStore,
+    pub(super) state: SharedState,
+    pub(super) counters: Arc<Counters>,
+}
+
+/// The running member.
+pub(super) struct Running {
+    pub(super) raft: RaftHandle,
+    pub(super) peers: Peers,
+    pub(super) cluster_id: String,
+    pub(super) me: Party,
+    pub(super) office: watch::Receiver<Option<Tenure>>,
+    pub(super) proposals: Proposals,
+    pub(super) reads: Reads,
+}
+
+impl Running {
+    /// Starts raft and the tasks around it.
+    pub(super) async fn start(
+        ingredients: Ingredients,
+        cluster_id: String,
+        me: Party,
+        peers: Peers,
+        tasks: &Tasks,
+    ) -> Result<Self, StartError> {
+        let Ingredients { config, log, machine, state, counters } = ingredients;
+        let network = Network(peers.clone());
+        let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
+            .await
+            .map_err(|error| StartError::Raft(error.to_string()))?;
+        let (in_office, office) = watch::channel(None);
+        tasks.spawn(tenure::follow(raft.clone(), state, in_office, counters.clone()));
+        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), counters.clone());
+        tasks.spawn(proposing);
+        let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
+        tasks.spawn(reading);
+        Ok(Self { raft, peers, cluster_id, me, office, proposals, reads })
+    }
+
+    /// The members, as this one knows them.
+    pub(super) fn members(&self) -> Vec<(u64, Member)> {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        let nodes = metrics.membership_config.membership().nodes();
+        nodes.map(|(id, member)| (*id, member.clone())).collect()
+    }
+
+    /// The same as others are told it: id, name, disk id.
+    pub(super) fn acquaintances(&self) -> Vec<(u64, String, String)> {
+        self.members().into_iter().map(|(id, member)| (id, member.name, member.disk_id)).collect()
+    }
+}
+
+/// Who leads, as far as this member knows.
+pub(super) enum Leader {
+    Nobody,
+    Me,
+    Other(u64, Member),
+}
+
+pub(super) fn leader(raft: &RaftHandle) -> Leader {
+    let metrics = raft.server_metrics();
+    let metrics = metrics.borrow_watched();
+    match metrics.current_leader {
+        None => Leader::Nobody,
+        Some(id) if id == metrics.id => Leader::Me,
+        Some(id) => match metrics.membership_config.membership().get_node(&id) {
+            Some(member) => Leader::Other(id, member.clone()),
+            None => Leader::Nobody,
+        },
+    }
+}

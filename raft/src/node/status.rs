@@ -1,0 +1,179 @@
+//! What a member says about itself and its cluster.
+
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::{Instant as _, ServerState};
+
+use super::inner::{Inner, held};
+use super::running::Running;
+use crate::types::Member;
+
+/// A member that has more entries to apply than that isn't ready.
+const BEHIND_MAX: u64 = 10_000;
+
+/// What a member does in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// It belongs to none yet.
+    Pristine,
+    /// It gets the log, and has no vote.
+    Learner,
+    /// It has a vote, and follows.
+    Follower,
+    /// It wants to lead.
+    Candidate,
+    /// It leads.
+    Leader,
+}
+
+/// A member, as another one knows it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MemberInfo {
+    /// Its id; never used again once it is gone.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// `Leader`, `Follower` for every other voter, or `Learner`.
+    pub role: Role,
+    /// Where it answers peers.
+    pub peer_address: String,
+    /// Where it answers clients.
+    pub client_url: String,
+    /// Log entries that it still lacks; known to the leader only.
+    pub behind: Option<u64>,
+}
+
+/// How a member sees itself and its cluster at one instant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Status {
+    /// The cluster, once there is one.
+    pub cluster_id: Option<String>,
+    /// This member's id in it.
+    pub member_id: Option<u64>,
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub role: Role,
+    /// The Raft term.
+    pub term: u64,
+    /// Who leads, if anybody is known to.
+    pub leader: Option<MemberInfo>,
+    /// All members, by id.
+    pub members: Vec<MemberInfo>,
+    /// The last log entry that this member has applied.
+    pub applied: Option<u64>,
+    /// Whether it belongs to a cluster.
+    pub founded: bool,
+    /// What it waits for before it does, as a sentence goes on after "waiting for".
+    pub waiting_for: Option<String>,
+}
+
+impl Inner {
+    pub(super) fn status(&self) -> Status {
+        let identity = self.identity();
+        let mut status = Status {
+            founded: identity.cluster_id.is_some(),
+            cluster_id: identity.cluster_id,
+            member_id: identity.member_id,
+            name: identity.name,
+            role: Role::Pristine,
+            term: 0,
+            leader: None,
+            members: Vec::new(),
+            applied: self.state.applied().borrow().map(|applied| applied.index),
+            waiting_for: held(&self.waiting_for).clone(),
+        };
+        if let Some(running) = self.running() {
+            self.describe(&running, &mut status);
+        }
+        status
+    }
+
+    fn describe(&self, running: &Running, status: &mut Status) {
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        status.term = metrics.current_term;
+        status.role = match metrics.state {
+            ServerState::Leader => Role::Leader,
+            ServerState::Candidate => Role::Candidate,
+            ServerState::Follower => Role::Follower,
+            ServerState::Learner | ServerState::Shutdown => Role::Learner,
+        };
+        let membership = metrics.membership_config.membership();
+        let voters: Vec<u64> = membership.voter_ids().collect();
+        let last = metrics.last_log_index.map_or(0, |last| last + 1);
+        for (id, member) in membership.nodes() {
+            let role = match () {
+                () if metrics.current_leader == Some(*id) => Role::Leader,
+                () if voters.contains(id) => Role::Follower,
+                () => Role::Learner,
+            };
+            let matched = metrics.replication.as_ref().and_then(|replication| replication.get(id));
+            let behind =
+                matched.map(|matched| last.saturating_sub(matched.map_or(0, |matched| matched.index + 1)));
+            let (peer_address, client_url) = self.whereabouts(running, *id, member);
+            let name = member.name.clone();
+            status.members.push(MemberInfo { id: *id, name, role, peer_address, client_url, behind });
+        }
+        status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();
+    }
+
+    /// Where a member answers peers and clients; of itself it knows better than the log.
+    fn whereabouts(&self, running: &Running, id: u64, member: &Member) -> (String, String) {
+        if id == running.me.member_id {
+            return (self.peer_address.clone(), self.client_url.clone());
+        }
+        (running.peers.address(member).to_owned(), member.client_url.clone())
+    }
+
+    /// How long ago this member last knew a working leader; 0 if it does now.
+    pub(super) fn stale_ms(&self) -> u64 {
+        let silent_ms = match self.running() {
+            None => self.age_ms(),
+            Some(running) => self.silent_ms(&running),
+        };
+        if silent_ms < self.timing.election_max_ms { 0 } else { silent_ms }
+    }
+
+    fn silent_ms(&self, running: &Running) -> u64 {
+        let heard_ms = self.age_ms().saturating_sub(self.heard_ms.load(std::sync::atomic::Ordering::Relaxed));
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if metrics.state != ServerState::Leader {
+            return heard_ms;
+        }
+        if metrics.membership_config.membership().voter_ids().count() == 1 {
+            return 0;
+        }
+        let confirmed = metrics.last_quorum_acked.map(|when| when.into_inner().elapsed().as_millis());
+        confirmed.map_or(heard_ms, |elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX))
+    }
+
+    /// Whether clients should come here, or why not.
+    pub(super) fn ready(&self) -> Result<(), String> {
+        if self.is_stopping() {
+            return Err("it is stopping".to_owned());
+        }
+        if let Some(why) = self.failed.borrow().clone() {
+            return Err(why);
+        }
+        let Some(running) = self.running() else {
+            let what = held(&self.waiting_for).clone();
+            return Err(format!("waiting for {}", what.as_deref().unwrap_or("its start")));
+        };
+        let stale_ms = self.stale_ms();
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if metrics.current_leader.is_none() {
+            return Err("no member leads".to_owned());
+        }
+        if stale_ms > 0 {
+            return Err(format!("no word of a leader with a majority for {stale_ms} ms"));
+        }
+        let index = |log_id: Option<crate::types::LogId>| log_id.map_or(0, |log_id| log_id.index);
+        let behind = index(metrics.cluster_committed).saturating_sub(index(metrics.last_applied));
+        if behind > BEHIND_MAX {
+            return Err(format!("it is catching up: {behind} log entries to go"));
+        }
+        Ok(())
+    }
+}

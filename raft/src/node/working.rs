@@ -1,0 +1,167 @@
+//! The two things that clients come for, on whichever member they come to.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::time::Duration;
+
+use ipam_api::limits::{BUDGET_MS_MAX, PROPOSALS_WAITING_MAX};
+use openraft::async_runtime::watch::WatchReceiver;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::counters::Counters;
+use super::error::{ProposeError, ReadError};
+use super::inner::Inner;
+use super::proposals::COMMAND_BYTES_MAX;
+use super::running::{Leader, Running, leader};
+use crate::machine::{Command, Outcome, State};
+use crate::transport::{Answer, CallError, Declined, Purpose, Request};
+use crate::types::Member;
+
+/// How long to wait at most before looking again who leads.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// One more that waits, for as long as it lives.
+struct Waiting<'a>(&'a AtomicU64);
+
+impl<'a> Waiting<'a> {
+    /// None when there are too many already.
+    fn begin(count: &'a AtomicU64) -> Option<Self> {
+        let before = count.fetch_add(1, Relaxed);
+        let waiting = Self(count);
+        (before < PROPOSALS_WAITING_MAX as u64).then_some(waiting)
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
+}
+
+pub(super) async fn propose(
+    inner: &Inner,
+    command: Command,
+    deadline: Instant,
+) -> Result<Outcome, ProposeError> {
+    let bytes = postcard::experimental::serialized_size(&command).unwrap_or(usize::MAX);
+    if bytes > COMMAND_BYTES_MAX {
+        return Err(ProposeError::TooLarge { bytes });
+    }
+    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
+    let counters = &inner.counters;
+    let outcome = match Waiting::begin(&counters.proposals_waiting) {
+        Some(_waiting) => propose_until(inner, command, bytes, deadline).await,
+        None => Err(Declined::Overloaded),
+    };
+    outcome.map_err(|declined| {
+        Counters::add(&counters.proposals_failed);
+        declined.into()
+    })
+}
+
+/// Tries until it is decided, or it is certain that it isn't and the time is up.
+async fn propose_until(
+    inner: &Inner,
+    command: Command,
+    bytes: usize,
+    deadline: Instant,
+) -> Result<Outcome, Declined> {
+    loop {
+        if inner.is_stopping() {
+            return Err(Declined::ShuttingDown);
+        }
+        if Instant::now() >= deadline {
+            return Err(Declined::NoLeader);
+        }
+        let Some(running) = running_by(inner, deadline).await else { continue };
+        let outcome = match leader(&running.raft) {
+            Leader::Nobody => Err(Declined::NoLeader),
+            Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
+            Leader::Other(id, member) => {
+                Counters::add(&inner.counters.proposals_forwarded);
+                pass_on(&running, id, &member, command.clone(), deadline).await
+            }
+        };
+        match outcome {
+            // Certain not to have been appended, so it may be tried again.
+            Err(Declined::NoLeader) => change(inner, &running, deadline).await,
+            decided => return decided,
+        }
+    }
+}
+
+/// Passes a proposal on to the member that leads. That one doesn't pass it on again.
+async fn pass_on(
+    running: &Running,
+    id: u64,
+    member: &Member,
+    command: Command,
+    deadline: Instant,
+) -> Result<Outcome, Declined> {
+    let left = deadline.saturating_duration_since(Instant::now());
+    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let request = Request::Propose { command, budget_ms };
+    match running.peers.channel(id, member, Purpose::Control).call(request, deadline).await {
+        Ok(Answer::Propose(Err(Declined::ShuttingDown))) => Err(Declined::NoLeader),
+        Ok(Answer::Propose(outcome)) => outcome,
+        // It got it, and can't do anything with it.
+        Ok(_) => Err(Declined::NoLeader),
+        Err(CallError::NotSent(_)) => Err(Declined::NoLeader),
+        Err(CallError::TimedOut) => Err(Declined::Expired { maybe_applied: true }),
+        Err(CallError::Lost(_)) => Err(Declined::Unknown),
+    }
+}
+
+pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, ReadError> {
+    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
+    Counters::add(&inner.counters.reads);
+    loop {
+        if inner.is_stopping() {
+            return Err(ReadError::ShuttingDown);
+        }
+        if Instant::now() >= deadline {
+            return Err(ReadError::NoLeader);
+        }
+        let Some(running) = running_by(inner, deadline).await else { continue };
+        match running.reads.log_id(deadline).await {
+            Ok(log_id) => {
+                let mut applied = inner.state.applied();
+                let reached = applied.wait_for(|applied| *applied >= Some(log_id));
+                return match timeout_at(deadline, reached).await {
+                    Ok(Ok(_)) => Ok(inner.state.view()),
+                    Ok(Err(_)) => Err(ReadError::ShuttingDown),
+                    Err(_) => Err(ReadError::DeadlineExceeded),
+                };
+            }
+            Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
+            Err(_) => change(inner, &running, deadline).await,
+        }
+    }
+}
+
+/// The running member, once it runs. None when it is worth looking again whether that makes sense.
+async fn running_by(inner: &Inner, deadline: Instant) -> Option<Arc<Running>> {
+    if let Some(running) = inner.running() {
+        return Some(running);
+    }
+    let mut running = inner.running.subscribe();
+    let mut stopping = inner.stopping.subscribe();
+    tokio::select! {
+        running = timeout_at(deadline, running.wait_for(Option::is_some)) => running.ok()?.ok()?.clone(),
+        _ = stopping.wait_for(|stopping| *stopping) => None,
+    }
+}
+
+/// Waits until somebody else may lead, or this member more surely.
+async fn change(inner: &Inner, running: &Running, deadline: Instant) {
+    let mut leaders = running.raft.server_metrics();
+    let mut office = running.office.clone();
+    office.mark_unchanged();
+    let mut stopping = inner.stopping.subscribe();
+    tokio::select! {
+        _ = leaders.changed() => {}
+        _ = office.changed() => {}
+        _ = stopping.changed() => {}
+        () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
+    }
+}

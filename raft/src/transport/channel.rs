@@ -1,0 +1,159 @@
+//! One lasting connection to one peer for one purpose, as its callers see it: it connects when somebody has
+//! something to say, connects again after a while when that fails, and answers at once as long as it can't.
+
+use std::fmt;
+use std::time::Duration;
+
+use ipam_api::limits::{PEER_CALLS_MAX, PEER_CONNECT_MS_MAX};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use super::connection::converse;
+use super::message::{Answer, Request};
+use super::peers::Target;
+use super::stage::Stage;
+
+/// The first pause after a connection that failed; each further one is twice as long.
+const PAUSE_MIN: Duration = Duration::from_millis(10);
+/// The longest pause. Short, since an election may hang on it.
+const PAUSE_MAX: Duration = Duration::from_millis(320);
+/// A connection that doesn't last even that long didn't work.
+const WORKED: Duration = Duration::from_millis(500);
+
+/// Why a call wasn't answered.
+#[derive(Debug, Clone)]
+pub(crate) enum CallError {
+    /// It has never left this machine.
+    NotSent(String),
+    /// It may have been received.
+    Lost(String),
+    /// It may have been received; there was no answer in time.
+    TimedOut,
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotSent(why) | Self::Lost(why) => f.write_str(why),
+            Self::TimedOut => f.write_str("no answer in time"),
+        }
+    }
+}
+
+/// A request on its way.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) request: Request,
+    pub(super) stage: Stage,
+    pub(super) reply: oneshot::Sender<Result<Answer, CallError>>,
+}
+
+impl Call {
+    /// Answers a call that is not going to be sent.
+    pub(super) fn fail(self, why: &str) {
+        let _ = self.reply.send(Err(CallError::NotSent(why.to_owned())));
+    }
+}
+
+/// The answer to come.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    stage: Stage,
+    answer: oneshot::Receiver<Result<Answer, CallError>>,
+}
+
+impl Pending {
+    /// Waits for it. May be dropped and called again.
+    pub(crate) async fn wait(&mut self, deadline: Instant) -> Result<Answer, CallError> {
+        match timeout_at(deadline, &mut self.answer).await {
+            Ok(Ok(answer)) => answer,
+            Ok(Err(_)) if self.stage.try_give_up() => Err(CallError::NotSent("the member stops".to_owned())),
+            Ok(Err(_)) => Err(CallError::Lost("the connection was lost before the answer".to_owned())),
+            Err(_) if self.stage.try_give_up() => Err(CallError::NotSent("no connection in time".to_owned())),
+            Err(_) => Err(CallError::TimedOut),
+        }
+    }
+}
+
+/// The callers' end. The connection ends with it.
+#[derive(Debug)]
+pub(crate) struct Channel {
+    calls: mpsc::Sender<Call>,
+}
+
+impl Channel {
+    /// Makes the channel; nothing is connected yet.
+    pub(super) fn new(target: Target) -> Self {
+        let (calls, waiting) = mpsc::channel(PEER_CALLS_MAX);
+        tokio::spawn(run(target, waiting));
+        Self { calls }
+    }
+
+    /// Hands a request over, after those handed over before.
+    pub(crate) fn submit(&self, request: Request) -> Result<Pending, CallError> {
+        let (reply, answer) = oneshot::channel();
+        let stage = Stage::default();
+        match self.calls.try_send(Call { request, stage: stage.clone(), reply }) {
+            Ok(()) => Ok(Pending { stage, answer }),
+            Err(mpsc::error::TrySendError::Full(_)) => {
+                Err(CallError::NotSent(format!("{PEER_CALLS_MAX} calls wait for it already")))
+            }
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                Err(CallError::NotSent("the member stops".to_owned()))
+            }
+        }
+    }
+
+    /// Asks and waits.
+    pub(crate) async fn call(&self, request: Request, deadline: Instant) -> Result<Answer, CallError> {
+        self.submit(request)?.wait(deadline).await
+    }
+}
+
+/// Keeps the connection while anybody holds the channel.
+async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
+    let mut pause = PAUSE_MIN;
+    while let Some(call) = waiting.recv().await {
+        let connected = timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), target.connect()).await;
+        let why = match connected {
+            Ok(Ok(stream)) => {
+                let since = Instant::now();
+                target.note_connected();
+                let Some(why) = converse(stream, call, &mut waiting).await else { return };
+                if since.elapsed() >= WORKED {
+                    pause = PAUSE_MIN;
+                }
+                why
+            }
+            Ok(Err(error)) => {
+                call.fail(&error.to_string());
+                error.to_string()
+            }
+            Err(_) => {
+                let why = format!("no connection within {PEER_CONNECT_MS_MAX} ms");
+                call.fail(&why);
+                why
+            }
+        };
+        target.note_failed(&why);
+        if !refuse_all(&mut waiting, &why, pause).await {
+            return;
+        }
+        pause = (pause * 2).min(PAUSE_MAX);
+    }
+}
+
+/// Says why to everybody who calls during the pause. False when nobody is left to call.
+async fn refuse_all(waiting: &mut mpsc::Receiver<Call>, why: &str, pause: Duration) -> bool {
+    let over = sleep(pause);
+    tokio::pin!(over);
+    loop {
+        tokio::select! {
+            () = &mut over => return true,
+            call = waiting.recv() => match call {
+                Some(call) => call.fail(why),
+                None => return false,
+            },
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! A connection while it stands, on the side that calls: one task writes what is asked, another reads what is
+//! answered, and answers find their callers by number.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::StreamExt;
+use ipam_api::limits::{FRAME_BYTES_MAX, PEER_PING_MS, PEER_SILENCE_MS_MAX};
+use tokio::io::{AsyncWriteExt, BufWriter};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{MissedTickBehavior, interval, timeout};
+use tokio_util::codec::FramedRead;
+
+use super::channel::{Call, CallError};
+use super::frame::{Frames, decode, encode, invalid};
+use super::message::{Answer, Numbered, Request};
+
+/// What is written at once.
+const WRITE_BYTES: usize = 64 << 10;
+/// The number of pings, which nobody waits for.
+const PING: u64 = 0;
+
+/// The one place where a stream to a peer is made; TLS will go here and into `server::receive_stream`.
+///
+/// # Errors
+/// When nobody answers there.
+pub(crate) async fn dial(address: &str) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+type Reply = oneshot::Sender<Result<Answer, CallError>>;
+
+/// Who waits for which answer.
+#[derive(Clone, Default)]
+struct Callers(Arc<Mutex<BTreeMap<u64, Reply>>>);
+
+impl Callers {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Reply>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Serves the calls until the connection ends, and says why it did; nothing, if nobody needs it any more.
+/// Calls that were sent and not answered learn it by their reply being dropped.
+pub(super) async fn converse(
+    stream: TcpStream,
+    first: Call,
+    waiting: &mut mpsc::Receiver<Call>,
+) -> Option<String> {
+    let (read, write) = stream.into_split();
+    let callers = Callers::default();
+    let mut reader = tokio::spawn(read_answers(read, callers.clone()));
+    let ended = tokio::select! {
+        written = write_requests(write, first, waiting, &callers) => match written {
+            Ok(()) => None,
+            Err(error) => Some(error.to_string()),
+        },
+        ended = &mut reader => Some(ended.unwrap_or_else(|error| error.to_string())),
+    };
+    reader.abort();
+    callers.lock().clear();
+    ended
+}
+
+async fn write_requests(
+    write: OwnedWriteHalf,
+    first: Call,
+    waiting: &mut mpsc::Receiver<Call>,
+    callers: &Callers,
+) -> io::Result<()> {
+    let mut write = BufWriter::with_capacity(WRITE_BYTES, write);
+    let mut ping = interval(Duration::from_millis(PEER_PING_MS));
+    ping.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut number = PING;
+    let mut next = Some(first);
+    loop {
+        while let Some(call) = next.take() {
+            number += 1;
+            write_one(&mut write, number, call, callers).await?;
+            // What waits travels in one piece.
+            next = waiting.try_recv().ok();
+        }
+        write.flush().await?;
+        tokio::select! {
+            call = waiting.recv() => match call {
+                Some(call) => next = Some(call),
+                None => return Ok(()),
+            },
+            _ = ping.tick() => write.write_all(&encode(&(PING, &Request::Ping))?).await?,
+        }
+    }
+}
+
+async fn write_one(
+    write: &mut BufWriter<OwnedWriteHalf>,
+    number: u64,
+    call: Call,
+    callers: &Callers,
+) -> io::Result<()> {
+    let frame = match encode(&(number, &call.request)) {
+        Ok(frame) => frame,
+        Err(error) => {
+            call.fail(&error.to_string());
+            return Ok(());
+        }
+    };
+    if call.reply.is_closed() || !call.stage.try_send() {
+        return Ok(());
+    }
+    callers.lock().insert(number, call.reply);
+    write.write_all(&frame).await
+}
+
+/// Hands out answers until the peer hangs up, falls silent, or says something senseless.
+async fn read_answers(read: OwnedReadHalf, callers: Callers) -> String {
+    let mut frames = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
+    let silence = Duration::from_millis(PEER_SILENCE_MS_MAX);
+    loop {
+        let answer = match timeout(silence, frames.next()).await {
+            Err(_) => return format!("it has been silent for {PEER_SILENCE_MS_MAX} ms"),
+            Ok(None) => return "it hung up".to_owned(),
+            Ok(Some(frame)) => frame.and_then(|frame| decode::<Numbered<Answer>>(&frame)),
+        };
+        match answer {
+            Ok((PING, _)) => {}
+            Ok((number, answer)) => {
+                // Nobody there: its caller gave up meanwhile.
+                let caller = callers.lock().remove(&number);
+                if let Some(caller) = caller {
+                    let _ = caller.send(Ok(answer));
+                }
+            }
+            Err(error) => return invalid(format!("it answers nonsense: {error}")).to_string(),
+        }
+    }
+}

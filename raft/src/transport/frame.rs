@@ -1,0 +1,140 @@
+//! Frames: four bytes of length, one of version, and a value in postcard.
+//!
+//! The decoder is our own because `LengthDelimitedCodec` reserves whatever length is announced, at once; this
+//! one's buffer only ever grows with bytes that have arrived.
+
+use std::io;
+
+use bytes::{Buf, Bytes, BytesMut};
+use ipam_api::limits::FRAME_BYTES_MAX;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use tokio_util::codec::Decoder;
+
+/// Version of what follows in a frame.
+pub(crate) const FRAME_VERSION: u8 = 1;
+/// Bytes of the length.
+const HEAD_BYTES: usize = 4;
+/// How far ahead of what has arrived the buffer is enlarged.
+const RESERVE_BYTES_MAX: usize = 256 << 10;
+
+/// Cuts a stream into frames of at most `bytes_max`.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    bytes_max: usize,
+}
+
+impl Frames {
+    /// For peers that are not yet known, or for those that are.
+    pub(crate) fn up_to(bytes_max: usize) -> Self {
+        Self { bytes_max }
+    }
+}
+
+impl Decoder for Frames {
+    type Item = Bytes;
+    type Error = io::Error;
+
+    fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Bytes>> {
+        let Some(head) = buffer.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
+        let length = usize::try_from(u32::from_be_bytes(*head)).unwrap_or(usize::MAX);
+        if length > self.bytes_max {
+            return Err(invalid(format!("a frame of {length} bytes, where {} are allowed", self.bytes_max)));
+        }
+        let missing = (HEAD_BYTES + length).saturating_sub(buffer.len());
+        if missing > 0 {
+            buffer.reserve(missing.min(RESERVE_BYTES_MAX));
+            return Ok(None);
+        }
+        buffer.advance(HEAD_BYTES);
+        Ok(Some(buffer.split_to(length).freeze()))
+    }
+}
+
+/// A value as a whole frame, ready to be written.
+///
+/// # Errors
+/// When it is larger than any peer would take.
+pub(crate) fn encode<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
+    let mut frame = postcard::to_extend(value, vec![0, 0, 0, 0, FRAME_VERSION]).map_err(invalid)?;
+    let length = frame.len() - HEAD_BYTES;
+    match (frame.first_chunk_mut::<HEAD_BYTES>(), u32::try_from(length)) {
+        (Some(head), Ok(announced)) if length <= FRAME_BYTES_MAX => *head = announced.to_be_bytes(),
+        _ => return Err(invalid(format!("a message of {length} bytes is larger than a frame may be"))),
+    }
+    Ok(frame)
+}
+
+/// The value in a frame.
+///
+/// # Errors
+/// For another version, or when it isn't such a value.
+pub(crate) fn decode<T: DeserializeOwned>(frame: &[u8]) -> io::Result<T> {
+    match frame.split_first() {
+        Some((&FRAME_VERSION, body)) => postcard::from_bytes(body).map_err(invalid),
+        Some((version, _)) => Err(invalid(format!("a frame of version {version}"))),
+        None => Err(invalid("an empty frame")),
+    }
+}
+
+/// Bytes that need no encoding as a whole frame.
+pub(crate) fn encode_raw(bytes: &[u8]) -> io::Result<Vec<u8>> {
+    let length = u32::try_from(bytes.len() + 1).map_err(invalid)?;
+    let mut frame = Vec::with_capacity(HEAD_BYTES + 1 + bytes.len());
+    frame.extend_from_slice(&length.to_be_bytes());
+    frame.push(FRAME_VERSION);
+    frame.extend_from_slice(bytes);
+    Ok(frame)
+}
+
+/// The bytes in such a frame.
+pub(crate) fn decode_raw(frame: &Bytes) -> io::Result<Bytes> {
+    match frame.first() {
+        Some(&FRAME_VERSION) => Ok(frame.slice(1..)),
+        _ => Err(invalid("a frame of another version")),
+    }
+}
+
+/// An error for what a peer shouldn't have sent.
+pub(crate) fn invalid(what: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_framed_comes_out_again_however_it_arrives() {
+        let value = (7_u64, "seven".to_owned(), vec![1_u8, 2, 3]);
+        let frame = encode(&value).unwrap();
+        let mut frames = Frames::up_to(64);
+        let mut buffer = BytesMut::new();
+        for byte in &frame[..frame.len() - 1] {
+            buffer.extend_from_slice(&[*byte]);
+            assert!(frames.decode(&mut buffer).unwrap().is_none());
+        }
+        buffer.extend_from_slice(&frame[frame.len() - 1..]);
+        let body = frames.decode(&mut buffer).unwrap().unwrap();
+        assert_eq!(decode::<(u64, String, Vec<u8>)>(&body).unwrap(), value);
+        assert!(buffer.is_empty());
+    }
+
+    #[test]
+    fn an_announced_length_costs_no_memory() {
+        let mut frames = Frames::up_to(FRAME_BYTES_MAX);
+        let mut buffer = BytesMut::from(&(60_u32 << 20).to_be_bytes()[..]);
+        assert!(frames.decode(&mut buffer).unwrap().is_none());
+        assert!(buffer.capacity() < 2 * RESERVE_BYTES_MAX);
+    }
+
+    #[test]
+    fn other_lengths_and_versions_are_refused() {
+        let mut frames = Frames::up_to(64);
+        assert!(frames.decode(&mut BytesMut::from(&b"GET / HTTP/1.1"[..])).is_err());
+        assert!(frames.decode(&mut BytesMut::from(&[0xff; 8][..])).is_err());
+        assert!(decode::<u64>(&[]).is_err());
+        assert!(decode::<u64>(&[FRAME_VERSION + 1, 0]).is_err());
+        assert!(decode::<u64>(&[FRAME_VERSION]).is_err());
+    }
+}

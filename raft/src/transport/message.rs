@@ -1,0 +1,79 @@
+//! What peers ask each other once a connection stands.
+
+use openraft::raft::{
+    AppendEntriesRequest, StreamAppendResult, TransferLeaderRequest, TransferLeaderResponse, VoteRequest,
+    VoteResponse,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::machine::{Command, Outcome};
+use crate::types::{LogId, Types};
+
+/// Entries to append, or a heartbeat.
+pub(crate) type Append = AppendEntriesRequest<Types>;
+/// Up to where the logs agree now, or why they don't.
+pub(crate) type Appended = StreamAppendResult<Types>;
+
+/// Every request travels with a number that its answer repeats.
+pub(crate) type Numbered<T> = (u64, T);
+
+/// A question. Variants are only ever appended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Request {
+    /// Is anybody there?
+    Ping,
+    /// Append these entries; or, on the control connection, a heartbeat.
+    Append(Append),
+    /// A vote in an election.
+    Vote(VoteRequest<Types>),
+    /// Would there be a vote? Changes nothing.
+    PreVote(VoteRequest<Types>),
+    /// The leader hands its office over.
+    TransferLeader(TransferLeaderRequest<Types>),
+    /// A proposal that came to a member that doesn't lead.
+    Propose {
+        /// What is proposed, with the principal in it.
+        command: Command,
+        /// How long the proposer will still wait.
+        budget_ms: u64,
+    },
+    /// Up to where must a reader have applied, for its read to be linearizable?
+    ReadIndex,
+}
+
+/// The answer. Variants are only ever appended.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) enum Answer {
+    /// Somebody is.
+    Pong,
+    /// What became of the append.
+    Append(Appended),
+    /// The vote, or what it would be.
+    Vote(VoteResponse<Types>),
+    /// Whether the target takes the office.
+    TransferLeader(TransferLeaderResponse<Types>),
+    /// What became of the proposal.
+    Propose(Result<Outcome, Declined>),
+    /// The log id to wait for.
+    ReadIndex(Result<LogId, Declined>),
+    /// It can't be answered, and why.
+    Failed(String),
+}
+
+/// Why a peer didn't do what another passed on to it. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Declined {
+    /// It doesn't lead, or not for sure; nothing was appended.
+    NoLeader,
+    /// Too many wait already; nothing was appended.
+    Overloaded,
+    /// It is stopping; nothing was appended.
+    ShuttingDown,
+    /// The time was up.
+    Expired {
+        /// Whether it may have entered the log.
+        maybe_applied: bool,
+    },
+    /// It entered the log, and the leader lost its office before it knew the outcome.
+    Unknown,
+}

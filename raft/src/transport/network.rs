@@ -1,0 +1,252 @@
+//! openraft's network, made of channels.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::{Stream, StreamExt, stream};
+use ipam_api::limits::APPENDS_UNANSWERED_MAX;
+use openraft::base::{BoxFuture, BoxStream};
+use openraft::errors::{NetworkError, RPCError, ReplicationClosed, StreamingError, Timeout, Unreachable};
+use openraft::network::{RPCOption, RPCTypes, RaftNetworkFactory, RaftNetworkV2};
+use openraft::raft::{
+    AppendEntriesResponse, SnapshotResponse, TransferLeaderRequest, TransferLeaderResponse, VoteRequest,
+    VoteResponse,
+};
+use openraft::type_config::alias::SnapshotOf;
+use tokio::time::Instant;
+
+use super::append::{Span, divide};
+use super::channel::{CallError, Channel, Pending};
+use super::message::{Answer, Append, Appended, Request};
+use super::peers::Peers;
+use super::preface::Purpose;
+use super::snapshot;
+use crate::store::SnapshotFile;
+use crate::types::{Member, Types, Vote};
+
+/// How long a peer may take to write entries down. Far longer than openraft's own patience (a heartbeat): the
+/// connection has its own sign of life, and entries sent twice make a slow disk slower.
+const APPEND_PATIENCE: Duration = Duration::from_secs(10);
+
+/// Makes the links.
+#[derive(Clone)]
+pub(crate) struct Network(pub(crate) Peers);
+
+impl RaftNetworkFactory<Types> for Network {
+    type Network = Link;
+
+    async fn new_client(&mut self, target: u64, node: &Member) -> Link {
+        Link { peers: self.0.clone(), member_id: target, member: node.clone(), appends: Purpose::Append }
+    }
+
+    async fn new_heartbeat_client(&mut self, target: u64, node: &Member) -> Link {
+        Link { peers: self.0.clone(), member_id: target, member: node.clone(), appends: Purpose::Control }
+    }
+    // A snapshot makes a connection of its own whichever link sends it.
+}
+
+/// A peer, as openraft sees it. It holds no connection; links to one peer share the channels.
+pub(crate) struct Link {
+    peers: Peers,
+    member_id: u64,
+    member: Member,
+    appends: Purpose,
+}
+
+type Failure = RPCError<Types>;
+
+fn unreachable(why: impl ToString) -> Failure {
+    RPCError::Unreachable(Unreachable::from_string(why))
+}
+
+impl Link {
+    fn channel(&self, purpose: Purpose) -> Arc<Channel> {
+        self.peers.channel(self.member_id, &self.member, purpose)
+    }
+
+    fn failure(&self, error: CallError, action: RPCTypes, timeout: Duration) -> Failure {
+        match error {
+            CallError::NotSent(why) => unreachable(why),
+            CallError::Lost(why) => RPCError::Network(NetworkError::from_string(why)),
+            CallError::TimedOut => {
+                RPCError::Timeout(Timeout { action, id: self.peers.my_id(), target: self.member_id, timeout })
+            }
+        }
+    }
+
+    async fn ask(&self, request: Request, action: RPCTypes, option: &RPCOption) -> Result<Answer, Failure> {
+        let patience = option.soft_ttl();
+        let answer = self.channel(Purpose::Control).call(request, Instant::now() + patience).await;
+        match answer {
+            Ok(Answer::Failed(why)) => Err(unreachable(why)),
+            Ok(answer) => Ok(answer),
+            Err(error) => Err(self.failure(error, action, patience)),
+        }
+    }
+}
+
+/// Entries on their way and entries that wait for theirs.
+struct Pipeline<'a, S> {
+    link: &'a Link,
+    channel: Arc<Channel>,
+    patience: Duration,
+    input: S,
+    exhausted: bool,
+    divided: VecDeque<Append>,
+    sent: VecDeque<(Span, Pending, Instant)>,
+}
+
+impl<S: Stream<Item = Append> + Unpin> Pipeline<'_, S> {
+    /// The next answer; none when everything that there was is answered.
+    async fn next(&mut self) -> Option<Result<Appended, Failure>> {
+        loop {
+            while self.sent.len() < APPENDS_UNANSWERED_MAX
+                && let Some(append) = self.divided.pop_front()
+            {
+                if let Err(error) = self.send(append) {
+                    return Some(Err(error));
+                }
+            }
+            let wants_more = !self.exhausted && self.divided.is_empty();
+            let oldest = self.sent.front_mut();
+            if oldest.is_none() && !wants_more {
+                return None;
+            }
+            tokio::select! {
+                biased;
+                answer = wait(oldest) => {
+                    let (span, ..) = self.sent.pop_front()?;
+                    return Some(self.judge(span, answer));
+                }
+                more = self.input.next(), if wants_more => match more {
+                    Some(append) => self.divided = divide(append),
+                    None => self.exhausted = true,
+                },
+            }
+        }
+    }
+
+    fn send(&mut self, append: Append) -> Result<(), Failure> {
+        let span = Span::of(&append);
+        let pending = self
+            .channel
+            .submit(Request::Append(append))
+            .map_err(|error| self.link.failure(error, RPCTypes::AppendEntries, self.patience))?;
+        self.sent.push_back((span, pending, Instant::now() + self.patience));
+        Ok(())
+    }
+
+    fn judge(&self, span: Span, answer: Result<Answer, CallError>) -> Result<Appended, Failure> {
+        match answer {
+            Ok(Answer::Append(appended)) if span.allows(&appended) => Ok(appended),
+            Ok(Answer::Failed(why)) => Err(unreachable(why)),
+            Ok(_) => Err(unreachable("it gave an answer that doesn't fit")),
+            Err(error) => Err(self.link.failure(error, RPCTypes::AppendEntries, self.patience)),
+        }
+    }
+}
+
+async fn wait(oldest: Option<&mut (Span, Pending, Instant)>) -> Result<Answer, CallError> {
+    match oldest {
+        Some((_, pending, deadline)) => pending.wait(*deadline).await,
+        None => std::future::pending().await,
+    }
+}
+
+impl RaftNetworkV2<Types> for Link {
+    type SnapshotData = SnapshotFile;
+
+    async fn append_entries(
+        &mut self,
+        rpc: Append,
+        option: RPCOption,
+    ) -> Result<AppendEntriesResponse<Types>, Failure> {
+        let answers = self.stream_append(stream::iter([rpc]), option).await?;
+        let answers: Vec<_> = answers.collect().await;
+        match answers.into_iter().next_back() {
+            Some(answer) => Ok(answer?.into()),
+            None => Err(unreachable("there was no answer")),
+        }
+    }
+
+    fn stream_append<'s, S>(
+        &'s mut self,
+        input: S,
+        option: RPCOption,
+    ) -> BoxFuture<'s, Result<BoxStream<'s, Result<Appended, Failure>>, Failure>>
+    where
+        S: Stream<Item = Append> + Send + Unpin + 'static,
+    {
+        let patience = match self.appends {
+            Purpose::Append => APPEND_PATIENCE,
+            Purpose::Control | Purpose::Snapshot => option.soft_ttl(),
+        };
+        let pipeline = Pipeline {
+            channel: self.channel(self.appends),
+            link: self,
+            patience,
+            input,
+            exhausted: false,
+            divided: VecDeque::new(),
+            sent: VecDeque::new(),
+        };
+        let answers = stream::unfold(Some(pipeline), |pipeline| async move {
+            let mut pipeline = pipeline?;
+            let answer = pipeline.next().await?;
+            // After anything but agreement openraft begins again, from another place.
+            let goes_on = matches!(answer, Ok(Ok(_)));
+            Some((answer, goes_on.then_some(pipeline)))
+        });
+        let answers: BoxStream<'s, _> = Box::pin(answers);
+        Box::pin(async move { Ok(answers) })
+    }
+
+    async fn vote(
+        &mut self,
+        rpc: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, Failure> {
+        match self.ask(Request::Vote(rpc), RPCTypes::Vote, &option).await? {
+            Answer::Vote(vote) => Ok(vote),
+            _ => Err(unreachable("it answered something else than a vote")),
+        }
+    }
+
+    async fn pre_vote(
+        &mut self,
+        rpc: VoteRequest<Types>,
+        option: RPCOption,
+    ) -> Result<VoteResponse<Types>, Failure> {
+        match self.ask(Request::PreVote(rpc), RPCTypes::Vote, &option).await? {
+            Answer::Vote(vote) => Ok(vote),
+            _ => Err(unreachable("it answered something else than a vote")),
+        }
+    }
+
+    async fn transfer_leader(
+        &mut self,
+        request: TransferLeaderRequest<Types>,
+        option: RPCOption,
+    ) -> Result<TransferLeaderResponse<Types>, Failure> {
+        match self.ask(Request::TransferLeader(request), RPCTypes::TransferLeader, &option).await? {
+            Answer::TransferLeader(response) => Ok(response),
+            _ => Err(unreachable("it answered something else than whether it leads")),
+        }
+    }
+
+    async fn full_snapshot(
+        &mut self,
+        vote: Vote,
+        snapshot: SnapshotOf<Types, SnapshotFile>,
+        cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
+        option: RPCOption,
+    ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+        let target = self.peers.target(self.member_id, &self.member, Purpose::Snapshot);
+        tokio::select! {
+            closed = cancel => Err(closed.into()),
+            sent = snapshot::send(&target, vote, snapshot, option.hard_ttl()) => sent,
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The first words on every connection between peers: who calls whom, in which cluster, and what for.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use futures::StreamExt;
+use ipam_api::limits::{PREFACE_BYTES_MAX, PREFACE_MS_MAX};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_util::codec::FramedRead;
+
+use super::frame::{Frames, decode, encode, invalid};
+
+/// So that whoever calls by mistake is known at once.
+const MAGIC: [u8; 8] = *b"ipamd-pr";
+/// Version of the peer protocol.
+pub(crate) const PROTOCOL_VERSION: u16 = 1;
+
+/// What a connection is for. Each has its own, so that none waits behind another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub(crate) enum Purpose {
+    /// Log entries, pipelined.
+    Append,
+    /// Votes, heartbeats, leadership, proposals passed on, read indexes.
+    Control,
+    /// One snapshot.
+    Snapshot,
+}
+
+/// One end of a connection between members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Party {
+    pub(crate) name: String,
+    pub(crate) member_id: u64,
+    pub(crate) disk_id: String,
+}
+
+/// Who calls whom.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Ticket {
+    pub(crate) cluster_id: String,
+    pub(crate) from: Party,
+    pub(crate) to: Party,
+    pub(crate) purpose: Purpose,
+}
+
+/// What the caller wants.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Opening {
+    /// To know who is there; all it ever gets is the answer.
+    Hello,
+    /// To speak as a member with a member.
+    Member(Ticket),
+}
+
+/// What a member says of itself to whoever asks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    pub(crate) name: String,
+    pub(crate) disk_id: String,
+    pub(crate) peer_address: String,
+    pub(crate) client_url: String,
+    pub(crate) standing: Standing,
+}
+
+/// How far a member is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Standing {
+    /// Its disk belongs to no cluster.
+    Pristine {
+        /// Who shall found one, by its own configuration; sorted names.
+        initial_members: Vec<String>,
+    },
+    /// It has decided to found this one.
+    Founding { cluster_id: String },
+    /// It belongs to one.
+    Member {
+        cluster_id: String,
+        member_id: u64,
+        /// The members that it knows: id, name, disk id.
+        knows: Vec<(u64, String, String)>,
+    },
+}
+
+/// Why a connection is not wanted. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    /// The peer speaks another version.
+    Version { mine: u16 },
+    /// The peer belongs to another cluster.
+    WrongCluster { mine: String },
+    /// The one who was called isn't the one who answers.
+    WrongTarget { mine: Party },
+    /// The caller isn't the member that it says.
+    Stranger { why: String },
+    /// It can't be answered now.
+    NotReady { why: String },
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { mine } => {
+                write!(f, "it speaks version {mine} of the peer protocol, not {PROTOCOL_VERSION}")
+            }
+            Self::WrongCluster { mine } => write!(f, "it belongs to cluster {mine}"),
+            Self::WrongTarget { mine } => write!(
+                f,
+                "another member answers there: {} (member {}, disk {})",
+                mine.name, mine.member_id, mine.disk_id
+            ),
+            Self::Stranger { why } | Self::NotReady { why } => f.write_str(why),
+        }
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct Preface {
+    magic: [u8; 8],
+    version: u16,
+    opening: Vec<u8>,
+}
+
+#[derive(Serialize, Deserialize)]
+enum Reply {
+    Hello(Hello),
+    Welcome,
+    Refused(Refusal),
+}
+
+/// Why a call came to nothing.
+#[derive(Debug)]
+pub(crate) enum Uncalled {
+    /// The peer said no.
+    Refused(Refusal),
+    /// It said nothing, or nothing that makes sense.
+    Broken(io::Error),
+}
+
+impl fmt::Display for Uncalled {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Refused(refusal) => refusal.fmt(f),
+            Self::Broken(error) => error.fmt(f),
+        }
+    }
+}
+
+impl From<io::Error> for Uncalled {
+    fn from(error: io::Error) -> Self {
+        Self::Broken(error)
+    }
+}
+
+/// Asks who is there.
+pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<Hello, Uncalled> {
+    match open(stream, &Opening::Hello).await? {
+        Reply::Hello(hello) => Ok(hello),
+        Reply::Refused(refusal) => Err(Uncalled::Refused(refusal)),
+        Reply::Welcome => Err(Uncalled::Broken(invalid("a welcome, where a name was asked for"))),
+    }
+}
+
+/// Opens a connection between members.
+pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
+    stream: &mut S,
+    ticket: Ticket,
+) -> Result<(), Uncalled> {
+    match open(stream, &Opening::Member(ticket)).await? {
+        Reply::Welcome => Ok(()),
+        Reply::Refused(refusal) => Err(Uncalled::Refused(refusal)),
+        Reply::Hello(_) => Err(Uncalled::Broken(invalid("a name, where a welcome was asked for"))),
+    }
+}
+
+async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
+    let opening = postcard::to_stdvec(opening).map_err(invalid)?;
+    let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening };
+    stream.write_all(&encode(&preface)?).await?;
+    decode(&first_frame(stream).await?)
+}
+
+/// Reads what a caller wants.
+///
+/// # Errors
+/// When it doesn't say so in time, or isn't a peer; an unknown version has been answered already.
+pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> io::Result<Opening> {
+    let preface: Preface = decode(&first_frame(stream).await?)?;
+    if preface.magic != MAGIC {
+        return Err(invalid("it doesn't speak the protocol of peers"));
+    }
+    if preface.version != PROTOCOL_VERSION {
+        refuse(stream, Refusal::Version { mine: PROTOCOL_VERSION }).await?;
+        return Err(invalid(format!("it speaks version {} of the peer protocol", preface.version)));
+    }
+    postcard::from_bytes(&preface.opening).map_err(invalid)
+}
+
+/// Says who is here.
+pub(crate) async fn say_hello<S: AsyncWrite + Unpin>(stream: &mut S, hello: Hello) -> io::Result<()> {
+    stream.write_all(&encode(&Reply::Hello(hello))?).await
+}
+
+/// Lets the caller in.
+pub(crate) async fn welcome<S: AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
+    stream.write_all(&encode(&Reply::Welcome)?).await
+}
+
+/// Sends the caller away.
+pub(crate) async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, refusal: Refusal) -> io::Result<()> {
+    stream.write_all(&encode(&Reply::Refused(refusal))?).await
+}
+
+/// The one small frame that either side reads before anything is agreed. Nothing may follow it before it is
+/// answered, so no byte is lost with the reader's buffer.
+async fn first_frame<S: AsyncRead + Unpin>(stream: &mut S) -> io::Result<bytes::Bytes> {
+    let mut frames = FramedRead::new(stream, Frames::up_to(PREFACE_BYTES_MAX));
+    let frame = match timeout(Duration::from_millis(PREFACE_MS_MAX), frames.next()).await {
+        Err(_) => return Err(io::Error::new(io::ErrorKind::TimedOut, "no word in time")),
+        Ok(None) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up without a word")),
+        Ok(Some(frame)) => frame?,
+    };
+    if frames.read_buffer().is_empty() { Ok(frame) } else { Err(invalid("more than the first word")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn party(name: &str) -> Party {
+        Party { name: name.to_owned(), member_id: 1, disk_id: "d".repeat(36) }
+    }
+
+    #[tokio::test]
+    async fn both_sides_agree_on_who_calls_whom() {
+        let (mut here, mut there) = tokio::io::duplex(1 << 16);
+        let ticket = Ticket {
+            cluster_id: "c".to_owned(),
+            from: party("n1"),
+            to: party("n2"),
+            purpose: Purpose::Control,
+        };
+        let sent = ticket.clone();
+        let caller = tokio::spawn(async move { present(&mut here, sent).await });
+        assert_eq!(receive(&mut there).await.unwrap(), Opening::Member(ticket));
+        refuse(&mut there, Refusal::WrongCluster { mine: "other".to_owned() }).await.unwrap();
+        let Err(Uncalled::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
+        assert_eq!(refusal, Refusal::WrongCluster { mine: "other".to_owned() });
+    }
+
+    #[tokio::test]
+    async fn another_version_is_told_which_one_is_spoken() {
+        let (mut here, mut there) = tokio::io::duplex(1 << 16);
+        let preface = Preface { magic: MAGIC, version: 9, opening: Vec::new() };
+        here.write_all(&encode(&preface).unwrap()).await.unwrap();
+        assert!(receive(&mut there).await.is_err());
+        let reply: Reply = decode(&first_frame(&mut here).await.unwrap()).unwrap();
+        assert!(matches!(reply, Reply::Refused(Refusal::Version { mine: PROTOCOL_VERSION })));
+    }
+
+    #[tokio::test]
+    async fn garbage_is_no_preface() {
+        for garbage in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0; 64], &[0, 0, 0, 4, 1, 2, 3, 4], &[0xff; 40]] {
+            let (mut here, mut there) = tokio::io::duplex(1 << 16);
+            here.write_all(garbage).await.unwrap();
+            drop(here);
+            assert!(receive(&mut there).await.is_err());
+        }
+    }
+}

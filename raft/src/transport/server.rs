@@ -1,0 +1,128 @@
+//! The side that is called: lets peers in, one connection each and purpose.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::limits::PREFACES_WAITING_MAX;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::sleep;
+
+use super::complaints::Complaints;
+use super::preface::{Opening, Purpose, Ticket, receive, refuse, say_hello, welcome};
+use super::{Host, serving, snapshot};
+
+/// How long to wait when the system has no more connections to give.
+const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
+
+/// A caller that was let in.
+struct Guest {
+    ticket: Ticket,
+    stream: TcpStream,
+}
+
+/// What a task of the server brings home: a guest, or nothing.
+type Ended = Option<Guest>;
+
+/// Serves peers until it is dropped, and their connections with it.
+pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H) {
+    let complaints = Arc::new(Complaints::default());
+    let prefaces = Arc::new(Semaphore::new(PREFACES_WAITING_MAX));
+    let mut tasks: JoinSet<Ended> = JoinSet::new();
+    // A member has one connection for each purpose: the newest, since the older one's other end may be gone
+    // without a word. That also bounds their number.
+    let mut guests: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, address)) => match prefaces.clone().try_acquire_owned() {
+                    Ok(place) => {
+                        tasks.spawn(meet(stream, address, host.clone(), complaints.clone(), place));
+                    }
+                    Err(_) => complain(&complaints, address, "too many callers at once"),
+                },
+                Err(error) => {
+                    tracing::warn!(%error, "a peer's connection couldn't be taken");
+                    sleep(EXHAUSTED_PAUSE).await;
+                }
+            },
+            Some(ended) = tasks.join_next() => match ended {
+                Ok(Some(guest)) => {
+                    let key = (guest.ticket.from.member_id, guest.ticket.purpose);
+                    let entertained = tasks.spawn(entertain(guest, host.clone(), complaints.clone()));
+                    if let Some(older) = guests.insert(key, entertained) {
+                        older.abort();
+                    }
+                }
+                Err(error) if error.is_panic() => tracing::error!(%error, "serving a peer has failed"),
+                Ok(None) | Err(_) => guests.retain(|_, guest| !guest.is_finished()),
+            },
+        }
+    }
+}
+
+/// The one place where a stream from a peer is made; see `connection::dial`.
+fn receive_stream(stream: TcpStream) -> io::Result<TcpStream> {
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+/// Asks a caller what it wants. Those who are let in come back as guests.
+async fn meet<H: Host>(
+    stream: TcpStream,
+    address: SocketAddr,
+    host: H,
+    complaints: Arc<Complaints>,
+    _place: OwnedSemaphorePermit,
+) -> Ended {
+    let met = async {
+        let mut stream = receive_stream(stream)?;
+        let ticket = match receive(&mut stream).await? {
+            Opening::Hello => {
+                say_hello(&mut stream, host.hello()).await?;
+                return Ok(None);
+            }
+            Opening::Member(ticket) => ticket,
+        };
+        if let Err(refusal) = host.admit(&ticket).await {
+            let what =
+                format!("{} (member {}) was sent away: {refusal}", ticket.from.name, ticket.from.member_id);
+            complain(&complaints, address, &what);
+            refuse(&mut stream, refusal).await?;
+            return Ok(None);
+        }
+        welcome(&mut stream).await?;
+        Ok::<_, io::Error>(Some(Guest { ticket, stream }))
+    };
+    met.await.unwrap_or_else(|error| {
+        complain(&complaints, address, &error.to_string());
+        None
+    })
+}
+
+async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) -> Ended {
+    let Guest { ticket, stream } = guest;
+    let served = match ticket.purpose {
+        Purpose::Append => serving::in_order(host, stream).await,
+        Purpose::Control => serving::as_they_come(host, stream).await,
+        Purpose::Snapshot => snapshot::receive(&host, stream).await,
+    };
+    if let Err(error) = served {
+        let whom = format!("{} {:?}", ticket.from.name, ticket.purpose);
+        let what = error.to_string();
+        if complaints.is_news(&whom, &what) {
+            tracing::info!(peer = %ticket.from.name, purpose = ?ticket.purpose, what, "a peer's connection ended");
+        }
+    }
+    None
+}
+
+fn complain(complaints: &Complaints, address: SocketAddr, what: &str) {
+    if complaints.is_news(&address.ip().to_string(), what) {
+        tracing::warn!(%address, what, "a caller on the peer port");
+    }
+}

@@ -1,0 +1,133 @@
+//! A connection of a peer while it stands, on the side that is called.
+
+use std::future::Future;
+use std::io;
+use std::time::Duration;
+
+use futures::StreamExt;
+use futures::stream::{FuturesOrdered, FuturesUnordered};
+use ipam_api::limits::{APPENDS_UNANSWERED_MAX, FRAME_BYTES_MAX, PEER_CALLS_MAX, PEER_SILENCE_MS_MAX};
+use tokio::io::{AsyncWriteExt, BufWriter};
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+use tokio_util::codec::FramedRead;
+
+use super::Host;
+use super::frame::{Frames, decode, encode, invalid};
+use super::message::{Answer, Numbered, Request};
+
+/// Answers that wait to be written.
+const ANSWERS_WAITING_MAX: usize = 1024;
+/// A caller pings; one that has been silent for so long is gone.
+const SILENCE: Duration = Duration::from_millis(2 * PEER_SILENCE_MS_MAX);
+
+/// The two ends of a connection: requests come in here, answers leave by a task of their own, so that a caller
+/// that is slow to read doesn't stop us from reading.
+struct Lane {
+    requests: FramedRead<OwnedReadHalf, Frames>,
+    answers: mpsc::Sender<Numbered<Answer>>,
+}
+
+impl Lane {
+    fn split(stream: TcpStream) -> (Self, impl Future<Output = io::Result<()>>) {
+        let (read, write) = stream.into_split();
+        let (answers, waiting) = mpsc::channel(ANSWERS_WAITING_MAX);
+        let requests = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
+        (Self { requests, answers }, write_answers(write, waiting))
+    }
+
+    /// The next request that isn't a ping; none when the caller hung up.
+    async fn next(&mut self) -> io::Result<Option<Numbered<Request>>> {
+        loop {
+            let frame = match timeout(SILENCE, self.requests.next()).await {
+                Err(_) => return Err(invalid("it has been silent for too long")),
+                Ok(None) => return Ok(None),
+                Ok(Some(frame)) => frame?,
+            };
+            match decode(&frame)? {
+                (number, Request::Ping) => {
+                    // When answers pile up, those are sign of life enough.
+                    let _ = self.answers.try_send((number, Answer::Pong));
+                }
+                numbered => return Ok(Some(numbered)),
+            }
+        }
+    }
+
+    async fn answer(&self, answer: Numbered<Answer>) -> io::Result<()> {
+        self.answers.send(answer).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+    }
+}
+
+async fn write_answers(
+    write: OwnedWriteHalf,
+    mut waiting: mpsc::Receiver<Numbered<Answer>>,
+) -> io::Result<()> {
+    let mut write = BufWriter::with_capacity(64 << 10, write);
+    while let Some(mut answer) = waiting.recv().await {
+        loop {
+            write.write_all(&encode(&answer)?).await?;
+            match waiting.try_recv() {
+                Ok(next) => answer = next,
+                Err(_) => break,
+            }
+        }
+        write.flush().await?;
+    }
+    Ok(())
+}
+
+/// Answers requests in the order in which they came, having begun them in that order: log entries.
+pub(super) async fn in_order<H: Host>(host: H, stream: TcpStream) -> io::Result<()> {
+    let (mut lane, writer) = Lane::split(stream);
+    let serving = async {
+        let mut running = FuturesOrdered::new();
+        loop {
+            tokio::select! {
+                biased;
+                Some(answer) = running.next() => lane.answer(answer).await?,
+                request = lane.next(), if running.len() <= APPENDS_UNANSWERED_MAX => match request? {
+                    Some((number, request)) => {
+                        let host = host.clone();
+                        running.push_back(async move { (number, host.answer(request).await) });
+                    }
+                    None => return Ok(()),
+                },
+            }
+        }
+    };
+    first_of(writer, serving).await
+}
+
+/// Answers requests as they are done: everything else.
+pub(super) async fn as_they_come<H: Host>(host: H, stream: TcpStream) -> io::Result<()> {
+    let (mut lane, writer) = Lane::split(stream);
+    let serving = async {
+        let mut running = FuturesUnordered::new();
+        loop {
+            tokio::select! {
+                Some(answer) = running.next() => lane.answer(answer).await?,
+                request = lane.next(), if running.len() < PEER_CALLS_MAX => match request? {
+                    Some((number, request)) => {
+                        let host = host.clone();
+                        running.push(async move { (number, host.answer(request).await) });
+                    }
+                    None => return Ok(()),
+                },
+            }
+        }
+    };
+    first_of(writer, serving).await
+}
+
+async fn first_of(
+    writer: impl Future<Output = io::Result<()>>,
+    serving: impl Future<Output = io::Result<()>>,
+) -> io::Result<()> {
+    tokio::select! {
+        written = writer => written,
+        served = serving => served,
+    }
+}

@@ -1,0 +1,158 @@
+//! A snapshot between members: a head, pieces, an empty piece, and one answer. It has a connection of its own.
+
+use std::io;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use ipam_api::limits::{FRAME_BYTES_MAX, PREFACE_BYTES_MAX, SNAPSHOT_PIECE_BYTES};
+use openraft::errors::{NetworkError, StreamingError, Unreachable};
+use openraft::raft::SnapshotResponse;
+use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::time::timeout;
+use tokio_util::codec::FramedRead;
+
+use super::Host;
+use super::frame::{Frames, decode, decode_raw, encode, encode_raw, invalid};
+use super::peers::Target;
+use crate::store::SnapshotFile;
+use crate::types::{Types, Vote};
+
+/// How long a piece may take on its way. A snapshot as a whole takes as long as it moves.
+const PIECE_PATIENCE: Duration = Duration::from_secs(10);
+
+/// What comes before the pieces.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct SnapshotHead {
+    /// The leader that sends it.
+    pub(crate) vote: Vote,
+    /// What it is a snapshot of.
+    pub(crate) meta: SnapshotMetaOf<Types>,
+    /// Bytes of all pieces.
+    pub(crate) length: u64,
+}
+
+/// The receiver's last word.
+type Receipt = Result<SnapshotResponse<Types>, String>;
+
+/// Sends a snapshot and waits until it is installed.
+pub(super) async fn send(
+    target: &Target,
+    vote: Vote,
+    snapshot: SnapshotOf<Types, SnapshotFile>,
+    install_patience: Duration,
+) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
+    let mut stream = target
+        .connect()
+        .await
+        .map_err(|error| StreamingError::Unreachable(Unreachable::from_string(error)))?;
+    let (read, write) = stream.split();
+    let sent = tokio::select! {
+        // The receiver only speaks when it has everything, or has had enough.
+        receipt = receipt(read) => receipt,
+        error = send_all(write, vote, snapshot, install_patience) => Err(error),
+    };
+    match sent {
+        Ok(Ok(response)) => Ok(response),
+        // Backing off, since it would only fail again: its disk may be full.
+        Ok(Err(why)) => Err(StreamingError::Unreachable(Unreachable::from_string(why))),
+        Err(error) => Err(StreamingError::Network(NetworkError::new(&error))),
+    }
+}
+
+/// Writes the whole, then waits; so it only ever returns an error.
+async fn send_all(
+    mut write: impl AsyncWrite + Unpin,
+    vote: Vote,
+    snapshot: SnapshotOf<Types, SnapshotFile>,
+    install_patience: Duration,
+) -> io::Error {
+    let SnapshotOf::<Types, SnapshotFile> { meta, snapshot: mut file } = snapshot;
+    let head = SnapshotHead { vote, meta, length: file.length() };
+    let mut write_all = async || {
+        write_in_time(&mut write, &encode(&head)?).await?;
+        loop {
+            let piece = file.read_piece(SNAPSHOT_PIECE_BYTES).await.map_err(io::Error::other)?;
+            write_in_time(&mut write, &encode_raw(&piece)?).await?;
+            if piece.is_empty() {
+                return write.flush().await;
+            }
+        }
+    };
+    match write_all().await {
+        Ok(()) => {
+            tokio::time::sleep(install_patience).await;
+            io::Error::new(io::ErrorKind::TimedOut, "the snapshot was sent, but not installed in time")
+        }
+        Err(error) => error,
+    }
+}
+
+async fn write_in_time(write: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    match timeout(PIECE_PATIENCE, write.write_all(bytes)).await {
+        Ok(written) => written,
+        Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "a piece of a snapshot got stuck")),
+    }
+}
+
+async fn receipt(read: impl AsyncRead + Unpin) -> io::Result<Receipt> {
+    let mut frames = FramedRead::new(read, Frames::up_to(PREFACE_BYTES_MAX));
+    match frames.next().await {
+        Some(frame) => decode(&frame?),
+        None => Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up in the middle of a snapshot")),
+    }
+}
+
+/// Takes a snapshot in, and answers whether it was installed.
+pub(super) async fn receive<H: Host>(
+    host: &H,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+) -> io::Result<()> {
+    let receipt: Receipt = match take_in(host, &mut stream).await {
+        Ok(response) => Ok(response),
+        Err(why) => {
+            tracing::warn!(%why, "a snapshot was not installed");
+            Err(why)
+        }
+    };
+    stream.write_all(&encode(&receipt)?).await?;
+    stream.shutdown().await
+}
+
+async fn take_in<H: Host>(
+    host: &H,
+    stream: &mut (impl AsyncRead + Unpin),
+) -> Result<SnapshotResponse<Types>, String> {
+    let mut frames = FramedRead::new(stream, Frames::up_to(FRAME_BYTES_MAX));
+    let head: SnapshotHead =
+        next_frame(&mut frames).await.and_then(|frame| decode(&frame)).map_err(|error| error.to_string())?;
+    let mut incoming = host.incoming().await?;
+    let mut missing = head.length;
+    loop {
+        let piece = next_frame(&mut frames).await.and_then(|frame| decode_raw(&frame));
+        let piece = piece.map_err(|error| error.to_string())?;
+        if piece.is_empty() {
+            break;
+        }
+        missing = missing
+            .checked_sub(piece.len() as u64)
+            .ok_or_else(|| "the snapshot is longer than it said".to_owned())?;
+        incoming.write_piece(&piece).await.map_err(|error| error.to_string())?;
+    }
+    if missing > 0 {
+        return Err(format!("the snapshot ends {missing} bytes before it should"));
+    }
+    host.install(head, incoming).await
+}
+
+async fn next_frame(frames: &mut FramedRead<impl AsyncRead + Unpin, Frames>) -> io::Result<Bytes> {
+    match timeout(PIECE_PATIENCE, frames.next()).await {
+        Ok(Some(frame)) => frame,
+        Ok(None) => {
+            Err(io::Error::new(io::ErrorKind::UnexpectedEof, "it hung up in the middle of a snapshot"))
+        }
+        Err(_) => Err(invalid("it fell silent in the middle of a snapshot")),
+    }
+}

@@ -1,0 +1,29 @@
+//! Who was faster: the one who sends, or the one who gives up waiting.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+
+/// How far a request is. Exactly one side moves it on from waiting, and so knows what the other one can't have
+/// done: what was given up is never sent, and what was sent may have had its effect.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Stage(Arc<AtomicU8>);
+
+impl Stage {
+    const WAITING: u8 = 0;
+    const SENT: u8 = 1;
+    const GIVEN_UP: u8 = 2;
+
+    /// The sender's claim. After a false it must not send.
+    pub(crate) fn try_send(&self) -> bool {
+        self.move_to(Self::SENT)
+    }
+
+    /// The waiter's claim. After a false it may have been sent.
+    pub(crate) fn try_give_up(&self) -> bool {
+        self.move_to(Self::GIVEN_UP)
+    }
+
+    fn move_to(&self, stage: u8) -> bool {
+        self.0.compare_exchange(Self::WAITING, stage, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+}
