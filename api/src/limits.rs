@@ -70,6 +70,9 @@ pub const ATTEMPT_MS_MAX: u64 = 3_000;
 /// How long a peer or client may take for the head of a request.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
+/// Client connections of one member.
+pub const CONNECTIONS_MAX: usize = 4096;
+
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
 /// Commands in one log entry.

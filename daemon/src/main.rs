@@ -1,1 +1,36 @@
-fn main() {}
+//! `ipamd`: serves a member of a cluster, or shows a whole cluster on this machine.
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use ipamd::{config, dev, serve};
+
+/// IP address management that needs no orchestrator, replicated by Raft.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ipamd",
+    version,
+    after_help = "Examples:\n  ipamd dev                                  a cluster of three on this machine, for a look\n  ipamd serve --config /etc/ipamd/ipamd.toml  one member of a cluster\n  ipamd check-config /etc/ipamd/ipamd.toml"
+)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Serve one member of a cluster until SIGTERM or Ctrl-C.
+    Serve(Box<config::Flags>),
+    /// Run a cluster of three on this machine and give a real interface its addresses.
+    Dev(dev::Arguments),
+    /// Read a configuration as `serve` would, and say what is wrong with it.
+    CheckConfig(Box<config::Flags>),
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve(flags) => serve::main(&flags),
+        Command::Dev(arguments) => dev::main(&arguments),
+        Command::CheckConfig(flags) => config::check(&flags),
+    }
+}

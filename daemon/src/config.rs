@@ -1,0 +1,388 @@
+//! What an operator writes: file, then environment, then flags, the later one winning.
+
+use std::io::Write as _;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DAEMON_ENV_PREFIX, DATA_DIR, PEER_PORT};
+use ipam_api::limits::MEMBERS_MAX;
+use ipam_api::name::{Name, shown};
+use ipam_raft::node::{InitialMember, Timing};
+use serde::Deserialize;
+
+/// Flags of `ipamd serve`.
+#[derive(Debug, Default, Args)]
+#[command(
+    after_help = "Examples:\n  ipamd serve --config /etc/ipamd/ipamd.toml\n  ipamd serve --name n1 --data-dir /var/lib/ipamd --member n1=127.0.0.1:7441\n\nEvery setting may come from the file, from the environment (IPAMD_NAME, IPAMD_DATA_DIR, …) or from a\nflag; the later one wins. All members may share one file if their names come from elsewhere."
+)]
+pub struct Flags {
+    /// The configuration file [default: /etc/ipamd/ipamd.toml, if it exists].
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// This member's name [default: the host's name].
+    #[arg(long)]
+    name: Option<String>,
+    /// Where data is kept.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// Where clients are answered.
+    #[arg(long, value_name = "ADDRESS")]
+    client_listen: Option<String>,
+    /// Where peers are answered.
+    #[arg(long, value_name = "ADDRESS")]
+    peer_listen: Option<String>,
+    /// What clients are told this member's address is.
+    #[arg(long, value_name = "URL")]
+    client_url: Option<String>,
+    /// A founding member, as NAME=ADDRESS; repeat for each, this one included.
+    #[arg(long = "member", value_name = "NAME=ADDRESS")]
+    members: Vec<String>,
+    /// Serve beyond loopback without TLS.
+    #[arg(long)]
+    insecure: bool,
+    /// What is logged, such as `info` or `ipam_raft=debug`.
+    #[arg(long, value_name = "FILTER")]
+    log: Option<String>,
+}
+
+/// The configuration file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    name: Option<String>,
+    data_dir: Option<PathBuf>,
+    client_listen: Option<String>,
+    peer_listen: Option<String>,
+    client_url: Option<String>,
+    #[serde(default)]
+    insecure: bool,
+    log: Option<String>,
+    #[serde(default)]
+    initial_members: Vec<FileMember>,
+    #[serde(default)]
+    raft: FileRaft,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileMember {
+    name: String,
+    peer: String,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FileRaft {
+    heartbeat_ms: Option<u64>,
+    election_min_ms: Option<u64>,
+    election_max_ms: Option<u64>,
+    snapshot_every_entries: Option<u64>,
+}
+
+/// A member's settings, complete and checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// This member's name.
+    pub name: Name,
+    /// Where data is kept.
+    pub data_dir: PathBuf,
+    /// Where clients are answered.
+    pub client_listen: SocketAddr,
+    /// Where peers are answered.
+    pub peer_listen: SocketAddr,
+    /// What clients are told; derived from where it listens if not said.
+    pub client_url: Option<String>,
+    /// The founding members, this one among them.
+    pub initial_members: Vec<InitialMember>,
+    /// How fast the absence of a leader is noticed.
+    pub timing: Timing,
+    /// Log entries between two snapshots.
+    pub snapshot_every_entries: u64,
+    /// What is logged.
+    pub log: String,
+    /// What was odd and not wrong.
+    pub warnings: Vec<String>,
+}
+
+/// A configuration that can't be used: what is wrong, and what would be right.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+/// Settings that the environment may hold; anything else that begins like one of ours is ignored.
+#[derive(Debug, Default)]
+struct Environment {
+    name: Option<String>,
+    data_dir: Option<PathBuf>,
+    client_listen: Option<String>,
+    peer_listen: Option<String>,
+    client_url: Option<String>,
+    insecure: Option<String>,
+    log: Option<String>,
+    config: Option<PathBuf>,
+    warnings: Vec<String>,
+}
+
+impl Environment {
+    fn read(variables: impl Iterator<Item = (String, String)>) -> Self {
+        let mut environment = Self::default();
+        for (key, value) in variables {
+            let Some(setting) = key.strip_prefix(DAEMON_ENV_PREFIX) else { continue };
+            match setting {
+                "CONFIG" => environment.config = Some(value.into()),
+                "NAME" => environment.name = Some(value),
+                "DATA_DIR" => environment.data_dir = Some(value.into()),
+                "CLIENT_LISTEN" => environment.client_listen = Some(value),
+                "PEER_LISTEN" => environment.peer_listen = Some(value),
+                "CLIENT_URL" => environment.client_url = Some(value),
+                "INSECURE" => environment.insecure = Some(value),
+                "LOG" => environment.log = Some(value),
+                // Kubernetes sets IPAMD_PORT and the like for a Service of that name.
+                _ => environment.warnings.push(format!("{key} in the environment is none of ours; ignored")),
+            }
+        }
+        environment
+    }
+}
+
+impl Config {
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// What is wrong, in words for the operator.
+    pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
+        let environment = Environment::read(std::env::vars());
+        let file = match flags.config.clone().or(environment.config.clone()) {
+            Some(path) => File::read(&path)?,
+            None if Path::new(CONFIG_FILE).exists() => File::read(Path::new(CONFIG_FILE))?,
+            None => File::default(),
+        };
+        Self::merge(flags, environment, file)
+    }
+
+    fn merge(flags: &Flags, environment: Environment, file: File) -> Result<Self, ConfigError> {
+        let name = first([&flags.name, &environment.name, &file.name]).map_or_else(host_name, Ok)?;
+        let name = Name::new(&name).map_err(|problem| wrong("name", &problem.detail))?;
+        let client_listen = first([&flags.client_listen, &environment.client_listen, &file.client_listen])
+            .unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
+        let peer_listen = first([&flags.peer_listen, &environment.peer_listen, &file.peer_listen])
+            .unwrap_or_else(|| format!("127.0.0.1:{PEER_PORT}"));
+        let client_listen = address("client_listen", &client_listen)?;
+        let peer_listen = address("peer_listen", &peer_listen)?;
+        let insecure = flags.insecure
+            || file.insecure
+            || match environment.insecure.as_deref() {
+                None | Some("false" | "0" | "") => false,
+                Some("true" | "1") => true,
+                Some(other) => {
+                    return Err(wrong(
+                        "IPAMD_INSECURE",
+                        &format!("{} is neither true nor false", shown(other)),
+                    ));
+                }
+            };
+        for (key, listen) in [("client_listen", client_listen), ("peer_listen", peer_listen)] {
+            if !insecure && !listen.ip().is_loopback() {
+                return Err(wrong(
+                    key,
+                    &format!(
+                        "{listen} is beyond loopback, and this version has no TLS: anybody who reaches the port could take and free addresses. Listen on 127.0.0.1, or say `insecure = true` for a network that you trust"
+                    ),
+                ));
+            }
+        }
+        let initial_members = members(&flags.members, file.initial_members, &name, peer_listen)?;
+        let timing = Timing::default();
+        let timing = Timing {
+            heartbeat_ms: file.raft.heartbeat_ms.unwrap_or(timing.heartbeat_ms),
+            election_min_ms: file.raft.election_min_ms.unwrap_or(timing.election_min_ms),
+            election_max_ms: file.raft.election_max_ms.unwrap_or(timing.election_max_ms),
+        };
+        if !(1..timing.election_min_ms).contains(&timing.heartbeat_ms)
+            || timing.election_min_ms >= timing.election_max_ms
+        {
+            return Err(wrong("raft", "heartbeat_ms < election_min_ms < election_max_ms must hold"));
+        }
+        let snapshot_every_entries = file.raft.snapshot_every_entries.unwrap_or(100_000);
+        if snapshot_every_entries == 0 {
+            return Err(wrong("raft.snapshot_every_entries", "it must be at least 1"));
+        }
+        Ok(Self {
+            name,
+            data_dir: flags
+                .data_dir
+                .clone()
+                .or(environment.data_dir)
+                .or(file.data_dir)
+                .unwrap_or_else(|| DATA_DIR.into()),
+            client_listen,
+            peer_listen,
+            client_url: first([&flags.client_url, &environment.client_url, &file.client_url]),
+            initial_members,
+            timing,
+            snapshot_every_entries,
+            log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
+            warnings: environment.warnings,
+        })
+    }
+}
+
+impl File {
+    fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;
+        toml::from_str(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))
+    }
+}
+
+/// `ipamd check-config`.
+#[must_use]
+pub fn check(flags: &Flags) -> ExitCode {
+    let (text, code) = match Config::load(flags) {
+        Ok(config) => (format!("{config:#?}\nThe configuration is valid.\n"), ExitCode::SUCCESS),
+        Err(error) => (format!("error: {error}\n"), ExitCode::from(2)),
+    };
+    // Nobody is left to tell if standard output is closed.
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    code
+}
+
+fn first(choices: [&Option<String>; 3]) -> Option<String> {
+    choices.into_iter().flatten().next().cloned()
+}
+
+fn wrong(key: &str, why: &str) -> ConfigError {
+    ConfigError(format!("{key}: {why}"))
+}
+
+fn address(key: &str, text: &str) -> Result<SocketAddr, ConfigError> {
+    text.parse().map_err(|_| {
+        wrong(key, &format!("{} is no address with a port, such as 127.0.0.1:{CLIENT_PORT}", shown(text)))
+    })
+}
+
+fn host_name() -> Result<String, ConfigError> {
+    let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
+    Ok(name.split('.').next().unwrap_or_default().to_owned())
+}
+
+/// The founding members: from flags if there are any, else from the file, else this one alone.
+fn members(
+    flags: &[String],
+    file: Vec<FileMember>,
+    name: &Name,
+    peer_listen: SocketAddr,
+) -> Result<Vec<InitialMember>, ConfigError> {
+    let pairs: Vec<(String, String)> = if flags.is_empty() {
+        file.into_iter().map(|member| (member.name, member.peer)).collect()
+    } else {
+        flags
+            .iter()
+            .map(|flag| {
+                let pair = flag.split_once('=');
+                let (name, peer) =
+                    pair.ok_or_else(|| wrong("member", &format!("{} is not NAME=ADDRESS", shown(flag))))?;
+                Ok((name.to_owned(), peer.to_owned()))
+            })
+            .collect::<Result<_, ConfigError>>()?
+    };
+    if pairs.is_empty() {
+        return Ok(vec![InitialMember { name: name.clone(), peer_address: peer_listen.to_string() }]);
+    }
+    let mut members: Vec<InitialMember> = Vec::new();
+    for (member, peer) in pairs {
+        let member = Name::new(&member).map_err(|problem| wrong("initial_members", &problem.detail))?;
+        if peer.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
+            return Err(wrong(
+                "initial_members",
+                &format!("{} of {member} is no address with a port", shown(&peer)),
+            ));
+        }
+        if members.iter().any(|other| other.name == member || other.peer_address == peer) {
+            return Err(wrong("initial_members", &format!("{member} or its address {peer} is there twice")));
+        }
+        members.push(InitialMember { name: member, peer_address: peer });
+    }
+    if members.len() > MEMBERS_MAX {
+        return Err(wrong(
+            "initial_members",
+            &format!("{} members; at most {MEMBERS_MAX} are allowed", members.len()),
+        ));
+    }
+    if !members.iter().any(|member| member.name == *name) {
+        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
+        return Err(wrong(
+            "initial_members",
+            &format!(
+                "this member, {name}, is not among {}; set `name` (IPAMD_NAME, --name) to one of them",
+                names.join(", ")
+            ),
+        ));
+    }
+    Ok(members)
+}
+
+/// Where clients reach a listener that is bound to `listen`.
+#[must_use]
+pub fn client_url(listen: SocketAddr) -> String {
+    match listen.ip() {
+        // Bound to every address: the host's name is the best guess that others can use.
+        ip if ip.is_unspecified() => {
+            let host = host_name().unwrap_or_else(|_| IpAddr::from([127, 0, 0, 1]).to_string());
+            format!("http://{host}:{}", listen.port())
+        }
+        _ => format!("http://{listen}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(file: &str, flags: &Flags, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+        let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let file = toml::from_str(file).map_err(|error| ConfigError(error.to_string()))?;
+        Config::merge(flags, Environment::read(variables), file)
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_file() {
+        let flags = Flags { name: Some("c".into()), ..Flags::default() };
+        let file = "name = \"a\"\nlog = \"debug\"";
+        let config = load(file, &flags, &[("IPAMD_NAME", "b"), ("IPAMD_DATA_DIR", "/d")]).unwrap();
+        assert_eq!(config.name.as_str(), "c");
+        assert_eq!(config.data_dir, Path::new("/d"));
+        assert_eq!(config.log, "debug");
+        assert_eq!(config.client_listen.to_string(), "127.0.0.1:7440");
+        assert_eq!(config.initial_members.len(), 1);
+    }
+
+    #[test]
+    fn links_of_kubernetes_services_are_no_settings() {
+        let environment = [("IPAMD_PORT", "tcp://10.0.0.1:7440"), ("IPAMD_SERVICE_HOST", "10.0.0.1")];
+        let config = load("name = \"a\"", &Flags::default(), &environment).unwrap();
+        assert_eq!(config.warnings.len(), 2);
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        for (file, says) in [
+            ("nmae = \"a\"", "unknown field"),
+            ("name = \"A\"", "name:"),
+            ("name = \"a\"\nclient_listen = \"0.0.0.0:7440\"", "beyond loopback"),
+            ("name = \"a\"\nclient_listen = \"7440\"", "no address with a port"),
+            ("name = \"a\"\n[[initial_members]]\nname = \"b\"\npeer = \"h:1\"", "not among b"),
+            ("name = \"a\"\n[[initial_members]]\nname = \"a\"\npeer = \"h\"", "no address with a port"),
+            ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),
+        ] {
+            let error = load(file, &Flags::default(), &[]).unwrap_err().to_string();
+            assert!(error.contains(says), "{file}: {error}");
+        }
+        assert!(
+            load("name = \"a\"\ninsecure = true\nclient_listen = \"0.0.0.0:7440\"", &Flags::default(), &[])
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! `/v1/attachments`: what a CNI plugin asks for beside ADD.
+
+use axum::Router;
+use axum::body::Bytes;
+use axum::extract::{Path, State as AppState};
+use axum::http::HeaderMap;
+use axum::routing::{get, post};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::{Attachment, AttachmentKey, ReleaseAttachmentRequest, Released};
+use ipam_api::{Code, Problem, strict};
+use ipam_raft::machine::Action;
+use ipam_raft::machine::command::{ReleaseAttachment, Via};
+
+use super::App;
+use super::ask::check_json;
+use super::convert::{interface, started};
+use super::endpoint::released;
+use super::query::{Asked, NoQuery, ReadQuery};
+use super::reply::{Refused, Shown};
+
+type KeyPath = (String, String, String, String, String);
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/attachments/release", post(release))
+        .route("/v1/attachments/{realm}/{node}/{config}/{container}/{interface}", get(show))
+}
+
+async fn release(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    body: Bytes,
+) -> Result<Shown<Released>, Refused> {
+    check_json(&headers, &body)?;
+    let request: ReleaseAttachmentRequest = strict::from_slice(&body)?;
+    let Some(began) = request.started else {
+        let detail = "`started` is missing: when the asking process began";
+        return Err(Problem::new(Code::InvalidField, detail).into());
+    };
+    let action =
+        Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) });
+    let applied = app.propose(&headers, Via::Cni, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(path): Path<KeyPath>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<Attachment>, Refused> {
+    let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
+    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let revision = state.revision();
+    let found = state.attachment(&key).and_then(|(_, row)| {
+        Some(Attachment {
+            attachment: key.clone(),
+            endpoint: state.endpoints.get(row.endpoint)?.key.clone(),
+            interface: state.given(&row.allocations).first().map(interface)?,
+            revision,
+        })
+    });
+    let found =
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("attachment {key} does not exist")))?;
+    Ok(Shown { stale_ms, ..Shown::new(found, revision) })
+}
+
+fn key((realm, node, config, container_id, interface): &KeyPath) -> Result<AttachmentKey, Problem> {
+    Ok(AttachmentKey {
+        realm: Name::new(realm)?,
+        node: ObjectName::new(node)?,
+        config: ObjectName::new(config)?,
+        container_id: ObjectName::new(container_id)?,
+        interface: InterfaceName::new(interface)?,
+    })
+}

@@ -1,0 +1,138 @@
+//! Between what crosses HTTP and what the machine has: parts that several resources share.
+
+use std::collections::BTreeMap;
+
+use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::name::Name;
+use ipam_api::resource as shown;
+use ipam_api::time::Timestamp;
+use ipam_raft::machine::State;
+use ipam_raft::machine::command::{Dns, Given, GivenInterface, Remarks, Started, Text};
+use ipam_raft::machine::model::{Allocation, Meta};
+use ipam_raft::machine::space::Counts;
+use ipnet::IpNet;
+
+pub(super) fn meta(meta: &Meta) -> shown::Meta {
+    shown::Meta {
+        id: meta.id,
+        revision: meta.revision,
+        created_at: Timestamp(meta.created_wall_ms),
+        created_by: meta.created_by.to_string(),
+        updated_at: Timestamp(meta.updated_wall_ms),
+        updated_by: meta.updated_by.to_string(),
+    }
+}
+
+/// What people write on a resource, from its four fields.
+pub(super) fn remarks(
+    description: String,
+    labels: shown::Labels,
+    annotations: shown::Labels,
+    managed_by: Option<String>,
+) -> Remarks {
+    Remarks {
+        description: Text::from(description),
+        labels: texts(labels),
+        annotations: texts(annotations),
+        managed_by: managed_by.map(Text::from),
+    }
+}
+
+fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
+    labels.into_iter().map(|(key, value)| (Text::from(key), Text::from(value))).collect()
+}
+
+pub(super) fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
+    texts.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+pub(super) fn dns_in(dns: shown::Dns) -> Dns {
+    let texts = |list: Vec<String>| list.into_iter().map(Text::from).collect();
+    Dns {
+        nameservers: dns.nameservers,
+        domain: dns.domain.map(Text::from),
+        search: texts(dns.search),
+        options: texts(dns.options),
+    }
+}
+
+pub(super) fn dns_out(dns: &Dns) -> shown::Dns {
+    let strings = |list: &[Text]| list.iter().map(ToString::to_string).collect();
+    shown::Dns {
+        nameservers: dns.nameservers.clone(),
+        domain: dns.domain.as_ref().map(ToString::to_string),
+        search: strings(&dns.search),
+        options: strings(&dns.options),
+    }
+}
+
+pub(super) fn started(started: ipam_api::request::Started) -> Started {
+    Started { boot_id: Text::from(started.boot_id), at_us: started.at_us }
+}
+
+/// Counts of 128 bits as JSON carries them: saturated, and saying so.
+pub(super) fn counts(counts: Counts) -> shown::Counts {
+    let mut saturated = false;
+    let mut cut = |count: u128| {
+        saturated |= count > JSON_INTEGER_MAX.into();
+        u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
+    };
+    let Counts { size, allocated, cooling, quarantined, reserved, excluded, free } = counts;
+    let mut shown = shown::Counts {
+        size: cut(size),
+        allocated: cut(allocated),
+        cooling: cut(cooling),
+        quarantined: cut(quarantined),
+        reserved: cut(reserved),
+        excluded: cut(excluded),
+        free: cut(free),
+        saturated: false,
+    };
+    shown.saturated = saturated;
+    shown
+}
+
+pub(super) fn interface(given: &GivenInterface) -> shown::Interface {
+    shown::Interface {
+        name: given.name.clone(),
+        attachment: given.attachment.clone(),
+        addresses: given.addresses.iter().map(given_address).collect(),
+    }
+}
+
+fn given_address(given: &Given) -> shown::GivenAddress {
+    shown::GivenAddress {
+        address: given.address,
+        gateway: given.gateway,
+        routes: given.routes.clone(),
+        dns: dns_out(&given.dns),
+        vlan: given.vlan,
+        pool: given.pool.clone(),
+        allocation: given.allocation,
+        checked: given.checked,
+    }
+}
+
+pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<shown::Allocation> {
+    let pool = state.pools.get(row.pool)?;
+    let subnet = state.subnets.get(pool.subnet)?;
+    Some(shown::Allocation {
+        id,
+        address: IpNet::new(row.address, subnet.intention.cidr.prefix_len()).ok()?,
+        network: subnet.intention.network.clone(),
+        subnet: subnet.intention.name.clone(),
+        pool: pool.intention.name.clone(),
+        endpoint: state.endpoints.get(row.endpoint)?.key.clone(),
+        interface: row.interface.clone(),
+        node: row.node.clone(),
+        lifecycle: row.lifecycle,
+        checked: row.checked,
+        created_at: Timestamp(row.created_wall_ms),
+        created_by: row.created_by.to_string(),
+    })
+}
+
+/// A network's name by its id.
+pub(super) fn network_name(state: &State, network: u64) -> Option<Name> {
+    state.networks.get(network).map(|row| row.intention.name.clone())
+}

@@ -1,0 +1,34 @@
+//! `/livez`, `/readyz`, `/metrics`: for those who watch.
+
+use axum::Router;
+use axum::extract::State as AppState;
+use axum::http::StatusCode;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use ipam_api::{Code, Problem};
+
+use super::App;
+use super::reply::Refused;
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/livez", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
+        .route("/metrics", get(metrics))
+}
+
+async fn ready(AppState(app): AppState<App>) -> Result<&'static str, Refused> {
+    match app.node.ready() {
+        Ok(()) => Ok("ok\n"),
+        Err(why) => Err(Problem::new(Code::NoLeader, format!("not ready: {why}")).into()),
+    }
+}
+
+async fn metrics(AppState(app): AppState<App>) -> Response {
+    match app.metrics.encode(&app.node) {
+        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
+            .into_response(),
+        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
+}

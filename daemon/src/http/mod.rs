@@ -1,0 +1,62 @@
+//! The HTTP API: one file a resource, no logic beyond parse, ask, render.
+
+mod address;
+mod allocation;
+mod ask;
+mod attachment;
+mod cluster;
+mod convert;
+mod endpoint;
+mod health;
+mod network;
+mod pool;
+mod query;
+mod reply;
+mod reservation;
+mod resource;
+pub mod server;
+mod subnet;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use ipam_api::limits::BODY_BYTES_MAX;
+use ipam_raft::node::Node;
+
+use crate::metrics::Metrics;
+
+/// What every handler has: the member that it asks, and the counters that it moves.
+#[derive(Clone)]
+pub struct App {
+    pub(crate) node: Node,
+    pub(crate) metrics: Arc<Metrics>,
+}
+
+impl App {
+    /// Handlers for a member.
+    #[must_use]
+    pub fn new(node: Node, metrics: Arc<Metrics>) -> Self {
+        Self { node, metrics }
+    }
+}
+
+/// Every route.
+pub fn router(app: App) -> Router {
+    Router::new()
+        .merge(resource::routes::<network::Networks>())
+        .merge(resource::routes::<subnet::Subnets>())
+        .merge(resource::routes::<pool::Pools>())
+        .merge(resource::routes::<reservation::Reservations>())
+        .merge(endpoint::routes())
+        .merge(allocation::routes())
+        .merge(attachment::routes())
+        .merge(address::routes())
+        .merge(cluster::routes())
+        .merge(health::routes())
+        .fallback(reply::no_such_path)
+        .method_not_allowed_fallback(reply::no_such_method)
+        .layer(axum::middleware::from_fn_with_state(app.clone(), reply::around))
+        .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
+        .with_state(app)
+}

@@ -1,0 +1,148 @@
+//! What every answer has in common: problems, the revision, the leader, the request's id, the time it took.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use ipam_api::brand::{
+    HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION, HEADER_SERVER_TIMING, HEADER_STALE_MS,
+};
+use ipam_api::problem::Retry;
+use ipam_api::{Code, Problem};
+use serde::Serialize;
+
+use super::App;
+use super::ask::request_id;
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(crate) struct Refused(pub(crate) Problem);
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+/// Carries the problem to [`around`], which knows the request.
+#[derive(Clone)]
+struct Pending(Problem);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        response.extensions_mut().insert(Pending(self.0));
+        response
+    }
+}
+
+/// Something to show, with what its headers say.
+#[derive(Debug)]
+pub(crate) struct Shown<T> {
+    pub(crate) status: StatusCode,
+    pub(crate) body: T,
+    pub(crate) revision: u64,
+    pub(crate) etag: Option<u64>,
+    pub(crate) location: Option<String>,
+    pub(crate) stale_ms: Option<u64>,
+}
+
+impl<T> Shown<T> {
+    pub(crate) fn new(body: T, revision: u64) -> Self {
+        Self { status: StatusCode::OK, body, revision, etag: None, location: None, stale_ms: None }
+    }
+}
+
+impl<T: Serialize> IntoResponse for Shown<T> {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body)).into_response();
+        let headers = response.headers_mut();
+        set(headers, HEADER_REVISION, &self.revision.to_string());
+        if let Some(etag) = self.etag {
+            set(headers, ETAG.as_str(), &format!("\"{etag}\""));
+        }
+        if let Some(location) = self.location {
+            set(headers, "location", &location);
+        }
+        if let Some(stale_ms) = self.stale_ms {
+            set(headers, HEADER_STALE_MS, &stale_ms.to_string());
+        }
+        response
+    }
+}
+
+fn set(headers: &mut axum::http::HeaderMap, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        headers.insert(name, value);
+    }
+}
+
+/// Around every handler: names the request, renders problems, counts, says who leads.
+pub(super) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request_id(request.headers());
+    set(request.headers_mut(), HEADER_REQUEST_ID, &id);
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let mut response = next.run(request).await;
+    let problem = response.extensions_mut().remove::<Pending>().map(|pending| pending.0);
+    let problem = problem.or_else(|| unrendered(&response));
+    if let Some(mut problem) = problem {
+        problem.request_id = Some(id.clone());
+        app.metrics.refused(problem.code);
+        response = render(&problem);
+    }
+    let took = begun.elapsed();
+    let headers = response.headers_mut();
+    set(headers, HEADER_REQUEST_ID, &id);
+    set(headers, CACHE_CONTROL.as_str(), "no-store");
+    set(headers, HEADER_SERVER_TIMING, &format!("total;dur={:.3}", took.as_secs_f64() * 1000.0));
+    if let Some(url) = app.node.leader_client_url() {
+        set(headers, HEADER_LEADER, &url);
+    }
+    app.metrics.answered(route.as_deref().unwrap_or("none"), response.status().as_u16(), took);
+    response
+}
+
+/// A failure that axum answered in its own words.
+fn unrendered(response: &Response) -> Option<Problem> {
+    match response.status() {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            let limit = ipam_api::limits::BODY_BYTES_MAX;
+            Some(Problem::new(Code::TooLarge, format!("the body is larger than {limit} bytes")))
+        }
+        status if status.is_client_error() && response.headers().get(CONTENT_TYPE) != Some(&PROBLEM_JSON) => {
+            Some(Problem::new(Code::MalformedBody, format!("the request can't be read ({status})")))
+        }
+        _ => None,
+    }
+}
+
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+fn render(problem: &Problem) -> Response {
+    let body = serde_json::to_vec(problem).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, PROBLEM_JSON);
+    if problem.status == 503 || (problem.status == 409 && problem.retry == Retry::After) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+pub(super) async fn no_such_path(request: Request) -> Refused {
+    let path = ipam_api::name::shown(request.uri().path());
+    Refused(Problem::new(Code::NotFound, format!("there is nothing at {path}")))
+}
+
+pub(super) async fn no_such_method(request: Request) -> Refused {
+    let detail =
+        format!("{} is not possible at {}", request.method(), ipam_api::name::shown(request.uri().path()));
+    Refused(Problem::new(Code::MethodNotAllowed, detail))
+}

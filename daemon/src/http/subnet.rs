@@ -1,0 +1,67 @@
+//! `/v1/subnets`.
+
+use ipam_api::Family;
+use ipam_api::name::Name;
+use ipam_api::resource::{Resource, Subnet, SubnetStatus};
+use ipam_raft::machine::command::{Expect, Kind, Put, SubnetIntention};
+use ipam_raft::machine::{Action, State};
+
+use super::convert::{dns_in, dns_out, labels, meta, remarks};
+use super::resource::Kinded;
+
+/// Subnets.
+pub(super) struct Subnets;
+
+impl Kinded for Subnets {
+    const PATH: &'static str = "subnets";
+    const KIND: Kind = Kind::Subnet;
+    type Intention = Subnet;
+    type Status = SubnetStatus;
+
+    fn name(intention: &Subnet) -> &Name {
+        &intention.name
+    }
+
+    fn put(subnet: Subnet, expect: Expect) -> Action {
+        let intention = SubnetIntention {
+            name: subnet.name,
+            network: subnet.network,
+            cidr: subnet.cidr,
+            gateway: subnet.gateway,
+            vlan: subnet.vlan,
+            routes: subnet.routes,
+            dns: dns_in(subnet.dns),
+            remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
+        };
+        Action::PutSubnet(Put { intention, expect })
+    }
+
+    fn show(state: &State, id: u64) -> Option<Resource<Subnet, SubnetStatus>> {
+        let row = state.subnets.get(id)?;
+        let SubnetIntention { name, network, cidr, gateway, vlan, routes, dns, remarks } = &row.intention;
+        let intention = Subnet {
+            name: name.clone(),
+            network: network.clone(),
+            cidr: *cidr,
+            gateway: *gateway,
+            vlan: *vlan,
+            routes: routes.clone(),
+            dns: dns_out(dns),
+            description: remarks.description.to_string(),
+            labels: labels(&remarks.labels),
+            annotations: labels(&remarks.annotations),
+            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        let status = SubnetStatus {
+            family: Family::of(cidr.addr()),
+            pools: state.pools_of(id).count() as u64,
+            allocated: allocated_in(state, id),
+        };
+        Some(Resource { intention, meta: meta(&row.meta), status })
+    }
+}
+
+/// Addresses held in a subnet.
+pub(super) fn allocated_in(state: &State, subnet: u64) -> u64 {
+    state.pools_of(subnet).filter_map(|pool| state.space(pool)).map(|space| space.allocated).sum()
+}

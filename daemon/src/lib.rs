@@ -1,0 +1,15 @@
+//! The daemon: it answers HTTP, and asks the replicated state.
+//!
+//! `http/` has one file a resource and no logic beyond parse, ask, render; `config` reads what an operator
+//! writes; `serve` wires a member together and takes it apart again; `dev` runs a whole cluster on this
+//! machine for somebody who wants to see it work.
+//!
+//! **Invariant:** nothing here decides what is given to whom; that is `ipam_raft::machine`. Nothing here
+//! knows openraft, sled or the log.
+
+pub mod config;
+pub mod dev;
+pub mod http;
+pub mod metrics;
+pub mod serve;
+pub mod tasks;

@@ -1,0 +1,113 @@
+//! One member, from its configuration to its last answer.
+
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ipam_api::brand::PRODUCT;
+use ipam_raft::node::{Node, NodeConfig};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::watch;
+use tracing_subscriber::EnvFilter;
+
+use crate::config::{Config, ConfigError, Flags, client_url};
+use crate::http::{App, router, server};
+use crate::metrics::Metrics;
+use crate::tasks;
+
+/// How long handing over and closing may take.
+const LEAVE: Duration = Duration::from_secs(10);
+
+/// Why a member can't serve, or had to stop.
+#[derive(Debug, thiserror::Error)]
+enum ServeError {
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    #[error(
+        "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that port?"
+    )]
+    Bind { key: &'static str, address: std::net::SocketAddr, error: std::io::Error },
+    #[error(transparent)]
+    Start(#[from] ipam_raft::node::StartError),
+    #[error("{0}")]
+    Failed(String),
+    #[error("the system refuses what every daemon needs: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// `ipamd serve`.
+#[must_use]
+pub fn main(flags: &Flags) -> ExitCode {
+    match run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            use std::io::Write as _;
+            // Nobody is left to tell if standard error is closed.
+            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
+            match error {
+                ServeError::Config(_) => ExitCode::from(2),
+                _ => ExitCode::FAILURE,
+            }
+        }
+    }
+}
+
+fn run(flags: &Flags) -> Result<(), ServeError> {
+    let config = Config::load(flags)?;
+    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
+    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    for warning in &config.warnings {
+        tracing::warn!("{warning}");
+    }
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(config))
+}
+
+async fn serve(config: Config) -> Result<(), ServeError> {
+    let bind = async |key, address| {
+        TcpListener::bind(address).await.map_err(|error| ServeError::Bind { key, address, error })
+    };
+    let clients = bind("client_listen", config.client_listen).await?;
+    let peers = bind("peer_listen", config.peer_listen).await?;
+    let url = config.client_url.clone().map_or_else(|| clients.local_addr().map(client_url), Ok)?;
+    let peer_address = config
+        .initial_members
+        .iter()
+        .find(|member| member.name == config.name)
+        .map_or_else(|| config.peer_listen.to_string(), |member| member.peer_address.clone());
+    let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut node_config = NodeConfig::new(
+        config.data_dir,
+        config.name.clone(),
+        peers,
+        peer_address,
+        url.clone(),
+        config.initial_members,
+    );
+    node_config.timing = config.timing;
+    node_config.snapshot_every_entries = config.snapshot_every_entries;
+    let node = Node::start(node_config).await?;
+    tracing::info!(name = %config.name, %url, "answering clients");
+    let (stop, stopping) = watch::channel(false);
+    let app = App::new(node.clone(), Arc::new(Metrics::new()));
+    let server = tokio::spawn(server::serve(clients, router(app), stopping));
+    let tasks = tokio::spawn(tasks::run(node.clone()));
+    let failure = tokio::select! {
+        _ = terminate.recv() => None,
+        _ = interrupt.recv() => None,
+        why = node.failed() => Some(why),
+    };
+    tasks.abort();
+    match failure {
+        // What the disk refused once it may refuse again: nothing is handed over, nothing more is written.
+        Some(why) => Err(ServeError::Failed(why)),
+        None => {
+            tracing::info!("stopping: handing over, finishing what runs");
+            // Leadership goes first, so that requests find the new leader while this one still answers.
+            node.shutdown(Instant::now() + LEAVE).await;
+            let _ = stop.send(true);
+            let _ = server.await;
+            Ok(())
+        }
+    }
+}
