@@ -18,6 +18,9 @@ use super::step::Step;
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         if let Some(answer) = self.state.given_before(wish)? {
+            if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+                self.note_repeat(key, started);
+            }
             return Ok(answer);
         }
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
@@ -142,12 +145,12 @@ impl State {
         Ok(picks)
     }
 
-    /// The incarnation that the request speaks of, if it exists: the newest, unless a new uid says that
-    /// this is another one.
+    /// The incarnation that the request speaks of, if it exists: the one with its uid, an earlier one too;
+    /// without a uid the newest.
     fn incarnation_for(&self, wish: &Allocate) -> Option<u64> {
-        let newest = self.incarnations(&wish.endpoint).next_back()?;
-        let row = self.endpoints.get(newest)?;
-        (wish.uid.is_none() || wish.uid == row.uid).then_some(newest)
+        let is_meant =
+            |id: &u64| wish.uid.is_none() || self.endpoints.get(*id).is_some_and(|row| row.uid == wish.uid);
+        self.incarnations(&wish.endpoint).rev().find(is_meant)
     }
 
     /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
@@ -162,9 +165,14 @@ impl State {
             if same {
                 return Ok(Some(repeated(&row.allocations)));
             }
+            let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
+                "another incarnation of "
+            } else {
+                ""
+            };
             return Err(Refusal::new(
                 Code::AlreadyExists,
-                format!("attachment {key} belongs to {}", self.holder(row.endpoint)),
+                format!("attachment {key} belongs to {another}{}", self.holder(row.endpoint)),
             )
             .help("Delete that attachment first; its runtime did not."));
         }

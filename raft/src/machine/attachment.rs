@@ -5,12 +5,14 @@
 //! same container id or not (cnitool and Nomad reuse ids). Of two boots of a node, the later one to be heard
 //! of is the present one.
 
+use std::cmp::Ordering;
+
 use ipam_api::Code;
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
 use ipam_api::request::AttachmentKey;
 
 use super::command::{Refusal, Started, Text};
-use super::model::{Node, Tombstone};
+use super::model::{Attachment, Node, Tombstone};
 use super::state::State;
 use super::step::Step;
 
@@ -19,7 +21,7 @@ impl State {
     pub(super) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
         let tombstone = self.index.tombstones.get(key).and_then(|id| self.tombstones.get(*id));
         match tombstone {
-            Some(tombstone) if !self.is_older(key, &tombstone.started, started) => Err(Refusal::new(
+            Some(tombstone) if self.order(key, started, &tombstone.started).is_le() => Err(Refusal::new(
                 Code::AttachmentReleased,
                 format!("attachment {key} was released after this request began"),
             )),
@@ -27,16 +29,19 @@ impl State {
         }
     }
 
-    /// Whether what began at `one` is older than what began at `other`, both on the attachment's node.
-    pub(super) fn is_older(&self, key: &AttachmentKey, one: &Started, other: &Started) -> bool {
-        if one.boot_id == other.boot_id {
-            return one.at_us < other.at_us;
+    /// When a request began, compared with what a row keeps, both on the attachment's node.
+    pub(super) fn order(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> Ordering {
+        if request.boot_id == kept.boot_id {
+            return request.at_us.cmp(&kept.at_us);
         }
-        // Of different boots, the one that is known to be past is older.
-        let node = self.node(key);
-        let is_past =
-            |started: &Started| node.is_some_and(|(_, row)| row.past_boots.contains(&started.boot_id));
-        is_past(one) || !is_past(other)
+        let node = self.node(key).map(|(_, row)| row);
+        let boots = || node.iter().flat_map(|row| row.past_boots.iter().chain(&row.boot_id));
+        let heard = |started: &Started| boots().position(|boot_id| *boot_id == started.boot_id);
+        match (heard(request), heard(kept)) {
+            // A boot that only the request knows is new; one that only a row still knows is long past.
+            (None, _) | (_, None) => Ordering::Greater,
+            (Some(request), Some(kept)) => request.cmp(&kept),
+        }
     }
 
     fn node(&self, key: &AttachmentKey) -> Option<(u64, &Node)> {
@@ -55,7 +60,7 @@ impl Step<'_> {
                 .state
                 .tombstones
                 .get(id)
-                .is_some_and(|row| self.state.is_older(key, started, &row.started));
+                .is_some_and(|row| self.state.order(key, started, &row.started).is_lt());
             if newer_stands {
                 return;
             }
@@ -75,6 +80,19 @@ impl Step<'_> {
                 self.state.forget_tombstone(oldest);
             }
         }
+    }
+
+    /// A repeated ADD that began later than the one before it: the attachment is its own from now on, so that
+    /// a DEL from between the two, still on its way, leaves it alone.
+    pub(super) fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
+        let Some((id, row)) = self.state.attachment(key) else { return };
+        if self.state.order(key, started, &row.started).is_le() {
+            return;
+        }
+        let row = Attachment { started: started.clone(), ..row.clone() };
+        self.state.tick();
+        self.note_boot(key, started);
+        self.state.attachments.put(id, row, &mut self.state.ledger);
     }
 
     /// Takes note of the boot that a request comes from; the node's id.

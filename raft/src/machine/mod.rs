@@ -86,7 +86,7 @@ pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>
 impl Step<'_> {
     fn run(&mut self, action: &Action, expired: u64) -> Result<Answer, Refusal> {
         if let Some(not_after_ms) = self.origin.not_after_ms
-            && self.at.log_time_ms > not_after_ms
+            && self.state.log_time_ms() > not_after_ms
         {
             return Err(Refusal::new(
                 Code::DeadlineExceeded,

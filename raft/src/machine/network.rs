@@ -60,11 +60,12 @@ impl Step<'_> {
         Ok(Answer::Gone)
     }
 
-    /// Takes a revision, lets `write` write the row, and says that the intention has changed.
+    /// Takes a revision, says that the intention has changed, and lets `write` write the row.
     pub(super) fn change(&mut self, kind: Kind, name: &Name, write: impl FnOnce(&mut Self, u64)) -> Answer {
         let revision = self.state.tick();
-        write(self, revision);
+        // What follows from a change comes behind it.
         self.emit(What::Changed { kind, name: name.clone() });
+        write(self, revision);
         Answer::Stored { created: false, revision }
     }
 }

@@ -9,8 +9,9 @@ use ipam_api::resource::Strategy;
 
 use super::candidates::{Candidate, filter, nothing_fits};
 use super::command::{InterfaceWish, Refusal};
+use super::space::Space;
 use super::state::{Occupant, State};
-use ipam_api::Family;
+use ipam_api::{Family, RangeSet};
 
 /// An address chosen for an interface, not yet taken.
 #[derive(Debug, Clone)]
@@ -94,9 +95,13 @@ impl State {
         candidates: &[Candidate<'_>],
         picked: &[Pick],
     ) -> Result<Pick, Refusal> {
-        let inside = candidates.iter().find(|candidate| {
-            self.space(candidate.id).is_some_and(|space| space.ranges.contains(number(address)))
-        });
+        // What one pool excludes may be another's: first who could give it, then who at least can say why not.
+        let has = |of: fn(&Space) -> &RangeSet| {
+            candidates.iter().find(|candidate| {
+                self.space(candidate.id).is_some_and(|space| of(space).contains(number(address)))
+            })
+        };
+        let inside = has(|space| &space.giveable).or_else(|| has(|space| &space.ranges));
         let Some(candidate) = inside else {
             let pools: Vec<&str> =
                 candidates.iter().map(|candidate| candidate.pool.intention.name.as_str()).collect();

@@ -19,7 +19,7 @@ impl Step<'_> {
         let (key, started) = (&release.key, &release.started);
         let live = self.state.attachment(key).map(|(_, row)| row.clone());
         if let Some(row) = &live
-            && self.state.is_older(key, started, &row.started)
+            && self.state.order(key, started, &row.started).is_lt()
         {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
             return Answer::Released { addresses: Vec::new() };
@@ -58,7 +58,8 @@ impl Step<'_> {
 
     fn release_one(&mut self, id: u64, reason: Reason) -> Option<IpAddr> {
         let row = self.state.allocations.get(id)?.clone();
-        let pool = self.state.pools.get(row.pool)?.intention.clone();
+        let pool = &self.state.pools.get(row.pool)?.intention;
+        let (pool_name, cooling_ms) = (pool.name.clone(), pool.cooling_ms);
         let endpoint = self.state.endpoints.get(row.endpoint)?.key.clone();
         let revision = self.state.tick();
         self.state.allocations.remove(id, &mut self.state.ledger);
@@ -72,10 +73,10 @@ impl Step<'_> {
             space.vacate(number(row.address));
         }
         let address = row.address;
-        self.emit(What::Released { address, pool: pool.name, endpoint, allocation: id, reason });
+        self.emit(What::Released { address, pool: pool_name, endpoint, allocation: id, reason });
         if !self.remove_if_drained(row.pool) {
-            if pool.cooling_ms > 0 {
-                self.cool(revision, row.network, row.pool, address, pool.cooling_ms);
+            if cooling_ms > 0 {
+                self.cool(revision, row.network, row.pool, address, cooling_ms);
             }
             self.refresh_readiness(row.pool);
         }
