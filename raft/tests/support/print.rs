@@ -1,0 +1,219 @@
+//! Outcomes, events and rows as a scenario shows them.
+
+use std::fmt::Write;
+
+use ipam_api::Problem;
+use ipam_api::address::parse_address;
+use ipam_api::name::Name;
+use ipam_raft::machine::command::{Given, Kind};
+use ipam_raft::machine::event::Reason;
+use ipam_raft::machine::space::Counts;
+use ipam_raft::machine::state::Occupant;
+use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
+
+use crate::script::{GENERATION, attachment};
+
+/// What became of a command, and what happened.
+pub fn outcome(outcome: &Outcome, events: &[Event]) -> String {
+    let mut text = String::new();
+    match outcome {
+        Ok(Applied { revision, answer: said }) => {
+            let _ = writeln!(text, "revision {}: {}", id(*revision), answer(said, "  "));
+        }
+        Err(refusal) => {
+            let _ = writeln!(text, "refused {}: {}", refusal.code, short(&refusal.detail));
+            if let Some(help) = &refusal.help {
+                let _ = writeln!(text, "  help: {}", short(help));
+            }
+        }
+    }
+    for (number, event) in (0..).zip(events) {
+        assert_eq!(event.number, number, "events are numbered from 0");
+        let _ = writeln!(text, "  * {}", what(&event.what));
+    }
+    text
+}
+
+/// What the types said.
+pub fn unreadable(problem: &Problem) -> String {
+    format!("not readable, {}: {}\n", problem.code, problem.detail)
+}
+
+fn answer(answer: &Answer, indent: &str) -> String {
+    match answer {
+        Answer::Stored { created: true, revision } => format!("created as {}", id(*revision)),
+        Answer::Stored { created: false, revision } => format!("stored, at {}", id(*revision)),
+        Answer::Gone => "gone".to_owned(),
+        Answer::Draining { held } => format!("draining, {held} held"),
+        Answer::Released { addresses } if addresses.is_empty() => "nothing to release".to_owned(),
+        Answer::Released { addresses } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            format!("released {}", addresses.join(", "))
+        }
+        Answer::Expired { rows } => format!("expired {rows} rows"),
+        Answer::Steps(answers) => {
+            let mut text = "all steps".to_owned();
+            for step in answers {
+                let _ = write!(text, "\n{indent}{}", self::answer(step, &format!("{indent}  ")));
+            }
+            text
+        }
+        Answer::Allocated { repeated, interfaces } => {
+            let mut text = if *repeated { "as before" } else { "given" }.to_owned();
+            for interface in interfaces {
+                for given in &interface.addresses {
+                    let _ = write!(text, "\n{indent}{} {}", interface.name, self::given(given));
+                }
+            }
+            text
+        }
+    }
+}
+
+fn given(given: &Given) -> String {
+    let mut text = format!("{} from {} as {}", given.address, given.pool, id(given.allocation));
+    if let Some(gateway) = given.gateway {
+        let _ = write!(text, ", gateway {gateway}");
+    }
+    if let Some(vlan) = given.vlan {
+        let _ = write!(text, ", vlan {vlan}");
+    }
+    for route in &given.routes {
+        let _ = write!(text, ", {} via {}", route.destination, route.gateway);
+    }
+    for server in &given.dns.nameservers {
+        let _ = write!(text, ", name server {server}");
+    }
+    text
+}
+
+fn what(what: &What) -> String {
+    match what {
+        What::Created { kind, name } => format!("created {kind} {name}"),
+        What::Changed { kind, name } => format!("changed {kind} {name}"),
+        What::Deleted { kind, name } => format!("deleted {kind} {name}"),
+        What::Allocated { address, pool, endpoint, interface, allocation } => {
+            format!("{endpoint} holds {address} of {pool} on {interface} as {}", id(*allocation))
+        }
+        What::Released { address, pool, endpoint, allocation, reason } => {
+            let reason = match reason {
+                Reason::AttachmentReleased => "attachment",
+                Reason::AllocationReleased => "allocation",
+                Reason::EndpointReleased => "endpoint",
+            };
+            format!("{endpoint} no longer holds {address} of {pool}, {} ({reason} released)", id(*allocation))
+        }
+        What::Cooled { address, pool } => format!("{address} of {pool} has rested"),
+        What::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
+    }
+}
+
+/// A look at the state.
+pub fn show(state: &State, what: &str, which: &str) -> String {
+    let named = |kind: Kind| state.id_of(kind, &Name::new(which).unwrap());
+    match what {
+        "pool" => named(Kind::Pool).map_or_else(|| "no such pool\n".to_owned(), |id| pool(state, id)),
+        "address" => address(state, which),
+        "endpoint" => {
+            let mut text = String::new();
+            for endpoint in state.incarnations(&which.parse().unwrap()) {
+                let row = state.endpoints.get(endpoint).unwrap();
+                let ids: Vec<String> = row.allocations.iter().map(|one| id(*one)).collect();
+                let _ = writeln!(
+                    text,
+                    "incarnation {}{}: allocations {}",
+                    id(endpoint),
+                    row.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default(),
+                    ids.join(", ")
+                );
+            }
+            if text.is_empty() { "no such endpoint\n".to_owned() } else { text }
+        }
+        "attachment" => match state.attachment(&attachment(which).unwrap()) {
+            Some((own, row)) => format!(
+                "attachment {} of endpoint {}, started {}:{}\n",
+                id(own),
+                id(row.endpoint),
+                row.started.boot_id,
+                row.started.at_us
+            ),
+            None => "no such attachment\n".to_owned(),
+        },
+        "node" => {
+            let row = state.nodes.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
+            let boot = row.boot_id.as_deref().unwrap_or("none");
+            format!("boot {boot}, before it: {}\n", row.past_boots.join(", "))
+        }
+        "state" => format!(
+            "revision {}, {} endpoints, {} attachments, {} allocations, {} tombstones, {} cooling, next expiry {:?}\n",
+            id(state.revision()),
+            state.endpoints.len(),
+            state.attachments.len(),
+            state.allocations.len(),
+            state.tombstones.len(),
+            state.coolings.len(),
+            state.next_expiry_ms()
+        ),
+        other => panic!("can't show {other}"),
+    }
+}
+
+fn pool(state: &State, pool: u64) -> String {
+    let space = state.space(pool).unwrap();
+    let Counts { size, allocated, cooling, quarantined, reserved, excluded, free } = space.counts();
+    assert_eq!(size, allocated + cooling + quarantined + reserved + excluded + free, "conservation");
+    let use_of = state.pool_states.get(pool).unwrap();
+    let cursor = use_of.cursor.map_or_else(|| "nothing given yet".to_owned(), |last| format!("last {last}"));
+    format!(
+        "{size}: {free} free, {allocated} held, {cooling} cooling, {reserved} reserved, {excluded} excluded; {}; {cursor}\n",
+        use_of.readiness.as_str()
+    )
+}
+
+/// `ADDRESS` or `ADDRESS NETWORK`.
+fn address(state: &State, which: &str) -> String {
+    let (address, network) = which.split_once(' ').unwrap_or((which, "default"));
+    let address = parse_address(address).unwrap();
+    let network = state.id_of(Kind::Network, &Name::new(network).unwrap()).unwrap();
+    let occupant = match state.occupant(network, address) {
+        Some(Occupant::Allocation(one)) => {
+            let row = state.allocations.get(one).unwrap();
+            let holder = state.endpoints.get(row.endpoint).unwrap();
+            format!("held by {} as {}", holder.key, id(one))
+        }
+        Some(Occupant::Cooling(one)) => {
+            format!("cooling until {}", state.coolings.get(one).unwrap().until_ms)
+        }
+        None => "not occupied".to_owned(),
+    };
+    let pool = state.pool_at(network, address).and_then(|pool| state.pools.get(pool));
+    let pool = pool.map_or_else(|| "no pool".to_owned(), |row| format!("pool {}", row.intention.name));
+    let reserved = if state.is_reserved(network, address) { ", reserved" } else { "" };
+    format!("{occupant}, {pool}{reserved}\n")
+}
+
+fn id(revision: u64) -> String {
+    short(&revision.to_string())
+}
+
+/// Revisions without their generation.
+fn short(text: &str) -> String {
+    let mut out = String::new();
+    let mut digits = String::new();
+    for c in text.chars().chain([' ']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+            continue;
+        }
+        match digits.parse::<u64>() {
+            Ok(number) if (GENERATION..2 * GENERATION).contains(&number) => {
+                let _ = write!(out, "{}", number - GENERATION);
+            }
+            _ => out.push_str(&digits),
+        }
+        digits.clear();
+        out.push(c);
+    }
+    out.pop();
+    out
+}

@@ -1,0 +1,340 @@
+//! The language of the scenarios: one line, one command.
+//!
+//! ```text
+//! at 1000                                             log time of what follows, in milliseconds
+//! put network|subnet|pool|reservation NAME field=value flag …
+//! delete network|subnet|pool|reservation NAME [drain]
+//! allocate ENDPOINT INTERFACE field=value … [+ INTERFACE field=value …] [field=value …]
+//! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
+//! release allocation ID        release endpoint ENDPOINT        expire
+//! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
+//! show pool|address|endpoint|node|attachment NAME        show state
+//! ```
+//!
+//! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time after which
+//! nobody waits for it any more. Revisions and ids are written without their generation. `65*10.0.0.0` is a
+//! list of 65 addresses, each two behind the one before.
+
+use std::collections::VecDeque;
+
+use ipam_api::address::{AddressRange, number, parse_address};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
+use ipam_api::{Code, Family, Problem};
+use ipam_raft::machine::command::{
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, PoolIntention, Precondition, Put,
+    ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Transaction,
+};
+use ipam_raft::machine::{Action, Command, Origin};
+
+/// The first generation's share of every revision and id.
+pub const GENERATION: u64 = 1 << 40;
+
+/// One line, understood.
+pub enum Line {
+    /// Log time moves.
+    At(u64),
+    /// A proposal.
+    Propose(Command),
+    /// A look at the state: what, and which.
+    Show(String, String),
+    /// What the types refuse before anything is proposed.
+    Unreadable(Problem),
+}
+
+/// Reads one command; takes further lines where it has a body.
+pub fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
+    let mut words = Words::of(first);
+    let verb = words.take();
+    match verb.as_str() {
+        "at" => return Line::At(words.take().parse().unwrap()),
+        "show" => {
+            let what = words.take();
+            return Line::Show(what, words.0.join(" "));
+        }
+        _ => {}
+    }
+    let not_after_ms = words.field("before").map(|text| text.parse().unwrap());
+    match action(&verb, &mut words, rest) {
+        Ok(action) => {
+            assert!(words.is_empty(), "not understood in {first:?}: {words:?}");
+            Line::Propose(command(action, not_after_ms))
+        }
+        Err(problem) => Line::Unreadable(problem),
+    }
+}
+
+/// A proposal as a test's asker makes it.
+pub fn command(action: Action, not_after_ms: Option<u64>) -> Command {
+    let origin = Origin {
+        principal: "tester".into(),
+        via: ipam_raft::machine::command::Via::Http,
+        request_id: "request".into(),
+        comment: None,
+        not_after_ms,
+    };
+    Command { origin, action }
+}
+
+fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {
+    match verb {
+        "put" => put(words),
+        "delete" => Ok(Action::Delete(Delete {
+            kind: kind(&words.take()),
+            name: Name::new(&words.take())?,
+            expect: words.expect(),
+            drain: words.flag("drain"),
+        })),
+        "allocate" => allocate(words),
+        "release" => release(words),
+        "expire" => Ok(Action::Expire),
+        "transaction" => transaction(words, rest),
+        other => panic!("no such command: {other}"),
+    }
+}
+
+fn put(words: &mut Words) -> Result<Action, Problem> {
+    let kind = kind(&words.take());
+    let name = Name::new(&words.take())?;
+    let remarks =
+        Remarks { description: words.field("description").unwrap_or_default().into(), ..Remarks::default() };
+    let expect = words.expect();
+    let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
+    Ok(match kind {
+        Kind::Network => Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect }),
+        Kind::Subnet => {
+            let cidr = words.field("cidr").unwrap();
+            let intention = SubnetIntention {
+                name,
+                network: named(words.field("network"))?,
+                cidr: ipam_api::address::parse_cidr(&cidr)?,
+                gateway: words.field("gateway").map(|text| parse_address(&text)).transpose()?,
+                vlan: words.field("vlan").map(|text| text.parse().unwrap()),
+                routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
+                dns: Dns {
+                    nameservers: words
+                        .list("nameservers")
+                        .iter()
+                        .map(|text| parse_address(text))
+                        .collect::<Result<_, _>>()?,
+                    ..Dns::default()
+                },
+                remarks,
+            };
+            Action::PutSubnet(Put { intention, expect })
+        }
+        Kind::Pool => {
+            let intention = PoolIntention {
+                name,
+                subnet: Name::new(&words.field("subnet").unwrap())?,
+                network: words.field("network").map(|text| Name::new(&text)).transpose()?,
+                ranges: ranges(&words.list("ranges"))?,
+                exclude: ranges(&words.list("exclude"))?,
+                strategy: match words.field("strategy").as_deref() {
+                    None | Some("next") => Strategy::Next,
+                    Some("sequential") => Strategy::Sequential,
+                    Some(other) => panic!("no such strategy: {other}"),
+                },
+                cooling_ms: words.field("cooling_ms").map_or(0, |text| text.parse().unwrap()),
+                strict_cooling: words.flag("strict"),
+                allow_edges: words.flag("edges"),
+                default: words.flag("default"),
+                disabled: words.flag("disabled"),
+                terminating: words.flag("terminating"),
+                remarks,
+            };
+            Action::PutPool(Put { intention, expect })
+        }
+        Kind::Reservation => {
+            let addresses = ranges(&words.list("addresses"))?;
+            let network = named(words.field("network"))?;
+            let intention = ReservationIntention { name, network, addresses, remarks };
+            Action::PutReservation(Put { intention, expect })
+        }
+    })
+}
+
+fn allocate(words: &mut Words) -> Result<Action, Problem> {
+    let endpoint: EndpointKey = words.take().parse()?;
+    let uid = words.field("uid").map(Into::into);
+    let node = words.field("node").map(|text| ObjectName::new(&text)).transpose()?;
+    let started = words.field("started").map(|text| started(&text));
+    let attach = words.field("attach");
+    let lifecycle = match words.field("lifecycle").as_deref() {
+        None if attach.is_some() => Lifecycle::Attached,
+        None | Some("held") => Lifecycle::Held,
+        Some("attached") => Lifecycle::Attached,
+        Some("leased") => Lifecycle::Leased,
+        Some(other) => panic!("no such lifecycle: {other}"),
+    };
+    let mut interfaces = Vec::new();
+    for mut words in words.split_at_plus() {
+        interfaces.push(InterfaceWish {
+            name: InterfaceName::new(&words.take())?,
+            ipv4_pools: names(&words.list("ipv4_pools"))?,
+            ipv6_pools: names(&words.list("ipv6_pools"))?,
+            addresses: words
+                .list("addresses")
+                .iter()
+                .map(|text| parse_address(text))
+                .collect::<Result<_, _>>()?,
+            mac: words.field("mac").map(Into::into),
+        });
+        assert!(words.is_empty(), "not understood: {words:?}");
+    }
+    let attachment = match attach {
+        // Without an interface of its own it is the first one's.
+        Some(text) if text.split('/').count() == 3 => {
+            let first = interfaces.first().map_or("eth0", |wish| wish.name.as_str());
+            Some(attachment(&format!("{text}/{first}"))?)
+        }
+        Some(text) => Some(attachment(&text)?),
+        None => None,
+    };
+    Ok(Action::Allocate(Allocate { endpoint, uid, node, attachment, lifecycle, interfaces, started }))
+}
+
+fn release(words: &mut Words) -> Result<Action, Problem> {
+    Ok(match words.take().as_str() {
+        "attachment" => Action::ReleaseAttachment(ReleaseAttachment {
+            key: attachment(&words.take())?,
+            started: started(&words.field("started").unwrap()),
+        }),
+        "allocation" => Action::ReleaseAllocation { id: revision(&words.take()) },
+        "endpoint" => Action::ReleaseEndpoint { key: words.take().parse()? },
+        other => panic!("nothing to release: {other}"),
+    })
+}
+
+fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {
+    let mut preconditions = Vec::new();
+    for text in words.all("if") {
+        let (which, state) = text.split_once(':').unwrap();
+        let (of, name) = which.split_once('/').unwrap();
+        preconditions.push(Precondition { kind: kind(of), name: Name::new(name)?, expect: expect(state) });
+    }
+    let mut steps = Vec::new();
+    loop {
+        let line = rest.pop_front().expect("a transaction ends with `end`").trim();
+        if line == "end" {
+            return Ok(Action::Transaction(Transaction { preconditions, steps }));
+        }
+        let mut words = Words::of(line);
+        let verb = words.take();
+        steps.push(action(&verb, &mut words, rest)?);
+        assert!(words.is_empty(), "not understood in {line:?}: {words:?}");
+    }
+}
+
+/// The key of an attachment in the realm `default`.
+pub fn attachment(text: &str) -> Result<AttachmentKey, Problem> {
+    let [node, config, container_id, interface] =
+        text.split('/').collect::<Vec<_>>().try_into().expect("NODE/CONFIG/CONTAINER/INTERFACE");
+    Ok(AttachmentKey {
+        realm: Name::default_name(),
+        node: ObjectName::new(node)?,
+        config: ObjectName::new(config)?,
+        container_id: ObjectName::new(container_id)?,
+        interface: InterfaceName::new(interface)?,
+    })
+}
+
+fn kind(word: &str) -> Kind {
+    match word {
+        "network" => Kind::Network,
+        "subnet" => Kind::Subnet,
+        "pool" => Kind::Pool,
+        "reservation" => Kind::Reservation,
+        other => panic!("no such kind: {other}"),
+    }
+}
+
+fn revision(text: &str) -> u64 {
+    GENERATION + text.parse::<u64>().unwrap()
+}
+
+fn expect(text: &str) -> Expect {
+    if text == "absent" { Expect::Absent } else { Expect::Revision(revision(text)) }
+}
+
+fn started(text: &str) -> Started {
+    let (boot_id, at_us) = text.split_once(':').unwrap();
+    Started { boot_id: boot_id.into(), at_us: at_us.parse().unwrap() }
+}
+
+fn names(list: &[String]) -> Result<Vec<Name>, Problem> {
+    list.iter().map(|text| Name::new(text)).collect()
+}
+
+fn ranges(list: &[String]) -> Result<Vec<AddressRange>, Problem> {
+    let mut all = Vec::new();
+    for text in list {
+        match text.split_once('*') {
+            Some((count, first)) => {
+                let first = parse_address(first)?;
+                let address = |i| Family::of(first).address(number(first) + 2 * i);
+                all.extend((0..count.parse::<u128>().unwrap()).map(address).map(AddressRange::single));
+            }
+            None => all.push(text.parse()?),
+        }
+    }
+    Ok(all)
+}
+
+fn route(text: &str) -> Result<Route, Problem> {
+    let (destination, gateway) = text.split_once('>').unwrap();
+    // As HTTP reads it: host bits are refused further down.
+    let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
+    Ok(Route { destination, gateway: parse_address(gateway)? })
+}
+
+/// The words of a line that are not understood yet: plain ones, and `field=value`.
+#[derive(Debug)]
+struct Words(Vec<String>);
+
+impl Words {
+    fn of(line: &str) -> Self {
+        Self(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next plain word.
+    fn take(&mut self) -> String {
+        let next = self.0.iter().position(|word| !word.contains('=')).expect("a word is missing");
+        self.0.remove(next)
+    }
+
+    fn flag(&mut self, name: &str) -> bool {
+        let found = self.0.iter().position(|word| word == name);
+        found.map(|i| self.0.remove(i)).is_some()
+    }
+
+    fn field(&mut self, name: &str) -> Option<String> {
+        let found =
+            self.0.iter().position(|word| word.split_once('=').is_some_and(|(field, _)| field == name))?;
+        self.0.remove(found).split_once('=').map(|(_, value)| value.to_owned())
+    }
+
+    fn all(&mut self, name: &str) -> Vec<String> {
+        std::iter::from_fn(|| self.field(name)).collect()
+    }
+
+    fn list(&mut self, name: &str) -> Vec<String> {
+        self.field(name).map_or_else(Vec::new, |text| text.split(',').map(str::to_owned).collect())
+    }
+
+    fn expect(&mut self) -> Expect {
+        self.field("expect").map_or(Expect::Anything, |text| expect(&text))
+    }
+
+    /// What is left, divided at each `+`.
+    fn split_at_plus(&mut self) -> Vec<Words> {
+        let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
+        self.0.clear();
+        parts
+    }
+}
