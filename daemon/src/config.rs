@@ -33,6 +33,9 @@ pub struct Flags {
     /// Where peers are answered.
     #[arg(long, value_name = "ADDRESS")]
     peer_listen: Option<String>,
+    /// A unix socket on which clients are answered too.
+    #[arg(long, value_name = "PATH")]
+    client_socket: Option<PathBuf>,
     /// What clients are told this member's address is.
     #[arg(long, value_name = "URL")]
     client_url: Option<String>,
@@ -45,6 +48,9 @@ pub struct Flags {
     /// What is logged, such as `info` or `ipam_raft=debug`.
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
+    /// Stop when the process that started this one ends, however it ends.
+    #[arg(long, hide = true)]
+    pub(crate) stop_with_parent: bool,
 }
 
 /// The configuration file.
@@ -55,6 +61,7 @@ struct File {
     data_dir: Option<PathBuf>,
     client_listen: Option<String>,
     peer_listen: Option<String>,
+    client_socket: Option<PathBuf>,
     client_url: Option<String>,
     #[serde(default)]
     insecure: bool,
@@ -92,6 +99,8 @@ pub struct Config {
     pub client_listen: SocketAddr,
     /// Where peers are answered.
     pub peer_listen: SocketAddr,
+    /// A unix socket on which clients are answered too.
+    pub client_socket: Option<PathBuf>,
     /// What clients are told; derived from where it listens if not said.
     pub client_url: Option<String>,
     /// The founding members, this one among them.
@@ -118,6 +127,7 @@ struct Environment {
     data_dir: Option<PathBuf>,
     client_listen: Option<String>,
     peer_listen: Option<String>,
+    client_socket: Option<PathBuf>,
     client_url: Option<String>,
     insecure: Option<String>,
     log: Option<String>,
@@ -136,6 +146,7 @@ impl Environment {
                 "DATA_DIR" => environment.data_dir = Some(value.into()),
                 "CLIENT_LISTEN" => environment.client_listen = Some(value),
                 "PEER_LISTEN" => environment.peer_listen = Some(value),
+                "CLIENT_SOCKET" => environment.client_socket = Some(value.into()),
                 "CLIENT_URL" => environment.client_url = Some(value),
                 "INSECURE" => environment.insecure = Some(value),
                 "LOG" => environment.log = Some(value),
@@ -219,6 +230,7 @@ impl Config {
                 .unwrap_or_else(|| DATA_DIR.into()),
             client_listen,
             peer_listen,
+            client_socket: flags.client_socket.clone().or(environment.client_socket).or(file.client_socket),
             client_url: first([&flags.client_url, &environment.client_url, &file.client_url]),
             initial_members,
             timing,

@@ -1,12 +1,15 @@
 //! One member, from its configuration to its last answer.
 
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipam_api::brand::PRODUCT;
 use ipam_raft::node::{Node, NodeConfig};
-use tokio::net::TcpListener;
+use rustix::process::{Signal, set_parent_process_death_signal};
+use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
@@ -28,6 +31,8 @@ enum ServeError {
         "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that port?"
     )]
     Bind { key: &'static str, address: std::net::SocketAddr, error: std::io::Error },
+    #[error("client_socket {path} can't be bound: {error}")]
+    BindSocket { path: String, error: std::io::Error },
     #[error(transparent)]
     Start(#[from] ipam_raft::node::StartError),
     #[error("{0}")]
@@ -53,7 +58,24 @@ pub fn main(flags: &Flags) -> ExitCode {
     }
 }
 
+/// Binds a unix socket for this user alone. One that nobody answers any more is left over and replaced.
+fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
+    let why = |error| ServeError::BindSocket { path: path.display().to_string(), error };
+    if path.exists() {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(why(std::io::ErrorKind::AddrInUse.into()));
+        }
+        std::fs::remove_file(path).map_err(why)?;
+    }
+    let listener = UnixListener::bind(path).map_err(why)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(why)?;
+    Ok(listener)
+}
+
 fn run(flags: &Flags) -> Result<(), ServeError> {
+    if flags.stop_with_parent {
+        set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
+    }
     let config = Config::load(flags)?;
     let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
@@ -69,6 +91,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     };
     let clients = bind("client_listen", config.client_listen).await?;
     let peers = bind("peer_listen", config.peer_listen).await?;
+    let socket = config.client_socket.as_deref().map(bind_socket).transpose()?;
     let url = config.client_url.clone().map_or_else(|| clients.local_addr().map(client_url), Ok)?;
     let peer_address = config
         .initial_members
@@ -90,7 +113,11 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);
     let app = App::new(node.clone(), Arc::new(Metrics::new()));
-    let server = tokio::spawn(server::serve(clients, router(app), stopping));
+    let router = router(app);
+    let mut servers = vec![tokio::spawn(server::serve(clients, router.clone(), stopping.clone()))];
+    if let Some(socket) = socket {
+        servers.push(tokio::spawn(server::serve(socket, router, stopping)));
+    }
     let tasks = tokio::spawn(tasks::run(node.clone()));
     let failure = tokio::select! {
         _ = terminate.recv() => None,
@@ -106,7 +133,9 @@ async fn serve(config: Config) -> Result<(), ServeError> {
             // Leadership goes first, so that requests find the new leader while this one still answers.
             node.shutdown(Instant::now() + LEAVE).await;
             let _ = stop.send(true);
-            let _ = server.await;
+            for server in servers {
+                let _ = server.await;
+            }
             Ok(())
         }
     }

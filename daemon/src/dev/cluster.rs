@@ -1,0 +1,172 @@
+//! The members: real processes, started from this very program.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster;
+use rustix::process::{Pid, Signal, kill_process};
+use tokio::process::{Child, Command};
+
+use super::{DevError, ports};
+
+/// How many.
+const COUNT: u16 = 3;
+/// How long the cluster may take to form.
+const FORM: Duration = Duration::from_secs(30);
+/// How long a member may take to stop before it is killed.
+const STOP: Duration = Duration::from_secs(15);
+
+/// One member's process.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) client: SocketAddr,
+    process: Child,
+}
+
+/// The members' processes. They end with this one, however it ends.
+#[derive(Debug, Default)]
+pub(super) struct Members(pub(super) Vec<Member>);
+
+impl Members {
+    /// Starts them, each with a directory, a log and a pid file in `dir`.
+    pub(super) fn start(&mut self, dir: &Path) -> Result<(), DevError> {
+        let program =
+            std::env::current_exe().map_err(|error| DevError::new("this program can't be found", error))?;
+        let addresses = ports::pick(COUNT * 2)?;
+        let pairs: Vec<(String, SocketAddr, SocketAddr)> = addresses
+            .chunks_exact(2)
+            .zip(1..)
+            .filter_map(|(pair, number)| match pair {
+                [client, peer] => Some((format!("n{number}"), *client, *peer)),
+                _ => None,
+            })
+            .collect();
+        for (name, client, peer) in &pairs {
+            let log = File::create(dir.join(format!("{name}.log")))
+                .map_err(|error| DevError::new(format!("the log of {name} can't be made"), error))?;
+            let mut command = Command::new(&program);
+            command
+                .arg("serve")
+                .args(["--name", name.as_str(), "--stop-with-parent", "--config", "/dev/null"])
+                .arg("--data-dir")
+                .arg(dir.join(name))
+                .arg("--client-socket")
+                .arg(dir.join(format!("{name}.sock")))
+                .args(["--client-listen", &client.to_string(), "--peer-listen", &peer.to_string()]);
+            for (other, _, other_peer) in &pairs {
+                command.args(["--member", &format!("{other}={other_peer}")]);
+            }
+            let process = command
+                .stdin(Stdio::null())
+                .stdout(Stdio::null())
+                .stderr(log)
+                // Ctrl-C is for this process, which stops the members one after the other.
+                .process_group(0)
+                .kill_on_drop(true)
+                .spawn()
+                .map_err(|error| DevError::new(format!("{name} can't be started"), error))?;
+            if let Some(pid) = process.id() {
+                std::fs::write(dir.join(format!("{name}.pid")), format!("{pid}\n"))
+                    .map_err(|error| DevError::new("a pid file can't be written", error))?;
+            }
+            self.0.push(Member { name: name.clone(), client: *client, process });
+        }
+        Ok(())
+    }
+
+    /// The members' addresses for clients.
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.0.iter().map(|member| format!("http://{}", member.client)).collect()
+    }
+
+    /// Waits until every member is ready; how the first one sees the cluster.
+    pub(super) async fn formed(&mut self, dir: &Path) -> Result<Cluster, DevError> {
+        let until = Instant::now() + FORM;
+        for member in &mut self.0 {
+            let client = client(&format!("http://{}", member.client))?;
+            loop {
+                if let Ok(Some(status)) = member.process.try_wait() {
+                    return Err(ended(member, dir, &status));
+                }
+                let call = Call::get("/readyz").within(Duration::from_millis(200));
+                match client.send(call).await {
+                    Ok(_) => break,
+                    Err(problem) if Instant::now() >= until => {
+                        let log = dir.join(format!("{}.log", member.name));
+                        return Err(DevError(format!(
+                            "{} is not ready after {} s: {}; its log is {}",
+                            member.name,
+                            FORM.as_secs(),
+                            problem.detail,
+                            log.display()
+                        )));
+                    }
+                    Err(_) => tokio::time::sleep(Duration::from_millis(20)).await,
+                }
+            }
+        }
+        let first = self.urls().into_iter().next().unwrap_or_default();
+        client(&first)?
+            .call(Call::get("/v1/cluster"))
+            .await
+            .map_err(|problem| DevError::new("the cluster can't be asked", problem))
+    }
+
+    /// Waits for a member to end by itself; its name, and how it ended.
+    pub(super) async fn one_ends(&mut self) -> Option<String> {
+        let waits = self.0.iter_mut().map(|member| {
+            Box::pin(async {
+                let status = member.process.wait().await;
+                let how = status.map_or_else(|error| error.to_string(), |status| status.to_string());
+                (member.name.clone(), how)
+            })
+        });
+        let waits: Vec<_> = waits.collect();
+        if waits.is_empty() {
+            return None;
+        }
+        let ((name, how), _, rest) = futures::future::select_all(waits).await;
+        drop(rest);
+        self.0.retain(|member| member.name != name);
+        Some(format!("{name} ended ({how})"))
+    }
+
+    /// Stops all of them: politely, then not.
+    pub(super) async fn stop(&mut self) -> Result<(), DevError> {
+        let mut failed = Vec::new();
+        for member in &mut self.0 {
+            let pid = member.process.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
+            if let Some(pid) = pid {
+                let _ = kill_process(pid, Signal::TERM);
+            }
+        }
+        for member in &mut self.0 {
+            match tokio::time::timeout(STOP, member.process.wait()).await {
+                Ok(Ok(status)) if status.success() => {}
+                Ok(Ok(status)) => failed.push(format!("{} ended with {status}", member.name)),
+                Ok(Err(error)) => failed.push(format!("{} can't be waited for: {error}", member.name)),
+                Err(_) => {
+                    let _ = member.process.kill().await;
+                    failed.push(format!("{} did not stop within {} s", member.name, STOP.as_secs()));
+                }
+            }
+        }
+        self.0.clear();
+        if failed.is_empty() { Ok(()) } else { Err(DevError(failed.join("; "))) }
+    }
+}
+
+pub(super) fn client(url: &str) -> Result<Client, DevError> {
+    Client::new(&[url]).map_err(|problem| DevError::new(url, problem))
+}
+
+fn ended(member: &Member, dir: &Path, status: &std::process::ExitStatus) -> DevError {
+    let log = std::fs::read_to_string(dir.join(format!("{}.log", member.name))).unwrap_or_default();
+    let last = log.lines().last().unwrap_or("its log is empty");
+    DevError(format!("{} ended ({status}): {last}", member.name))
+}

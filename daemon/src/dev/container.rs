@@ -1,0 +1,250 @@
+//! A lab of network namespaces: a node with a bridge, and containers on it, each given its addresses by the
+//! real `bridge` plugin and ours.
+//!
+//! A namespace is held by a process that only waits for its input to end: it goes when this process goes,
+//! however that ends, and has no name that could be left behind.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+use super::DevError;
+
+/// Where main plugins usually are.
+const PLUGIN_DIRS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
+
+/// A network namespace that lives as long as this value.
+#[derive(Debug)]
+struct Namespace {
+    holder: Child,
+    path: PathBuf,
+}
+
+impl Namespace {
+    async fn make() -> Result<Self, DevError> {
+        let why = |error| DevError::new("a network namespace can't be made (are you root?)", error);
+        let mut holder = Command::new("unshare")
+            .args(["--net", "--", "sh", "-c", "echo ready; exec cat"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .map_err(why)?;
+        let pid = holder.id().unwrap_or_default();
+        let mut ready = [0_u8; 6];
+        let Some(output) = holder.stdout.as_mut() else { return Err(DevError("no pipe".to_owned())) };
+        if tokio::io::AsyncReadExt::read_exact(output, &mut ready).await.is_err() {
+            let output = holder.wait_with_output().await.map_err(why)?;
+            let said = String::from_utf8_lossy(&output.stderr);
+            return Err(DevError(format!(
+                "a network namespace can't be made (are you root?): {}",
+                said.trim()
+            )));
+        }
+        Ok(Self { holder, path: PathBuf::from(format!("/proc/{pid}/ns/net")) })
+    }
+
+    /// A command that will run in it.
+    fn command(&self, program: &Path) -> Command {
+        let mut command = Command::new("nsenter");
+        command.arg(format!("--net={}", self.path.display())).arg("--").arg(program).kill_on_drop(true);
+        command
+    }
+
+    async fn end(mut self) {
+        // Its input ends with this.
+        drop(self.holder.stdin.take());
+        let _ = self.holder.wait().await;
+    }
+}
+
+/// A node: the namespace in which main plugins work.
+#[derive(Debug)]
+pub struct Lab {
+    node: Option<Namespace>,
+    plugin: PathBuf,
+    /// The main plugin, and where it was found.
+    main_plugin: Option<PathBuf>,
+    /// What every network configuration has.
+    ipam: Value,
+    containers: Vec<Container>,
+    made: u32,
+}
+
+/// A container: a namespace with an interface that the plugins gave addresses.
+#[derive(Debug)]
+pub struct Container {
+    id: String,
+    namespace: Option<Namespace>,
+    /// The plugin's answer to ADD.
+    pub result: Value,
+    /// How long ADD took, from exec to exit.
+    pub took: Duration,
+}
+
+impl Container {
+    /// The addresses that the plugin's answer names, with prefix lengths.
+    #[must_use]
+    pub fn addresses(&self) -> Vec<String> {
+        let ips = self.result.get("ips").and_then(Value::as_array).cloned().unwrap_or_default();
+        ips.iter().filter_map(|ip| ip.get("address")?.as_str().map(ToOwned::to_owned)).collect()
+    }
+}
+
+impl Lab {
+    /// A node whose plugin is `plugin`, with this `ipam` section. Where the machine allows no namespaces or
+    /// has no `bridge`, the second value says why, and the plugin is run alone.
+    ///
+    /// # Errors
+    /// If there is no plugin.
+    pub async fn make(plugin: PathBuf, ipam: Value) -> Result<(Self, Option<String>), DevError> {
+        if !plugin.exists() {
+            return Err(DevError(format!(
+                "{} is missing: build it with `cargo xtask build`",
+                plugin.display()
+            )));
+        }
+        let bridge = PLUGIN_DIRS.iter().map(|dir| Path::new(dir).join("bridge")).find(|path| path.exists());
+        let (node, why) = match &bridge {
+            None => (
+                None,
+                Some(format!(
+                    "no `bridge` plugin in {} (apt-get install containernetworking-plugins)",
+                    PLUGIN_DIRS.join(" or ")
+                )),
+            ),
+            Some(_) => match Namespace::make().await {
+                Ok(node) => (Some(node), None),
+                Err(error) => (None, Some(error.to_string())),
+            },
+        };
+        let main_plugin = bridge.filter(|_| node.is_some());
+        Ok((Self { node, plugin, main_plugin, ipam, containers: Vec::new(), made: 0 }, why))
+    }
+
+    /// Whether containers get real interfaces.
+    #[must_use]
+    pub fn is_real(&self) -> bool {
+        self.main_plugin.is_some()
+    }
+
+    fn config(&self) -> Value {
+        serde_json::json!({
+            "cniVersion": "1.0.0", "name": "demo", "type": "bridge", "bridge": "ipamd0",
+            "isGateway": true, "ipMasq": false, "ipam": self.ipam,
+        })
+    }
+
+    async fn run(&self, verb: &str, id: &str, namespace: &Path, config: &Value) -> Result<Output, DevError> {
+        let plugin_dir = self.plugin.parent().unwrap_or(Path::new("/")).display();
+        let mut command = match (&self.node, &self.main_plugin) {
+            (Some(node), Some(bridge)) => node.command(bridge),
+            _ => Command::new(&self.plugin),
+        };
+        let mut process = command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .env("CNI_COMMAND", verb)
+            .env("CNI_CONTAINERID", id)
+            .env("CNI_NETNS", namespace)
+            .env("CNI_IFNAME", "eth0")
+            .env("CNI_PATH", format!("{plugin_dir}:{}", PLUGIN_DIRS.join(":")))
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| DevError::new("the plugin can't be started", error))?;
+        if let Some(mut input) = process.stdin.take() {
+            // A plugin that doesn't read its input says so by its exit code.
+            let _ = input.write_all(config.to_string().as_bytes()).await;
+        }
+        let output = process.wait_with_output().await;
+        output.map_err(|error| DevError::new("the plugin can't be waited for", error))
+    }
+
+    /// Makes a container and lets the plugins give it an interface with addresses.
+    ///
+    /// # Errors
+    /// What the plugins said.
+    pub async fn add(&mut self) -> Result<&Container, DevError> {
+        self.made += 1;
+        let id = format!("demo-{}-{}", std::process::id(), self.made);
+        let namespace = if self.is_real() { Some(Namespace::make().await?) } else { None };
+        let path = namespace.as_ref().map_or_else(|| "/proc/self/ns/net".into(), |held| held.path.clone());
+        let begun = Instant::now();
+        let output = self.run("ADD", &id, &path, &self.config()).await?;
+        let took = begun.elapsed();
+        if !output.status.success() {
+            return Err(DevError(format!("ADD failed: {}", said(&output))));
+        }
+        let result = serde_json::from_slice(&output.stdout)
+            .map_err(|error| DevError::new("the plugin's answer can't be read", error))?;
+        self.containers.push(Container { id, namespace, result, took });
+        self.containers.last().ok_or_else(|| DevError("no container".to_owned()))
+    }
+
+    /// The containers that live.
+    #[must_use]
+    pub fn containers(&self) -> &[Container] {
+        &self.containers
+    }
+
+    /// The oldest container's end, as a runtime brings it about: DEL, then its namespace goes.
+    ///
+    /// # Errors
+    /// What the plugins said, or that there is none.
+    pub async fn delete(&mut self) -> Result<Container, DevError> {
+        if self.containers.is_empty() {
+            return Err(DevError("there is no container".to_owned()));
+        }
+        let mut container = self.containers.remove(0);
+        let path = container.namespace.as_ref().map_or_else(PathBuf::new, |held| held.path.clone());
+        let output = self.run("DEL", &container.id, &path, &self.config()).await?;
+        if let Some(namespace) = container.namespace.take() {
+            namespace.end().await;
+        }
+        if !output.status.success() {
+            return Err(DevError(format!("DEL failed: {}", said(&output))));
+        }
+        Ok(container)
+    }
+
+    /// Runs a program inside the container with this number, counted from 0.
+    ///
+    /// # Errors
+    /// If there is no such container, or the program can't be run.
+    pub async fn inside(&self, container: usize, program: &[&str]) -> Result<Output, DevError> {
+        let namespace = self.containers.get(container).and_then(|held| held.namespace.as_ref());
+        let (Some(namespace), Some((program, arguments))) = (namespace, program.split_first()) else {
+            return Err(DevError("there is no such container".to_owned()));
+        };
+        let output = namespace.command(Path::new(program)).args(arguments).output().await;
+        output.map_err(|error| DevError::new(program, error))
+    }
+
+    /// Takes everything apart: DEL for every container, then the namespaces.
+    ///
+    /// # Errors
+    /// The last thing that did not work; the rest is done all the same.
+    pub async fn end(mut self) -> Result<(), DevError> {
+        let mut outcome = Ok(());
+        while !self.containers.is_empty() {
+            outcome = self.delete().await.map(drop).and(outcome);
+        }
+        if let Some(node) = self.node.take() {
+            node.end().await;
+        }
+        outcome
+    }
+}
+
+/// What a plugin said on both of its outputs.
+fn said(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    format!("{} {}", out.trim(), err.trim()).trim().to_owned()
+}
