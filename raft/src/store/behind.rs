@@ -15,7 +15,7 @@ use super::durable::Durable;
 use super::error::StoreError;
 use super::marker::Marker;
 use super::rows::{Point, Rows};
-use super::shared::SharedState;
+use super::shared::WeakState;
 
 /// How far rows and marker may lag.
 const LAG: Duration = Duration::from_millis(250);
@@ -72,7 +72,7 @@ impl Nudger {
 /// The thread's state.
 pub(super) struct Behind {
     pub(super) dir: PathBuf,
-    pub(super) shared: SharedState,
+    pub(super) shared: WeakState,
     pub(super) durable: Arc<Durable>,
     /// What the marker shall say.
     pub(super) marker: Marker,
@@ -95,7 +95,7 @@ impl Behind {
             self.write_rows();
             let marked = self.write_marker(waiting.close.is_some());
             #[cfg(test)]
-            waiting.flushed.into_iter().for_each(|done| drop(done.send(())));
+            waiting.flushed.into_iter().for_each(|done| done.send(()).unwrap_or_default());
             if let Some(done) = waiting.close {
                 drop(self);
                 let _gone = done.send(marked);
@@ -109,7 +109,9 @@ impl Behind {
             self.off -= 1;
             return;
         }
-        let taken = self.shared.take_for_rows();
+        let Some(shared) = self.shared.upgrade() else { return };
+        let taken = shared.take_for_rows();
+        drop(shared);
         let same = self.rows.is_some() && self.epoch == taken.epoch;
         if same && self.marker.rows_applied == taken.applied && taken.touched.is_empty() {
             return;

@@ -82,7 +82,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     let (log, log_thread) = LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed)?;
     let behind = Behind {
         dir: dir.to_owned(),
-        shared: shared.clone(),
+        shared: shared.downgrade(),
         durable: Arc::clone(&durable),
         marked: marker.clone(),
         marker,
@@ -172,7 +172,7 @@ fn choose(loaded: Option<Loaded>, snapshot: Option<(Header, State)>) -> Start {
 /// Closes a store. Dropped instead, it leaves everything as a crash would.
 pub(crate) struct Closer {
     log: LogStore,
-    nudger: Nudger,
+    pub(super) nudger: Nudger,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -186,5 +186,11 @@ impl Closer {
         let (done, wait) = oneshot::channel();
         self.nudger.send(Nudge::Close(done));
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))?
+    }
+
+    /// Lets go of everything without writing; the threads end by themselves.
+    #[cfg(test)]
+    pub(super) fn abandon(self) -> Vec<JoinHandle<()>> {
+        self.threads
     }
 }

@@ -1,6 +1,6 @@
 //! The applied state, shared by those who apply, read, snapshot and write rows.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 
 use tokio::sync::watch;
 
@@ -15,6 +15,16 @@ const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
 #[derive(Clone)]
 pub(crate) struct SharedState {
     inner: Arc<Inner>,
+}
+
+/// The same for the row writer. It must not keep the state alive: the state wakes it, and once nobody else has
+/// the state, nothing will.
+pub(super) struct WeakState(Weak<Inner>);
+
+impl WeakState {
+    pub(super) fn upgrade(&self) -> Option<SharedState> {
+        self.0.upgrade().map(|inner| SharedState { inner })
+    }
 }
 
 struct Inner {
@@ -50,6 +60,10 @@ impl SharedState {
     ) -> Self {
         let live = RwLock::new(Live { state, applied, membership, epoch: 0, unwritten: 0 });
         Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), nudger }) }
+    }
+
+    pub(super) fn downgrade(&self) -> WeakState {
+        WeakState(Arc::downgrade(&self.inner))
     }
 
     /// The state of this instant, to be read at leisure. Costs microseconds, whatever its size.

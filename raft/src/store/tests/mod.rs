@@ -1,1 +1,9 @@
+//! The store against upstream's suite, against crashes, and against a disk that lies.
 
+mod damage;
+mod directory;
+mod log;
+mod rows;
+mod sample;
+mod snapshot;
+mod suite;

@@ -1,0 +1,157 @@
+//! The rows: trusted when nothing speaks against them, rebuilt otherwise, and the state is the same each time.
+
+use std::fs;
+use std::path::Path;
+
+use openraft::RaftSnapshotBuilder as _;
+use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
+
+use super::sample::{entries, kill, log_id, run, start, stop, write_behind};
+use crate::store::marker::Marker;
+use crate::store::{open, rows};
+use crate::types::LogId;
+
+/// 300 entries applied, rows written, then killed; returns the digest.
+async fn specimen(dir: &Path) -> u128 {
+    let mut store = open(dir).await.unwrap();
+    run(&mut store, entries(1, 0..200)).await;
+    write_behind(&store).await;
+    run(&mut store, entries(1, 200..300)).await;
+    write_behind(&store).await;
+    let digest = store.shared.with(crate::machine::State::digest);
+    kill(store).await;
+    digest
+}
+
+/// Starts, and says up to where the rows were trusted and what the digest became.
+async fn restart(dir: &Path) -> (Option<LogId>, u128) {
+    let store = open(dir).await.unwrap();
+    let trusted = *store.shared.applied().borrow();
+    kill(store).await;
+    let store = start(dir).await;
+    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 299)));
+    let digest = store.shared.with(crate::machine::State::digest);
+    kill(store).await;
+    (trusted, digest)
+}
+
+fn put_aside(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    names.filter(|name| name.starts_with("rows.damaged")).collect()
+}
+
+#[tokio::test]
+async fn rows_are_trusted_after_a_kill() {
+    let dir = tempfile::tempdir().unwrap();
+    let digest = specimen(dir.path()).await;
+    assert_eq!(restart(dir.path()).await, (Some(log_id(1, 299)), digest));
+    assert!(put_aside(dir.path()).is_empty());
+}
+
+#[tokio::test]
+async fn rows_are_trusted_after_another_boot_only_if_closed() {
+    for clean in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let digest = specimen(dir.path()).await;
+        if clean {
+            stop(start(dir.path()).await).await;
+        }
+        let marker = Marker::read(dir.path()).unwrap().unwrap();
+        assert_eq!(marker.clean, clean);
+        Marker { boot_id: "another".to_owned(), ..marker }.write(dir.path()).unwrap();
+        let trusted = clean.then(|| log_id(1, 299));
+        assert_eq!(restart(dir.path()).await, (trusted, digest));
+        assert_eq!(put_aside(dir.path()).is_empty(), clean);
+    }
+}
+
+#[tokio::test]
+async fn damaged_rows_are_put_aside_and_rebuilt() {
+    let pristine = tempfile::tempdir().unwrap();
+    let digest = specimen(pristine.path()).await;
+    let db = rows::path(pristine.path()).join("db");
+    let content = fs::read(&db).unwrap();
+    let used = content.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let mut rebuilt = 0;
+    for step in 0..24 {
+        let mut content = content.clone();
+        if step % 3 == 0 {
+            content.truncate(used * step / 24);
+        } else {
+            content[used * step / 24] ^= 0x20;
+        }
+        let dir = tempfile::tempdir().unwrap();
+        copy(pristine.path(), dir.path());
+        fs::write(rows::path(dir.path()).join("db"), content).unwrap();
+        assert_eq!(restart(dir.path()).await.1, digest, "step {step}");
+        rebuilt += put_aside(dir.path()).len();
+    }
+    assert!(rebuilt > 0);
+}
+
+#[tokio::test]
+async fn rows_of_an_earlier_day_are_not_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..200)).await;
+    stop(store).await;
+    let old = tempfile::tempdir().unwrap();
+    copy(&rows::path(dir.path()), old.path());
+    let mut store = start(dir.path()).await;
+    run(&mut store, entries(1, 200..300)).await;
+    write_behind(&store).await;
+    let digest = store.shared.with(crate::machine::State::digest);
+    kill(store).await;
+    fs::remove_dir_all(rows::path(dir.path())).unwrap();
+    copy(old.path(), &rows::path(dir.path()));
+    assert_eq!(restart(dir.path()).await, (None, digest));
+    assert_eq!(put_aside(dir.path()), ["rows.damaged-1"]);
+}
+
+#[tokio::test]
+async fn only_the_newest_doubtful_rows_are_kept() {
+    let dir = tempfile::tempdir().unwrap();
+    for expected in ["rows.damaged-1", "rows.damaged-2"] {
+        fs::create_dir(rows::path(dir.path())).unwrap();
+        rows::put_aside(dir.path()).unwrap();
+        assert_eq!(put_aside(dir.path()), [expected]);
+    }
+}
+
+#[tokio::test]
+async fn a_purged_log_and_lost_rows_begin_with_the_snapshot() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..250)).await;
+    store.machine.try_create_snapshot_builder(true).await.unwrap().build_snapshot().await.unwrap();
+    store.log.purge(log_id(1, 249)).await.unwrap();
+    run(&mut store, entries(1, 250..300)).await;
+    write_behind(&store).await;
+    let digest = store.shared.with(crate::machine::State::digest);
+    kill(store).await;
+    fs::remove_dir_all(rows::path(dir.path())).unwrap();
+    assert_eq!(restart(dir.path()).await, (Some(log_id(1, 249)), digest));
+    // The rows were made afresh from it: they alone suffice now.
+    let store = start(dir.path()).await;
+    write_behind(&store).await;
+    kill(store).await;
+    assert_eq!(restart(dir.path()).await, (Some(log_id(1, 299)), digest));
+
+    fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
+    fs::remove_dir_all(rows::path(dir.path())).unwrap();
+    let error = open(dir.path()).await.err().unwrap().to_string();
+    assert!(error.contains("no snapshot has them"), "{error}");
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let to = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &to)
+        } else {
+            drop(fs::copy(entry.path(), to).unwrap())
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! What the tests of the store have in common.
+
+use std::path::Path;
+
+use futures::stream;
+use ipam_api::name::Name;
+use openraft::storage::{IOFlushed, RaftLogStorage as _, RaftStateMachine as _};
+use openraft::type_config::TypeConfigExt as _;
+use openraft::{EntryPayload, RaftLogReader as _, StorageHelper};
+use tokio::sync::oneshot;
+
+use crate::batch::{Batch, Opened};
+use crate::machine::command::{
+    Action, Command, Delete, Expect, Kind, NetworkIntention, Origin, Put, Remarks, Via,
+};
+use crate::store::behind::Nudge;
+use crate::store::{LogStore, Store, open};
+use crate::types::{Entry, LogId, Types, Vote};
+
+type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
+
+pub(super) fn log_id(term: u64, index: u64) -> LogId {
+    LogId { leader_id: LeaderId { term, node_id: 1 }, index }
+}
+
+pub(super) fn vote(term: u64, committed: bool) -> Vote {
+    Vote { leader_id: LeaderId { term, node_id: 1 }, committed }
+}
+
+/// A command that leaves a trace in the state, another for each number: rows come, change and go.
+fn command(number: u64) -> Command {
+    let name = |number: u64| Name::new(&format!("network-{}", number % 40)).unwrap();
+    let action = if number % 7 == 6 {
+        let (kind, expect) = (Kind::Network, Expect::Anything);
+        Action::Delete(Delete { kind, name: name(number - 3), expect, drain: false })
+    } else {
+        let remarks = Remarks { description: format!("sample {number}").into(), ..Remarks::default() };
+        let intention = NetworkIntention { name: name(number), remarks };
+        Action::PutNetwork(Put { intention, expect: Expect::Anything })
+    };
+    let origin = Origin {
+        principal: "tester".into(),
+        via: Via::Http,
+        request_id: format!("r{number}").into(),
+        comment: None,
+        not_after_ms: None,
+    };
+    Command { origin, action }
+}
+
+pub(super) fn entry(term: u64, index: u64) -> Entry {
+    let opened =
+        Opened { log_time_ms: 1_000 + index, wall_ms: 2_000 + index, commands: vec![command(index)] };
+    let payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
+    Entry { log_id: log_id(term, index), payload }
+}
+
+pub(super) fn entries(term: u64, range: std::ops::Range<u64>) -> Vec<Entry> {
+    range.map(|index| entry(term, index)).collect()
+}
+
+/// Hands entries to the log; the receiver hears when they are on disk.
+pub(super) async fn submit(
+    log: &mut LogStore,
+    entries: Vec<Entry>,
+) -> std::io::Result<impl Future<Output = std::io::Result<()>> + use<>> {
+    let (done, wait) = Types::oneshot();
+    log.append(entries, IOFlushed::signal(done)).await?;
+    Ok(async { wait.await.expect("a callback was dropped") })
+}
+
+pub(super) async fn append(log: &mut LogStore, entries: Vec<Entry>) {
+    submit(log, entries).await.unwrap().await.unwrap();
+}
+
+pub(super) async fn apply(store: &mut Store, entries: Vec<Entry>) {
+    let items = entries.into_iter().map(|entry| Ok((entry, None)));
+    store.machine.apply(stream::iter(items)).await.unwrap();
+}
+
+/// Appends, commits and applies, as openraft would.
+pub(super) async fn run(store: &mut Store, entries: Vec<Entry>) {
+    append(&mut store.log, entries.clone()).await;
+    store.log.save_committed(entries.last().map(|entry| entry.log_id)).await.unwrap();
+    apply(store, entries).await;
+}
+
+pub(super) async fn read_all(log: &mut LogStore) -> Vec<Entry> {
+    log.try_get_log_entries(..).await.unwrap()
+}
+
+/// Waits until rows and marker are where the state is.
+pub(super) async fn write_behind(store: &Store) {
+    let (done, wait) = oneshot::channel();
+    store.closer.nudger.send(Nudge::Flush(done));
+    wait.await.unwrap();
+}
+
+/// Opens a directory and replays what openraft would replay.
+pub(super) async fn start(dir: &Path) -> Store {
+    let mut store = open(dir).await.unwrap();
+    StorageHelper::new(&mut store.log, &mut store.machine).with_id(1).get_initial_state().await.unwrap();
+    store
+}
+
+pub(super) async fn stop(store: Store) {
+    let Store { closer, .. } = store;
+    closer.close().await.unwrap();
+}
+
+/// Leaves everything as it is, as a process does that is killed.
+pub(super) async fn kill(store: Store) {
+    let Store { log, machine, shared, failed, closer } = store;
+    drop((log, machine, shared, failed));
+    let threads = closer.abandon();
+    tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| thread.join().unwrap()))
+        .await
+        .unwrap();
+}

@@ -1,0 +1,136 @@
+//! Snapshots: whole or refused.
+
+use std::fs;
+use std::path::Path;
+
+use openraft::RaftSnapshotBuilder as _;
+use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
+
+use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
+use crate::machine::State;
+use crate::store::machine::Snapshot;
+use crate::store::snapshot;
+use crate::store::{SnapshotFile, Store, StoreError, open};
+
+async fn build(store: &mut Store) -> Snapshot {
+    store.machine.try_create_snapshot_builder(true).await.unwrap().build_snapshot().await.unwrap()
+}
+
+/// Sends a snapshot in small pieces to another directory.
+async fn send(snapshot: &mut SnapshotFile, dir: &Path) -> SnapshotFile {
+    let mut incoming = SnapshotFile::incoming(dir).await.unwrap();
+    let mut length = 0;
+    loop {
+        let piece = snapshot.read_piece(100).await.unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        length += piece.len() as u64;
+        incoming.write_piece(&piece).await.unwrap();
+    }
+    assert_eq!(length, snapshot.length());
+    incoming.seal_and_verify().await.unwrap()
+}
+
+fn files(dir: &Path) -> Vec<String> {
+    let names = fs::read_dir(dir.join("snapshot")).unwrap();
+    names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+#[tokio::test]
+async fn a_snapshot_travels_and_lasts() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut sender = open(from.path()).await.unwrap();
+    run(&mut sender, entries(1, 0..500)).await;
+    let digest = sender.shared.with(State::digest);
+    let Snapshot { meta, mut snapshot } = build(&mut sender).await;
+    assert_eq!(meta.last_log_id, Some(log_id(1, 499)));
+
+    let mut receiver = open(to.path()).await.unwrap();
+    // A state of its own, which must be gone afterwards, rows included.
+    run(&mut receiver, entries(1, 0..7)).await;
+    write_behind(&receiver).await;
+    let received = send(&mut snapshot, to.path()).await;
+    assert_eq!(received.meta(), &meta);
+    receiver.machine.install_snapshot(&meta, received).await.unwrap();
+    assert_eq!(receiver.shared.with(State::digest), digest);
+    assert_eq!(files(to.path()), ["current"]);
+    receiver.log.purge(log_id(1, 499)).await.unwrap();
+    run(&mut receiver, entries(1, 500..510)).await;
+    write_behind(&receiver).await;
+    let digest = receiver.shared.with(State::digest);
+    kill(receiver).await;
+
+    let receiver = open(to.path()).await.unwrap();
+    assert_eq!(*receiver.shared.applied().borrow(), Some(log_id(1, 509)), "the rows have the new state");
+    assert_eq!(receiver.shared.with(State::digest), digest);
+    stop(receiver).await;
+    stop(sender).await;
+}
+
+#[tokio::test]
+async fn a_kill_right_after_installing_keeps_the_snapshot() {
+    let (from, to) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut sender = open(from.path()).await.unwrap();
+    apply(&mut sender, entries(1, 0..50)).await;
+    let Snapshot { meta, mut snapshot } = build(&mut sender).await;
+    let mut receiver = open(to.path()).await.unwrap();
+    let received = send(&mut snapshot, to.path()).await;
+    receiver.machine.install_snapshot(&meta, received).await.unwrap();
+    write_behind(&receiver).await;
+    kill(receiver).await;
+    let receiver = start(to.path()).await;
+    assert_eq!(receiver.shared.with(State::digest), sender.shared.with(State::digest));
+    stop(receiver).await;
+}
+
+#[tokio::test]
+async fn a_snapshot_damaged_anywhere_is_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..5)).await;
+    build(&mut store).await;
+    stop(store).await;
+    let path = dir.path().join("snapshot/current");
+    let content = fs::read(&path).unwrap();
+    snapshot::verify(content.as_slice()).unwrap();
+    for offset in 0..content.len() {
+        let mut altered = content.clone();
+        altered[offset] ^= 1 << (offset % 8);
+        assert!(snapshot::verify(altered.as_slice()).is_err(), "flip at {offset}");
+        assert!(snapshot::verify(&content[..offset]).is_err(), "cut at {offset}");
+    }
+    assert!(snapshot::verify([content.as_slice(), &[0]].concat().as_slice()).is_err());
+
+    fs::write(&path, &content[..content.len() - 1]).unwrap();
+    let error = open(dir.path()).await.err().unwrap();
+    assert!(matches!(&error, StoreError::Damaged { path: found, .. } if *found == path), "{error}");
+
+    let mut incoming = SnapshotFile::incoming(dir.path()).await.unwrap();
+    incoming.write_piece(&content[..content.len() - 1]).await.unwrap();
+    assert!(incoming.seal_and_verify().await.is_err());
+    assert_eq!(files(dir.path()), ["current"], "what was refused is gone");
+}
+
+#[tokio::test]
+async fn an_older_snapshot_never_replaces_a_newer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..5)).await;
+    let (state, applied, membership) = store.shared.point();
+    run(&mut store, entries(1, 5..9)).await;
+    build(&mut store).await;
+    let current = store.machine.snapshots.build(&state, applied, membership).unwrap();
+    assert_eq!(current.meta().last_log_id, Some(log_id(1, 8)));
+    assert_eq!(files(dir.path()), ["current"]);
+    stop(store).await;
+}
+
+#[tokio::test]
+async fn leftovers_go_at_the_next_start() {
+    let dir = tempfile::tempdir().unwrap();
+    stop(open(dir.path()).await.unwrap()).await;
+    fs::write(dir.path().join("snapshot/unfinished-7"), "half").unwrap();
+    stop(open(dir.path()).await.unwrap()).await;
+    assert!(files(dir.path()).is_empty());
+}
