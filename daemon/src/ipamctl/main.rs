@@ -1,1 +1,118 @@
-fn main() {}
+//! `ipamctl`: the command line of ipamd.
+//!
+//! It knows nothing that the API doesn't say: every command is a few HTTP calls, a table, and an exit code
+//! out of the catalogue of problems. Data goes to standard output, talk to standard error, and what could
+//! hurt asks first.
+//!
+//! **Invariant:** an exit code of 0 means that what was asked for is the case; 6 that nobody knows.
+
+mod allocate;
+mod allocation;
+mod arguments;
+mod confirm;
+mod context;
+mod endpoint;
+mod fail;
+mod metadata;
+mod network;
+mod output;
+mod pool;
+mod release;
+mod reservation;
+mod resource;
+mod status;
+mod subnet;
+mod version;
+mod who_has;
+mod words;
+
+use std::io::Write as _;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Command};
+use context::Context;
+use fail::Failure;
+
+/// What shells report for a program that SIGINT ended.
+const EXIT_INTERRUPTED: u8 = 130;
+
+fn main() -> ExitCode {
+    let (words, hint) = words::translate(std::env::args_os().collect());
+    let arguments = match Arguments::try_parse_from(words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            if let Some(hint) = hint {
+                say(&hint);
+            }
+            let code = u8::try_from(error.exit_code()).unwrap_or(ipam_api::problem::exit::USAGE);
+            // Help into a pipe that was closed is help that was read far enough.
+            error.print().ok();
+            return ExitCode::from(code);
+        }
+    };
+    if let Some(hint) = hint.filter(|_| !arguments.global.quiet) {
+        say(&hint);
+    }
+    ExitCode::from(start(arguments))
+}
+
+/// Runs the command until it ends or somebody presses Ctrl-C.
+fn start(arguments: Arguments) -> u8 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            say(&format!("can't start: {error}"));
+            return ipam_api::problem::exit::UNAVAILABLE;
+        }
+    };
+    let color = arguments.global.color_on_errors();
+    let code = runtime.block_on(async {
+        tokio::select! {
+            result = run(arguments) => match result {
+                Ok(()) => ipam_api::problem::exit::DONE,
+                Err(failure) => {
+                    if let Some(text) = failure.text(color) {
+                        say(&text);
+                    }
+                    failure.exit_code()
+                }
+            },
+            _ = tokio::signal::ctrl_c() => {
+                say("interrupted: nobody waits any more, but a change that was already sent is still carried out.");
+                EXIT_INTERRUPTED
+            }
+        }
+    });
+    // A question that nobody answered still sits in a thread that reads the terminal; don't wait for it.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let context = Context::new(&arguments.global, Box::new(std::io::stdout()))?;
+    dispatch(arguments.command, &context).await
+}
+
+/// The one place where a command meets the code that does it.
+async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
+    match command {
+        Command::Status(arguments) => status::run(context, &arguments).await,
+        Command::WhoHas(arguments) => who_has::run(context, &arguments).await,
+        Command::Allocate(arguments) => allocate::run(context, &arguments).await,
+        Command::Release(arguments) => release::run(context, &arguments).await,
+        Command::Version => version::run(context).await,
+        Command::Network { verb } => network::run(context, verb).await,
+        Command::Subnet { verb } => subnet::run(context, verb).await,
+        Command::Pool { verb } => pool::run(context, verb).await,
+        Command::Reservation { verb } => reservation::run(context, verb).await,
+        Command::Endpoint { verb } => endpoint::run(context, verb).await,
+        Command::Allocation { verb } => allocation::run(context, verb).await,
+    }
+}
+
+/// Writes a line to standard error. Nobody can be told when that fails.
+fn say(text: &str) {
+    writeln!(std::io::stderr().lock(), "{text}").ok();
+}

@@ -1,0 +1,151 @@
+//! `ipamctl allocate`: addresses for an endpoint by hand, all or none.
+
+use std::net::IpAddr;
+
+use clap::Args;
+use ipam_api::address::parse_address;
+use ipam_api::client::Call;
+use ipam_api::name::InterfaceName;
+use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Family, Name, ObjectName};
+
+use crate::arguments::Format;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+use crate::pool::Pools;
+use crate::resource;
+
+/// What to take, and for whom.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ipamctl allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6
+  ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json")]
+pub(crate) struct AllocateArguments {
+    /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long)]
+    endpoint: String,
+    /// A pool to take from, tried in this order, one address a family; may be repeated
+    #[arg(long = "pool", value_name = "POOL")]
+    pools: Vec<Name>,
+    /// An address to take and no other; may be repeated
+    #[arg(long = "address", value_name = "ADDRESS", value_parser = parse_address)]
+    addresses: Vec<IpAddr>,
+    /// The interface that has them
+    #[arg(long, default_value = "eth0")]
+    interface: InterfaceName,
+    /// The node where it is
+    #[arg(long)]
+    node: Option<ObjectName>,
+    /// The interface's hardware address
+    #[arg(long)]
+    mac: Option<String>,
+    /// The endpoint's incarnation, as the system that named it says
+    #[arg(long)]
+    uid: Option<String>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Result<(), Failure> {
+    let endpoint = context.endpoint_key(&arguments.endpoint)?;
+    let mut interface = InterfaceRequest {
+        name: arguments.interface.clone(),
+        ipv4_pools: Vec::new(),
+        ipv6_pools: Vec::new(),
+        addresses: arguments.addresses.clone(),
+        mac: arguments.mac.clone(),
+    };
+    for name in &arguments.pools {
+        // The request says which pools are for which family, the command line needn't.
+        let (pool, _) = resource::fetch::<Pools>(context, name).await?;
+        match pool.status.family {
+            Family::V4 => interface.ipv4_pools.push(name.clone()),
+            Family::V6 => interface.ipv6_pools.push(name.clone()),
+        }
+    }
+    let request = AllocateRequest {
+        endpoint: endpoint.clone(),
+        uid: arguments.uid.clone(),
+        node: arguments.node.clone(),
+        attachment: None,
+        lifecycle: None,
+        interfaces: vec![interface],
+        started: None,
+    };
+    let repeat = format!(
+        "look first: ipamctl endpoint show {endpoint}   (if it has no {}, repeat the command)",
+        arguments.interface
+    );
+    let answer = context.write(Call::post("/v1/allocations").json(&request)?, repeat).await?;
+    let allocated: Allocated = answer.read()?;
+    match context.format {
+        Format::Json => return context.print_bytes(&answer.body),
+        Format::Name => {
+            for given in allocated.interfaces.iter().flat_map(|interface| &interface.addresses) {
+                context.print(&given.address.addr().to_string())?;
+            }
+            return Ok(());
+        }
+        Format::Table | Format::Wide => {}
+    }
+    context.print(&shown(&allocated))?;
+    context.say(&conclusion(&allocated, &endpoint));
+    Ok(())
+}
+
+/// One line an address. No titles: each value says what it is.
+fn shown(allocated: &Allocated) -> String {
+    let mut table = Table::new().text("").text("").text("").text("");
+    for given in allocated.interfaces.iter().flat_map(|interface| &interface.addresses) {
+        table.row([
+            given.address.to_string(),
+            given.gateway.map_or_else(|| "no gateway".to_owned(), |gateway| format!("gateway {gateway}")),
+            format!("pool {}", given.pool),
+            format!("allocation {}", given.allocation),
+        ]);
+    }
+    table.render(false, None)
+}
+
+fn conclusion(allocated: &Allocated, endpoint: &EndpointKey) -> String {
+    if allocated.repeated {
+        return format!("{endpoint} had that already; nothing was changed.");
+    }
+    let number: usize = allocated.interfaces.iter().map(|interface| interface.addresses.len()).sum();
+    format!(
+        "{} held by {endpoint} until released (no lease).   undo: ipamctl release --endpoint {endpoint}",
+        text::plural(number as u64, "address", "addresses")
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_has_a_line_each() {
+        let allocated: Allocated = serde_json::from_value(serde_json::json!({
+            "endpoint": {"realm": "default", "kind": "host", "namespace": "default", "name": "db-07"},
+            "interfaces": [{"name": "eth0", "addresses": [
+                {"address": "10.20.12.31/24", "gateway": "10.20.12.1", "pool": "rack-12",
+                 "allocation": 48211911u64, "checked": false},
+                {"address": "2001:db8:20:c::1f/64", "pool": "rack-12-v6",
+                 "allocation": 48211912u64, "checked": false}]}],
+            "repeated": false, "revision": 48211912u64
+        }))
+        .unwrap();
+        assert_eq!(
+            shown(&allocated),
+            "10.20.12.31/24        gateway 10.20.12.1  pool rack-12     allocation 48211911\n\
+             2001:db8:20:c::1f/64  no gateway          pool rack-12-v6  allocation 48211912\n"
+        );
+        assert_eq!(
+            conclusion(&allocated, &allocated.endpoint),
+            "2 addresses held by host/db-07 until released (no lease).   \
+             undo: ipamctl release --endpoint host/db-07"
+        );
+    }
+}

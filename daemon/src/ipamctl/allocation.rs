@@ -1,0 +1,157 @@
+//! `ipamctl allocation`: single addresses and who holds them.
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Allocation, EndpointKey};
+use ipam_api::time::Timestamp;
+use ipam_api::{Name, ObjectName};
+
+use crate::arguments::Format;
+use crate::context::{Context, Listed};
+use crate::fail::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+use crate::release;
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl allocation list --pool web
+  ipamctl allocation show 48190233";
+
+/// What to do with allocations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All allocations, or those of a pool, an endpoint, a node
+    #[command(
+        alias = "ls",
+        after_help = "Examples:
+  ipamctl allocation list --pool web
+  ipamctl allocation list --node worker-3 -o json
+  ipamctl allocation list --endpoint host/db-07"
+    )]
+    List(ListArguments),
+    /// One allocation
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl allocation show 48190233")]
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Release one allocation
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl allocation delete 48190233\n  ipamctl allocation delete 48190233 --yes"
+    )]
+    Delete {
+        /// Its number
+        id: u64,
+    },
+}
+
+/// Which allocations.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those of this pool
+    #[arg(long)]
+    pool: Option<Name>,
+    /// Only those of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long)]
+    endpoint: Option<String>,
+    /// Only those on this node
+    #[arg(long)]
+    node: Option<ObjectName>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List(arguments) => list(context, &arguments).await,
+        Verb::Show { id } => {
+            let answer = context.read(&format!("/v1/allocations/{id}")).await?;
+            match context.format {
+                Format::Json => context.print_bytes(&answer.body),
+                Format::Name => context.print(&id.to_string()),
+                Format::Table | Format::Wide => context.print(&shown(&answer.read()?, Timestamp::now())),
+            }
+        }
+        Verb::Delete { id } => release::allocation(context, id).await,
+    }
+}
+
+async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
+    let endpoint: Option<EndpointKey> =
+        arguments.endpoint.as_deref().map(|text| context.endpoint_key(text)).transpose()?;
+    let keep = |allocation: &Allocation| {
+        arguments.pool.as_ref().is_none_or(|pool| *pool == allocation.pool)
+            && endpoint.as_ref().is_none_or(|endpoint| *endpoint == allocation.endpoint)
+            && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
+            && context.network.as_ref().is_none_or(|network| *network == allocation.network)
+    };
+    let listed: Listed<Allocation> = context.list("/v1/allocations", keep).await?;
+    match context.format {
+        Format::Json => return context.print_bytes(&listed.json),
+        Format::Name => {
+            for allocation in &listed.items {
+                context.print(&allocation.id.to_string())?;
+            }
+            return Ok(());
+        }
+        Format::Table | Format::Wide => {}
+    }
+    context.print_table(&table(&listed.items, context.format == Format::Wide, Timestamp::now()))?;
+    context.say(&text::footer(listed.items.len(), "allocation", "allocations", listed.revision));
+    Ok(())
+}
+
+fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .number("ID")
+        .text("ADDRESS")
+        .text("HOLDER")
+        .spare("INTERFACE", 3)
+        .spare("POOL", 1)
+        .spare("NODE", 2)
+        .spare("LIFECYCLE", 4)
+        .spare("AGE", 5);
+    if wide {
+        table = table.spare("NETWORK", 6).spare("SUBNET", 7).spare("CHECKED", 8).spare("BY", 9);
+    }
+    for allocation in allocations {
+        table.row([
+            allocation.id.to_string(),
+            allocation.address.addr().to_string(),
+            allocation.endpoint.to_string(),
+            allocation.interface.to_string(),
+            allocation.pool.to_string(),
+            text::or_dash(allocation.node.as_ref()),
+            allocation.lifecycle.to_string(),
+            text::age(allocation.created_at, now),
+            allocation.network.to_string(),
+            allocation.subnet.to_string(),
+            if allocation.checked { "yes" } else { "no" }.to_owned(),
+            text::dash(&allocation.created_by),
+        ]);
+    }
+    table
+}
+
+fn shown(allocation: &Allocation, now: Timestamp) -> String {
+    let mut fields = Fields::default();
+    fields.line("allocation", allocation.id);
+    fields.line("address", allocation.address);
+    fields.line(
+        "from",
+        format!("pool {}   subnet {}   network {}", allocation.pool, allocation.subnet, allocation.network),
+    );
+    fields.line("holder", format!("{}   interface {}", allocation.endpoint, allocation.interface));
+    fields.line("node", text::or_dash(allocation.node.as_ref()));
+    fields.line("lifecycle", allocation.lifecycle);
+    fields.line("checked", if allocation.checked { "yes: the wire was silent" } else { "no" });
+    fields.line(
+        "since",
+        format!(
+            "{} ({})   by {}",
+            text::moment(allocation.created_at),
+            text::age(allocation.created_at, now),
+            text::dash(&allocation.created_by)
+        ),
+    );
+    fields.text()
+}

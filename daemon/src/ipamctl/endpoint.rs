@@ -1,0 +1,220 @@
+//! `ipamctl endpoint`: who holds addresses.
+
+use clap::{Args, Subcommand};
+use ipam_api::Code;
+use ipam_api::client::Call;
+use ipam_api::request::Released;
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Interface, Resource};
+use ipam_api::strict;
+
+use crate::arguments::Format;
+use crate::confirm;
+use crate::context::{Context, Listed};
+use crate::fail::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl endpoint list --kind pod
+  ipamctl endpoint show host/db-07
+  ipamctl endpoint delete host/db-07";
+
+/// An endpoint as it is read.
+type Read = Resource<Endpoint, EndpointStatus>;
+
+/// What to do with endpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All endpoints, or those of a kind
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl endpoint list\n  ipamctl endpoint list --kind pod -o name"
+    )]
+    List(ListArguments),
+    /// One endpoint with all that it holds
+    #[command(
+        alias = "describe",
+        after_help = "Examples:
+  ipamctl endpoint show host/db-07
+  ipamctl endpoint show pod/web/frontend-7 --realm prod-eu
+  ipamctl endpoint show pod/prod-eu/web/frontend-7"
+    )]
+    Show {
+        /// kind/name, kind/namespace/name or kind/realm/namespace/name
+        endpoint: String,
+    },
+    /// Release all that an endpoint holds
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl endpoint delete host/db-07\n  ipamctl endpoint delete pod/web/frontend-7 --yes"
+    )]
+    Delete {
+        /// kind/name, kind/namespace/name or kind/realm/namespace/name
+        endpoint: String,
+    },
+}
+
+/// Which endpoints.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only pods, vms, hosts, machines, claims or containers
+    #[arg(long)]
+    kind: Option<EndpointKind>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List(arguments) => list(context, &arguments).await,
+        Verb::Show { endpoint } => show(context, &context.endpoint_key(&endpoint)?).await,
+        Verb::Delete { endpoint } => delete(context, &context.endpoint_key(&endpoint)?).await,
+    }
+}
+
+fn path(key: &EndpointKey) -> String {
+    format!("/v1/endpoints/{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name)
+}
+
+async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
+    let keep = |found: &Read| arguments.kind.is_none_or(|kind| kind == found.intention.key.kind);
+    let listed: Listed<Read> = context.list("/v1/endpoints", keep).await?;
+    match context.format {
+        Format::Json => return context.print_bytes(&listed.json),
+        Format::Name => {
+            for found in &listed.items {
+                context.print(&found.intention.key.to_string())?;
+            }
+            return Ok(());
+        }
+        Format::Table | Format::Wide => {}
+    }
+    let mut table = Table::new().text("ENDPOINT").text("ADDRESSES").spare("INTERFACES", 2).spare("NODE", 1);
+    if context.format == Format::Wide {
+        table = table.spare("UID", 4);
+    }
+    for found in &listed.items {
+        let interfaces = &found.status.interfaces;
+        let nodes = interfaces.iter().filter_map(|interface| interface.attachment.as_ref());
+        let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
+        nodes.dedup();
+        table.row([
+            found.intention.key.to_string(),
+            text::joined(
+                interfaces
+                    .iter()
+                    .flat_map(|interface| &interface.addresses)
+                    .map(|given| given.address.addr()),
+            ),
+            text::joined(interfaces.iter().map(|interface| &interface.name)),
+            text::joined(nodes),
+            text::or_dash(found.intention.uid.as_ref()),
+        ]);
+    }
+    context.print_table(&table)?;
+    context.say(&text::footer(listed.items.len(), "endpoint", "endpoints", listed.revision));
+    Ok(())
+}
+
+/// Reads one; a name that doesn't exist comes with the one that was probably meant.
+async fn fetch(context: &Context, key: &EndpointKey) -> Result<(Read, ipam_api::client::Answer), Failure> {
+    let failure = match context.read(&path(key)).await {
+        Ok(answer) => return Ok((answer.read()?, answer)),
+        Err(failure) => failure,
+    };
+    if failure.code() != Some(Code::NotFound) {
+        return Err(failure);
+    }
+    let Ok(listed) =
+        context.list::<Read>("/v1/endpoints", |found| found.intention.key.kind == key.kind).await
+    else {
+        return Err(failure);
+    };
+    let names: Vec<String> = listed.items.iter().map(|found| found.intention.key.to_string()).collect();
+    let meant = strict::nearest(&key.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
+    Err(failure.meant(meant))
+}
+
+async fn show(context: &Context, key: &EndpointKey) -> Result<(), Failure> {
+    let (endpoint, answer) = fetch(context, key).await?;
+    match context.format {
+        Format::Json => context.print_bytes(&answer.body),
+        Format::Name => context.print(&endpoint.intention.key.to_string()),
+        Format::Table | Format::Wide => context.print(&shown(&endpoint, context.width)),
+    }
+}
+
+fn shown(endpoint: &Read, width: Option<usize>) -> String {
+    let key = &endpoint.intention.key;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
+    fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
+    fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
+    for interface in &endpoint.status.interfaces {
+        if let Some(attachment) = &interface.attachment {
+            fields.line(
+                "attachment",
+                format!(
+                    "{} on node {}   network configuration {}   container {}",
+                    interface.name, attachment.node, attachment.config, attachment.container_id
+                ),
+            );
+        }
+    }
+    fields.line("since", text::moment(endpoint.meta.created_at));
+    fields.raw("");
+    fields.raw(&given(&endpoint.status.interfaces).render(true, width));
+    fields.text()
+}
+
+/// The addresses of interfaces, one a row.
+pub(crate) fn given(interfaces: &[Interface]) -> Table {
+    let mut table = Table::new()
+        .text("INTERFACE")
+        .text("ADDRESS")
+        .text("GATEWAY")
+        .spare("VLAN", 3)
+        .text("POOL")
+        .number("ALLOCATION")
+        .spare("CHECKED", 2);
+    for interface in interfaces {
+        for given in &interface.addresses {
+            table.row([
+                interface.name.to_string(),
+                given.address.to_string(),
+                text::or_dash(given.gateway.as_ref()),
+                text::or_dash(given.vlan.as_ref()),
+                given.pool.to_string(),
+                given.allocation.to_string(),
+                if given.checked { "yes" } else { "no" }.to_owned(),
+            ]);
+        }
+    }
+    table
+}
+
+/// Releases all that an endpoint holds.
+pub(crate) async fn delete(context: &Context, key: &EndpointKey) -> Result<(), Failure> {
+    let (endpoint, _) = fetch(context, key).await?;
+    let interfaces = &endpoint.status.interfaces;
+    let attached = interfaces.iter().find_map(|interface| interface.attachment.as_ref());
+    if let Some(attachment) = attached {
+        let number: usize = interfaces.iter().map(|interface| interface.addresses.len()).sum();
+        let summary = [
+            format!(
+                "{key} is attached on node {} and holds {}.",
+                attachment.node,
+                text::plural(number as u64, "address", "addresses")
+            ),
+            format!(
+                "Releasing takes nothing off that {}; what it still uses could then be given to another.",
+                key.kind
+            ),
+        ];
+        confirm::moderate(context, &summary, "Release all of it all the same?").await?;
+    }
+    let repeat = "the same command again; \"not found\" then means that it worked";
+    let answer = context.write(Call::delete(path(key)), repeat).await?;
+    let released: Released = answer.read()?;
+    let sentence = format!("released {} of {key}", text::joined(&released.addresses));
+    context.done(&answer, &key.to_string(), &sentence)
+}

@@ -1,0 +1,167 @@
+//! `ipamctl network`: address spaces.
+
+use clap::{Args, Subcommand};
+use ipam_api::Name;
+use ipam_api::resource::{Labels, Network, NetworkStatus};
+
+use crate::arguments::Format;
+use crate::confirm;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+use crate::resource::{self, Noun, Read};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl network list
+  ipamctl network create lab --description \"the test lab\"";
+
+struct Networks;
+
+impl Noun for Networks {
+    type Intention = Network;
+    type Status = NetworkStatus;
+    const WORD: &'static str = "network";
+    const PLURAL: &'static str = "networks";
+    fn name(intention: &Network) -> &Name {
+        &intention.name
+    }
+}
+
+/// What to do with networks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All networks
+    #[command(alias = "ls", after_help = "Examples:\n  ipamctl network list\n  ipamctl network list -o json")]
+    List,
+    /// One network
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl network show lab")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Make a new network
+    #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
+    Create(CreateArguments),
+    /// Change a network
+    #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --remove-label old")]
+    Set(SetArguments),
+    /// Delete a network that has no subnets
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
+    )]
+    Delete(DeleteArguments),
+}
+
+/// A new network.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// Changes of a network.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+/// Which network goes.
+#[derive(Debug, Args)]
+pub(crate) struct DeleteArguments {
+    /// Its name
+    name: Name,
+    /// The name once more, where nobody can be asked
+    #[arg(long, value_name = "NAME")]
+    confirm: Option<String>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List => list(context).await,
+        Verb::Show { name } => {
+            let (network, answer) = resource::fetch::<Networks>(context, &name).await?;
+            match context.format {
+                Format::Json => context.print_bytes(&answer.body),
+                Format::Name => context.print(name.as_str()),
+                Format::Table | Format::Wide => context.print(&shown(&network)),
+            }
+        }
+        Verb::Create(arguments) => {
+            let mut network = Network {
+                name: arguments.name,
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.metadata.apply(metadata_fields!(network));
+            resource::create::<Networks>(context, &network).await
+        }
+        Verb::Set(arguments) => {
+            let change = |network: &mut Network, _: &NetworkStatus| {
+                arguments.metadata.apply(metadata_fields!(network));
+                Ok(())
+            };
+            resource::edit::<Networks>(context, &arguments.name, change).await
+        }
+        Verb::Delete(arguments) => delete(context, &arguments).await,
+    }
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let listed = resource::list::<Networks>(context, |_| true).await?;
+    if resource::print_plain::<Networks>(context, &listed)? {
+        return Ok(());
+    }
+    let mut table =
+        Table::new().text("NAME").number("SUBNETS").number("HELD").spare("LABELS", 2).spare("DESCRIPTION", 1);
+    for network in &listed.items {
+        table.row([
+            network.intention.name.to_string(),
+            text::count(network.status.subnets),
+            text::count(network.status.allocated),
+            text::labels(&network.intention.labels),
+            text::dash(&network.intention.description),
+        ]);
+    }
+    context.print_table(&table)?;
+    context.say(&text::footer(listed.items.len(), "network", "networks", listed.revision));
+    Ok(())
+}
+
+fn shown(network: &Read<Networks>) -> String {
+    let intention = &network.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading("network", intention.name.as_str(), &network.meta, None));
+    fields.line("subnets", text::count(network.status.subnets));
+    fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
+    text::metadata_lines(
+        &mut fields,
+        &intention.description,
+        &intention.labels,
+        intention.managed_by.as_deref(),
+        &network.meta,
+    );
+    fields.text()
+}
+
+async fn delete(context: &Context, arguments: &DeleteArguments) -> Result<(), Failure> {
+    let name = &arguments.name;
+    let (network, _) = resource::fetch::<Networks>(context, name).await?;
+    let summary = [format!(
+        "network {name} has {} and {} held; it can't be brought back.",
+        text::plural(network.status.subnets, "subnet", "subnets"),
+        text::plural(network.status.allocated, "address", "addresses"),
+    )];
+    confirm::severe(context, name.as_str(), arguments.confirm.as_deref(), &summary).await?;
+    resource::delete::<Networks>(context, name, false).await
+}

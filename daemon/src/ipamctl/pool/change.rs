@@ -1,0 +1,234 @@
+//! What `pool create` and `pool set` say about a pool.
+
+use std::time::Duration;
+
+use clap::{Args, ValueEnum};
+use ipam_api::limits::COOLING_MS_DEFAULT;
+use ipam_api::resource::{Labels, Pool, PoolStatus, Strategy};
+use ipam_api::{AddressRange, Name};
+
+use super::ranges;
+use crate::fail::Failure;
+use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::output::text::parse_duration;
+
+/// How a pool chooses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StrategyArgument {
+    // The next one behind the last that was given.
+    Next,
+    // The lowest free one.
+    Sequential,
+}
+
+impl From<StrategyArgument> for Strategy {
+    fn from(argument: StrategyArgument) -> Self {
+        match argument {
+            StrategyArgument::Next => Strategy::Next,
+            StrategyArgument::Sequential => Strategy::Sequential,
+        }
+    }
+}
+
+/// A new pool.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    /// The subnet that it is cut from
+    #[arg(long)]
+    subnet: Name,
+    /// An address, first-last, or a CIDR; may be repeated; all of the subnet without it
+    #[arg(long = "range", value_name = "RANGE")]
+    ranges: Vec<AddressRange>,
+    /// Addresses that it doesn't give out; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    exclude: Vec<AddressRange>,
+    /// How it chooses: the next one behind the last that was given, or the lowest free one
+    #[arg(long, value_enum, default_value = "next")]
+    strategy: StrategyArgument,
+    /// How long a freed address rests, as 30s or 40m (30s unless said)
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    cooling: Option<Duration>,
+    /// A resting address stays at rest even when nothing else is free
+    #[arg(long)]
+    strict_cooling: bool,
+    /// It gives out its subnet's first and last address too
+    #[arg(long)]
+    allow_edges: bool,
+    /// Requests that name no pool may take from it
+    #[arg(long)]
+    default: bool,
+    /// It gives out nothing for now
+    #[arg(long)]
+    disabled: bool,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+impl CreateArguments {
+    /// The pool as it is sent.
+    pub(super) fn pool(self) -> Pool {
+        let mut pool = Pool {
+            name: self.name,
+            subnet: self.subnet,
+            network: None,
+            ranges: self.ranges,
+            exclude: self.exclude,
+            strategy: self.strategy.into(),
+            cooling_ms: self.cooling.map_or(COOLING_MS_DEFAULT, milliseconds),
+            strict_cooling: self.strict_cooling,
+            allow_edges: self.allow_edges,
+            default: self.default,
+            disabled: self.disabled,
+            terminating: false,
+            description: String::new(),
+            labels: Labels::new(),
+            annotations: Labels::new(),
+            managed_by: None,
+        };
+        self.metadata.apply(metadata_fields!(pool));
+        pool
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Changes of a pool.
+#[derive(Debug, Args)]
+#[group(skip)]
+pub(crate) struct SetArguments {
+    /// Its name
+    pub(super) name: Name,
+    /// Addresses to give out as well; may be repeated
+    #[arg(long = "add-range", value_name = "RANGE")]
+    add_ranges: Vec<AddressRange>,
+    /// Addresses that are no longer its own; may be repeated
+    #[arg(long = "remove-range", value_name = "RANGE")]
+    remove_ranges: Vec<AddressRange>,
+    /// Addresses not to give out any more; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    exclude: Vec<AddressRange>,
+    /// Excluded addresses to give out again; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    remove_exclude: Vec<AddressRange>,
+    /// How it chooses: the next one behind the last that was given, or the lowest free one
+    #[arg(long, value_enum)]
+    strategy: Option<StrategyArgument>,
+    /// How long a freed address rests, as 30s or 40m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    cooling: Option<Duration>,
+    #[command(flatten)]
+    switches: SwitchArguments,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+/// What a pool does or doesn't.
+#[derive(Debug, Args)]
+struct SwitchArguments {
+    /// Give out addresses
+    #[arg(long, conflicts_with = "disable")]
+    enable: bool,
+    /// Give out nothing for now; releases go on
+    #[arg(long)]
+    disable: bool,
+    /// Requests that name no pool may take from it
+    #[arg(long, conflicts_with = "no_default")]
+    default: bool,
+    /// Only requests that name it may take from it
+    #[arg(long)]
+    no_default: bool,
+    /// A resting address stays at rest even when nothing else is free
+    #[arg(long, conflicts_with = "no_strict_cooling")]
+    strict_cooling: bool,
+    /// A resting address is given when nothing else is free
+    #[arg(long)]
+    no_strict_cooling: bool,
+    /// Give out the subnet's first and last address too
+    #[arg(long, conflicts_with = "no_allow_edges")]
+    allow_edges: bool,
+    /// Keep the subnet's first and last address
+    #[arg(long)]
+    no_allow_edges: bool,
+    /// Go away once nothing is held
+    #[arg(long, conflicts_with = "no_drain")]
+    drain: bool,
+    /// Stay after all, while anything is left
+    #[arg(long)]
+    no_drain: bool,
+}
+
+impl SwitchArguments {
+    fn apply(&self, pool: &mut Pool) {
+        for (field, on, off) in [
+            (&mut pool.disabled, self.disable, self.enable),
+            (&mut pool.default, self.default, self.no_default),
+            (&mut pool.strict_cooling, self.strict_cooling, self.no_strict_cooling),
+            (&mut pool.allow_edges, self.allow_edges, self.no_allow_edges),
+            (&mut pool.terminating, self.drain, self.no_drain),
+        ] {
+            *field = (*field || on) && !off;
+        }
+    }
+}
+
+impl SetArguments {
+    /// Addresses that the pool won't give out any more.
+    pub(super) fn taken_away(&self) -> Vec<AddressRange> {
+        self.remove_ranges.iter().chain(&self.exclude).copied().collect()
+    }
+
+    /// Writes the changes into a pool.
+    pub(super) fn apply(&self, pool: &mut Pool, status: &PoolStatus) -> Result<(), Failure> {
+        self.change_ranges(pool, status)?;
+        pool.exclude = ranges::with(ranges::without(&pool.exclude, &self.remove_exclude), &self.exclude);
+        if let Some(strategy) = self.strategy {
+            pool.strategy = strategy.into();
+        }
+        if let Some(cooling) = self.cooling {
+            pool.cooling_ms = milliseconds(cooling);
+        }
+        self.switches.apply(pool);
+        self.metadata.apply(metadata_fields!(pool));
+        Ok(())
+    }
+
+    /// A pool without ranges has all of its subnet. Nobody who adds a range means to shrink it to that
+    /// range, and nobody who removes the last one means to give out the whole subnet.
+    fn change_ranges(&self, pool: &mut Pool, status: &PoolStatus) -> Result<(), Failure> {
+        let all = [AddressRange::of_cidr(status.cidr)];
+        let whole = pool.ranges.is_empty();
+        if whole && self.remove_ranges.is_empty() {
+            return match self.add_ranges.iter().find(|range| !all.iter().any(|all| all.contains(range))) {
+                // The server says what is wrong with it.
+                Some(_) => {
+                    pool.ranges = ranges::with(all.to_vec(), &self.add_ranges);
+                    Ok(())
+                }
+                None => Ok(()),
+            };
+        }
+        let before = if whole { &all[..] } else { &pool.ranges };
+        let after = ranges::with(ranges::without(before, &self.remove_ranges), &self.add_ranges);
+        if after.is_empty() {
+            return Err(Failure::usage(
+                format!(
+                    "nothing would be left of pool {}; without ranges it would have all of its subnet",
+                    self.name
+                ),
+                format!(
+                    "Disable it (ipamctl pool set {0} --disable) or delete it (ipamctl pool delete {0}).",
+                    self.name
+                ),
+            ));
+        }
+        if self.add_ranges.is_empty() && self.remove_ranges.is_empty() {
+            return Ok(());
+        }
+        pool.ranges = after;
+        Ok(())
+    }
+}

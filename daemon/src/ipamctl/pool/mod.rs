@@ -1,0 +1,186 @@
+//! `ipamctl pool`: the sets of addresses that endpoints get theirs from.
+
+pub(crate) mod change;
+pub(crate) mod ranges;
+pub(crate) mod view;
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Allocation, Pool, PoolStatus};
+use ipam_api::{AddressRange, Name};
+
+use crate::arguments::Format;
+use crate::confirm;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::output::text;
+use crate::resource::{self, Noun, Read};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl pool list
+  ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199
+  ipamctl pool set web --add-range 10.10.0.200-10.10.0.229";
+
+/// The noun.
+pub(crate) struct Pools;
+
+impl Noun for Pools {
+    type Intention = Pool;
+    type Status = PoolStatus;
+    const WORD: &'static str = "pool";
+    const PLURAL: &'static str = "pools";
+    fn name(intention: &Pool) -> &Name {
+        &intention.name
+    }
+}
+
+/// What to do with pools.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All pools, or those of --network or of a subnet
+    #[command(
+        alias = "ls",
+        after_help = "Examples:
+  ipamctl pool list
+  ipamctl pool list --subnet lan-10 -o wide
+  ipamctl pool list -o json"
+    )]
+    List(ListArguments),
+    /// One pool with all its counts
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl pool show web")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Make a new pool
+    #[command(after_help = "Examples:
+  ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199 --exclude 10.10.0.100
+  ipamctl pool create lab --subnet lan-11 --strategy sequential --cooling 5m --default --label team=lab")]
+    Create(change::CreateArguments),
+    /// Change a pool; its subnet stays
+    #[command(after_help = "Examples:
+  ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
+  ipamctl pool set web --remove-range 10.10.0.50-10.10.0.59
+  ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
+  ipamctl pool set web --disable")]
+    Set(Box<change::SetArguments>),
+    /// Delete a pool; one in use gives out nothing more and goes away with its last address
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl pool delete web\n  ipamctl pool delete web --yes"
+    )]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// Which pools.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those of this subnet
+    #[arg(long)]
+    subnet: Option<Name>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List(arguments) => list(context, &arguments).await,
+        Verb::Show { name } => {
+            let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;
+            match context.format {
+                Format::Json => context.print_bytes(&answer.body),
+                Format::Name => context.print(name.as_str()),
+                Format::Table | Format::Wide => {
+                    context.print(&view::shown(&pool, ipam_api::time::Timestamp::now(), context.width))?;
+                    context.say(&view::next_steps(&pool));
+                    Ok(())
+                }
+            }
+        }
+        Verb::Create(arguments) => {
+            let pool = arguments.pool();
+            match resource::create::<Pools>(context, &pool).await {
+                Err(failure) => {
+                    Err(resource::suggest(context, failure, "subnets", pool.subnet.as_str()).await)
+                }
+                done => done,
+            }
+        }
+        Verb::Set(arguments) => set(context, &arguments).await,
+        Verb::Delete { name } => delete(context, &name).await,
+    }
+}
+
+async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
+    let keep = |pool: &Read<Pools>| {
+        let intention = &pool.intention;
+        arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
+            && context.network.as_ref().is_none_or(|n| intention.network.as_ref().is_none_or(|of| of == n))
+    };
+    let listed = resource::list::<Pools>(context, keep).await?;
+    if resource::print_plain::<Pools>(context, &listed)? {
+        return Ok(());
+    }
+    context.print_table(&view::table(&listed.items, context.format == Format::Wide))?;
+    context.say(&text::footer(listed.items.len(), "pool", "pools", listed.revision));
+    Ok(())
+}
+
+async fn set(context: &Context, arguments: &change::SetArguments) -> Result<(), Failure> {
+    let gone = arguments.taken_away();
+    if !gone.is_empty() {
+        confirm_shrinking(context, arguments, &gone).await?;
+    }
+    let change = |pool: &mut Pool, status: &PoolStatus| arguments.apply(pool, status);
+    resource::edit::<Pools>(context, &arguments.name, change).await
+}
+
+/// Asks before addresses that somebody holds are taken out of a pool.
+async fn confirm_shrinking(
+    context: &Context,
+    arguments: &change::SetArguments,
+    gone: &[AddressRange],
+) -> Result<(), Failure> {
+    let (mut pool, _) = resource::fetch::<Pools>(context, &arguments.name).await?;
+    // What can't be meant is said before anybody is asked.
+    arguments.apply(&mut pool.intention, &pool.status)?;
+    if pool.status.counts.allocated == 0 {
+        return Ok(());
+    }
+    let held = held_in(context, &arguments.name, gone).await?;
+    let Some(example) = held.first() else { return Ok(()) };
+    let summary = [
+        format!(
+            "pool {}: {} held in what is taken away, for example {} by {}.",
+            arguments.name,
+            text::plural(held.len() as u64, "address is", "addresses are"),
+            example.address.addr(),
+            example.endpoint,
+        ),
+        "What is held stays with its holder until it is released, and isn't given out again.".to_owned(),
+    ];
+    confirm::moderate(context, &summary, "Take the addresses out of the pool all the same?").await
+}
+
+/// Allocations of a pool inside some ranges.
+async fn held_in(context: &Context, pool: &Name, gone: &[AddressRange]) -> Result<Vec<Allocation>, Failure> {
+    let keep = |allocation: &Allocation| {
+        let single = AddressRange::single(allocation.address.addr());
+        allocation.pool == *pool && gone.iter().any(|range| range.contains(&single))
+    };
+    Ok(context.list::<Allocation>("/v1/allocations", keep).await?.items)
+}
+
+async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
+    let (pool, _) = resource::fetch::<Pools>(context, name).await?;
+    let held = pool.status.counts.allocated;
+    if held > 0 {
+        let summary = [
+            format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
+            "It will give out nothing more, and it goes away with its last address.".to_owned(),
+        ];
+        confirm::moderate(context, &summary, "Drain and delete it all the same?").await?;
+    }
+    resource::delete::<Pools>(context, name, held > 0).await
+}

@@ -1,0 +1,199 @@
+//! `ipamctl reservation`: addresses that no pool ever gives out.
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Labels, Reservation, ReservationStatus};
+use ipam_api::{AddressRange, Name};
+
+use crate::arguments::Format;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+use crate::pool::ranges;
+use crate::resource::{self, Noun, Read};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl reservation list
+  ipamctl reservation create printers --address 10.10.0.12-10.10.0.19";
+
+struct Reservations;
+
+impl Noun for Reservations {
+    type Intention = Reservation;
+    type Status = ReservationStatus;
+    const WORD: &'static str = "reservation";
+    const PLURAL: &'static str = "reservations";
+    fn name(intention: &Reservation) -> &Name {
+        &intention.name
+    }
+}
+
+/// What to do with reservations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All reservations, or those of --network
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl reservation list\n  ipamctl reservation list -o json"
+    )]
+    List,
+    /// One reservation
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl reservation show printers")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Make a new reservation
+    #[command(after_help = "Examples:
+  ipamctl reservation create printers --address 10.10.0.12-10.10.0.19
+  ipamctl reservation create routers --address 10.10.0.2 --address 2001:db8:1::2 --network lab")]
+    Create(CreateArguments),
+    /// Change a reservation
+    #[command(
+        after_help = "Examples:\n  ipamctl reservation set printers --add 10.10.0.20 --remove 10.10.0.12"
+    )]
+    Set(SetArguments),
+    /// Delete a reservation; its addresses may be given out again
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl reservation delete printers")]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// A new reservation.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    /// An address, first-last, or a CIDR; may be repeated
+    #[arg(long = "address", value_name = "RANGE", required = true)]
+    addresses: Vec<AddressRange>,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// Changes of a reservation.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    /// Addresses to reserve as well; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    add: Vec<AddressRange>,
+    /// Addresses to reserve no longer; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    remove: Vec<AddressRange>,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+impl SetArguments {
+    fn apply(&self, reservation: &mut Reservation) -> Result<(), Failure> {
+        let kept = ranges::without(&reservation.addresses, &self.remove);
+        reservation.addresses = ranges::with(kept, &self.add);
+        if reservation.addresses.is_empty() {
+            return Err(Failure::usage(
+                format!("nothing would be left of reservation {}", self.name),
+                format!("Delete it instead: ipamctl reservation delete {}", self.name),
+            ));
+        }
+        self.metadata.apply(metadata_fields!(reservation));
+        Ok(())
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List => list(context).await,
+        Verb::Show { name } => {
+            let (reservation, answer) = resource::fetch::<Reservations>(context, &name).await?;
+            match context.format {
+                Format::Json => context.print_bytes(&answer.body),
+                Format::Name => context.print(name.as_str()),
+                Format::Table | Format::Wide => context.print(&shown(&reservation)),
+            }
+        }
+        Verb::Create(arguments) => {
+            let mut reservation = Reservation {
+                name: arguments.name,
+                network: context.network_or_default(),
+                addresses: arguments.addresses,
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.metadata.apply(metadata_fields!(reservation));
+            match resource::create::<Reservations>(context, &reservation).await {
+                Err(failure) => {
+                    Err(resource::suggest(context, failure, "networks", reservation.network.as_str()).await)
+                }
+                done => done,
+            }
+        }
+        Verb::Set(arguments) => {
+            let change = |reservation: &mut Reservation, _: &ReservationStatus| arguments.apply(reservation);
+            resource::edit::<Reservations>(context, &arguments.name, change).await
+        }
+        Verb::Delete { name } => resource::delete::<Reservations>(context, &name, false).await,
+    }
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let keep =
+        |found: &Read<Reservations>| context.network.as_ref().is_none_or(|n| *n == found.intention.network);
+    let listed = resource::list::<Reservations>(context, keep).await?;
+    if resource::print_plain::<Reservations>(context, &listed)? {
+        return Ok(());
+    }
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("NETWORK", 1)
+        .text("ADDRESSES")
+        .number("HELD")
+        .spare("LABELS", 3)
+        .spare("DESCRIPTION", 2);
+    for reservation in &listed.items {
+        let intention = &reservation.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.network.to_string(),
+            text::joined(&intention.addresses),
+            text::count(reservation.status.held),
+            text::labels(&intention.labels),
+            text::dash(&intention.description),
+        ]);
+    }
+    context.print_table(&table)?;
+    context.say(&text::footer(listed.items.len(), "reservation", "reservations", listed.revision));
+    Ok(())
+}
+
+fn shown(reservation: &Read<Reservations>) -> String {
+    let intention = &reservation.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading(
+        "reservation",
+        intention.name.as_str(),
+        &reservation.meta,
+        Some(intention.network.as_str()),
+    ));
+    fields.line("addresses", text::joined(&intention.addresses));
+    if reservation.status.held > 0 {
+        fields.line(
+            "held",
+            format!("{} from before", text::plural(reservation.status.held, "address", "addresses")),
+        );
+    }
+    text::metadata_lines(
+        &mut fields,
+        &intention.description,
+        &intention.labels,
+        intention.managed_by.as_deref(),
+        &reservation.meta,
+    );
+    fields.text()
+}

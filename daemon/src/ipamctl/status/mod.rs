@@ -1,0 +1,137 @@
+//! `ipamctl status`: whether the cluster is well, on one screen.
+//!
+//! It has to be right when everything is wrong. So it asks every server on its own and briefly, follows to
+//! members that weren't named, reads without needing a leader, and says where its words come from.
+
+mod judge;
+mod view;
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use clap::Args;
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster;
+use ipam_api::{Code, Problem};
+
+use crate::arguments::Format;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::output::text::without_number;
+use judge::Judgement;
+
+/// How long one server may take. Somebody waits in front of a dark screen.
+pub(crate) const DEADLINE: Duration = Duration::from_millis(1_500);
+
+/// How to look.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ipamctl status
+  ipamctl status --check
+  ipamctl --server http://n1:7440,http://n2:7440,http://n3:7440 status -o json")]
+pub(crate) struct StatusArguments {
+    /// Exit with 7 unless all is well: a leader, every member answering, one state
+    #[arg(long)]
+    check: bool,
+}
+
+/// What came of asking one server.
+#[derive(Debug)]
+struct Observed {
+    /// Its address, without the slash at the end.
+    server: String,
+    /// What it said, or why nothing.
+    answer: Result<Said, String>,
+}
+
+/// What a server said.
+#[derive(Debug)]
+struct Said {
+    cluster: Cluster,
+    /// The same as bytes, for `-o json`.
+    body: Vec<u8>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Result<(), Failure> {
+    let observed = ask_all(context).await;
+    let Some(judgement) = Judgement::of(&observed) else { return Err(nobody(context, &observed)) };
+    match context.format {
+        Format::Json => context.print_bytes(&judgement.best.body)?,
+        Format::Name => context.print(&judgement.best.cluster.id)?,
+        Format::Table | Format::Wide => context.print(&view::text(&judgement, context))?,
+    }
+    if arguments.check && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+}
+
+/// Asks the servers that were named, and the members that they name.
+async fn ask_all(context: &Context) -> Vec<Observed> {
+    let mut known = BTreeSet::new();
+    let mut waiting = FuturesUnordered::new();
+    for server in &context.servers {
+        let server = plain(server);
+        if known.insert(server.clone()) {
+            waiting.push(ask(context, server));
+        }
+    }
+    let mut observed = Vec::new();
+    while let Some(one) = waiting.next().await {
+        if let Ok(said) = &one.answer {
+            for member in &said.cluster.members {
+                let server = plain(&member.client_url);
+                if !server.is_empty() && known.insert(server.clone()) {
+                    waiting.push(ask(context, server));
+                }
+            }
+        }
+        observed.push(one);
+    }
+    // In an order that doesn't depend on who was faster.
+    observed.sort_by(|a, b| a.server.cmp(&b.server));
+    observed
+}
+
+/// Asks one server alone, for what it knows itself.
+async fn ask(context: &Context, server: String) -> Observed {
+    let call = Call::get("/v1/cluster?consistency=stale").within(context.timeout.min(DEADLINE));
+    let answer = async {
+        let answer = Client::new(&[&server])?.send(call).await?;
+        Ok(Said { cluster: answer.read()?, body: answer.body })
+    };
+    let answer = answer.await.map_err(|problem: Problem| reason(&server, &problem));
+    Observed { server, answer }
+}
+
+/// A server's address as it is compared.
+fn plain(server: &str) -> String {
+    server.trim().trim_end_matches('/').to_owned()
+}
+
+/// Why one server didn't answer, out of a problem that speaks of all that were asked.
+pub(crate) fn reason(server: &str, problem: &Problem) -> String {
+    let before = format!("; {}: ", plain(server));
+    match problem.detail.split_once(&before) {
+        Some((_, why)) => without_number(why).to_owned(),
+        None if problem.code == Code::Unreachable => "timed out".to_owned(),
+        None => problem.to_string(),
+    }
+}
+
+/// Nobody answered: the reasons are all there is to show.
+fn nobody(context: &Context, observed: &[Observed]) -> Failure {
+    let waited = context.timeout.min(DEADLINE).as_secs_f64();
+    let mut detail = format!("no server answered within {waited:.1} s");
+    for one in observed {
+        if let Err(why) = &one.answer {
+            detail.push_str(&format!("; {}: {why}", one.server));
+        }
+    }
+    Problem::new(Code::Unreachable, detail)
+        .help("Check that ipamd runs there and that the addresses are right (--server, IPAM_SERVERS).")
+        .into()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,334 @@
+//! `ipamctl subnet`: CIDRs with what their hosts need to know.
+
+use std::net::IpAddr;
+
+use clap::{Args, Subcommand};
+use ipam_api::Name;
+use ipam_api::address::{parse_address, parse_cidr};
+use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
+use ipnet::IpNet;
+
+use crate::arguments::Format;
+use crate::confirm;
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+use crate::resource::{self, Noun, Read};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl subnet list
+  ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110";
+
+/// The noun.
+pub(crate) struct Subnets;
+
+impl Noun for Subnets {
+    type Intention = Subnet;
+    type Status = SubnetStatus;
+    const WORD: &'static str = "subnet";
+    const PLURAL: &'static str = "subnets";
+    fn name(intention: &Subnet) -> &Name {
+        &intention.name
+    }
+}
+
+/// What to do with subnets.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All subnets, or those of --network
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl subnet list\n  ipamctl subnet list --network lab"
+    )]
+    List,
+    /// One subnet
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl subnet show lan-10")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Make a new subnet
+    #[command(after_help = "Examples:
+  ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110
+  ipamctl subnet create lan-10-v6 --cidr 2001:db8:1::/64 --dns 2001:db8::53 --network lab")]
+    Create(CreateArguments),
+    /// Change a subnet; its CIDR and network stay
+    #[command(after_help = "Examples:
+  ipamctl subnet set lan-10 --gateway 10.10.0.254
+  ipamctl subnet set lan-10 --route 10.99.0.0/16=10.10.0.2 --no-vlan")]
+    Set(SetArguments),
+    /// Delete a subnet; one in use goes away with its last address
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl subnet delete lan-10\n  ipamctl subnet delete lan-10 --yes"
+    )]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// A new subnet.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    /// Its addresses
+    #[arg(long, value_parser = parse_cidr)]
+    cidr: IpNet,
+    /// The router's address
+    #[arg(long, value_parser = parse_address)]
+    gateway: Option<IpAddr>,
+    /// 802.1Q id
+    #[arg(long, value_name = "ID")]
+    vlan: Option<u16>,
+    #[command(flatten)]
+    hosts: HostArguments,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// What its hosts are told.
+#[derive(Debug, Args)]
+struct HostArguments {
+    /// A further route; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
+    /// A name server; may be repeated
+    #[arg(long = "dns", value_name = "ADDRESS", value_parser = parse_address)]
+    dns: Vec<IpAddr>,
+    /// The local domain
+    #[arg(long, value_name = "DOMAIN")]
+    dns_domain: Option<String>,
+    /// A search domain; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    dns_search: Vec<String>,
+}
+
+impl HostArguments {
+    fn apply(&self, subnet: &mut Subnet) {
+        for route in &self.routes {
+            // The same destination again means another way to it.
+            subnet.routes.retain(|known| known.destination != route.destination);
+            subnet.routes.push(route.clone());
+        }
+        add_new(&mut subnet.dns.nameservers, &self.dns);
+        add_new(&mut subnet.dns.search, &self.dns_search);
+        if let Some(domain) = &self.dns_domain {
+            subnet.dns.domain = Some(domain.clone()).filter(|domain| !domain.is_empty());
+        }
+    }
+}
+
+fn add_new<Item: Clone + PartialEq>(list: &mut Vec<Item>, more: &[Item]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+/// Changes of a subnet.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    /// The router's address
+    #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
+    gateway: Option<IpAddr>,
+    /// It has no router
+    #[arg(long)]
+    no_gateway: bool,
+    /// 802.1Q id
+    #[arg(long, value_name = "ID", conflicts_with = "no_vlan")]
+    vlan: Option<u16>,
+    /// It is untagged
+    #[arg(long)]
+    no_vlan: bool,
+    #[command(flatten)]
+    hosts: HostArguments,
+    /// A route to take away, by its destination; may be repeated
+    #[arg(long = "remove-route", value_name = "CIDR", value_parser = parse_cidr)]
+    remove_routes: Vec<IpNet>,
+    /// A name server to take away; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    remove_dns: Vec<IpAddr>,
+    /// A search domain to take away; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    remove_dns_search: Vec<String>,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+impl SetArguments {
+    fn apply(&self, subnet: &mut Subnet) {
+        if self.no_gateway {
+            subnet.gateway = None;
+        }
+        subnet.gateway = self.gateway.or(subnet.gateway);
+        if self.no_vlan {
+            subnet.vlan = None;
+        }
+        subnet.vlan = self.vlan.or(subnet.vlan);
+        subnet.routes.retain(|route| !self.remove_routes.contains(&route.destination));
+        subnet.dns.nameservers.retain(|server| !self.remove_dns.contains(server));
+        subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
+        self.hosts.apply(subnet);
+        self.metadata.apply(metadata_fields!(subnet));
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::List => list(context).await,
+        Verb::Show { name } => {
+            let (subnet, answer) = resource::fetch::<Subnets>(context, &name).await?;
+            match context.format {
+                Format::Json => context.print_bytes(&answer.body),
+                Format::Name => context.print(name.as_str()),
+                Format::Table | Format::Wide => context.print(&shown(&subnet)),
+            }
+        }
+        Verb::Create(arguments) => create(context, arguments).await,
+        Verb::Set(arguments) => {
+            let change = |subnet: &mut Subnet, _: &SubnetStatus| {
+                arguments.apply(subnet);
+                Ok(())
+            };
+            resource::edit::<Subnets>(context, &arguments.name, change).await
+        }
+        Verb::Delete { name } => delete(context, &name).await,
+    }
+}
+
+async fn create(context: &Context, arguments: CreateArguments) -> Result<(), Failure> {
+    let mut subnet = Subnet {
+        name: arguments.name,
+        network: context.network_or_default(),
+        cidr: arguments.cidr,
+        gateway: arguments.gateway,
+        vlan: arguments.vlan,
+        routes: Vec::new(),
+        dns: Dns::default(),
+        description: String::new(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        managed_by: None,
+    };
+    arguments.hosts.apply(&mut subnet);
+    arguments.metadata.apply(metadata_fields!(subnet));
+    match resource::create::<Subnets>(context, &subnet).await {
+        Err(failure) => Err(resource::suggest(context, failure, "networks", subnet.network.as_str()).await),
+        done => done,
+    }
+}
+
+async fn list(context: &Context) -> Result<(), Failure> {
+    let keep =
+        |subnet: &Read<Subnets>| context.network.as_ref().is_none_or(|n| *n == subnet.intention.network);
+    let listed = resource::list::<Subnets>(context, keep).await?;
+    if resource::print_plain::<Subnets>(context, &listed)? {
+        return Ok(());
+    }
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("NETWORK", 3)
+        .text("CIDR")
+        .text("GATEWAY")
+        .spare("VLAN", 2)
+        .number("POOLS")
+        .number("HELD")
+        .spare("LABELS", 5);
+    if context.format == Format::Wide {
+        table = table.spare("ROUTES", 6).spare("DNS", 7).spare("DESCRIPTION", 8);
+    }
+    for subnet in &listed.items {
+        let intention = &subnet.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.network.to_string(),
+            intention.cidr.to_string(),
+            text::or_dash(intention.gateway.as_ref()),
+            text::or_dash(intention.vlan.as_ref()),
+            text::count(subnet.status.pools),
+            text::count(subnet.status.allocated),
+            text::labels(&intention.labels),
+            text::joined(intention.routes.iter().map(route)),
+            text::joined(&intention.dns.nameservers),
+            text::dash(&intention.description),
+        ]);
+    }
+    context.print_table(&table)?;
+    context.say(&text::footer(listed.items.len(), "subnet", "subnets", listed.revision));
+    Ok(())
+}
+
+fn shown(subnet: &Read<Subnets>) -> String {
+    let intention = &subnet.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading(
+        "subnet",
+        intention.name.as_str(),
+        &subnet.meta,
+        Some(intention.network.as_str()),
+    ));
+    fields.line("cidr", intention.cidr);
+    fields.line("gateway", text::or_dash(intention.gateway.as_ref()));
+    fields.line("vlan", text::or_dash(intention.vlan.as_ref()));
+    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
+    fields.line_if("dns", &text::joined(&intention.dns.nameservers));
+    fields.line_if("domain", intention.dns.domain.as_deref().unwrap_or_default());
+    fields.line_if("search", &text::joined(&intention.dns.search));
+    fields.line_if("options", &text::joined(&intention.dns.options));
+    fields.line(
+        "holds",
+        format!(
+            "{} in {}",
+            text::plural(subnet.status.allocated, "address", "addresses"),
+            text::plural(subnet.status.pools, "pool", "pools")
+        ),
+    );
+    text::metadata_lines(
+        &mut fields,
+        &intention.description,
+        &intention.labels,
+        intention.managed_by.as_deref(),
+        &subnet.meta,
+    );
+    fields.text()
+}
+
+fn route(route: &Route) -> String {
+    format!("{}={}", route.destination, route.gateway)
+}
+
+async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
+    let (subnet, _) = resource::fetch::<Subnets>(context, name).await?;
+    let in_use = subnet.status.pools > 0 || subnet.status.allocated > 0;
+    if in_use {
+        let summary = [
+            format!(
+                "subnet {name} has {} and {} held.",
+                text::plural(subnet.status.pools, "pool", "pools"),
+                text::plural(subnet.status.allocated, "address", "addresses")
+            ),
+            "Its pools will give out nothing more, and it goes away with its last address.".to_owned(),
+        ];
+        confirm::moderate(context, &summary, "Drain and delete it all the same?").await?;
+    }
+    resource::delete::<Subnets>(context, name, in_use).await
+}
+
+/// Reads `10.99.0.0/16=10.10.0.2`.
+fn parse_route(text: &str) -> Result<Route, String> {
+    let (destination, gateway) = text
+        .split_once('=')
+        .ok_or_else(|| format!("{} is not of the form destination=gateway", ipam_api::name::shown(text)))?;
+    Ok(Route {
+        destination: parse_cidr(destination).map_err(|problem| problem.detail)?,
+        gateway: parse_address(gateway).map_err(|problem| problem.detail)?,
+    })
+}
