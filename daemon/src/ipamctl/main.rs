@@ -22,6 +22,8 @@ mod reservation;
 mod resource;
 mod status;
 mod subnet;
+#[cfg(test)]
+mod tests;
 mod version;
 mod who_has;
 mod words;
