@@ -35,6 +35,10 @@ use crate::machine::{Command, Outcome, State};
 use crate::store::{self, Closer, Identity, lock_dir};
 use crate::transport::serve;
 
+/// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
+/// and again while a peer is away, and what matters of it is said here.
+pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
+
 /// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop it, or
 /// in good order by [`Node::shutdown`].
 #[derive(Clone)]
@@ -102,6 +106,7 @@ impl Node {
             tasks: tasks::Tasks::default(),
             started: Instant::now(),
             heard_ms: AtomicU64::new(0),
+            client_urls: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         });
         let (leads, leadership) = watch::channel(None);

@@ -3,10 +3,13 @@
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
+use ipam_api::limits::PROPOSALS_WAITING_MAX;
+
 /// Counters since the start of the process, as they stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NodeMetrics {
-    /// Proposals that wait for their outcome here, those passed on to the leader included.
+    /// Proposals that wait for their outcome here: those passed on to the leader, and those that it got passed
+    /// on, included.
     pub proposals_waiting: u64,
     /// Proposals passed on to the leader.
     pub proposals_forwarded: u64,
@@ -28,6 +31,17 @@ pub struct NodeMetrics {
     pub read_rounds: u64,
     /// How often this member began to lead.
     pub leaderships: u64,
+    /// Snapshots that this member got from a leader.
+    pub snapshots_installed: u64,
+}
+
+/// A proposal that waits, for as long as this lives.
+pub(super) struct Waiting<'a>(&'a AtomicU64);
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Relaxed);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -43,11 +57,19 @@ pub(super) struct Counters {
     pub(super) reads: AtomicU64,
     pub(super) read_rounds: AtomicU64,
     pub(super) leaderships: AtomicU64,
+    pub(super) snapshots_installed: AtomicU64,
 }
 
 impl Counters {
     pub(super) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
+    }
+
+    /// Counts one more proposal that waits; none when there are too many already.
+    pub(super) fn wait(&self) -> Option<Waiting<'_>> {
+        let before = self.proposals_waiting.fetch_add(1, Relaxed);
+        let waiting = Waiting(&self.proposals_waiting);
+        (before < PROPOSALS_WAITING_MAX as u64).then_some(waiting)
     }
 
     pub(super) fn proposed(&self, commands: usize, bytes: usize) {
@@ -74,6 +96,7 @@ impl Counters {
             reads: self.reads.load(Relaxed),
             read_rounds: self.read_rounds.load(Relaxed),
             leaderships: self.leaderships.load(Relaxed),
+            snapshots_installed: self.snapshots_installed.load(Relaxed),
         }
     }
 }

@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use openraft::async_runtime::watch::WatchReceiver;
 use openraft::errors::{InitializeError, RaftError};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
@@ -179,7 +178,6 @@ pub(super) async fn complete(
         Err(error) => return Err(StartError::Founding(error.to_string())),
     }
     // The log has the membership now.
-    running.raft.server_metrics().borrow_watched();
     identity.founding = false;
     identity.save(dir)?;
     // Of no use any more; should it stay, nobody reads it.

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipam_api::limits::BUDGET_MS_MAX;
 use openraft::raft::SnapshotResponse;
 use tokio::time::{Instant, timeout};
 
-use super::inner::Inner;
+use super::counters::Counters;
+use super::inner::{Inner, held};
 use super::proposals::COMMAND_BYTES_MAX;
 use super::reads;
 use super::running::Running;
@@ -56,7 +58,11 @@ impl Host for Door {
             Some(running) if running.cluster_id != ticket.cluster_id => {
                 Err(Refusal::WrongCluster { mine: running.cluster_id.clone() })
             }
-            Some(running) => check_caller(&running, ticket),
+            Some(running) => {
+                check_caller(&running, ticket)?;
+                held(&self.0.client_urls).insert(ticket.from.member_id, ticket.client_url.clone());
+                Ok(())
+            }
             None => Err(Refusal::NotReady { why: "it is still starting".to_owned() }),
         }
     }
@@ -90,7 +96,9 @@ impl Host for Door {
         let running = self.0.running().ok_or("it isn't running")?;
         let snapshot = openraft::Snapshot { meta: head.meta, snapshot: file };
         let installed = running.raft.install_full_snapshot(head.vote, snapshot).await;
-        installed.map_err(|error| error.to_string())
+        let installed = installed.map_err(|error| error.to_string())?;
+        Counters::add(&self.0.counters.snapshots_installed);
+        Ok(installed)
     }
 }
 
@@ -146,9 +154,12 @@ impl Door {
                 if self.0.is_stopping() {
                     return Answer::Propose(Err(Declined::ShuttingDown));
                 }
-                let deadline = Instant::now() + Duration::from_millis(budget_ms);
-                let bytes = postcard::experimental::serialized_size(&command).unwrap_or(COMMAND_BYTES_MAX);
-                Answer::Propose(running.proposals.propose(command, bytes, deadline).await)
+                let Some(_waiting) = self.0.counters.wait() else {
+                    return Answer::Propose(Err(Declined::Overloaded));
+                };
+                let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
+                let bytes = postcard::experimental::serialized_size(&*command).unwrap_or(COMMAND_BYTES_MAX);
+                Answer::Propose(running.proposals.propose(*command, bytes, deadline).await)
             }
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
         }

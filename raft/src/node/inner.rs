@@ -41,6 +41,8 @@ pub(super) struct Inner {
     pub(super) started: Instant,
     /// When a leader was last heard, in milliseconds since the start.
     pub(super) heard_ms: AtomicU64,
+    /// Where callers said that they answer clients, by member.
+    pub(super) client_urls: Mutex<BTreeMap<u64, String>>,
     pub(super) lock: Mutex<Option<DirLock>>,
 }
 
@@ -165,7 +167,8 @@ impl Inner {
             return Err(StartError::Raft("it was started before".to_owned()));
         };
         let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
-        let peers = Peers::new(cluster_id.clone(), me.clone(), self.addresses.clone());
+        let peers =
+            Peers::new(cluster_id.clone(), me.clone(), self.client_url.clone(), self.addresses.clone());
         let running = Running::start(ingredients, cluster_id, me, peers, &self.tasks).await?;
         let running = Arc::new(running);
         self.tasks.spawn(super::watchdog(self.clone(), running.raft.clone()));

@@ -18,7 +18,10 @@ const LOOK: Duration = Duration::from_millis(5);
 /// Stops a member in good order, as far as the time allows.
 pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Instant) {
     inner.stopping.send_replace(true);
-    while inner.counters.proposals_waiting.load(Relaxed) > 0 && Instant::now() < deadline {
+    // Half of the time for what runs, the other half for handing over.
+    let begun = Instant::now();
+    let drained = begun + deadline.saturating_duration_since(begun) / 2;
+    while inner.counters.proposals_waiting.load(Relaxed) > 0 && Instant::now() < drained {
         sleep(LOOK).await;
     }
     let running = inner.running();

@@ -122,7 +122,8 @@ impl Inner {
         if id == running.me.member_id {
             return (self.peer_address.clone(), self.client_url.clone());
         }
-        (running.peers.address(member).to_owned(), member.client_url.clone())
+        let told = held(&self.client_urls).get(&id).cloned();
+        (running.peers.address(member).to_owned(), told.unwrap_or_else(|| member.client_url.clone()))
     }
 
     /// How long ago this member last knew a working leader; 0 if it does now.

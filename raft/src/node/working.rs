@@ -1,10 +1,9 @@
 //! The two things that clients come for, on whichever member they come to.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use ipam_api::limits::{BUDGET_MS_MAX, PROPOSALS_WAITING_MAX};
+use ipam_api::limits::BUDGET_MS_MAX;
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -20,24 +19,6 @@ use crate::types::Member;
 /// How long to wait at most before looking again who leads.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
-/// One more that waits, for as long as it lives.
-struct Waiting<'a>(&'a AtomicU64);
-
-impl<'a> Waiting<'a> {
-    /// None when there are too many already.
-    fn begin(count: &'a AtomicU64) -> Option<Self> {
-        let before = count.fetch_add(1, Relaxed);
-        let waiting = Self(count);
-        (before < PROPOSALS_WAITING_MAX as u64).then_some(waiting)
-    }
-}
-
-impl Drop for Waiting<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
-}
-
 pub(super) async fn propose(
     inner: &Inner,
     command: Command,
@@ -49,7 +30,7 @@ pub(super) async fn propose(
     }
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     let counters = &inner.counters;
-    let outcome = match Waiting::begin(&counters.proposals_waiting) {
+    let outcome = match counters.wait() {
         Some(_waiting) => propose_until(inner, command, bytes, deadline).await,
         None => Err(Declined::Overloaded),
     };
@@ -100,7 +81,7 @@ async fn pass_on(
 ) -> Result<Outcome, Declined> {
     let left = deadline.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
-    let request = Request::Propose { command, budget_ms };
+    let request = Request::Propose { command: Box::new(command), budget_ms };
     match running.peers.channel(id, member, Purpose::Control).call(request, deadline).await {
         Ok(Answer::Propose(Err(Declined::ShuttingDown))) => Err(Declined::NoLeader),
         Ok(Answer::Propose(outcome)) => outcome,

@@ -33,7 +33,7 @@ pub(crate) enum Request {
     /// A proposal that came to a member that doesn't lead.
     Propose {
         /// What is proposed, with the principal in it.
-        command: Command,
+        command: Box<Command>,
         /// How long the proposer will still wait.
         budget_ms: u64,
     },

@@ -20,6 +20,8 @@ mod server;
 mod serving;
 mod snapshot;
 mod stage;
+#[cfg(test)]
+mod tests;
 
 use std::future::Future;
 

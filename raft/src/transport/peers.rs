@@ -29,6 +29,7 @@ pub(crate) async fn hello_at(address: &str) -> Result<Hello, Uncalled> {
 struct Book {
     cluster_id: String,
     me: Party,
+    client_url: String,
     /// Where members are, by name, as this member's own configuration has it.
     addresses: BTreeMap<String, String>,
     complaints: Complaints,
@@ -45,8 +46,13 @@ pub(crate) struct Peers {
 
 impl Peers {
     /// `addresses` are those of the local configuration, by name; the membership's stand in for the others.
-    pub(crate) fn new(cluster_id: String, me: Party, addresses: BTreeMap<String, String>) -> Self {
-        let book = Book { cluster_id, me, addresses, complaints: Complaints::default() };
+    pub(crate) fn new(
+        cluster_id: String,
+        me: Party,
+        client_url: String,
+        addresses: BTreeMap<String, String>,
+    ) -> Self {
+        let book = Book { cluster_id, me, client_url, addresses, complaints: Complaints::default() };
         Self { book: Arc::new(book), channels: Arc::default() }
     }
 
@@ -112,6 +118,7 @@ impl Target {
                 member_id: self.member_id,
                 disk_id: self.member.disk_id.clone(),
             },
+            client_url: self.book.client_url.clone(),
             purpose: self.purpose,
         };
         present(&mut stream, ticket).await?;

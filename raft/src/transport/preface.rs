@@ -43,6 +43,8 @@ pub(crate) struct Ticket {
     pub(crate) cluster_id: String,
     pub(crate) from: Party,
     pub(crate) to: Party,
+    /// Where the caller answers clients now; the membership may be older.
+    pub(crate) client_url: String,
     pub(crate) purpose: Purpose,
 }
 
@@ -240,6 +242,7 @@ mod tests {
             cluster_id: "c".to_owned(),
             from: party("n1"),
             to: party("n2"),
+            client_url: "http://n1".to_owned(),
             purpose: Purpose::Control,
         };
         let sent = ticket.clone();

@@ -1,0 +1,203 @@
+//! Both ends of the transport, with a host that is told what to answer.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep};
+
+use super::channel::Channel;
+use super::connection::dial;
+use super::frame::encode;
+use super::preface::present;
+use super::*;
+use crate::store::IncomingSnapshot;
+use crate::types::{Member, Vote};
+
+const LONG: Duration = Duration::from_secs(20);
+
+/// Answers read indexes late, votes never, everything else at once; lets in who names its disk right.
+#[derive(Clone)]
+struct Told;
+
+impl Host for Told {
+    fn hello(&self) -> Hello {
+        Hello {
+            name: "n2".to_owned(),
+            disk_id: "disk".to_owned(),
+            peer_address: "here".to_owned(),
+            client_url: "http://n2".to_owned(),
+            standing: Standing::Founding { cluster_id: "c".to_owned() },
+        }
+    }
+
+    async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
+        match &ticket.to {
+            to if to.disk_id == "disk" => Ok(()),
+            to => Err(Refusal::WrongTarget { mine: Party { disk_id: "disk".to_owned(), ..to.clone() } }),
+        }
+    }
+
+    async fn answer(&self, request: Request) -> Answer {
+        match request {
+            Request::ReadIndex => {
+                sleep(Duration::from_millis(50)).await;
+                Answer::ReadIndex(Err(Declined::Unknown))
+            }
+            Request::Vote(_) => std::future::pending().await,
+            _ => Answer::Failed("told so".to_owned()),
+        }
+    }
+
+    async fn incoming(&self) -> Result<IncomingSnapshot, String> {
+        Err("no room".to_owned())
+    }
+
+    async fn install(
+        &self,
+        _: SnapshotHead,
+        _: IncomingSnapshot,
+    ) -> Result<openraft::raft::SnapshotResponse<Types>, String> {
+        Err("no snapshots here".to_owned())
+    }
+}
+
+fn peers() -> Peers {
+    let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
+    Peers::new("c".to_owned(), me, "http://n1".to_owned(), BTreeMap::new())
+}
+
+fn member(peer_address: String, disk_id: &str) -> Member {
+    Member { name: "n2".to_owned(), disk_id: disk_id.to_owned(), peer_address, client_url: String::new() }
+}
+
+/// A served port, and a channel to it.
+async fn served(disk_id: &str, purpose: Purpose) -> (String, JoinHandle<()>, Arc<Channel>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let server = tokio::spawn(serve(listener, Told));
+    let channel = peers().channel(2, &member(address.clone(), disk_id), purpose);
+    (address, server, channel)
+}
+
+fn vote() -> Request {
+    Request::Vote(openraft::raft::VoteRequest::new(Vote::new(1, 1), None))
+}
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_millis(100)
+}
+
+fn pre_vote() -> Request {
+    Request::PreVote(openraft::raft::VoteRequest::new(Vote::new(1, 1), None))
+}
+
+fn late() -> Instant {
+    Instant::now() + LONG
+}
+
+#[tokio::test]
+async fn answers_find_their_callers_in_whatever_order_they_come() {
+    let (_, _server, channel) = served("disk", Purpose::Control).await;
+    let mut slow = channel.submit(Request::ReadIndex).unwrap();
+    let fast = channel.call(pre_vote(), late()).await.unwrap();
+    assert!(matches!(fast, Answer::Failed(why) if why == "told so"));
+    let slow = slow.wait(late()).await.unwrap();
+    assert!(matches!(slow, Answer::ReadIndex(Err(Declined::Unknown))));
+}
+
+#[tokio::test]
+async fn on_the_append_connection_the_order_is_kept() {
+    let (_, _server, channel) = served("disk", Purpose::Append).await;
+    let begun = Instant::now();
+    let mut first = channel.submit(Request::ReadIndex).unwrap();
+    let mut second = channel.submit(pre_vote()).unwrap();
+    second.wait(late()).await.unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(50), "it came after the first");
+    first.wait(Instant::now() + Duration::from_millis(1)).await.unwrap();
+}
+
+#[tokio::test]
+async fn who_is_not_meant_says_so_and_nothing_was_sent() {
+    let (_, _server, channel) = served("another disk", Purpose::Control).await;
+    let Err(CallError::NotSent(why)) = channel.call(pre_vote(), late()).await else {
+        panic!("it was let in")
+    };
+    assert!(why.contains("another member answers there: n2 (member 2, disk disk)"), "{why}");
+}
+
+#[tokio::test]
+async fn what_was_given_up_before_it_was_sent_is_known_not_to_be() {
+    // Nobody there at all.
+    let channel = peers().channel(2, &member("127.0.0.1:1".to_owned(), "disk"), Purpose::Control);
+    assert!(matches!(channel.call(pre_vote(), late()).await, Err(CallError::NotSent(_))));
+    // Somebody who takes the connection and says nothing.
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let channel = peers().channel(2, &member(address, "disk"), Purpose::Control);
+    assert!(matches!(channel.call(pre_vote(), soon()).await, Err(CallError::NotSent(_))));
+}
+
+#[tokio::test]
+async fn what_was_sent_and_not_answered_is_of_unknown_fate() {
+    let (_, server, channel) = served("disk", Purpose::Control).await;
+    channel.call(pre_vote(), late()).await.unwrap();
+    assert!(matches!(channel.call(vote(), soon()).await, Err(CallError::TimedOut)));
+    let mut pending = channel.submit(vote()).unwrap();
+    // Answered after the vote was sent, since both go the same way.
+    channel.call(pre_vote(), late()).await.unwrap();
+    server.abort();
+    assert!(matches!(pending.wait(late()).await, Err(CallError::Lost(_))));
+    assert!(matches!(channel.call(pre_vote(), late()).await, Err(CallError::NotSent(_))));
+}
+
+#[tokio::test]
+async fn a_peer_that_comes_back_is_found_again() {
+    let (address, server, channel) = served("disk", Purpose::Control).await;
+    channel.call(pre_vote(), late()).await.unwrap();
+    server.abort();
+    let _ = server.await;
+    let listener = TcpListener::bind(&address).await.unwrap();
+    let _server = tokio::spawn(serve(listener, Told));
+    let begun = Instant::now();
+    while channel.call(pre_vote(), late()).await.is_err() {
+        assert!(begun.elapsed() < LONG);
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+#[tokio::test]
+async fn anybody_may_ask_who_is_there() {
+    let (address, _server, _) = served("disk", Purpose::Control).await;
+    assert_eq!(hello_at(&address).await.unwrap(), Told.hello());
+}
+
+#[tokio::test]
+async fn nonsense_ends_a_connection_and_no_other() {
+    let (address, _server, channel) = served("disk", Purpose::Control).await;
+    channel.call(pre_vote(), late()).await.unwrap();
+    for nonsense in [encode(&"no request").unwrap(), vec![0xff; 16], vec![0, 0, 0, 1, 99]] {
+        let mut stream = dial(&address).await.unwrap();
+        let party = |name: &str, member_id, disk: &str| Party {
+            name: name.to_owned(),
+            member_id,
+            disk_id: disk.to_owned(),
+        };
+        let ticket = Ticket {
+            cluster_id: "c".to_owned(),
+            from: party("n3", 3, "its"),
+            to: party("n2", 2, "disk"),
+            client_url: String::new(),
+            purpose: Purpose::Control,
+        };
+        present(&mut stream, ticket).await.unwrap();
+        stream.write_all(&nonsense).await.unwrap();
+        let mut rest = Vec::new();
+        let ended = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
+        assert!(ended.is_err() || rest.is_empty());
+    }
+    channel.call(pre_vote(), late()).await.unwrap();
+}

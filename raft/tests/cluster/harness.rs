@@ -1,0 +1,221 @@
+//! Clusters to be tried out.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ipam_api::Name;
+use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
+use ipam_raft::machine::{Action, Applied, Command, Origin, State};
+use ipam_raft::node::{InitialMember, Node, NodeConfig, ProposeError, Role, StartError, Timing};
+use tempfile::TempDir;
+use tokio::net::{TcpListener, TcpSocket};
+
+/// Longer than anything may take on a busy machine.
+pub(crate) const LONG: Duration = Duration::from_secs(30);
+
+/// The one place that knows what a command looks like: a new network of this name.
+pub(crate) fn command(name: &str) -> Command {
+    let name = Name::new(name).unwrap();
+    Command {
+        origin: Origin {
+            principal: Arc::from("test"),
+            via: Via::Http,
+            request_id: Arc::from(name.as_str()),
+            comment: None,
+            not_after_ms: None,
+        },
+        action: Action::PutNetwork(Put {
+            intention: NetworkIntention { name, remarks: Remarks::default() },
+            expect: Expect::Anything,
+        }),
+    }
+}
+
+/// Whether a state has the network that such a command makes.
+pub(crate) fn has(state: &State, name: &str) -> bool {
+    state.rows().any(|(_, row)| row.windows(name.len()).any(|window| window == name.as_bytes()))
+}
+
+/// A member that may or may not be up.
+pub(crate) struct Place {
+    pub(crate) name: Name,
+    pub(crate) address: SocketAddr,
+    pub(crate) dir: TempDir,
+    pub(crate) node: Option<Node>,
+}
+
+/// Members that are to be one cluster.
+pub(crate) struct Cluster {
+    pub(crate) places: Vec<Place>,
+    pub(crate) snapshot_every_entries: u64,
+}
+
+impl Cluster {
+    /// So many members; none is up.
+    pub(crate) async fn of(count: usize) -> Self {
+        let mut places = Vec::new();
+        for number in 1..=count {
+            // A port that was free a moment ago; nobody else takes the one that the kernel gave last.
+            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+            let address = listener.local_addr().unwrap();
+            let name = Name::new(&format!("n{number}")).unwrap();
+            places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None });
+        }
+        Self { places, snapshot_every_entries: 100_000 }
+    }
+
+    /// So many members, up and with a leader.
+    pub(crate) async fn up(count: usize) -> Self {
+        let mut cluster = Self::of(count).await;
+        for at in 0..count {
+            cluster.start(at).await;
+        }
+        cluster.leader().await;
+        cluster
+    }
+
+    /// Starts a member.
+    pub(crate) async fn start(&mut self, at: usize) {
+        let started = self.try_start(at, self.places[at].dir.path()).await;
+        self.places[at].node = Some(started.unwrap());
+    }
+
+    /// Starts a member on some directory.
+    pub(crate) async fn try_start(&self, at: usize, dir: &Path) -> Result<Node, StartError> {
+        let place = &self.places[at];
+        let initial_members = self
+            .places
+            .iter()
+            .map(|place| InitialMember { name: place.name.clone(), peer_address: place.address.to_string() });
+        let config = NodeConfig {
+            timing: Timing { heartbeat_ms: 100, election_min_ms: 300, election_max_ms: 500 },
+            snapshot_every_entries: self.snapshot_every_entries,
+            ..NodeConfig::new(
+                dir.to_owned(),
+                place.name.clone(),
+                listen(place.address).await,
+                place.address.to_string(),
+                format!("http://{}", place.name),
+                initial_members.collect(),
+            )
+        };
+        Node::start(config).await
+    }
+
+    /// Stops a member as a crash would.
+    pub(crate) async fn crash(&mut self, at: usize) {
+        drop(self.places[at].node.take());
+        // The directory is free once the last task is gone.
+        let dir = self.places[at].dir.path().to_owned();
+        eventually("the directory is let go", || async { ipam_raft::lock_dir(&dir).is_ok() }).await;
+    }
+
+    /// Stops a member in good order.
+    pub(crate) async fn stop(&mut self, at: usize) {
+        let node = self.places[at].node.take().unwrap();
+        node.shutdown(Instant::now() + LONG).await;
+    }
+
+    /// Gives a member, which is down, an empty disk.
+    pub(crate) fn wipe(&mut self, at: usize) {
+        self.places[at].dir = TempDir::new().unwrap();
+    }
+
+    pub(crate) fn node(&self, at: usize) -> &Node {
+        self.places[at].node.as_ref().unwrap()
+    }
+
+    /// Members that are up, by place.
+    pub(crate) fn nodes(&self) -> impl Iterator<Item = (usize, &Node)> {
+        self.places.iter().enumerate().filter_map(|(at, place)| Some((at, place.node.as_ref()?)))
+    }
+
+    /// Waits until all that are up follow one leader, which is ready for work; says which.
+    pub(crate) async fn leader(&self) -> usize {
+        let mut leader = 0;
+        eventually("there is a leader", || {
+            let leaders: Vec<_> =
+                self.nodes().filter(|(_, node)| node.leadership().borrow().is_some()).collect();
+            let agreed = match leaders[..] {
+                [(at, node)] => {
+                    leader = at;
+                    let id = node.status().member_id;
+                    self.nodes().all(|(_, node)| node.status().leader.map(|leader| leader.id) == id)
+                }
+                _ => false,
+            };
+            std::future::ready(agreed)
+        })
+        .await;
+        leader
+    }
+
+    /// Some member that is up and doesn't lead.
+    pub(crate) async fn follower(&self) -> usize {
+        let leader = self.leader().await;
+        self.nodes().map(|(at, _)| at).find(|at| *at != leader).unwrap()
+    }
+
+    /// Proposes a network at a member; it must come about.
+    pub(crate) async fn propose(&self, at: usize, name: &str) -> Applied {
+        propose(self.node(at), name).await.unwrap()
+    }
+
+    /// The same while leaders are lost: repeated as long as its fate is unknown, as clients do.
+    pub(crate) async fn propose_through(&self, at: usize, name: &str) {
+        eventually("a proposal comes through", || async {
+            match propose(self.node(at), name).await {
+                Ok(_) => true,
+                Err(ProposeError::Unknown) => false,
+                Err(error) => panic!("{error}"),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until all that are up have applied the same.
+    pub(crate) async fn settled(&self) {
+        eventually("all have the same state", || {
+            let mut states: Vec<_> =
+                self.nodes().map(|(_, node)| (node.status().applied, node.stale().0.digest())).collect();
+            states.dedup();
+            std::future::ready(states.len() == 1)
+        })
+        .await;
+    }
+}
+
+/// Proposes, and says what became of it.
+pub(crate) async fn propose(node: &Node, name: &str) -> Result<Applied, ProposeError> {
+    node.propose(command(name), Instant::now() + LONG).await.map(|outcome| outcome.unwrap())
+}
+
+/// Whether a member leads.
+pub(crate) fn leads(node: &Node) -> bool {
+    node.status().role == Role::Leader
+}
+
+/// Waits for something to be so.
+pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: impl FnMut() -> F) {
+    let begun = Instant::now();
+    while !is_so().await {
+        assert!(begun.elapsed() < LONG, "it never came about that {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Listens where a member listened before.
+async fn listen(address: SocketAddr) -> TcpListener {
+    let mut listener = None;
+    eventually("the port is free", || {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_reuseaddr(true).unwrap();
+        listener = socket.bind(address).and_then(|()| socket.listen(128)).ok();
+        std::future::ready(listener.is_some())
+    })
+    .await;
+    listener.unwrap()
+}

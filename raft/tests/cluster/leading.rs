@@ -1,0 +1,155 @@
+//! Proposals and reads at any member, and leaders that come and go.
+
+use std::time::{Duration, Instant};
+
+use ipam_api::problem::Applied;
+use ipam_api::{Code, Problem};
+use ipam_raft::node::ProposeError;
+
+use crate::harness::{Cluster, LONG, command, eventually, has, leads, propose};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn any_member_takes_proposals_and_gives_linearizable_reads() {
+    let cluster = Cluster::up(3).await;
+    let follower = cluster.follower().await;
+    for at in 0..3 {
+        let name = format!("from-{at}");
+        let revision = cluster.propose(at, &name).await.revision;
+        for (_, reader) in cluster.nodes() {
+            let state = reader.read(Instant::now() + LONG).await.unwrap();
+            assert!(state.revision() >= revision);
+            assert!(has(&state, &name));
+        }
+    }
+    assert_eq!(cluster.node(follower).metrics().proposals_forwarded, 1);
+    assert_eq!(cluster.node(follower).metrics().proposals_waiting, 0);
+    assert_eq!(cluster.node(follower).ready(), Ok(()));
+    assert_eq!(cluster.node(follower).stale().1, 0);
+    let leader = cluster.leader().await;
+    assert_eq!(cluster.node(follower).leader_client_url(), Some(format!("http://n{}", leader + 1)));
+    let behind: Vec<_> =
+        cluster.node(leader).status().members.iter().map(|member| member.behind.is_some()).collect();
+    assert_eq!(behind, [true; 3], "the leader knows how far each one is");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn proposals_that_wait_together_travel_together() {
+    const WRITERS: usize = 200;
+    let cluster = Cluster::up(3).await;
+    let (leader, follower) = (cluster.leader().await, cluster.follower().await);
+    let before = cluster.node(leader).metrics();
+    let proposals = (0..WRITERS).map(|number| {
+        let node = cluster.node(if number % 2 == 0 { leader } else { follower }).clone();
+        tokio::spawn(async move { propose(&node, &format!("together-{number}")).await.unwrap().revision })
+    });
+    let mut revisions = Vec::new();
+    for proposal in proposals.collect::<Vec<_>>() {
+        revisions.push(proposal.await.unwrap());
+    }
+    revisions.sort_unstable();
+    revisions.dedup();
+    assert_eq!(revisions.len(), WRITERS, "each has its own outcome");
+    let after = cluster.node(leader).metrics();
+    assert_eq!(after.commands - before.commands, WRITERS as u64);
+    let batches = after.batches - before.batches;
+    assert!(batches < WRITERS as u64 / 2, "{batches} entries for {WRITERS} commands");
+    assert_eq!(after.commits, after.batches);
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_stops_hands_over_first() {
+    let mut cluster = Cluster::up(3).await;
+    let leader = cluster.leader().await;
+    let old_term = cluster.node(leader).status().term;
+    let leaving = cluster.places[leader].node.take().unwrap();
+    let leadership = leaving.leadership();
+    leaving.shutdown(Instant::now() + LONG).await;
+    assert_eq!(*leadership.borrow(), None);
+    // Somebody leads already: it wasn't an election that began with silence.
+    assert!(cluster.nodes().any(|(_, node)| leads(node)));
+    let refused = leaving.propose(command("late"), Instant::now() + LONG).await.unwrap_err();
+    assert_eq!(refused, ProposeError::ShuttingDown);
+    drop(leaving);
+    let new = cluster.leader().await;
+    assert!(cluster.node(new).status().term > old_term);
+    cluster.propose(new, "goes-on").await;
+    // And the one that stopped comes back into the same cluster.
+    cluster.start(leader).await;
+    cluster.leader().await;
+    let state = cluster.node(leader).read(Instant::now() + LONG).await.unwrap();
+    assert!(has(&state, "goes-on"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_time_goes_on_where_a_lost_leader_left_it() {
+    let mut cluster = Cluster::up(3).await;
+    let mut log_time_ms = 0;
+    for round in 0..3 {
+        let leader = cluster.leader().await;
+        let at = cluster.follower().await;
+        for number in 0..5 {
+            cluster.propose(at, &format!("time-{round}-{number}")).await;
+            let state = cluster.node(at).read(Instant::now() + LONG).await.unwrap();
+            assert!(state.log_time_ms() >= log_time_ms);
+            log_time_ms = state.log_time_ms();
+        }
+        cluster.crash(leader).await;
+        cluster.propose_through(at, &format!("after-{round}")).await;
+        cluster.start(leader).await;
+    }
+    // It is a count of the time in office, and nowhere near the wall clock's.
+    assert!(log_time_ms < 10 * 60 * 1000, "{log_time_ms}");
+    cluster.leader().await;
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_majority_nothing_is_decided_and_it_says_so() {
+    let mut cluster = Cluster::up(3).await;
+    let leader = cluster.leader().await;
+    for at in 0..3 {
+        if at != leader {
+            cluster.crash(at).await;
+        }
+    }
+    let lonely = cluster.node(leader);
+    // The first ones may enter the log: their fate is unknown. Once the majority is missed nothing does.
+    eventually("it no longer takes proposals", || async {
+        let deadline = Instant::now() + Duration::from_millis(300);
+        let error = lonely.propose(command("lonely"), deadline).await.unwrap_err();
+        let problem = Problem::from(error.clone());
+        let unknown = problem.applied == Applied::Unknown;
+        assert_eq!(unknown, error == ProposeError::DeadlineExceeded { maybe_applied: true });
+        assert!(matches!(problem.code, Code::NoLeader | Code::DeadlineExceeded), "{problem}");
+        !unknown
+    })
+    .await;
+    assert!(lonely.read(Instant::now() + Duration::from_millis(300)).await.is_err());
+    eventually("it knows that it is cut off", || async { lonely.stale().1 > 0 }).await;
+    assert!(lonely.ready().is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_lags_far_behind_gets_a_snapshot() {
+    let mut cluster = Cluster::of(3).await;
+    cluster.snapshot_every_entries = 20;
+    for at in 0..3 {
+        cluster.start(at).await;
+    }
+    let late = cluster.follower().await;
+    cluster.stop(late).await;
+    let at = cluster.leader().await;
+    for number in 0..150 {
+        cluster.propose(at, &format!("missed-{number}")).await;
+    }
+    cluster.start(late).await;
+    cluster.leader().await;
+    cluster.settled().await;
+    let state = cluster.node(late).read(Instant::now() + LONG).await.unwrap();
+    assert!(has(&state, "missed-0") && has(&state, "missed-149"));
+    assert!(cluster.node(late).metrics().snapshots_installed > 0);
+    // And it is a full member again.
+    cluster.crash(at).await;
+    cluster.propose_through(late, "full-member").await;
+}

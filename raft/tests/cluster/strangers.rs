@@ -1,0 +1,85 @@
+//! Whatever comes in on the peer port, the cluster goes on.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::harness::{Cluster, LONG, propose};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn garbage_on_the_peer_port_disturbs_nobody() {
+    let cluster = Cluster::up(3).await;
+    let leader = cluster.leader().await;
+    let term = cluster.node(leader).status().term;
+    let garbage: [&[u8]; 6] = [
+        b"GET / HTTP/1.1\r\nhost: x\r\n\r\n",
+        &[0xff; 4096],
+        &[0, 0, 0, 0],
+        &[0, 0, 0, 2, 1, 200],
+        // A frame of the largest size, announced and never sent.
+        &[0x03, 0xff, 0xff, 0xff, 1],
+        &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01],
+    ];
+    for address in cluster.places.iter().map(|place| place.address) {
+        for bytes in garbage {
+            let mut stream = TcpStream::connect(address).await.unwrap();
+            stream.write_all(bytes).await.unwrap();
+            // It is hung up on, without a word.
+            let mut answer = Vec::new();
+            let hung_up = timeout(LONG, stream.read_to_end(&mut answer)).await.unwrap();
+            assert!(hung_up.is_err() || answer.is_empty());
+        }
+    }
+    // Many that say nothing at all don't keep the members from each other.
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(TcpStream::connect(cluster.places[leader].address).await.unwrap());
+    }
+    let follower = cluster.follower().await;
+    propose(cluster.node(follower), "undisturbed").await.unwrap();
+    cluster.node(follower).read(Instant::now() + LONG).await.unwrap();
+    assert_eq!(cluster.node(leader).status().term, term, "nobody lost its office");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_of_another_cluster_are_sent_away() {
+    let mut ours = Cluster::up(1).await;
+    let theirs = Cluster::up(1).await;
+    // A member of theirs is told that ours is at its peer's address: the configuration of somebody who copied it.
+    ours.places.push(crate::harness::Place {
+        name: ipam_api::Name::new("n2").unwrap(),
+        address: theirs.places[0].address,
+        dir: tempfile::TempDir::new().unwrap(),
+        node: None,
+    });
+    let before = theirs.node(0).status();
+    // Its listener is taken by the other cluster, so it starts elsewhere.
+    let confused = {
+        let place = &ours.places[1];
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let members = ours.places.iter().map(|place| ipam_raft::node::InitialMember {
+            name: place.name.clone(),
+            peer_address: place.address.to_string(),
+        });
+        ipam_raft::node::Node::start(ipam_raft::node::NodeConfig::new(
+            place.dir.path().to_owned(),
+            place.name.clone(),
+            listener,
+            address,
+            "http://n2".to_owned(),
+            members.collect(),
+        ))
+        .await
+        .unwrap()
+    };
+    crate::harness::eventually("it says that nobody knows it", || async {
+        confused.ready().is_err_and(|why| why.contains("doesn't know n2"))
+    })
+    .await;
+    tokio::time::timeout(Duration::from_secs(1), confused.failed()).await.unwrap_err();
+    assert!(!confused.status().founded);
+    assert_eq!(theirs.node(0).status(), before);
+}
