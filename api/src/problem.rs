@@ -232,7 +232,8 @@ pub struct Problem {
     pub title: String,
     /// HTTP status.
     pub status: u16,
-    /// The stable code.
+    /// The stable code. One that this version doesn't know is read as `internal`: a newer server may have it.
+    #[serde(deserialize_with = "known_code")]
     pub code: Code,
     /// One sentence with the names and numbers.
     pub detail: String,
@@ -248,6 +249,12 @@ pub struct Problem {
     /// The state that it was decided on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
+}
+
+fn known_code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
+    let text = String::deserialize(deserializer)?;
+    let known = Code::ALL.iter().find(|code| code.entry().code == text);
+    Ok(known.copied().unwrap_or(Code::Internal))
 }
 
 impl Problem {
@@ -318,6 +325,14 @@ mod tests {
             assert!(entry.cni == 999 || entry.cni < 200, "{code}");
             assert_eq!(serde_json::to_value(code).unwrap(), entry.code);
         }
+    }
+
+    #[test]
+    fn a_newer_servers_code_is_still_a_problem() {
+        let mut value = serde_json::to_value(Problem::new(Code::InUse, "x")).unwrap();
+        assert_eq!(serde_json::from_value::<Problem>(value.clone()).unwrap().code, Code::InUse);
+        value["code"] = "invented-later".into();
+        assert_eq!(serde_json::from_value::<Problem>(value).unwrap().code, Code::Internal);
     }
 
     /// Scripts, dashboards and runtimes stand on these numbers; they never move.
