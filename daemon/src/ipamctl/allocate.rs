@@ -76,10 +76,12 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
         started: None,
     };
     let repeat = format!(
-        "look first: ipamctl endpoint show {endpoint}   (if it has no {}, repeat the command)",
+        "the same command again; what {endpoint} holds on {} by then is shown, not given twice",
         arguments.interface
     );
-    let answer = context.write(Call::post("/v1/allocations").json(&request)?, repeat).await?;
+    // The servers know a request without an attachment again by its endpoint and interface.
+    let call = Call::post("/v1/allocations").json(&request)?.repeatable();
+    let answer = context.write(call, repeat).await?;
     let allocated: Allocated = answer.read()?;
     match context.format {
         Format::Json => return context.print_bytes(&answer.body),
@@ -112,7 +114,7 @@ fn shown(allocated: &Allocated) -> String {
 
 fn conclusion(allocated: &Allocated, endpoint: &EndpointKey) -> String {
     if allocated.repeated {
-        return format!("{endpoint} had that already; nothing was changed.");
+        return format!("{endpoint} holds that already; nothing was given twice.");
     }
     let number: usize = allocated.interfaces.iter().map(|interface| interface.addresses.len()).sum();
     format!(

@@ -125,7 +125,8 @@ impl Refusal {
             sentence = format!("{}. Nothing was changed.", pieces.next().unwrap_or_default());
             lines.extend(pieces);
         }
-        if let Some(name) = &self.meant {
+        // A server may have had the same idea.
+        if let Some(name) = self.meant.as_ref().filter(|_| !sentence.contains("did you mean")) {
             let _ = write!(sentence, ".  Did you mean {name}?");
         }
         lines.push(problem.help.clone());

@@ -153,7 +153,8 @@ pub(crate) async fn delete<N: Noun>(context: &Context, name: &Name, drain: bool)
         Ok(answer) => answer,
         Err(failure) => return Err(suggest(context, failure, N::PLURAL, name.as_str()).await),
     };
-    let sentence = if drain {
+    // Nothing was left to wait for when the answer is empty.
+    let sentence = if drain && !answer.body.is_empty() {
         format!("{} {name} gives out nothing more and goes away with its last address", N::WORD)
     } else {
         format!("{} {name} deleted", N::WORD)

@@ -9,7 +9,6 @@ use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
 use ipnet::IpNet;
 
 use crate::arguments::Format;
-use crate::confirm;
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
@@ -59,11 +58,8 @@ pub(crate) enum Verb {
   ipamctl subnet set lan-10 --gateway 10.10.0.254
   ipamctl subnet set lan-10 --route 10.99.0.0/16=10.10.0.2 --no-vlan")]
     Set(SetArguments),
-    /// Delete a subnet; one in use goes away with its last address
-    #[command(
-        alias = "rm",
-        after_help = "Examples:\n  ipamctl subnet delete lan-10\n  ipamctl subnet delete lan-10 --yes"
-    )]
+    /// Delete a subnet that has no pools
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl subnet delete lan-10")]
     Delete {
         /// Its name
         name: Name,
@@ -200,7 +196,8 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             };
             resource::edit::<Subnets>(context, &arguments.name, change).await
         }
-        Verb::Delete { name } => delete(context, &name).await,
+        // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
+        Verb::Delete { name } => resource::delete::<Subnets>(context, &name, false).await,
     }
 }
 
@@ -303,23 +300,6 @@ fn shown(subnet: &Read<Subnets>) -> String {
 
 fn route(route: &Route) -> String {
     format!("{}={}", route.destination, route.gateway)
-}
-
-async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
-    let (subnet, _) = resource::fetch::<Subnets>(context, name).await?;
-    let in_use = subnet.status.pools > 0 || subnet.status.allocated > 0;
-    if in_use {
-        let summary = [
-            format!(
-                "subnet {name} has {} and {} held.",
-                text::plural(subnet.status.pools, "pool", "pools"),
-                text::plural(subnet.status.allocated, "address", "addresses")
-            ),
-            "Its pools will give out nothing more, and it goes away with its last address.".to_owned(),
-        ];
-        confirm::moderate(context, &summary, "Drain and delete it all the same?").await?;
-    }
-    resource::delete::<Subnets>(context, name, in_use).await
 }
 
 /// Reads `10.99.0.0/16=10.10.0.2`.

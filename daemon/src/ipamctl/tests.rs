@@ -432,10 +432,10 @@ async fn an_unknown_outcome_is_six() {
         _ => Some((502, json!("bad gateway"))),
     })
     .await;
-    let (result, _) = run(&server, "allocate --endpoint host/a --pool web").await;
+    let (result, _) = run(&server, "allocate --endpoint host/a --pool web --timeout 300ms").await;
     assert_eq!(code(&result), 6);
     let said = result.unwrap_err().text(false).unwrap();
-    assert!(said.contains("repeat safely:  look first: ipamctl endpoint show host/a"), "{said}");
+    assert!(said.contains("repeat safely:  the same command again; what host/a holds on eth0"), "{said}");
 }
 
 #[tokio::test]

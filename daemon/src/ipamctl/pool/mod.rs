@@ -71,6 +71,9 @@ pub(crate) enum Verb {
     Delete {
         /// Its name
         name: Name,
+        /// Drain it also if it gets into use meanwhile: it goes away with its last address
+        #[arg(long)]
+        drain: bool,
     },
 }
 
@@ -108,7 +111,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             }
         }
         Verb::Set(arguments) => set(context, &arguments).await,
-        Verb::Delete { name } => delete(context, &name).await,
+        Verb::Delete { name, drain } => delete(context, &name, drain).await,
     }
 }
 
@@ -172,7 +175,7 @@ async fn held_in(context: &Context, pool: &Name, gone: &[AddressRange]) -> Resul
     Ok(context.list::<Allocation>("/v1/allocations", keep).await?.items)
 }
 
-async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
+async fn delete(context: &Context, name: &Name, drain: bool) -> Result<(), Failure> {
     let (pool, _) = resource::fetch::<Pools>(context, name).await?;
     let held = pool.status.counts.allocated;
     if held > 0 {
@@ -182,5 +185,5 @@ async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
         ];
         confirm::moderate(context, &summary, "Drain and delete it all the same?").await?;
     }
-    resource::delete::<Pools>(context, name, held > 0).await
+    resource::delete::<Pools>(context, name, drain || held > 0).await
 }

@@ -64,7 +64,8 @@ impl<'a> Judgement<'a> {
             .collect();
         let others: Vec<(&str, &str)> = said
             .iter()
-            .filter(|(_, said)| said.cluster.id != cluster.id)
+            // A member that is new and hasn't been let in yet knows of no cluster.
+            .filter(|(_, said)| !said.cluster.id.is_empty() && said.cluster.id != cluster.id)
             .map(|(server, said)| (*server, said.cluster.id.as_str()))
             .collect();
         let diverged = diverged(&members);

@@ -116,7 +116,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
             role.to_owned(),
             address(&member.client_url).to_owned(),
             text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
-            text::or_dash(member.behind.filter(|_| led).as_ref()),
+            text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
             state(seen),
         ]);
     }
