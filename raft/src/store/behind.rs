@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use super::durable::Durable;
 use super::error::StoreError;
@@ -85,6 +85,16 @@ pub(super) struct Behind {
     /// Rounds until the row store is tried again.
     pub(super) off: u32,
     pub(super) pending: Arc<AtomicBool>,
+    /// Where to say that this thread has panicked.
+    pub(super) failed: watch::Sender<Option<String>>,
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.failed.send_replace(Some("the thread of the rows has panicked".to_owned()));
+        }
+    }
 }
 
 impl Behind {

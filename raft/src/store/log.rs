@@ -4,6 +4,7 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
 use std::path::Path;
+#[cfg(test)]
 use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -33,6 +34,7 @@ const PIECE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct LogStore {
     view: Arc<Mutex<View>>,
     commands: Sender<Command>,
+    #[cfg(test)]
     pub(super) flushes: Arc<AtomicU64>,
 }
 
@@ -51,6 +53,7 @@ impl LogStore {
         view.vote = mark.vote;
         view.committed = state.committed().map(|id| id.0);
         let view = Arc::new(Mutex::new(view));
+        #[cfg(test)]
         let flushes = Arc::new(AtomicU64::new(0));
         let (commands, queue) = channel();
         let thread = LogThread {
@@ -60,13 +63,20 @@ impl LogStore {
             durable,
             nudger,
             failed,
+            #[cfg(test)]
             flushes: Arc::clone(&flushes),
         };
         let thread = std::thread::Builder::new()
             .name("ipamd-log".to_owned())
             .spawn(move || thread.run(&queue))
             .map_err(StoreError::io(dir))?;
-        Ok((Self { view, commands, flushes }, thread))
+        let store = Self {
+            view,
+            commands,
+            #[cfg(test)]
+            flushes,
+        };
+        Ok((store, thread))
     }
 
     /// Writes what waits and stops the thread.

@@ -5,6 +5,7 @@
 
 use std::io;
 use std::ops::Range;
+#[cfg(test)]
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -65,6 +66,7 @@ pub(super) struct LogThread {
     pub(super) durable: Arc<Durable>,
     pub(super) nudger: Nudger,
     pub(super) failed: watch::Sender<Option<String>>,
+    #[cfg(test)]
     pub(super) flushes: Arc<AtomicU64>,
 }
 
@@ -186,6 +188,7 @@ impl LogThread {
         }
         let (done, wait) = sync_channel(1);
         self.log.flush(true, Some(done))?;
+        #[cfg(test)]
         self.flushes.fetch_add(1, Ordering::Relaxed);
         wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
         let state = self.log.log_state();

@@ -33,6 +33,6 @@ pub use identity::Identity;
 pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
-pub(crate) use open::{Closer, Store, open};
+pub(crate) use open::{Closer, open};
 pub(crate) use shared::SharedState;
 pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};

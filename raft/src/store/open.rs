@@ -79,7 +79,8 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     let (nudger, nudges) = Nudger::new();
     let shared = SharedState::new(start.state, start.point.applied, start.point.membership, nudger.clone());
     let (failed, failed_watch) = watch::channel(None);
-    let (log, log_thread) = LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed)?;
+    let (log, log_thread) =
+        LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed.clone())?;
     let behind = Behind {
         dir: dir.to_owned(),
         shared: shared.downgrade(),
@@ -89,6 +90,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         rows: start.rows,
         epoch: 0,
         off: 0,
+        failed,
         pending: nudger.pending(),
     };
     let rows_thread = std::thread::Builder::new()
@@ -98,7 +100,15 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     // Rows that must be made afresh don't wait for the first change.
     nudger.changed();
     let machine = MachineStore { shared: shared.clone(), snapshots: Arc::new(snapshots), durable };
-    let closer = Closer { log: log.clone(), nudger, threads: vec![log_thread, rows_thread] };
+    let closer = Closer {
+        log: log.clone(),
+        nudger,
+        #[cfg(test)]
+        log_thread,
+        rows_thread,
+    };
+    #[cfg(not(test))]
+    drop(log_thread);
     Ok(Store { log, machine, shared, failed: failed_watch, closer })
 }
 
@@ -173,7 +183,10 @@ fn choose(loaded: Option<Loaded>, snapshot: Option<(Header, State)>) -> Start {
 pub(crate) struct Closer {
     log: LogStore,
     pub(super) nudger: Nudger,
-    threads: Vec<JoinHandle<()>>,
+    /// The log's thread lives on to refuse what still comes, as long as somebody has a handle on the log.
+    #[cfg(test)]
+    log_thread: JoinHandle<()>,
+    rows_thread: JoinHandle<()>,
 }
 
 impl Closer {
@@ -185,12 +198,16 @@ impl Closer {
         self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
         let (done, wait) = oneshot::channel();
         self.nudger.send(Nudge::Close(done));
-        wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))?
+        wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;
+        // It has answered last of all, so this takes no time.
+        self.rows_thread
+            .join()
+            .map_err(|_| StoreError::Stopped("the thread of the rows has panicked".to_owned()))
     }
 
     /// Lets go of everything without writing; the threads end by themselves.
     #[cfg(test)]
     pub(super) fn abandon(self) -> Vec<JoinHandle<()>> {
-        self.threads
+        vec![self.log_thread, self.rows_thread]
     }
 }

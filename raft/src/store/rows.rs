@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,10 @@ const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
 /// Rows per batch while a directory is filled for the first time.
 const FILL_ROWS: usize = 4096;
+
+/// How long to wait for a lock of sled's own; the directory's lock is held already.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
 /// Up to where the rows hold the state.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -146,12 +151,19 @@ impl Rows {
 
     fn open(dir: &Path) -> Result<Self, String> {
         disk::create_dir(dir).map_err(|error| error.to_string())?;
-        let db = sled::Config::new()
-            .path(dir)
-            .cache_capacity(CACHE_BYTES)
-            .flush_every_ms(None)
-            .open()
-            .map_err(|error| error.to_string())?;
+        let config = sled::Config::new().path(dir).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let mut tries = LOCK_TRIES;
+        let db = loop {
+            match config.open() {
+                Ok(db) => break db,
+                // sled lets go of its lock some time after it was dropped.
+                Err(error) if tries > 0 && error.to_string().contains("could not acquire lock") => {
+                    tries -= 1;
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        };
         let file = File::open(dir.join("db")).map_err(|error| error.to_string())?;
         disk::sync_dir(dir).map_err(|error| error.to_string())?;
         Ok(Self { db, file })

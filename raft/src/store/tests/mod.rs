@@ -2,6 +2,7 @@
 
 mod damage;
 mod directory;
+mod files;
 mod log;
 mod rows;
 mod sample;

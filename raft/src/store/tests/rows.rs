@@ -6,7 +6,7 @@ use std::path::Path;
 use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
-use super::sample::{entries, kill, log_id, run, start, stop, write_behind};
+use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
 use crate::store::marker::Marker;
 use crate::store::{open, rows};
 use crate::types::LogId;
@@ -109,6 +109,20 @@ async fn rows_of_an_earlier_day_are_not_trusted() {
 }
 
 #[tokio::test]
+async fn rows_never_get_ahead_of_the_log() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..5)).await;
+    // Committed by the others, but never on this disk.
+    apply(&mut store, entries(1, 5..9)).await;
+    stop(store).await;
+    assert!(Marker::read(dir.path()).unwrap().unwrap().rows_applied <= Some(log_id(1, 4)));
+    let store = start(dir.path()).await;
+    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 4)));
+    stop(store).await;
+}
+
+#[tokio::test]
 async fn only_the_newest_doubtful_rows_are_kept() {
     let dir = tempfile::tempdir().unwrap();
     for expected in ["rows.damaged-1", "rows.damaged-2"] {
@@ -151,7 +165,7 @@ fn copy(from: &Path, to: &Path) {
         if entry.file_type().unwrap().is_dir() {
             copy(&entry.path(), &to)
         } else {
-            drop(fs::copy(entry.path(), to).unwrap())
+            fs::copy(entry.path(), to).unwrap();
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What the tests of the store have in common.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use futures::stream;
 use ipam_api::name::Name;
 use openraft::storage::{IOFlushed, RaftLogStorage as _, RaftStateMachine as _};
 use openraft::type_config::TypeConfigExt as _;
-use openraft::{EntryPayload, RaftLogReader as _, StorageHelper};
+use openraft::{EntryPayload, Membership, RaftLogReader as _, StorageHelper};
 use tokio::sync::oneshot;
 
 use crate::batch::{Batch, Opened};
@@ -14,8 +15,9 @@ use crate::machine::command::{
     Action, Command, Delete, Expect, Kind, NetworkIntention, Origin, Put, Remarks, Via,
 };
 use crate::store::behind::Nudge;
-use crate::store::{LogStore, Store, open};
-use crate::types::{Entry, LogId, Types, Vote};
+use crate::store::open::Store;
+use crate::store::{LogStore, open};
+use crate::types::{Entry, LogId, Member, Types, Vote};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -53,6 +55,27 @@ pub(super) fn entry(term: u64, index: u64) -> Entry {
         Opened { log_time_ms: 1_000 + index, wall_ms: 2_000 + index, commands: vec![command(index)] };
     let payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
     Entry { log_id: log_id(term, index), payload }
+}
+
+/// An entry that says who the members are.
+pub(super) fn membership(term: u64, index: u64) -> Entry {
+    let member = Member {
+        name: "a".to_owned(),
+        disk_id: "disk".to_owned(),
+        peer_address: "10.0.0.1:7441".to_owned(),
+        client_url: "http://10.0.0.1:7440".to_owned(),
+    };
+    let members = BTreeMap::from([(1, member.clone()), (2, Member { name: "b".to_owned(), ..member })]);
+    let membership = Membership::new(vec![BTreeSet::from([1])], members).unwrap();
+    Entry { log_id: log_id(term, index), payload: EntryPayload::Membership(membership) }
+}
+
+/// An entry of about this many bytes.
+pub(super) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
+    let mut command = command(index);
+    command.origin.request_id = "x".repeat(bytes).into();
+    let opened = Opened { log_time_ms: 1, wall_ms: 2, commands: vec![command] };
+    Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 
 pub(super) fn entries(term: u64, range: std::ops::Range<u64>) -> Vec<Entry> {

@@ -9,8 +9,9 @@ use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
 use crate::machine::State;
 use crate::store::machine::Snapshot;
+use crate::store::open::Store;
 use crate::store::snapshot;
-use crate::store::{SnapshotFile, Store, StoreError, open};
+use crate::store::{SnapshotFile, StoreError, open};
 
 async fn build(store: &mut Store) -> Snapshot {
     store.machine.try_create_snapshot_builder(true).await.unwrap().build_snapshot().await.unwrap()
