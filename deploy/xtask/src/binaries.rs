@@ -38,6 +38,22 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
+/// Programs that measure, by package: run by hand, never by the tests.
+const MEASURES: [(&str, &str); 2] = [("ipam-raft", "machine"), ("ipamd", "measure")];
+
+/// Builds the binaries that ship, then measures them.
+pub(crate) fn measure(workspace: &Workspace) -> Result<()> {
+    build(workspace)?;
+    let triple = host_triple()?;
+    for (package, bench) in MEASURES {
+        let mut command = workspace.cargo(["bench", "--locked", "--package", package, "--bench", bench]);
+        command.args(["--target", &triple]).env("RUSTFLAGS", RUSTFLAGS);
+        command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("IPAMD_BIN_DIR", workspace.dist());
+        call(&mut command)?;
+    }
+    Ok(())
+}
+
 fn cargo_build(workspace: &Workspace, triple: &str, package: &str, names: &[&str]) -> Command {
     let mut command = workspace.cargo(["build", "--release", "--locked", "--package", package]);
     for name in names {

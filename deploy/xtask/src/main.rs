@@ -1,4 +1,4 @@
-//! The project's own tools: `cargo xtask build | dev | test`.
+//! The project's own tools: `cargo xtask build | dev | measure | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate, and it compiles no tools: what it would like to
 //! have and doesn't find (cargo-nextest, cargo-deny) it says, with the command to get it, and goes on.
@@ -33,6 +33,8 @@ enum Task {
     Build,
     /// Build what is needed, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
+    /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
+    Measure,
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -41,6 +43,7 @@ fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
+        Task::Measure => binaries::measure(&workspace),
         Task::Test(arguments) => test::run(&workspace, &arguments),
     });
     match done {
