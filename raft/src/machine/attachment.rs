@@ -56,12 +56,13 @@ impl Step<'_> {
         let node = self.note_boot(key, started);
         let earlier = self.state.index.tombstones.get(key).copied();
         if let Some(id) = earlier {
-            let newer_stands = self
+            // A later release stands, and so does the same one: a repeated DEL changes nothing.
+            let stands = self
                 .state
                 .tombstones
                 .get(id)
-                .is_some_and(|row| self.state.order(key, started, &row.started).is_lt());
-            if newer_stands {
+                .is_some_and(|row| self.state.order(key, started, &row.started).is_le());
+            if stands {
                 return;
             }
             self.state.forget_tombstone(id);
