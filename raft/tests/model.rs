@@ -1,0 +1,244 @@
+//! Random commands on the machine and on a naive model of it, side by side.
+//!
+//! More of it by hand: `PROPTEST_CASES=20000 cargo test -p ipam-raft --test model`.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+#[path = "support/agree.rs"]
+mod agree;
+#[path = "support/naive.rs"]
+mod naive;
+#[path = "support/naive_allocate.rs"]
+mod naive_allocate;
+#[path = "support/random.rs"]
+mod random;
+
+use std::collections::BTreeMap;
+
+use agree::{Follower, agree};
+use ipam_api::Code;
+use ipam_api::name::Name;
+use ipam_raft::batch::{Batch, Opened};
+use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
+use ipam_raft::machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
+use naive::{Model, Said};
+use proptest::prelude::*;
+use random::{Dice, Draw};
+
+/// Runs in the time of a coffee; `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 200;
+/// Commands of one case, at most.
+const COMMANDS: usize = 120;
+
+/// The machine, the model, and everybody who follows them.
+struct Side {
+    state: State,
+    /// Rebuilt from rows now and then, and used from then on.
+    twin: State,
+    model: Model,
+    follower: Follower,
+    rows: BTreeMap<RowKey, Vec<u8>>,
+    issued: Vec<u64>,
+    asked: Vec<Allocate>,
+    log: Vec<(At, Batch)>,
+}
+
+impl Side {
+    fn new() -> Self {
+        let state = State::new();
+        let mut model = Model::default();
+        let name = Name::default_name();
+        model.networks.insert(name.clone(), NetworkIntention { name, remarks: Remarks::default() });
+        let rows = state.rows().collect();
+        let mut side = Self {
+            twin: state.clone(),
+            state,
+            model,
+            follower: Follower::default(),
+            rows,
+            issued: Vec::new(),
+            asked: Vec::new(),
+            log: Vec::new(),
+        };
+        side.note_revisions();
+        side
+    }
+
+    fn step(&mut self, index: u64, seed: u64) {
+        let now = self.state.log_time_ms();
+        let (dice, state) = (Dice(seed), &self.state);
+        let mut draw = Draw { dice, state, issued: &self.issued, asked: &self.asked, index };
+        let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, term: 1 };
+        let command = draw.command(now);
+        let rebuild = draw.dice.chance(10);
+        if let Action::Allocate(wish) = &command.action {
+            self.asked.push(wish.clone());
+        }
+        self.check(at, &command);
+        if rebuild {
+            let mut rows: Vec<_> = self.state.rows().collect();
+            rows.reverse();
+            self.twin = State::from_rows(rows).unwrap();
+            assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows");
+        }
+    }
+
+    fn check(&mut self, at: At, command: &Command) {
+        let before = self.state.clone();
+        let mut waited = self.state.clone();
+        let expire = Command { action: Action::Expire, ..command.clone() };
+        let (_, passed) = apply(&mut waited, at, &expire);
+        let mut model_waited = self.model.clone();
+        let _ = model_waited.apply(at.log_time_ms, &expire);
+
+        let rehearsed = dry_run(&self.state, at, command);
+        assert_eq!(self.state.digest(), before.digest(), "a dry run changes nothing");
+        let (outcome, events) = apply(&mut self.state, at, command);
+        assert_eq!(rehearsed, (outcome.clone(), events.clone()), "a dry run says the same");
+        assert_eq!(apply(&mut self.twin, at, command), (outcome.clone(), events.clone()), "rebuilt");
+        assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows earlier");
+
+        let expected = self.model.apply(at.log_time_ms, command);
+        assert_eq!(heard(&outcome), expected, "{command:?}\n{outcome:?}");
+        // A transaction may do and undo: that has happened, and its events say so.
+        if expected.is_err() || (self.model == model_waited && events.len() == passed.len()) {
+            assert_eq!(self.state.digest(), waited.digest(), "it changed something: {command:?}");
+        }
+        self.note_ids(&events, before.revision());
+        self.check_revisions(&before, &outcome);
+        self.check_rows(&before);
+        agree(&self.state, &self.model);
+        self.follower.hear(&events);
+        self.follower.agree(&self.state);
+        let commands = vec![command.clone()];
+        let opened = Opened { log_time_ms: at.log_time_ms, wall_ms: at.wall_ms, commands };
+        self.log.push((at, Batch::seal(&opened).unwrap()));
+    }
+
+    /// Gives the model the ids that it can't know, and sees that they are new.
+    fn note_ids(&mut self, events: &[Event], revision_before: u64) {
+        let mut given: Vec<u64> = Vec::new();
+        for event in events {
+            if let What::Allocated { allocation, .. } = &event.what {
+                assert!(*allocation > revision_before && *allocation <= event.revision, "an id came back");
+                given.push(*allocation);
+            }
+        }
+        assert!(given.is_sorted());
+        // What a transaction gave and took again has no place any more.
+        let lasting = given.iter().filter(|id| self.state.allocations.get(**id).is_some());
+        for (held, id) in self.model.held.iter_mut().filter(|one| one.id == 0).zip(lasting) {
+            held.id = *id;
+        }
+        self.issued.extend(given);
+        self.note_revisions();
+    }
+
+    fn note_revisions(&mut self) {
+        self.model.revisions.clear();
+        for kind in [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation] {
+            for (name, _) in self.state.names(kind, None) {
+                let revision = self.state.meta(kind, name).unwrap().revision;
+                self.model.revisions.insert((kind, name.clone()), revision);
+            }
+        }
+    }
+
+    /// A resource's revision moves with its intention, and with nothing else.
+    fn check_revisions(&self, before: &State, outcome: &Outcome) {
+        assert!(self.state.revision() >= before.revision());
+        if let Ok(applied) = outcome {
+            assert_eq!(applied.revision, self.state.revision());
+        }
+        for (id, pool) in before.pools.iter() {
+            let Some(now) = self.state.pools.get(id) else { continue };
+            assert_eq!(now.intention == pool.intention, now.meta.revision == pool.meta.revision);
+            assert_eq!((now.meta.id, now.meta.created_wall_ms), (id, pool.meta.created_wall_ms));
+        }
+        for (id, subnet) in before.subnets.iter() {
+            let Some(now) = self.state.subnets.get(id) else { continue };
+            assert_eq!(now.intention == subnet.intention, now.meta.revision == subnet.meta.revision);
+        }
+    }
+
+    /// What was touched is exactly enough to keep the rows, and the revision names what they are.
+    fn check_rows(&mut self, before: &State) {
+        let earlier = self.rows.clone();
+        for key in self.state.take_touched() {
+            match self.state.row(key) {
+                Some(bytes) => self.rows.insert(key, bytes),
+                None => self.rows.remove(&key),
+            };
+        }
+        let now: BTreeMap<RowKey, Vec<u8>> = self.state.rows().collect();
+        assert_eq!(self.rows, now, "rows kept by what was touched");
+        let without_header = |rows: &BTreeMap<RowKey, Vec<u8>>| {
+            rows.iter().filter(|(key, _)| key.table != 0).map(|(k, v)| (*k, v.clone())).collect::<Vec<_>>()
+        };
+        if without_header(&earlier) != without_header(&now) {
+            assert!(self.state.revision() > before.revision(), "two states have one revision");
+        }
+    }
+
+    /// The log from the beginning gives the same state.
+    fn replay(&self) {
+        let mut state = State::new();
+        for (at, batch) in &self.log {
+            for command in batch.open().unwrap().commands {
+                let _ = apply(&mut state, *at, &command);
+            }
+        }
+        assert_eq!(state.digest(), self.state.digest(), "replayed");
+        assert!(state.rows().eq(self.state.rows()));
+        // And a snapshot from before later changes is not touched by them: the clone is a state of its own.
+        assert_eq!(self.state.clone().digest(), State::from_rows(self.state.rows()).unwrap().digest());
+    }
+}
+
+fn heard(outcome: &Outcome) -> Result<Said, Code> {
+    outcome.as_ref().map(|applied| said(&applied.answer)).map_err(|refusal| refusal.code)
+}
+
+fn said(answer: &Answer) -> Said {
+    match answer {
+        Answer::Stored { created, .. } => Said::Stored { created: *created },
+        Answer::Gone => Said::Gone,
+        Answer::Draining { held } => Said::Draining(*held),
+        Answer::Released { addresses } => Said::Released(addresses.clone()),
+        Answer::Expired { rows } => Said::Expired(*rows),
+        Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
+        Answer::Allocated { repeated, interfaces } => Said::Given {
+            repeated: *repeated,
+            addresses: interfaces
+                .iter()
+                .flat_map(|one| one.addresses.iter().map(|given| (one.name.clone(), given.address.addr())))
+                .collect(),
+        },
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn the_machine_does_what_a_naive_model_says(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let mut side = Side::new();
+        for (index, seed) in (0..).zip(seeds) {
+            side.step(index, seed);
+        }
+        side.replay();
+    }
+}

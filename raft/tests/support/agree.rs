@@ -1,0 +1,236 @@
+//! Whether the machine's state is what the model says, down to every address and every row.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
+use ipam_raft::machine::command::Kind;
+use ipam_raft::machine::event::Readiness;
+use ipam_raft::machine::state::Occupant;
+use ipam_raft::machine::{Event, State, What};
+
+use crate::naive::{Model, all_of};
+
+/// Everything that can be compared.
+pub fn agree(state: &State, model: &Model) {
+    resources(state, model);
+    allocations(state, model);
+    endpoints_and_attachments(state, model);
+    memory(state, model);
+    for name in model.pools.keys() {
+        pool(state, model, name);
+    }
+    addresses(state, model);
+}
+
+fn id(state: &State, kind: Kind, name: &Name) -> u64 {
+    state.id_of(kind, name).unwrap_or_else(|| panic!("{kind} {name} is gone"))
+}
+
+fn resources(state: &State, model: &Model) {
+    let names = |kind| state.names(kind, None).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(Kind::Network), model.networks.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::Subnet), model.subnets.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::Pool), model.pools.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::Reservation), model.reservations.keys().cloned().collect::<Vec<_>>());
+    for (name, intention) in &model.networks {
+        assert_eq!(&state.networks.get(id(state, Kind::Network, name)).unwrap().intention, intention);
+    }
+    for (name, intention) in &model.subnets {
+        let row = state.subnets.get(id(state, Kind::Subnet, name)).unwrap();
+        assert_eq!(&row.intention, intention);
+        assert_eq!(row.network, id(state, Kind::Network, &intention.network));
+    }
+    for (name, pool) in &model.pools {
+        let row = state.pools.get(id(state, Kind::Pool, name)).unwrap();
+        assert_eq!(row.intention, pool.intention);
+        assert_eq!(row.subnet, id(state, Kind::Subnet, &pool.intention.subnet));
+    }
+    for (name, intention) in &model.reservations {
+        let row = state.reservations.get(id(state, Kind::Reservation, name)).unwrap();
+        assert_eq!(&row.intention, intention);
+        assert_eq!(row.network, id(state, Kind::Network, &intention.network));
+    }
+}
+
+fn allocations(state: &State, model: &Model) {
+    let mut taken = BTreeSet::new();
+    let rows: Vec<_> = state.allocations.iter().collect();
+    assert_eq!(rows.len(), model.held.len(), "allocations");
+    for ((own, row), held) in rows.into_iter().zip(&model.held) {
+        assert!(taken.insert((row.network, row.address)), "{} is held twice", row.address);
+        assert_eq!((own, row.address), (held.id, held.address));
+        assert_eq!(row.network, id(state, Kind::Network, &held.network));
+        assert_eq!(row.pool, id(state, Kind::Pool, &held.pool));
+        assert_eq!((&row.interface, row.lifecycle), (&held.interface, Model::lifecycle(held)));
+        let key = row.attachment.map(|one| state.attachments.get(one).unwrap().key.clone());
+        assert_eq!(key, held.attachment);
+        let pool = &model.pools.get(&held.pool).unwrap().intention;
+        assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
+    }
+}
+
+fn endpoints_and_attachments(state: &State, model: &Model) {
+    assert_eq!(state.endpoints.len(), model.endpoints.len(), "endpoints");
+    for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
+        assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
+        let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
+        assert_eq!(row.allocations, held.map(|one| one.id).collect::<Vec<_>>());
+        assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
+        assert!(state.incarnations(&row.key).any(|one| one == own));
+    }
+    let all: Vec<_> = state.endpoints_after(None).collect();
+    assert_eq!(all.len(), model.endpoints.len());
+    assert!(all.is_sorted());
+    assert_eq!(state.attachments.len(), model.attachments.len(), "attachments");
+    for (key, (started, endpoint)) in &model.attachments {
+        let (own, row) = state.attachment(key).unwrap();
+        assert_eq!((&row.key, &row.started), (key, started));
+        let held = || model.held.iter().filter(|one| one.attachment.as_ref() == Some(key));
+        assert_eq!(row.allocations, held().map(|one| one.id).collect::<Vec<_>>());
+        assert!(held().all(|one| one.endpoint == *endpoint));
+        assert!(row.allocations.iter().all(|one| {
+            let allocation = state.allocations.get(*one).unwrap();
+            (allocation.attachment, allocation.endpoint) == (Some(own), row.endpoint)
+        }));
+    }
+}
+
+fn memory(state: &State, model: &Model) {
+    let graves: Vec<_> = state
+        .tombstones
+        .iter()
+        .map(|(_, row)| (row.key.clone(), row.started.clone(), row.until_ms))
+        .collect();
+    let buried = model.buried.iter().map(|one| (one.key.clone(), one.started.clone(), one.until_ms));
+    assert_eq!(graves, buried.collect::<Vec<_>>(), "tombstones");
+    let resting: Vec<_> =
+        state.coolings.iter().map(|(_, row)| (row.network, row.pool, row.address, row.until_ms)).collect();
+    let rests = model.resting.iter().map(|one| {
+        let network = id(state, Kind::Network, &one.network);
+        (network, id(state, Kind::Pool, &one.pool), one.address, one.until_ms)
+    });
+    assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
+    let ends = model.resting.iter().map(|one| one.until_ms);
+    let next = ends.chain(model.buried.iter().map(|one| one.until_ms)).min();
+    assert_eq!(state.next_expiry_ms(), next);
+    let boots: BTreeMap<_, Vec<_>> = state
+        .nodes
+        .iter()
+        .map(|(_, row)| (row.name.clone(), row.past_boots.iter().chain(&row.boot_id).cloned().collect()))
+        .collect();
+    assert_eq!(boots, model.boots, "boots");
+}
+
+fn pool(state: &State, model: &Model, name: &Name) {
+    let pool = model.pools.get(name).unwrap();
+    let own = id(state, Kind::Pool, name);
+    let space = state.space(own).unwrap();
+    let counts = space.counts();
+    let all = |what| model.in_state(&pool.intention, what).len() as u128;
+    assert_eq!(counts.allocated, all("allocated"), "{name} allocated");
+    assert_eq!(counts.cooling, all("cooling"), "{name} cooling");
+    assert_eq!(counts.reserved, all("reserved"), "{name} reserved");
+    assert_eq!(counts.excluded, all("excluded"), "{name} excluded");
+    assert_eq!(counts.free, all("free"), "{name} free");
+    let cidr = model.subnet_of(&pool.intention).cidr;
+    let size = all_of(cidr).filter(|address| model.has(&pool.intention, *address)).count() as u128;
+    assert_eq!(counts.size, size);
+    let sum = counts.allocated + counts.cooling + counts.quarantined + counts.reserved;
+    assert_eq!(sum + counts.excluded + counts.free, size, "conservation in {name}");
+    for address in all_of(cidr) {
+        let free = model.has(&pool.intention, address) && model.state_of(&pool.intention, address) == "free";
+        assert_eq!(space.free.is_free(ipam_api::address::number(address)), free, "{address} of {name}");
+    }
+    let row = state.pool_states.get(own).unwrap();
+    assert_eq!(row.cursor, pool.cursor, "cursor of {name}");
+    let readiness = if pool.intention.terminating {
+        Readiness::Terminating
+    } else if pool.intention.disabled {
+        Readiness::Disabled
+    } else if all("free") == 0 {
+        Readiness::Exhausted
+    } else {
+        Readiness::Serving
+    };
+    assert_eq!(row.readiness, readiness, "{name}");
+}
+
+/// What is found by address.
+fn addresses(state: &State, model: &Model) {
+    for (name, _) in &model.networks {
+        let network = id(state, Kind::Network, name);
+        for cidr in ["10.0.0.0/27", "10.0.1.0/30", "2001:db8::/124"] {
+            for address in all_of(cidr.parse().unwrap()) {
+                let held = model.holder(name, address).map(|one| Occupant::Allocation(one.id));
+                match state.occupant(network, address) {
+                    Some(Occupant::Cooling(_)) => assert!(model.rest(name, address).is_some(), "{address}"),
+                    other => assert_eq!(other, held, "{address} of {name}"),
+                }
+                assert_eq!(state.is_reserved(network, address), model.is_reserved(name, address));
+                let subnet = state.subnet_at(network, address).map(|(_, row)| row.intention.name.clone());
+                let expected =
+                    model.subnets.values().find(|one| one.network == *name && one.cidr.contains(&address));
+                assert_eq!(subnet, expected.map(|one| one.name.clone()));
+                let pool = state.pool_at(network, address);
+                let pool = pool.map(|pool| state.pools.get(pool).unwrap().intention.name.clone());
+                let owner = model.pools.values().find(|pool| {
+                    model.subnet_of(&pool.intention).network == *name && model.owns(&pool.intention, address)
+                });
+                assert_eq!(pool, owner.map(|pool| pool.intention.name.clone()), "{address} of {name}");
+            }
+        }
+    }
+}
+
+/// What somebody knows who has read nothing but events.
+#[derive(Default)]
+pub struct Follower {
+    newest: u64,
+    resources: BTreeSet<(Kind, Name)>,
+    held: BTreeMap<u64, (IpAddr, Name)>,
+    ready: BTreeMap<Name, Readiness>,
+}
+
+impl Follower {
+    pub fn hear(&mut self, events: &[Event]) {
+        for (number, event) in (0..).zip(events) {
+            assert_eq!(event.number, number);
+            assert!(number > 0 || event.revision > self.newest, "two events have one name");
+            self.newest = event.revision;
+            match event.what.clone() {
+                What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
+                What::Changed { kind, name } => assert!(self.resources.contains(&(kind, name))),
+                What::Deleted { kind, name } => {
+                    self.ready.remove(&name);
+                    assert!(self.resources.remove(&(kind, name)));
+                }
+                What::Allocated { address, pool, allocation, .. } => {
+                    assert!(self.held.insert(allocation, (address, pool)).is_none());
+                }
+                What::Released { address, pool, allocation, .. } => {
+                    assert_eq!(self.held.remove(&allocation), Some((address, pool)));
+                }
+                What::Cooled { .. } => {}
+                What::PoolReady { pool, readiness } => {
+                    assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
+                }
+            }
+        }
+    }
+
+    /// Who has heard all events knows what the state knows.
+    pub fn agree(&self, state: &State) {
+        for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation] {
+            let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
+            assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");
+        }
+        let name = |pool| state.pools.get(pool).unwrap().intention.name.clone();
+        let held = state.allocations.iter().map(|(id, row)| (id, (row.address, name(row.pool))));
+        assert!(held.eq(self.held.clone()), "allocations by events");
+        for (pool, row) in state.pool_states.iter() {
+            assert_eq!(self.ready.get(&name(pool)), Some(&row.readiness));
+        }
+    }
+}

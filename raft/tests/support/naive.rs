@@ -1,0 +1,495 @@
+//! The rules once more, as lists that are walked: no index, no count that is kept, no clever structure.
+//! It says what the machine must answer, to the address, and what must be there afterwards.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::{EXPIRIES_PER_COMMAND_MAX, PAST_BOOTS_MAX, TOMBSTONE_TTL_MS};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_api::{Code, Family};
+use ipam_raft::machine::command::{
+    Expect, Kind, NetworkIntention, PoolIntention, ReservationIntention, Started, SubnetIntention, Text,
+};
+use ipam_raft::machine::{Action, Command};
+use ipnet::IpNet;
+
+/// What the machine says, as far as the model can know it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Said {
+    Stored { created: bool },
+    Gone,
+    Draining(u64),
+    Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
+    Released(Vec<IpAddr>),
+    Expired(u64),
+    Steps(Vec<Said>),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pool {
+    pub intention: PoolIntention,
+    pub cursor: Option<IpAddr>,
+}
+
+/// An address that somebody has. Its id is not foretold: 0 until the machine has said it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    pub id: u64,
+    pub network: Name,
+    pub pool: Name,
+    pub address: IpAddr,
+    pub endpoint: u64,
+    pub interface: InterfaceName,
+    pub attachment: Option<AttachmentKey>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rest {
+    pub network: Name,
+    pub pool: Name,
+    pub address: IpAddr,
+    pub until_ms: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Incarnation {
+    pub number: u64,
+    pub key: EndpointKey,
+    pub uid: Option<Text>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Buried {
+    pub key: AttachmentKey,
+    pub started: Started,
+    pub until_ms: u64,
+}
+
+/// Everything, in lists; where there is an age, the oldest first.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Model {
+    pub now: u64,
+    pub networks: BTreeMap<Name, NetworkIntention>,
+    pub subnets: BTreeMap<Name, SubnetIntention>,
+    pub pools: BTreeMap<Name, Pool>,
+    pub reservations: BTreeMap<Name, ReservationIntention>,
+    pub held: Vec<Held>,
+    pub resting: Vec<Rest>,
+    pub endpoints: Vec<Incarnation>,
+    pub attachments: BTreeMap<AttachmentKey, (Started, u64)>,
+    pub buried: Vec<Buried>,
+    pub boots: BTreeMap<ObjectName, Vec<Text>>,
+    /// As the machine said them: the model doesn't count revisions.
+    pub revisions: BTreeMap<(Kind, Name), u64>,
+    pub incarnations: u64,
+}
+
+impl Model {
+    pub fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
+        self.now = self.now.max(log_time_ms);
+        let expired = self.expire();
+        if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
+            return Err(Code::DeadlineExceeded);
+        }
+        // What no state could accept: the scenarios have it, case by case.
+        command.action.check().map_err(|refusal| refusal.code)?;
+        match &command.action {
+            Action::Expire => Ok(Said::Expired(expired)),
+            Action::Transaction(transaction) => {
+                for condition in &transaction.preconditions {
+                    self.expect(condition.kind, &condition.name, condition.expect)?;
+                }
+                let mut draft = self.clone();
+                let said =
+                    transaction.steps.iter().map(|step| draft.single(step)).collect::<Result<_, _>>()?;
+                *self = draft;
+                Ok(Said::Steps(said))
+            }
+            single => self.single(single),
+        }
+    }
+
+    fn single(&mut self, action: &Action) -> Result<Said, Code> {
+        match action {
+            Action::PutNetwork(put) => self.put_network(&put.intention, put.expect),
+            Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
+            Action::PutPool(put) => self.put_pool(&put.intention, put.expect),
+            Action::PutReservation(put) => self.put_reservation(&put.intention, put.expect),
+            Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
+            Action::Allocate(wish) => self.allocate(wish),
+            Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
+            Action::ReleaseAllocation { id } => {
+                self.held.iter().find(|one| one.id == *id).ok_or(Code::AllocationChanged)?;
+                Ok(self.release(|one| one.id == *id))
+            }
+            Action::ReleaseEndpoint { key } => {
+                let all: Vec<u64> =
+                    self.endpoints.iter().filter(|one| one.key == *key).map(|one| one.number).collect();
+                if all.is_empty() {
+                    return Err(Code::NotFound);
+                }
+                Ok(self.release_in_order_of(&all))
+            }
+            Action::Expire => Ok(Said::Expired(0)),
+            Action::Transaction(_) => Err(Code::InvalidField),
+        }
+    }
+
+    /// A little with every command: what has rested first, then the memory of releases.
+    fn expire(&mut self) -> u64 {
+        let mut rows = 0;
+        let now = self.now;
+        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
+            let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
+            if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
+                self.resting.remove(i);
+            } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
+                self.buried.remove(i);
+            } else {
+                break;
+            }
+            rows += 1;
+        }
+        rows
+    }
+
+    // === Resources ===
+
+    fn exists(&self, kind: Kind, name: &Name) -> bool {
+        match kind {
+            Kind::Network => self.networks.contains_key(name),
+            Kind::Subnet => self.subnets.contains_key(name),
+            Kind::Pool => self.pools.contains_key(name),
+            Kind::Reservation => self.reservations.contains_key(name),
+        }
+    }
+
+    fn expect(&self, kind: Kind, name: &Name, expect: Expect) -> Result<(), Code> {
+        match (expect, self.exists(kind, name)) {
+            (Expect::Anything, _) | (Expect::Absent, false) => Ok(()),
+            (Expect::Absent, true) => Err(Code::AlreadyExists),
+            (Expect::Revision(_), false) => Err(Code::NotFound),
+            (Expect::Revision(revision), true) => {
+                let same = self.revisions.get(&(kind, name.clone())) == Some(&revision);
+                if same { Ok(()) } else { Err(Code::RevisionMismatch) }
+            }
+        }
+    }
+
+    fn put_network(&mut self, new: &NetworkIntention, expect: Expect) -> Result<Said, Code> {
+        self.expect(Kind::Network, &new.name, expect)?;
+        Ok(Said::Stored { created: self.networks.insert(new.name.clone(), new.clone()).is_none() })
+    }
+
+    fn put_subnet(&mut self, new: &SubnetIntention, expect: Expect) -> Result<Said, Code> {
+        self.expect(Kind::Subnet, &new.name, expect)?;
+        if let Some(old) = self.subnets.get(&new.name) {
+            if (old.cidr, &old.network) != (new.cidr, &new.network) {
+                return Err(Code::ImmutableField);
+            }
+            let taken = |gateway| self.holder(&new.network, gateway).is_some();
+            if new != old && new.gateway.is_some_and(taken) {
+                return Err(Code::InUse);
+            }
+        } else if !self.networks.contains_key(&new.network) {
+            return Err(Code::NotFound);
+        } else if self.subnets.values().any(|other| {
+            other.network == new.network
+                && (other.cidr.contains(&new.cidr.addr()) || new.cidr.contains(&other.cidr.addr()))
+        }) {
+            return Err(Code::Overlap);
+        }
+        let created = self.subnets.insert(new.name.clone(), new.clone()).is_none();
+        self.wake_what_left();
+        Ok(Said::Stored { created })
+    }
+
+    fn put_pool(&mut self, new: &PoolIntention, expect: Expect) -> Result<Said, Code> {
+        self.expect(Kind::Pool, &new.name, expect)?;
+        let old = self.pools.get(&new.name).cloned();
+        let subnet = match &old {
+            Some(old) if old.intention.subnet != new.subnet => return Err(Code::ImmutableField),
+            Some(_) => self.subnets.get(&new.subnet),
+            None => Some(self.subnets.get(&new.subnet).ok_or(Code::NotFound)?),
+        };
+        if old.is_none() && new.terminating {
+            return Err(Code::Terminating);
+        }
+        let subnet = subnet.expect("a pool's subnet is there");
+        if new.network.as_ref().is_some_and(|network| *network != subnet.network) {
+            return Err(Code::InvalidField);
+        }
+        let cidr = AddressRange::of_cidr(subnet.cidr);
+        for range in new.ranges.iter().chain(&new.exclude) {
+            if range.family() != cidr.family() {
+                return Err(Code::FamilyMismatch);
+            }
+            if !cidr.contains(range) {
+                return Err(Code::OutsideSubnet);
+            }
+        }
+        let new = PoolIntention { network: None, ..new.clone() };
+        let mine = |address| self.owns(&new, address);
+        let others = |address| {
+            self.pools.values().any(|other| {
+                other.intention.name != new.name
+                    && self.subnet_of(&other.intention).network == subnet.network
+                    && self.owns(&other.intention, address)
+            })
+        };
+        if all_of(subnet.cidr).any(|address| mine(address) && others(address)) {
+            return Err(Code::Overlap);
+        }
+        let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
+        if self.held.iter().find(losing).is_some() {
+            return Err(Code::InUse);
+        }
+        let created = old.is_none();
+        let unchanged = old.as_ref().is_some_and(|old| old.intention == new);
+        let name = new.name.clone();
+        self.pools.insert(name.clone(), Pool { intention: new, cursor: old.and_then(|old| old.cursor) });
+        self.wake_what_left();
+        let gone = !unchanged && self.drop_if_drained(&name);
+        Ok(if gone { Said::Gone } else { Said::Stored { created } })
+    }
+
+    fn put_reservation(&mut self, new: &ReservationIntention, expect: Expect) -> Result<Said, Code> {
+        self.expect(Kind::Reservation, &new.name, expect)?;
+        match self.reservations.get(&new.name) {
+            Some(old) if old.network != new.network => return Err(Code::ImmutableField),
+            None if !self.networks.contains_key(&new.network) => return Err(Code::NotFound),
+            _ => {}
+        }
+        Ok(Said::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
+    }
+
+    fn delete(&mut self, kind: Kind, name: &Name, expect: Expect, drain: bool) -> Result<Said, Code> {
+        if !self.exists(kind, name) {
+            return Err(Code::NotFound);
+        }
+        self.expect(kind, name, expect)?;
+        match kind {
+            Kind::Network => {
+                let used = name.as_str() == "default"
+                    || self.subnets.values().any(|one| one.network == *name)
+                    || self.reservations.values().any(|one| one.network == *name);
+                if used {
+                    return Err(Code::InUse);
+                }
+                self.networks.remove(name);
+            }
+            Kind::Subnet => {
+                if self.pools.values().any(|pool| pool.intention.subnet == *name) {
+                    return Err(Code::InUse);
+                }
+                self.subnets.remove(name);
+            }
+            Kind::Reservation => {
+                self.reservations.remove(name);
+            }
+            Kind::Pool => {
+                let held = self.held.iter().filter(|one| one.pool == *name).count() as u64;
+                if held > 0 && !drain {
+                    return Err(Code::InUse);
+                }
+                self.pools.get_mut(name).ok_or(Code::NotFound)?.intention.terminating |= held > 0;
+                if held > 0 {
+                    return Ok(Said::Draining(held));
+                }
+                self.drop_pool(name);
+            }
+        }
+        Ok(Said::Gone)
+    }
+
+    fn drop_if_drained(&mut self, name: &Name) -> bool {
+        let drained = self.pools.get(name).is_some_and(|pool| pool.intention.terminating)
+            && self.held.iter().all(|one| one.pool != *name);
+        if drained {
+            self.drop_pool(name);
+        }
+        drained
+    }
+
+    fn drop_pool(&mut self, name: &Name) {
+        self.pools.remove(name);
+        self.resting.retain(|one| one.pool != *name);
+    }
+
+    /// What rests and can't be given any more is forgotten.
+    fn wake_what_left(&mut self) {
+        let resting = std::mem::take(&mut self.resting);
+        let stays = |one: &Rest| {
+            self.pools.get(&one.pool).is_some_and(|pool| self.giveable(&pool.intention, one.address))
+        };
+        self.resting = resting.into_iter().filter(stays).collect();
+    }
+
+    // === Addresses ===
+
+    pub fn subnet_of(&self, pool: &PoolIntention) -> &SubnetIntention {
+        self.subnets.get(&pool.subnet).expect("a pool's subnet is there")
+    }
+
+    pub fn has(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+        if pool.ranges.is_empty() {
+            return self.subnet_of(pool).cidr.contains(&address);
+        }
+        pool.ranges.iter().any(|range| range.contains(&AddressRange::single(address)))
+    }
+
+    pub fn owns(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+        self.has(pool, address)
+            && !pool.exclude.iter().any(|range| range.contains(&AddressRange::single(address)))
+    }
+
+    pub fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+        let subnet = self.subnet_of(pool);
+        let is_edge = match subnet.cidr {
+            IpNet::V4(net) => {
+                net.prefix_len() < 31 && (address == net.network() || address == net.broadcast())
+            }
+            IpNet::V6(net) => net.prefix_len() < 127 && address == net.network(),
+        };
+        self.owns(pool, address) && subnet.gateway != Some(address) && (pool.allow_edges || !is_edge)
+    }
+
+    pub fn is_reserved(&self, network: &Name, address: IpAddr) -> bool {
+        let covers = |range: &AddressRange| range.contains(&AddressRange::single(address));
+        self.reservations.values().any(|one| one.network == *network && one.addresses.iter().any(covers))
+    }
+
+    pub fn holder(&self, network: &Name, address: IpAddr) -> Option<&Held> {
+        self.held.iter().find(|one| one.network == *network && one.address == address)
+    }
+
+    pub fn rest(&self, network: &Name, address: IpAddr) -> Option<&Rest> {
+        self.resting.iter().find(|one| one.network == *network && one.address == address)
+    }
+
+    /// The one state that an address of a pool's ranges is in: the first that fits.
+    pub fn state_of(&self, pool: &PoolIntention, address: IpAddr) -> &'static str {
+        let network = &self.subnet_of(pool).network;
+        if self.holder(network, address).is_some_and(|one| one.pool == pool.name) {
+            "allocated"
+        } else if self.rest(network, address).is_some_and(|one| one.pool == pool.name) {
+            "cooling"
+        } else if self.is_reserved(network, address) {
+            "reserved"
+        } else if !self.giveable(pool, address) {
+            "excluded"
+        } else {
+            "free"
+        }
+    }
+
+    /// Addresses of a pool in a state, the lowest first.
+    pub fn in_state(&self, pool: &PoolIntention, state: &str) -> Vec<IpAddr> {
+        let cidr = self.subnet_of(pool).cidr;
+        all_of(cidr).filter(|a| self.has(pool, *a) && self.state_of(pool, *a) == state).collect()
+    }
+
+    /// The address that a pool gives next.
+    pub fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
+        let intention = &pool.intention;
+        let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == intention.name && one.address == *a);
+        let mut free = self.in_state(intention, "free");
+        free.retain(|a| !is_taken(a));
+        let behind = |a: &&IpAddr| pool.cursor.is_none_or(|cursor| **a > cursor);
+        let fresh = match intention.strategy {
+            ipam_api::resource::Strategy::Sequential => free.first(),
+            ipam_api::resource::Strategy::Next => free.iter().find(behind).or(free.first()),
+        };
+        let network = &self.subnet_of(intention).network;
+        let longest = || {
+            let mut resting = self.resting.iter().filter(|one| one.pool == intention.name);
+            resting.find(|one| !self.is_reserved(network, one.address) && !is_taken(&one.address))
+        };
+        match fresh {
+            Some(address) => Some(*address),
+            None if intention.strict_cooling => None,
+            None => longest().map(|one| one.address),
+        }
+    }
+
+    // === Taking back ===
+
+    pub fn release(&mut self, which: impl Fn(&Held) -> bool) -> Said {
+        let (gone, stay): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(|one| which(one));
+        self.held = stay;
+        for one in &gone {
+            let cooling_ms = self.pools.get(&one.pool).map_or(0, |pool| pool.intention.cooling_ms);
+            if cooling_ms > 0 {
+                let Held { network, pool, address, .. } = one.clone();
+                self.resting.push(Rest { network, pool, address, until_ms: self.now + cooling_ms });
+            }
+        }
+        for one in &gone {
+            self.drop_if_drained(&one.pool);
+        }
+        let held = &self.held;
+        self.endpoints.retain(|endpoint| held.iter().any(|one| one.endpoint == endpoint.number));
+        self.attachments.retain(|key, _| held.iter().any(|one| one.attachment.as_ref() == Some(key)));
+        Said::Released(gone.into_iter().map(|one| one.address).collect())
+    }
+
+    fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
+        let mut addresses = Vec::new();
+        for endpoint in endpoints {
+            if let Said::Released(more) = self.release(|one| one.endpoint == *endpoint) {
+                addresses.extend(more);
+            }
+        }
+        Said::Released(addresses)
+    }
+
+    pub fn lifecycle(one: &Held) -> Lifecycle {
+        if one.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held }
+    }
+
+    // === Boots ===
+
+    pub fn note_boot(&mut self, key: &AttachmentKey, started: &Started) {
+        let boots = self.boots.entry(key.node.clone()).or_default();
+        if !boots.contains(&started.boot_id) {
+            boots.push(started.boot_id.clone());
+            let surplus = boots.len().saturating_sub(PAST_BOOTS_MAX + 1);
+            boots.drain(..surplus);
+        }
+    }
+
+    /// Whether a request began before what is kept; equal is neither.
+    pub fn began(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> std::cmp::Ordering {
+        let boots = self.boots.get(&key.node).cloned().unwrap_or_default();
+        let age = |started: &Started| boots.iter().position(|boot| *boot == started.boot_id);
+        if request.boot_id == kept.boot_id {
+            request.at_us.cmp(&kept.at_us)
+        } else if age(request).is_some() && age(kept).is_some() {
+            age(request).cmp(&age(kept))
+        } else {
+            std::cmp::Ordering::Greater
+        }
+    }
+
+    pub fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+        self.note_boot(key, started);
+        let before = self.buried.iter().position(|one| one.key == *key);
+        if let Some(i) = before {
+            if self.began(key, started, &self.buried[i].started).is_le() {
+                return;
+            }
+            self.buried.remove(i);
+        }
+        let until_ms = self.now + TOMBSTONE_TTL_MS;
+        self.buried.push(Buried { key: key.clone(), started: started.clone(), until_ms });
+    }
+}
+
+/// Every address of a CIDR. Only for small ones.
+pub fn all_of(cidr: IpNet) -> impl Iterator<Item = IpAddr> {
+    let family = Family::of(cidr.addr());
+    (number(cidr.network())..=number(cidr.broadcast())).map(move |n| family.address(n))
+}

@@ -1,0 +1,232 @@
+//! The model's own ADD and DEL.
+
+use std::net::IpAddr;
+
+use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
+use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
+use ipam_api::{Code, Family};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, Started};
+
+use crate::naive::{Held, Incarnation, Model, Pool, Said};
+
+impl Model {
+    pub fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
+        if let Some((living, _)) = self.attachments.get(key)
+            && self.began(key, started, living).is_lt()
+        {
+            return Said::Released(Vec::new());
+        }
+        self.bury(key, started);
+        self.release(|one| one.attachment.as_ref() == Some(key))
+    }
+
+    pub fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
+        let meant = self
+            .endpoints
+            .iter()
+            .rev()
+            .find(|one| one.key == wish.endpoint && (wish.uid.is_none() || wish.uid == one.uid));
+        let meant = meant.map(|one| one.number);
+        let before: Vec<Held> = match &wish.attachment {
+            Some(key) => self.attached_before(wish, key)?,
+            None => self.claimed_before(wish, meant)?,
+        };
+        if !before.is_empty() {
+            if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+                self.note_repeat(key, started);
+            }
+            return Ok(said(true, &before));
+        }
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
+            && let Some(grave) = self.buried.iter().find(|one| one.key == *key)
+            && self.began(key, started, &grave.started).is_le()
+        {
+            return Err(Code::AttachmentReleased);
+        }
+        let endpoint = meant.unwrap_or(self.incarnations + 1);
+        let mut given: Vec<Held> = Vec::new();
+        for interface in &wish.interfaces {
+            let more = self.choose(interface, &given)?;
+            given.extend(more.into_iter().map(|(pool, address)| Held {
+                id: 0,
+                network: self.subnet_of(&pool.intention).network.clone(),
+                pool: pool.intention.name.clone(),
+                address,
+                endpoint,
+                interface: interface.name.clone(),
+                attachment: wish.attachment.clone(),
+            }));
+        }
+        let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
+        if held + given.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
+            return Err(Code::LimitExceeded);
+        }
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.note_boot(key, started);
+            self.attachments.insert(key.clone(), (started.clone(), endpoint));
+        }
+        if meant.is_none() {
+            self.incarnations = endpoint;
+            let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
+            self.endpoints.push(Incarnation { number: endpoint, key, uid });
+        }
+        for one in &given {
+            self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
+            self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
+        }
+        self.held.extend(given.iter().cloned());
+        Ok(said(false, &given))
+    }
+
+    /// What this attachment has already, if it is the same endpoint's.
+    fn attached_before(&self, wish: &Allocate, key: &AttachmentKey) -> Result<Vec<Held>, Code> {
+        let Some((_, owner)) = self.attachments.get(key) else { return Ok(Vec::new()) };
+        let owner = self.endpoints.iter().find(|one| one.number == *owner).expect("it has an owner");
+        if owner.key != wish.endpoint || wish.uid.is_some() && wish.uid != owner.uid {
+            return Err(Code::AlreadyExists);
+        }
+        Ok(self.held.iter().filter(|one| one.attachment.as_ref() == Some(key)).cloned().collect())
+    }
+
+    /// What this endpoint holds on these interfaces already: all of it as wished, or nothing at all.
+    fn claimed_before(&self, wish: &Allocate, endpoint: Option<u64>) -> Result<Vec<Held>, Code> {
+        let mut all = Vec::new();
+        let mut missing = false;
+        for interface in &wish.interfaces {
+            let held: Vec<Held> = self
+                .held
+                .iter()
+                .filter(|one| {
+                    Some(one.endpoint) == endpoint
+                        && one.attachment.is_none()
+                        && one.interface == interface.name
+                })
+                .cloned()
+                .collect();
+            if !held.is_empty() && !as_wished(&held, interface) {
+                return Err(Code::AlreadyExists);
+            }
+            missing |= held.is_empty();
+            all.extend(held);
+        }
+        if missing && !all.is_empty() { Err(Code::AlreadyExists) } else { Ok(all) }
+    }
+
+    fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
+        let (living, owner) = self.attachments.get(key).cloned().expect("it was found");
+        if self.began(key, started, &living).is_gt() {
+            self.note_boot(key, started);
+            self.attachments.insert(key.clone(), (started.clone(), owner));
+        }
+    }
+
+    /// One address of each family that the interface gets.
+    fn choose(&self, wish: &InterfaceWish, taken: &[Held]) -> Result<Vec<(&Pool, IpAddr)>, Code> {
+        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
+        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
+        let mut per_family = Vec::new();
+        for family in Family::BOTH {
+            let names = if family == Family::V4 { &wish.ipv4_pools } else { &wish.ipv6_pools };
+            let mut candidates: Vec<&Pool> = Vec::new();
+            for name in names {
+                let pool = self.pools.get(name).ok_or(Code::NotFound)?;
+                if family_of(pool) != family {
+                    return Err(Code::FamilyMismatch);
+                }
+                candidates.push(pool);
+            }
+            if !named {
+                let default = Name::default_name();
+                candidates.extend(self.pools.values().filter(|pool| {
+                    pool.intention.default
+                        && family_of(pool) == family
+                        && self.subnet_of(&pool.intention).network == default
+                }));
+            }
+            if candidates.is_empty() && asked(family).is_some() {
+                return Err(Code::AddressOutsidePools);
+            }
+            if !candidates.is_empty() {
+                per_family.push((family, candidates));
+            }
+        }
+        if per_family.is_empty() {
+            return Err(Code::NoPoolSelected);
+        }
+        per_family
+            .into_iter()
+            .map(|(family, candidates)| match asked(family) {
+                Some(address) => self.choose_asked(address, &candidates, taken),
+                None => self.choose_any(&candidates, taken),
+            })
+            .collect()
+    }
+
+    fn choose_any<'a>(&self, all: &[&'a Pool], taken: &[Held]) -> Result<(&'a Pool, IpAddr), Code> {
+        let fit: Vec<&'a Pool> = all.iter().copied().filter(|pool| why_not(pool).is_none()).collect();
+        match (fit.is_empty(), all) {
+            (true, [only]) => return Err(why_not(only).expect("it doesn't fit")),
+            (true, _) => return Err(Code::NoPoolFits),
+            (false, _) => {}
+        }
+        fit.into_iter().find_map(|pool| Some((pool, self.next_in(pool, taken)?))).ok_or(Code::PoolExhausted)
+    }
+
+    fn choose_asked<'a>(
+        &self,
+        address: IpAddr,
+        all: &[&'a Pool],
+        taken: &[Held],
+    ) -> Result<(&'a Pool, IpAddr), Code> {
+        let could_give = |pool: &Pool| self.giveable(&pool.intention, address);
+        let pool = all.iter().copied().find(|pool| could_give(pool));
+        let pool = pool.or_else(|| all.iter().copied().find(|pool| self.has(&pool.intention, address)));
+        let pool = pool.ok_or(Code::AddressOutsidePools)?;
+        if let Some(code) = why_not(pool) {
+            return Err(code);
+        }
+        let network = &self.subnet_of(&pool.intention).network;
+        if self.holder(network, address).is_some() {
+            return Err(Code::AddressTaken);
+        }
+        if self.rest(network, address).is_some() && pool.intention.strict_cooling {
+            return Err(Code::AddressCooling);
+        }
+        if self.is_reserved(network, address) || !could_give(pool) {
+            return Err(Code::AddressReserved);
+        }
+        if taken.iter().any(|one| one.pool == pool.intention.name && one.address == address) {
+            return Err(Code::AddressTaken);
+        }
+        Ok((pool, address))
+    }
+}
+
+/// Why a pool gives nothing at all now.
+fn why_not(pool: &Pool) -> Option<Code> {
+    if pool.intention.terminating {
+        Some(Code::Terminating)
+    } else if pool.intention.disabled {
+        Some(Code::PoolDisabled)
+    } else {
+        None
+    }
+}
+
+/// Whether a claim's addresses are what an interface wishes for.
+fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
+    let none_named = wish.ipv4_pools.is_empty() && wish.ipv6_pools.is_empty();
+    let from = |names: &[Name], v4| {
+        let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
+        let present = of_family.peek().is_some();
+        present == !names.is_empty() && of_family.all(|one| names.contains(&one.pool))
+    };
+    (none_named || from(&wish.ipv4_pools, true) && from(&wish.ipv6_pools, false))
+        && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
+}
+
+fn said(repeated: bool, held: &[Held]) -> Said {
+    Said::Given { repeated, addresses: held.iter().map(|one| (one.interface.clone(), one.address)).collect() }
+}

@@ -1,0 +1,382 @@
+//! Commands at random, in a world so small that they get in each other's way.
+
+use std::net::IpAddr;
+
+use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::TOMBSTONE_TTL_MS;
+use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{Lifecycle, Strategy};
+use ipam_api::{Code, Family};
+use ipam_raft::machine::command::{
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
+    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention,
+    Transaction, Via,
+};
+use ipam_raft::machine::{Action, Command, State};
+use ipnet::IpNet;
+
+/// Subnets with their networks and addresses. The last one overlaps with the first.
+const SUBNETS: [(&str, &str, &str); 5] = [
+    ("lan", "default", "10.0.0.0/28"),
+    ("six", "default", "2001:db8::/125"),
+    ("azure", "blue", "10.0.0.0/29"),
+    ("link", "default", "10.0.1.0/31"),
+    ("wide", "default", "10.0.0.0/27"),
+];
+const POOLS: [(&str, &str); 7] =
+    [("a", "lan"), ("b", "lan"), ("c", "six"), ("d", "six"), ("e", "azure"), ("f", "link"), ("g", "lan")];
+/// Commands that make the world before anything else happens in it.
+const FOUNDING: u64 = 8;
+
+/// A number that decides everything; the next one follows from it (splitmix64).
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % bound
+    }
+
+    pub fn chance(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    pub fn pick_any<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> Option<&'a T> {
+        (!all.is_empty()).then(|| self.pick(all))
+    }
+
+    pub fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+        all[usize::try_from(self.below(all.len() as u64)).unwrap()]
+    }
+}
+
+/// The part of a subnet that a pool mostly has: thirds for the three of a large one.
+fn part(subnet: &str, pool: &str) -> AddressRange {
+    let of = SUBNETS.iter().find(|(name, ..)| *name == subnet).unwrap();
+    let whole = AddressRange::of_cidr(of.2.parse().unwrap());
+    let third = (whole.last() - whole.first()).div_ceil(3);
+    let number = match pool {
+        "a" | "c" | "e" => 0,
+        "b" | "d" => 1,
+        "g" => 2,
+        _ => return whole,
+    };
+    let first = whole.first() + third * number;
+    let last = (first + third).min(whole.last() + 1) - 1;
+    let family = whole.family();
+    AddressRange::new(family.address(first), family.address(last.max(first))).unwrap()
+}
+
+/// Draws commands; knows the state only to aim at what exists.
+pub struct Draw<'a> {
+    pub dice: Dice,
+    pub state: &'a State,
+    /// Ids that allocations had at any time.
+    pub issued: &'a [u64],
+    /// What was asked for so far.
+    pub asked: &'a [Allocate],
+    /// How many commands there were before.
+    pub index: u64,
+}
+
+impl Draw<'_> {
+    pub fn log_time_ms(&mut self, now: u64) -> u64 {
+        match self.dice.below(100) {
+            0 => now + TOMBSTONE_TTL_MS,
+            1..=3 => now.saturating_sub(self.dice.below(50)),
+            4..=13 => now + self.dice.below(300),
+            _ => now + self.dice.below(20),
+        }
+    }
+
+    pub fn command(&mut self, now: u64) -> Command {
+        let action = if self.index < FOUNDING {
+            self.founding()
+        } else if self.dice.chance(6) {
+            self.transaction()
+        } else {
+            self.single(true)
+        };
+        let not_after_ms = self.dice.chance(3).then(|| (now + 10).saturating_sub(self.dice.below(20)));
+        let (principal, request_id) = (self.dice.pick(&["alice", "bob"]).into(), "request".into());
+        Command {
+            origin: Origin { principal, via: Via::Http, request_id, comment: None, not_after_ms },
+            action,
+        }
+    }
+
+    fn founding(&mut self) -> Action {
+        match usize::try_from(self.index).unwrap() {
+            0 => self.put_network("blue", Expect::Anything),
+            i @ 1..=4 => self.put_subnet(SUBNETS[i - 1], Expect::Anything),
+            i => self.put_pool(POOLS[(i - 5) * 2 % 5], Expect::Anything),
+        }
+    }
+
+    fn transaction(&mut self) -> Action {
+        let preconditions = (0..self.dice.below(3)).map(|_| {
+            let (kind, name) = self.named();
+            Precondition { expect: self.expect(kind, &name), kind, name }
+        });
+        let preconditions = preconditions.collect();
+        // What a step inside would expect of a step before it nobody could know.
+        let steps = (0..self.dice.below(4)).map(|_| self.single(false)).collect();
+        Action::Transaction(Transaction { preconditions, steps })
+    }
+
+    fn single(&mut self, with_revisions: bool) -> Action {
+        let expect = |draw: &mut Self, kind, name: &str| match draw.dice.chance(10) {
+            true if with_revisions => draw.expect(kind, &Name::new(name).unwrap()),
+            true => Expect::Absent,
+            false => Expect::Anything,
+        };
+        match self.dice.below(100) {
+            0 => {
+                let expect = expect(self, Kind::Network, "blue");
+                self.put_network("blue", expect)
+            }
+            1..=3 => {
+                let subnet = SUBNETS[usize::try_from(self.dice.below(5)).unwrap()];
+                let expect = expect(self, Kind::Subnet, subnet.0);
+                self.put_subnet(subnet, expect)
+            }
+            4..=17 => {
+                let pool = POOLS[usize::try_from(self.dice.below(7)).unwrap()];
+                let expect = expect(self, Kind::Pool, pool.0);
+                self.put_pool(pool, expect)
+            }
+            18..=22 => {
+                let name = self.dice.pick(&["r1", "r2"]);
+                let expect = expect(self, Kind::Reservation, name);
+                self.put_reservation(name, expect)
+            }
+            23..=25 => {
+                let (kind, name) = self.named();
+                let expect = if with_revisions { self.expect(kind, &name) } else { Expect::Anything };
+                Action::Delete(Delete { kind, name, expect, drain: self.dice.chance(50) })
+            }
+            26..=73 => {
+                let repeat = !self.asked.is_empty() && self.dice.chance(20);
+                Action::Allocate(if repeat { self.repeat() } else { self.allocate() })
+            }
+            74..=84 => {
+                let key = self.attachment();
+                Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
+            }
+            85..=92 if !self.issued.is_empty() => {
+                let i = usize::try_from(self.dice.below(self.issued.len() as u64)).unwrap();
+                Action::ReleaseAllocation { id: self.issued[i] }
+            }
+            85..=96 => Action::ReleaseEndpoint { key: self.endpoint() },
+            _ => Action::Expire,
+        }
+    }
+
+    fn named(&mut self) -> (Kind, Name) {
+        let (kind, name) = match self.dice.below(10) {
+            0 => (Kind::Network, self.dice.pick(&["default", "blue"])),
+            1 | 2 => (Kind::Subnet, SUBNETS[usize::try_from(self.dice.below(5)).unwrap()].0),
+            3 | 4 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
+            _ => (Kind::Pool, POOLS[usize::try_from(self.dice.below(7)).unwrap()].0),
+        };
+        (kind, Name::new(name).unwrap())
+    }
+
+    fn expect(&mut self, kind: Kind, name: &Name) -> Expect {
+        let present = self.state.meta(kind, name).map_or(1, |meta| meta.revision);
+        match self.dice.below(8) {
+            0 => Expect::Absent,
+            1 => Expect::Revision(present - 1),
+            2..=4 => Expect::Revision(present),
+            _ => Expect::Anything,
+        }
+    }
+
+    fn remarks(&mut self) -> Remarks {
+        Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
+    }
+
+    fn put_network(&mut self, name: &str, expect: Expect) -> Action {
+        let intention = NetworkIntention { name: Name::new(name).unwrap(), remarks: self.remarks() };
+        Action::PutNetwork(Put { intention, expect })
+    }
+
+    fn put_subnet(&mut self, (name, network, cidr): (&str, &str, &str), expect: Expect) -> Action {
+        let name = Name::new(name).unwrap();
+        let network = if self.dice.chance(4) { "blue" } else { network };
+        let cidr: IpNet = if self.dice.chance(4) { "10.0.0.0/30" } else { cidr }.parse().unwrap();
+        let size = number(cidr.broadcast()) - number(cidr.network());
+        let inside = number(cidr.network()) + u128::from(self.dice.below(1 + u64::try_from(size).unwrap()));
+        let mut intention = SubnetIntention {
+            name,
+            network: Name::new(network).unwrap(),
+            cidr,
+            gateway: self.dice.chance(60).then(|| Family::of(cidr.addr()).address(inside)),
+            vlan: None,
+            routes: Vec::new(),
+            dns: Dns::default(),
+            remarks: self.remarks(),
+        };
+        let put =
+            |intention: &SubnetIntention| Action::PutSubnet(Put { intention: intention.clone(), expect });
+        if let Err(refusal) = put(&intention).check() {
+            assert_eq!(refusal.code, Code::GatewayInRange);
+            intention.gateway = None;
+        }
+        put(&intention)
+    }
+
+    fn put_pool(&mut self, (name, subnet): (&str, &str), expect: Expect) -> Action {
+        let subnet = if self.dice.chance(4) { self.dice.pick(&["lan", "six", "azure"]) } else { subnet };
+        let ranges = match self.dice.below(10) {
+            0 => Vec::new(),
+            // A part of the subnet that is mostly its own, or what others may want as well.
+            1..=6 => vec![part(subnet, name)],
+            _ => self.ranges(subnet, 3),
+        };
+        let exclude = if self.dice.chance(50) { Vec::new() } else { self.ranges(subnet, 2) };
+        let intention = PoolIntention {
+            name: Name::new(name).unwrap(),
+            subnet: Name::new(subnet).unwrap(),
+            network: self.dice.chance(10).then(|| Name::new(self.dice.pick(&["default", "blue"])).unwrap()),
+            ranges,
+            exclude,
+            strategy: if self.dice.chance(50) { Strategy::Next } else { Strategy::Sequential },
+            cooling_ms: [0, 30, 200][usize::try_from(self.dice.below(3)).unwrap()],
+            strict_cooling: self.dice.chance(30),
+            allow_edges: self.dice.chance(30),
+            default: self.dice.chance(40),
+            disabled: self.dice.chance(4),
+            terminating: self.dice.chance(3),
+            remarks: self.remarks(),
+        };
+        Action::PutPool(Put { intention, expect })
+    }
+
+    fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
+        let count = 1 + self.dice.below(most);
+        let subnet = if self.dice.chance(2) { "six" } else { subnet };
+        (0..count).map(|_| self.range(subnet, 17)).collect()
+    }
+
+    /// A range that begins in a subnet, and rarely ends behind it.
+    fn range(&mut self, subnet: &str, longest: u64) -> AddressRange {
+        let of = SUBNETS.iter().find(|(name, ..)| *name == subnet).unwrap();
+        let cidr: IpNet = of.2.parse().unwrap();
+        let (base, last) = (number(cidr.network()), number(cidr.broadcast()));
+        let first = base + u128::from(self.dice.below(1 + u64::try_from(last - base).unwrap()));
+        let end = first + u128::from(self.dice.below(longest));
+        let end = if self.dice.chance(97) { end.min(last) } else { end };
+        let family = Family::of(cidr.addr());
+        AddressRange::new(family.address(first), family.address(end)).unwrap()
+    }
+
+    fn put_reservation(&mut self, name: &str, expect: Expect) -> Action {
+        let network = if name == "r1" || self.dice.chance(10) { "default" } else { "blue" };
+        let subnets = ["lan", "lan", "six", "link"];
+        let addresses = (0..=self.dice.below(2)).map(|_| self.dice.pick(&subnets)).collect::<Vec<_>>();
+        let intention = ReservationIntention {
+            name: Name::new(name).unwrap(),
+            network: Name::new(network).unwrap(),
+            addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
+            remarks: self.remarks(),
+        };
+        Action::PutReservation(Put { intention, expect })
+    }
+
+    fn endpoint(&mut self) -> ipam_api::resource::EndpointKey {
+        self.dice.pick(&["pod/web/w0", "pod/web/w1", "host/h0", "host/prod/default/h0"]).parse().unwrap()
+    }
+
+    fn attachment(&mut self) -> AttachmentKey {
+        AttachmentKey {
+            realm: Name::default_name(),
+            node: self.dice.pick(&["n1", "n2"]).parse().unwrap(),
+            config: "net".parse().unwrap(),
+            container_id: self.dice.pick(&["c1", "c2"]).parse().unwrap(),
+            interface: self.dice.pick(&["eth0", "eth1"]).parse().unwrap(),
+        }
+    }
+
+    /// Mostly from the boot that the node is in, sometimes from one before or after.
+    fn started(&mut self, key: &AttachmentKey) -> Started {
+        let node = self.state.nodes.iter().map(|(_, row)| row).find(|row| row.name == key.node);
+        let present = node.and_then(|row| row.boot_id.as_deref()).unwrap_or("b0");
+        let number: u64 = present[1..].parse().unwrap();
+        let number = match self.dice.below(100) {
+            0..=2 => number + 1,
+            3..=9 => number.saturating_sub(1 + self.dice.below(6)),
+            _ => number,
+        };
+        Started { boot_id: format!("b{number}").as_str().into(), at_us: self.index + self.dice.below(8) }
+    }
+
+    /// The same once more, sometimes by a process that began later, rarely with another wish.
+    fn repeat(&mut self) -> Allocate {
+        let recent = self.asked.len().saturating_sub(12);
+        let i = recent + usize::try_from(self.dice.below((self.asked.len() - recent) as u64)).unwrap();
+        let mut again = self.asked[i].clone();
+        if let (Some(key), true) = (again.attachment.clone(), self.dice.chance(40)) {
+            again.started = Some(self.started(&key));
+        }
+        if self.dice.chance(20) {
+            let name = again.interfaces[0].name.to_string();
+            again.interfaces[0] = self.wish(&name);
+        }
+        again
+    }
+
+    fn allocate(&mut self) -> Allocate {
+        let attachment = self.dice.chance(65).then(|| self.attachment());
+        let mut names = vec!["eth0", "eth1", "eth2"];
+        if let Some(key) = &attachment {
+            names.retain(|name| *name == key.interface.as_str() || self.dice.chance(20));
+        } else {
+            names.retain(|_| self.dice.chance(50));
+        }
+        if names.is_empty() {
+            names.push("eth0");
+        }
+        Allocate {
+            endpoint: self.endpoint(),
+            uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
+            node: None,
+            lifecycle: if attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held },
+            interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
+            started: attachment.as_ref().map(|key| self.started(key)),
+            attachment,
+        }
+    }
+
+    /// Names of pools, mostly such as there are.
+    fn pools(&mut self, family: Family) -> Vec<Name> {
+        let any = self.dice.chance(4);
+        let fit = |id: u64| self.state.space(id).is_some_and(|space| any || space.family == family);
+        let present: Vec<&Name> =
+            self.state.names(Kind::Pool, None).filter(|(_, id)| fit(*id)).map(|(name, _)| name).collect();
+        let nowhere = Name::new("nowhere").unwrap();
+        let count = [1, 1, 1, 2, 2, 3][usize::try_from(self.dice.below(6)).unwrap()];
+        (0..count)
+            .filter_map(|_| if self.dice.chance(1) { Some(&nowhere) } else { self.dice.pick_any(&present) })
+            .cloned()
+            .collect()
+    }
+
+    fn wish(&mut self, name: &str) -> InterfaceWish {
+        let named = self.dice.chance(70);
+        let ipv4_pools = if named { self.pools(Family::V4) } else { Vec::new() };
+        let ipv6_pools = if named && self.dice.chance(50) { self.pools(Family::V6) } else { Vec::new() };
+        let mut addresses: Vec<IpAddr> = Vec::new();
+        if self.dice.chance(12) && (!ipv4_pools.is_empty() || self.dice.chance(10)) {
+            addresses.push(self.range("lan", 1).first_address());
+        }
+        if self.dice.chance(10) && (!ipv6_pools.is_empty() || self.dice.chance(10)) {
+            addresses.push(self.range("six", 1).first_address());
+        }
+        InterfaceWish { name: name.parse().unwrap(), ipv4_pools, ipv6_pools, addresses, mac: None }
+    }
+}
