@@ -1,5 +1,6 @@
 //! One member, from its configuration to its last answer.
 
+use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -7,7 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipam_api::brand::PRODUCT;
-use ipam_raft::node::{Node, NodeConfig};
+use ipam_api::name::shown;
+use ipam_raft::node::{LOG_DIRECTIVES, Node, NodeConfig};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -37,6 +39,8 @@ enum ServeError {
     Start(#[from] ipam_raft::node::StartError),
     #[error("{0}")]
     Failed(String),
+    #[error("log: {filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`")]
+    Log { filter: String, error: tracing_subscriber::filter::ParseError },
     #[error("the system refuses what every daemon needs: {0}")]
     System(#[from] std::io::Error),
 }
@@ -51,7 +55,7 @@ pub fn main(flags: &Flags) -> ExitCode {
             // Nobody is left to tell if standard error is closed.
             let _ = writeln!(std::io::stderr(), "ipamd: {error}");
             match error {
-                ServeError::Config(_) => ExitCode::from(2),
+                ServeError::Config(_) | ServeError::Log { .. } => ExitCode::from(2),
                 _ => ExitCode::FAILURE,
             }
         }
@@ -77,8 +81,11 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
         set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
     }
     let config = Config::load(flags)?;
-    let filter = EnvFilter::try_new(&config.log).unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    // What the operator says comes last and wins.
+    let filter = EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", config.log))
+        .map_err(|error| ServeError::Log { filter: shown(&config.log), error })?;
+    let colours = std::io::stderr().is_terminal();
+    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }

@@ -79,6 +79,11 @@ impl Members {
         Ok(())
     }
 
+    /// Whether none has ended so far.
+    pub(super) fn are_complete(&self) -> bool {
+        self.0.len() == usize::from(COUNT)
+    }
+
     /// The members' addresses for clients.
     pub(super) fn urls(&self) -> Vec<String> {
         self.0.iter().map(|member| format!("http://{}", member.client)).collect()

@@ -62,7 +62,8 @@ pub(super) async fn show(
 /// Ends containers, then members.
 pub(super) async fn clear(members: &mut Members, lab: Option<Lab>) -> Result<(), DevError> {
     let outcome = match lab {
-        Some(lab) if !members.0.is_empty() => lab.end().await,
+        Some(lab) if members.are_complete() => lab.end().await,
+        // Somebody tried what happens without them: the namespaces go by themselves.
         _ => Ok(()),
     };
     members.stop().await.and(outcome)

@@ -86,8 +86,9 @@ async fn run(arguments: &Arguments) -> Result<(), DevError> {
         }
     };
     let stopped = demo::clear(&mut members, lab).await;
-    outcome.and(stopped)?;
-    place.remove()?;
+    // Whatever went wrong, nothing is left behind.
+    let removed = place.remove();
+    outcome.and(stopped).and(removed)?;
     if arguments.check {
         say("check passed: everything was verified and nothing is left behind");
     }

@@ -47,11 +47,14 @@ impl Step<'_> {
         }
         let subnets = self.state.subnets_of(id).count();
         if subnets > 0 {
-            return Err(Refusal::new(Code::InUse, format!("network {name} has {subnets} subnets")));
+            return Err(Refusal::new(Code::InUse, format!("network {name} still has subnets: {subnets}")));
         }
         let reservations = self.state.reservations.iter().filter(|(_, row)| row.network == id).count();
         if reservations > 0 {
-            return Err(Refusal::new(Code::InUse, format!("network {name} has {reservations} reservations")));
+            return Err(Refusal::new(
+                Code::InUse,
+                format!("network {name} still has reservations: {reservations}"),
+            ));
         }
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));

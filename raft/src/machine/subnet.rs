@@ -96,7 +96,7 @@ impl Step<'_> {
         check_expected(kind, name, Some(&row.meta), expect)?;
         let pools = self.state.pools_of(id).count();
         if pools > 0 {
-            return Err(Refusal::new(Code::InUse, format!("subnet {name} has {pools} pools"))
+            return Err(Refusal::new(Code::InUse, format!("subnet {name} still has pools: {pools}"))
                 .help("Delete its pools first."));
         }
         let start = AddressRange::of_cidr(row.intention.cidr);

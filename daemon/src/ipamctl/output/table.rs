@@ -102,15 +102,14 @@ impl Table {
     }
 }
 
-/// Columns of the terminal. `COLUMNS` wins; else the terminal is asked the way shell scripts do.
+/// Columns of the terminal. `COLUMNS` wins; else the terminal is asked.
 pub(crate) fn terminal_width() -> Option<usize> {
     if let Some(columns) = std::env::var("COLUMNS").ok().and_then(|text| text.parse().ok()) {
         return Some(columns).filter(|columns| *columns > 0);
     }
     let terminal = std::fs::File::open("/dev/tty").ok()?;
-    let answer = std::process::Command::new("stty").arg("size").stdin(terminal).output().ok()?;
-    let text = String::from_utf8(answer.stdout).ok()?;
-    text.split_whitespace().nth(1)?.parse().ok().filter(|columns| *columns > 0)
+    let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
 }
 
 #[cfg(test)]
