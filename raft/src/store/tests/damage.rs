@@ -55,6 +55,9 @@ impl Specimen {
     }
 }
 
+/// The record with which raft-log begins a file is shorter than this.
+const FIRST_RECORD_BYTES_MAX: usize = 64;
+
 /// All that it opened with was written, and all that the marker vouches for is there.
 fn assert_honest(opened: &[Entry], what: &str) {
     assert!(opened.len() >= 6, "{what}: opened with {} entries", opened.len());
@@ -81,6 +84,12 @@ async fn a_tail_cut_at_any_byte() {
             Err(error) => {
                 assert!(length < due, "refused a torn tail at {length}, {due} was due: {error}");
                 assert_damaged(&error, &log_open::path(specimen.dir.path()));
+                // Without its first record a file is no file yet, and goes.
+                if let Ok(left) = fs::read(&specimen.file)
+                    && length > FIRST_RECORD_BYTES_MAX
+                {
+                    assert_eq!(left.len(), length, "what was refused was cut all the same");
+                }
             }
         }
     }
@@ -133,6 +142,17 @@ async fn a_tail_of_zeros_is_torn_after_a_power_cut_only() {
     let due = usize::try_from(specimen.marker.log.end).unwrap();
     content[due - 1..].fill(0);
     assert!(specimen.open(&content, false).is_err());
+}
+
+#[tokio::test]
+async fn a_vote_that_went_back_is_damage() {
+    let mut specimen = Specimen::new().await;
+    for forgotten in [vote(2, true), vote(3, false)] {
+        specimen.marker.log.vote = Some(forgotten);
+        assert!(specimen.open(&specimen.content, true).is_err());
+    }
+    specimen.marker.log.vote = Some(vote(2, false));
+    specimen.open(&specimen.content, true).unwrap();
 }
 
 #[tokio::test]

@@ -7,8 +7,10 @@ use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
 use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
+use crate::machine::State;
 use crate::store::marker::Marker;
-use crate::store::{open, rows};
+use crate::store::open;
+use crate::store::rows::{self, Point, Rows};
 use crate::types::LogId;
 
 /// 300 entries applied, rows written, then killed; returns the digest.
@@ -18,7 +20,7 @@ async fn specimen(dir: &Path) -> u128 {
     write_behind(&store).await;
     run(&mut store, entries(1, 200..300)).await;
     write_behind(&store).await;
-    let digest = store.shared.with(crate::machine::State::digest);
+    let digest = store.shared.with(State::digest);
     kill(store).await;
     digest
 }
@@ -30,7 +32,7 @@ async fn restart(dir: &Path) -> (Option<LogId>, u128) {
     kill(store).await;
     let store = start(dir).await;
     assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 299)));
-    let digest = store.shared.with(crate::machine::State::digest);
+    let digest = store.shared.with(State::digest);
     kill(store).await;
     (trusted, digest)
 }
@@ -89,6 +91,18 @@ async fn damaged_rows_are_put_aside_and_rebuilt() {
     assert!(rebuilt > 0);
 }
 
+#[test]
+fn rows_of_another_state_are_not_trusted() {
+    let dir = tempfile::tempdir().unwrap();
+    let state = State::default();
+    let point = Point { digest: state.digest(), ..Point::default() };
+    drop(Rows::create(dir.path(), &state, &point).unwrap());
+    assert_eq!(Rows::load(dir.path()).unwrap().2, point);
+    let point = Point { digest: point.digest.wrapping_add(1), ..point };
+    drop(Rows::create(dir.path(), &state, &point).unwrap());
+    assert!(Rows::load(dir.path()).err().unwrap().contains("digest"));
+}
+
 #[tokio::test]
 async fn rows_of_an_earlier_day_are_not_trusted() {
     let dir = tempfile::tempdir().unwrap();
@@ -100,7 +114,7 @@ async fn rows_of_an_earlier_day_are_not_trusted() {
     let mut store = start(dir.path()).await;
     run(&mut store, entries(1, 200..300)).await;
     write_behind(&store).await;
-    let digest = store.shared.with(crate::machine::State::digest);
+    let digest = store.shared.with(State::digest);
     kill(store).await;
     fs::remove_dir_all(rows::path(dir.path())).unwrap();
     copy(old.path(), &rows::path(dir.path()));
@@ -141,7 +155,7 @@ async fn a_purged_log_and_lost_rows_begin_with_the_snapshot() {
     store.log.purge(log_id(1, 249)).await.unwrap();
     run(&mut store, entries(1, 250..300)).await;
     write_behind(&store).await;
-    let digest = store.shared.with(crate::machine::State::digest);
+    let digest = store.shared.with(State::digest);
     kill(store).await;
     fs::remove_dir_all(rows::path(dir.path())).unwrap();
     assert_eq!(restart(dir.path()).await, (Some(log_id(1, 249)), digest));
