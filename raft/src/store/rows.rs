@@ -207,7 +207,7 @@ fn seal_point(point: &Point) -> Result<Vec<u8>, String> {
 }
 
 /// Version, row, and a sum over key, version and row: a row under another's key is damage too.
-fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
+pub(super) fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(row.len() + 5);
     sealed.push(ROW_VERSION);
     sealed.extend_from_slice(row);
@@ -217,7 +217,7 @@ fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
 }
 
 /// The reverse; nothing for the point, which isn't a row and sorts after all of them.
-fn unseal((key, sealed): &(sled::IVec, sled::IVec)) -> Result<Option<(RowKey, Vec<u8>)>, String> {
+pub(super) fn unseal((key, sealed): &(sled::IVec, sled::IVec)) -> Result<Option<(RowKey, Vec<u8>)>, String> {
     if key.as_ref() == POINT_KEY {
         return Ok(None);
     }

@@ -30,6 +30,8 @@ async fn appends_that_wait_together_share_one_flush() {
         done.unwrap();
     }
     assert_eq!(store.log.flushes.load(Ordering::Relaxed), 1);
+    store.log.save_vote(&vote(1, false)).await.unwrap();
+    assert_eq!(store.log.flushes.load(Ordering::Relaxed), 2, "a vote is on disk before it is cast");
 }
 
 #[tokio::test]

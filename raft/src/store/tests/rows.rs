@@ -7,7 +7,7 @@ use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
 use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
-use crate::machine::State;
+use crate::machine::{RowKey, State};
 use crate::store::marker::Marker;
 use crate::store::open;
 use crate::store::rows::{self, Point, Rows};
@@ -89,6 +89,21 @@ async fn damaged_rows_are_put_aside_and_rebuilt() {
         rebuilt += put_aside(dir.path()).len();
     }
     assert!(rebuilt > 0);
+}
+
+#[test]
+fn a_row_altered_or_under_another_key_is_damage() {
+    let key = RowKey { table: 3, id: 7 };
+    let sealed = rows::seal(key, b"row");
+    let read = |key: RowKey, sealed: &[u8]| rows::unseal(&(key.to_bytes().as_slice().into(), sealed.into()));
+    assert_eq!(read(key, &sealed).unwrap(), Some((key, b"row".to_vec())));
+    assert!(read(RowKey { id: 8, ..key }, &sealed).is_err());
+    for offset in 0..sealed.len() {
+        let mut altered = sealed.clone();
+        altered[offset] ^= 1;
+        assert!(read(key, &altered).is_err(), "{offset}");
+        assert!(read(key, &sealed[..offset]).is_err(), "{offset}");
+    }
 }
 
 #[test]
