@@ -5,7 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
@@ -22,6 +22,10 @@ const LAG: Duration = Duration::from_millis(250);
 
 /// After the row store has failed this many rounds pass before it is tried afresh.
 const ROUNDS_OFF: u32 = 64;
+
+/// What the thread has been told and hasn't acted on yet.
+const CHANGED: u8 = 1;
+const SOON: u8 = 2;
 
 /// What wakes the thread.
 pub(super) enum Nudge {
@@ -40,7 +44,7 @@ pub(super) enum Nudge {
 #[derive(Debug, Clone)]
 pub(super) struct Nudger {
     to: Sender<Nudge>,
-    pending: Arc<AtomicBool>,
+    pending: Arc<AtomicU8>,
 }
 
 impl Nudger {
@@ -49,18 +53,23 @@ impl Nudger {
         (Self { to, pending: Arc::default() }, from)
     }
 
-    pub(super) fn pending(&self) -> Arc<AtomicBool> {
+    pub(super) fn pending(&self) -> Arc<AtomicU8> {
         Arc::clone(&self.pending)
     }
 
     pub(super) fn changed(&self) {
-        if !self.pending.swap(true, Ordering::AcqRel) {
-            self.send(Nudge::Changed);
-        }
+        self.raise(CHANGED, Nudge::Changed);
     }
 
     pub(super) fn soon(&self) {
-        self.send(Nudge::Soon);
+        self.raise(SOON, Nudge::Soon);
+    }
+
+    /// Sends nothing if the thread knows already: it would make a round of its own for every message.
+    fn raise(&self, level: u8, nudge: Nudge) {
+        if self.pending.fetch_max(level, Ordering::AcqRel) < level {
+            self.send(nudge);
+        }
     }
 
     pub(super) fn send(&self, nudge: Nudge) {
@@ -84,7 +93,7 @@ pub(super) struct Behind {
     pub(super) epoch: u64,
     /// Rounds until the row store is tried again.
     pub(super) off: u32,
-    pub(super) pending: Arc<AtomicBool>,
+    pub(super) pending: Arc<AtomicU8>,
     /// Where to say that this thread has panicked.
     pub(super) failed: watch::Sender<Option<String>>,
 }
@@ -101,7 +110,7 @@ impl Behind {
     pub(super) fn run(mut self, nudges: &Receiver<Nudge>) {
         while let Ok(first) = nudges.recv() {
             let waiting = Waiting::gather(first, nudges);
-            self.pending.store(false, Ordering::Release);
+            self.pending.store(0, Ordering::Release);
             self.write_rows();
             let marked = self.write_marker(waiting.close.is_some());
             #[cfg(test)]
@@ -141,13 +150,12 @@ impl Behind {
                 self.rows = None;
                 self.marker.rows_applied = None;
                 // The marker lets go of the old rows before they are gone.
-                match self.marker.write(&self.dir) {
-                    Ok(()) => Rows::create(&self.dir, &taken.state, &point).map(|rows| {
-                        self.rows = Some(rows);
-                        self.epoch = taken.epoch;
-                    }),
-                    Err(error) => Err(error.to_string()),
-                }
+                let clean = self.marker.clean;
+                self.write_marker(clean).map_err(|error| error.to_string()).and_then(|()| {
+                    self.rows = Some(Rows::create(&self.dir, &taken.state, &point)?);
+                    self.epoch = taken.epoch;
+                    Ok(())
+                })
             }
         };
         match written {

@@ -13,7 +13,7 @@ use super::durable::Durable;
 use super::shared::{Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
-use crate::machine::{self, At};
+use crate::machine::{self, At, State};
 use crate::types::{Entry, LogId, Outcomes, Types};
 
 /// Entries that are applied under one lock.
@@ -106,7 +106,7 @@ impl RaftStateMachine<Types> for MachineStore {
 
     async fn get_snapshot_builder(&mut self) -> Builder {
         Builder {
-            shared: self.shared.clone(),
+            point: self.shared.point(),
             snapshots: Arc::clone(&self.snapshots),
             durable: Arc::clone(&self.durable),
         }
@@ -134,9 +134,9 @@ impl RaftStateMachine<Types> for MachineStore {
     }
 }
 
-/// Builds a snapshot of the state at the instant at which it is asked to.
+/// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
-    shared: SharedState,
+    point: (State, Option<LogId>, Membership),
     snapshots: Arc<SnapshotDir>,
     durable: Arc<Durable>,
 }
@@ -145,7 +145,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
-        let (state, applied, membership) = self.shared.point();
+        let (state, applied, membership) = self.point.clone();
         let snapshots = Arc::clone(&self.snapshots);
         let file = blocking(move || snapshots.build(&state, applied, membership)).await?;
         self.durable.set_snapshot(file.meta().last_log_id);

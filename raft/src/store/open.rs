@@ -51,14 +51,14 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
     let opened = log_open::open(dir, &before, same_boot)?;
-    let (snapshots, snapshot) = SnapshotDir::open(dir)?;
-    let covered = opened.mark.last.max(snapshot.as_ref().and_then(|(header, _)| header.meta.last_log_id));
+    let snapshots = SnapshotDir::open(dir)?;
+    let covered = opened.mark.last.max(snapshots.last());
     if before.rows_applied > covered {
         let what = format!("it ends with entry {covered:?}, but {:?} was applied", before.rows_applied);
         return Err(StoreError::damaged(&log_open::path(dir), what));
     }
     let loaded = trusted_rows(dir, &before, same_boot, covered)?;
-    let start = choose(loaded, snapshot);
+    let start = choose(loaded, &snapshots)?;
     if let Some(purged) =
         opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
     {
@@ -75,7 +75,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     marker.write(dir)?;
     let durable = Arc::new(Durable::default());
     durable.set_log(opened.mark.clone());
-    durable.set_snapshot(start.snapshot_last);
+    durable.set_snapshot(snapshots.last());
     let (nudger, nudges) = Nudger::new();
     let shared = SharedState::new(start.state, start.point.applied, start.point.membership, nudger.clone());
     let (failed, failed_watch) = watch::channel(None);
@@ -161,22 +161,21 @@ struct Start {
     point: Point,
     /// The row store that holds just this state; none if it must be written afresh.
     rows: Option<Rows>,
-    snapshot_last: Option<LogId>,
 }
 
 /// Rows or snapshot, whichever is newer.
-fn choose(loaded: Option<Loaded>, snapshot: Option<(Header, State)>) -> Start {
-    let snapshot_last = snapshot.as_ref().and_then(|(header, _)| header.meta.last_log_id);
-    match (loaded, snapshot) {
-        (Some((rows, state, point)), _) if point.applied >= snapshot_last => {
-            Start { state, point, rows: Some(rows), snapshot_last }
-        }
-        (_, Some((Header { meta, digest }, state))) => {
-            let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
-            Start { state, point, rows: None, snapshot_last }
-        }
-        (_, None) => Start { state: State::default(), point: Point::default(), rows: None, snapshot_last },
+fn choose(loaded: Option<Loaded>, snapshots: &SnapshotDir) -> Result<Start, StoreError> {
+    if let Some((rows, state, point)) = loaded
+        && point.applied >= snapshots.last()
+    {
+        snapshots.verify_current()?;
+        return Ok(Start { state, point, rows: Some(rows) });
     }
+    let Some((Header { meta, digest }, state)) = snapshots.load_current()? else {
+        return Ok(Start { state: State::default(), point: Point::default(), rows: None });
+    };
+    let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
+    Ok(Start { state, point, rows: None })
 }
 
 /// Closes a store. Dropped instead, it leaves everything as a crash would.

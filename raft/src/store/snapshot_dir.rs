@@ -29,8 +29,8 @@ pub(super) struct SnapshotDir {
 }
 
 impl SnapshotDir {
-    /// Opens the directory, reads its snapshot if there is one, and removes what was never finished.
-    pub(super) fn open(data_dir: &Path) -> Result<(Self, Option<(Header, State)>), StoreError> {
+    /// Opens the directory, and removes what was never finished.
+    pub(super) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let dir = path(data_dir);
         disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
         for entry in fs::read_dir(&dir).map_err(StoreError::io(&dir))? {
@@ -40,13 +40,39 @@ impl SnapshotDir {
             }
         }
         let path = current_path(&dir);
-        let loaded = match File::open(&path) {
-            Ok(file) => Some(read(&file).map_err(|error| StoreError::damaged(&path, error.to_string()))?),
+        let header = match File::open(&path) {
+            Ok(file) => Some(snapshot::read_header(&file).map_err(|error| damaged(&path, &error))?),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(StoreError::io(&path)(error)),
         };
-        let newest = Mutex::new(loaded.as_ref().and_then(|(header, _)| header.meta.last_log_id));
-        Ok((Self { dir, newest }, loaded))
+        Ok(Self { dir, newest: Mutex::new(header.and_then(|header| header.meta.last_log_id)) })
+    }
+
+    /// Up to where the current snapshot reaches.
+    pub(super) fn last(&self) -> Option<LogId> {
+        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Checks that the current snapshot, if there is one, is whole: it is what a peer will ask for.
+    pub(super) fn verify_current(&self) -> Result<(), StoreError> {
+        self.read_current(snapshot::verify).map(drop)
+    }
+
+    /// The state in the current snapshot, if there is one.
+    pub(super) fn load_current(&self) -> Result<Option<(Header, State)>, StoreError> {
+        self.read_current(snapshot::load)
+    }
+
+    fn read_current<T>(
+        &self,
+        read: impl FnOnce(BufReader<File>) -> io::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let path = current_path(&self.dir);
+        match File::open(&path) {
+            Ok(file) => read(buffered(file)).map(Some).map_err(|error| damaged(&path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(&path)(error)),
+        }
     }
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
@@ -68,7 +94,7 @@ impl SnapshotDir {
 
     /// Makes a snapshot that came from elsewhere the current one, and returns the state in it.
     pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<State> {
-        let (header, state) = read(&File::open(&snapshot.path)?)?;
+        let (header, state) = snapshot::load(buffered(File::open(&snapshot.path)?))?;
         if header.meta != *meta {
             return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", header.meta)));
         }
@@ -116,8 +142,12 @@ fn current_path(dir: &Path) -> PathBuf {
     dir.join("current")
 }
 
-fn read(file: &File) -> io::Result<(Header, State)> {
-    snapshot::load(BufReader::with_capacity(BUFFER_BYTES, file))
+fn buffered(file: File) -> BufReader<File> {
+    BufReader::with_capacity(BUFFER_BYTES, file)
+}
+
+fn damaged(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::damaged(path, error.to_string())
 }
 
 /// A file on its way; removed again unless it takes its place.
@@ -226,7 +256,7 @@ impl IncomingSnapshot {
         self.file.flush().await?;
         self.file.sync_all().await?;
         let work = move || {
-            snapshot::verify(BufReader::with_capacity(BUFFER_BYTES, File::open(&self.aside.path)?))?;
+            snapshot::verify(buffered(File::open(&self.aside.path)?))?;
             let mut file = SnapshotFile::open(self.aside.path.clone())?;
             file.aside = Some(self.aside);
             Ok(file)
