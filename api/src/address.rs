@@ -257,7 +257,8 @@ impl<'de> Deserialize<'de> for AddressRange {
             let (first, last) = <(IpAddr, IpAddr)>::deserialize(deserializer)?;
             Self::new(first, last)
         };
-        read.map_err(|problem: Problem| serde::de::Error::custom(problem.detail))
+        // With its code, which `strict` finds again.
+        read.map_err(|problem: Problem| serde::de::Error::custom(problem))
     }
 }
 

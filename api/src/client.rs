@@ -20,6 +20,9 @@ use crate::problem::{Applied, Code, Problem, Retry};
 
 /// Shortest and longest pause between two rounds over all servers.
 const PAUSE_MS: (u64, u64) = (20, 500);
+/// With less time than that a refusal in hand is not tried to be turned: whoever asks again and then doesn't wait
+/// for the answer only knows less.
+const ATTEMPT_MS_MIN: u64 = 100;
 /// Longest answer that is read: a full page of the largest resources fits many times.
 const ANSWER_BYTES_MAX: usize = 64 * BODY_BYTES_MAX;
 
@@ -214,7 +217,8 @@ impl Client {
         for attempt in 1usize.. {
             let Some(server) = self.servers.get(at % self.servers.len().max(1)) else { break };
             let left = call.deadline.saturating_sub(start.elapsed());
-            if left.is_zero() {
+            let too_late = refusal.is_some() && left < Duration::from_millis(ATTEMPT_MS_MIN);
+            if left.is_zero() || too_late {
                 break;
             }
             let limit = left.min(Duration::from_millis(ATTEMPT_MS_MAX));

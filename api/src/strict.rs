@@ -27,7 +27,7 @@ pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
 fn from_serde(error: &serde_json::Error) -> Problem {
     let text = error.to_string();
     let Some(rest) = text.strip_prefix("unknown field `") else {
-        return Problem::new(Code::InvalidField, text);
+        return of_a_value(&text);
     };
     let mut quoted = rest.split('`');
     let unknown = quoted.next().unwrap_or_default();
@@ -37,6 +37,15 @@ fn from_serde(error: &serde_json::Error) -> Problem {
         None => format!("unknown field {}", shown(unknown)),
     };
     Problem::new(Code::UnknownField, detail)
+}
+
+/// A value that its own type refused: with the code that it begins with, if it does.
+fn of_a_value(text: &str) -> Problem {
+    let coded = text.split_once(": ").and_then(|(word, detail)| {
+        let code = Code::ALL.iter().find(|code| code.entry().code == word)?;
+        Some(Problem::new(*code, detail))
+    });
+    coded.unwrap_or_else(|| Problem::new(Code::InvalidField, text))
 }
 
 /// The candidate that is fewest edits away from `word`, if it is near enough to be meant.
@@ -85,6 +94,21 @@ mod tests {
     fn what_was_shown_can_be_sent_back() {
         let body = br#"{"name":"a","meta":{"revision":7},"status":{"subnets":1}}"#;
         assert_eq!(from_slice::<Network>(body).unwrap().name.as_str(), "a");
+    }
+
+    #[test]
+    fn a_value_keeps_the_code_of_its_refusal() {
+        for (range, code) in [
+            ("10.0.0.9-10.0.0.2", Code::RangeReversed),
+            ("10.0.0.1-2001:db8::1", Code::FamilyMismatch),
+            ("10.0.0.1/24", Code::CidrHasHostBits),
+            ("10.0.0.256", Code::InvalidField),
+        ] {
+            let body = format!(r#"{{"name":"a","addresses":["{range}"]}}"#);
+            let problem = from_slice::<crate::resource::Reservation>(body.as_bytes()).unwrap_err();
+            assert_eq!(problem.code, code, "{problem}");
+            assert!(!problem.detail.contains(": "), "{problem}");
+        }
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub(super) struct Inner {
     pub(super) stopping: watch::Sender<bool>,
     pub(super) tasks: Tasks,
     pub(super) started: Instant,
-    /// When a leader was last heard, in milliseconds since the start.
+    /// When a leader was last heard, in milliseconds since the start; 0 before that.
     pub(super) heard_ms: AtomicU64,
     /// Where callers said that they answer clients, by member.
     pub(super) client_urls: Mutex<BTreeMap<u64, String>>,
@@ -104,7 +104,7 @@ impl Inner {
     }
 
     pub(super) fn note_leader_heard(&self) {
-        self.heard_ms.store(self.age_ms(), Relaxed);
+        self.heard_ms.store(self.age_ms().max(1), Relaxed);
     }
 
     /// Milliseconds since the start.

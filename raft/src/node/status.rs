@@ -128,25 +128,29 @@ impl Inner {
 
     /// How long ago this member last knew a working leader; 0 if it does now.
     pub(super) fn stale_ms(&self) -> u64 {
-        let silent_ms = match self.running() {
-            None => self.age_ms(),
-            Some(running) => self.silent_ms(&running),
-        };
-        if silent_ms < self.timing.election_max_ms { 0 } else { silent_ms }
+        match self.running().and_then(|running| self.silent_ms(&running)) {
+            // At least since the start.
+            None => self.age_ms().max(1),
+            Some(silent_ms) if silent_ms < self.timing.election_max_ms => 0,
+            Some(silent_ms) => silent_ms,
+        }
     }
 
-    fn silent_ms(&self, running: &Running) -> u64 {
-        let heard_ms = self.age_ms().saturating_sub(self.heard_ms.load(std::sync::atomic::Ordering::Relaxed));
+    /// How long ago a working leader was last heard; nothing if none was since the start, whatever the vote on
+    /// disk says about who led before it.
+    fn silent_ms(&self, running: &Running) -> Option<u64> {
+        let heard_at_ms = self.heard_ms.load(std::sync::atomic::Ordering::Relaxed);
+        let heard_ms = (heard_at_ms > 0).then(|| self.age_ms().saturating_sub(heard_at_ms));
         let metrics = running.raft.metrics();
         let metrics = metrics.borrow_watched();
         if metrics.state != ServerState::Leader {
             return heard_ms;
         }
         if metrics.membership_config.membership().voter_ids().count() == 1 {
-            return 0;
+            return Some(0);
         }
         let confirmed = metrics.last_quorum_acked.map(|when| when.into_inner().elapsed().as_millis());
-        confirmed.map_or(heard_ms, |elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX))
+        confirmed.map(|elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX)).or(heard_ms)
     }
 
     /// Whether clients should come here, or why not.
