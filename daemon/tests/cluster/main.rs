@@ -1,0 +1,20 @@
+//! Clusters of real processes on loopback, asked over HTTP by the decent and the indecent.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod bad_bodies;
+mod bad_input;
+mod bad_starts;
+mod command_line;
+mod forming;
+mod resources;
+mod serving;

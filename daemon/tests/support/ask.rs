@@ -1,0 +1,96 @@
+//! What tests ask a cluster for again and again.
+
+use std::net::IpAddr;
+
+use ipam_api::client::{Answer, Call, Client};
+use ipam_api::request::{AllocateRequest, Allocated};
+use ipam_api::resource::{Address, Allocation, Page};
+use ipam_api::{Code, Problem};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::LONG;
+
+/// A large subnet and pool of each family: `web` and `web6`.
+pub(crate) const SUBNETS: [(&str, &str, &str); 2] =
+    [("web", "10.7.0.0/16", "10.7.0.1"), ("web6", "2001:db8:7::/64", "2001:db8:7::1")];
+
+/// Makes [`SUBNETS`]. What is freed can be given again at once, so that little room is enough for long.
+pub(crate) async fn make_pools(client: &Client) {
+    for (name, cidr, gateway) in SUBNETS {
+        put(client, "subnets", json!({"name": name, "cidr": cidr, "gateway": gateway})).await;
+        put(client, "pools", json!({"name": name, "subnet": name, "cooling_ms": 0})).await;
+    }
+}
+
+/// Puts a resource; it must come about.
+#[track_caller]
+pub(crate) fn put(client: &Client, plural: &str, body: Value) -> impl Future<Output = Answer> {
+    let path = format!("/v1/{plural}/{}", body["name"].as_str().unwrap());
+    let call = Call::put(path).json(&body).unwrap().within(LONG);
+    async move { client.send(call).await.unwrap_or_else(|problem| panic!("{body}: {problem}")) }
+}
+
+pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Problem> {
+    client.call(Call::get(path).within(LONG)).await
+}
+
+/// A request for addresses of `pools` (those of IPv6 end with 6) for the endpoint `host/<name>`.
+pub(crate) fn wish(name: &str, pools: &[&str]) -> AllocateRequest {
+    let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
+    serde_json::from_value(json!({
+        "endpoint": {"kind": "host", "name": name},
+        "interfaces": [{"name": "eth0", "ipv4_pools": four, "ipv6_pools": six}],
+    }))
+    .unwrap()
+}
+
+/// The call that it makes. The same endpoint asking for the same again is the same request.
+pub(crate) fn allocate_call(wish: &AllocateRequest) -> Call {
+    Call::post("/v1/allocations").json(wish).unwrap().repeatable().within(LONG)
+}
+
+pub(crate) async fn allocate(client: &Client, wish: &AllocateRequest) -> Result<Allocated, Problem> {
+    client.call(allocate_call(wish)).await
+}
+
+/// The addresses of an answer.
+pub(crate) fn addresses(allocated: &Allocated) -> Vec<IpAddr> {
+    let all = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    all.map(|given| given.address.addr()).collect()
+}
+
+/// Everything that is known of an address.
+pub(crate) async fn known(client: &Client, address: IpAddr) -> Address {
+    get(client, &format!("/v1/addresses/{address}")).await.unwrap()
+}
+
+/// All items of a list, page by page.
+pub(crate) async fn list<T: DeserializeOwned>(client: &Client, path: &str) -> Vec<T> {
+    let mut items = Vec::new();
+    let mut cursor = String::new();
+    loop {
+        let page: Page<T> = get(client, &format!("{path}?limit=1000{cursor}")).await.unwrap();
+        items.extend(page.items);
+        match page.next {
+            Some(next) => cursor = format!("&cursor={}", next.replace('/', "%2F")),
+            None => return items,
+        }
+    }
+}
+
+pub(crate) async fn allocations(client: &Client) -> Vec<Allocation> {
+    list(client, "/v1/allocations").await
+}
+
+/// A refusal with this code; its sentence.
+#[track_caller]
+pub(crate) fn refused<T: std::fmt::Debug>(answer: Result<T, Problem>, code: Code) -> String {
+    match answer {
+        Ok(answer) => panic!("not refused with {code}: {answer:?}"),
+        Err(problem) => {
+            assert_eq!(problem.code, code, "{problem}");
+            problem.detail
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! One member: a real process with its directory, its addresses and its log.
+
+use std::fs::File;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use ipam_api::client::{Call, Client};
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::{programs, until};
+
+/// Lines of a member's log that a failure shows.
+const TAIL: usize = 40;
+
+/// A member that may or may not be up.
+#[derive(Debug)]
+pub(crate) struct Member {
+    pub(crate) name: String,
+    pub(crate) client: SocketAddr,
+    pub(crate) peer: SocketAddr,
+    pub(crate) data_dir: PathBuf,
+    pub(crate) log: PathBuf,
+    process: Option<Child>,
+}
+
+impl Member {
+    pub(crate) fn new(name: &str, client: SocketAddr, peer: SocketAddr, dir: &Path) -> Self {
+        let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
+        Self { name: name.to_owned(), client, peer, data_dir, log, process: None }
+    }
+
+    /// `ipamd serve` with this member's settings, and `peers` as the founding members.
+    pub(crate) fn command(&self, config: &Path, peers: &[(String, SocketAddr)]) -> Command {
+        let mut command = serve();
+        command.arg("--config").arg(config).args(["--name", &self.name]);
+        command.arg("--data-dir").arg(&self.data_dir);
+        command.args(["--client-listen", &self.client.to_string()]);
+        command.args(["--peer-listen", &self.peer.to_string()]);
+        for (name, peer) in peers {
+            command.args(["--member", &format!("{name}={peer}")]);
+        }
+        command
+    }
+
+    pub(crate) fn start(&mut self, config: &Path, peers: &[(String, SocketAddr)]) {
+        assert!(self.process.is_none(), "{} is up already", self.name);
+        let log = File::options().create(true).append(true).open(&self.log).unwrap();
+        self.process = Some(self.command(config, peers).stderr(log).spawn().unwrap());
+    }
+
+    pub(crate) fn is_up(&self) -> bool {
+        self.process.is_some()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.process.as_ref().unwrap().id()
+    }
+
+    /// How its process ended, if it did so by itself.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        self.process.as_mut()?.try_wait().unwrap()
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.client)
+    }
+
+    /// A client of this member alone.
+    pub(crate) fn ask(&self) -> Client {
+        Client::new(&[self.url()]).unwrap()
+    }
+
+    pub(crate) async fn is_ready(&self) -> Result<(), String> {
+        let call = Call::get("/readyz").within(std::time::Duration::from_millis(200));
+        self.ask().send(call).await.map(drop).map_err(|problem| format!("{}: {problem}", self.name))
+    }
+
+    /// kill -9.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            process.wait().unwrap();
+        }
+    }
+
+    /// SIGTERM, without waiting for what comes of it.
+    pub(crate) fn terminate(&self) {
+        let id = i32::try_from(self.pid()).unwrap();
+        kill_process(Pid::from_raw(id).unwrap(), Signal::TERM).unwrap();
+    }
+
+    /// Waits for the process to end by itself.
+    pub(crate) async fn exit(&mut self) -> ExitStatus {
+        let what = format!("{} ends", self.name);
+        let status = until(&what, async || self.ended().ok_or_else(|| "it runs".to_owned())).await;
+        self.process = None;
+        status
+    }
+
+    pub(crate) fn logged(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap_or_default()
+    }
+
+    /// The end of its log.
+    pub(crate) fn tail(&self) -> String {
+        let log = self.logged();
+        let lines: Vec<&str> = log.lines().collect();
+        let from = lines.len().saturating_sub(TAIL);
+        format!("--- {} ({} lines, the last ones)\n{}\n", self.name, lines.len(), lines[from..].join("\n"))
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// `ipamd serve` with nothing of this process's environment. It ends with this process, however that ends.
+pub(crate) fn serve() -> Command {
+    let mut command = Command::new(programs::ipamd());
+    command.args(["serve", "--stop-with-parent"]).env_clear();
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
+    command
+}

@@ -1,0 +1,115 @@
+//! Runs the real plugin the way a container runtime does.
+
+use std::net::IpAddr;
+use std::process::Stdio;
+
+use ipam_api::brand::CNI_DEADLINE_ENV;
+use serde_json::{Value, json};
+use tokio::io::AsyncWriteExt;
+use tokio::process::{Child, Command};
+
+use super::programs;
+
+/// One run to come.
+#[derive(Debug, Clone)]
+pub(crate) struct Plugin {
+    verb: &'static str,
+    container: String,
+    arguments: String,
+    deadline_ms: Option<u64>,
+    conf: Value,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Outcome {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Plugin {
+    /// A run for one container's `eth0`, by the configuration `conf`.
+    pub(crate) fn new(verb: &'static str, container: &str, conf: &Value) -> Self {
+        let (container, conf) = (container.to_owned(), conf.clone());
+        Self { verb, container, arguments: String::new(), deadline_ms: None, conf }
+    }
+
+    pub(crate) fn arguments(mut self, arguments: &str) -> Self {
+        arguments.clone_into(&mut self.arguments);
+        self
+    }
+
+    pub(crate) fn within_ms(mut self, deadline_ms: u64) -> Self {
+        self.deadline_ms = Some(deadline_ms);
+        self
+    }
+
+    /// Starts it and feeds it. Whoever drops it kills it.
+    pub(crate) async fn start(&self) -> Child {
+        let mut command = Command::new(programs::ipam_cni());
+        command
+            .env_clear()
+            .env("CNI_COMMAND", self.verb)
+            .env("CNI_CONTAINERID", &self.container)
+            .env("CNI_NETNS", "/run/netns/none")
+            .env("CNI_IFNAME", "eth0")
+            .env("CNI_PATH", "/opt/cni/bin")
+            .env("CNI_ARGS", &self.arguments);
+        if let Some(deadline_ms) = self.deadline_ms {
+            command.env(CNI_DEADLINE_ENV, deadline_ms.to_string());
+        }
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.kill_on_drop(true).spawn().unwrap();
+        let mut stdin = child.stdin.take().unwrap();
+        // One that ends early says so by its exit code.
+        let _ = stdin.write_all(self.conf.to_string().as_bytes()).await;
+        child
+    }
+
+    pub(crate) async fn run(&self) -> Outcome {
+        let output = self.start().await.wait_with_output().await.unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Outcome { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+    }
+}
+
+impl Outcome {
+    pub(crate) fn is_success(&self) -> bool {
+        self.code == Some(0)
+    }
+
+    #[track_caller]
+    pub(crate) fn succeeds(&self) -> &Self {
+        assert!(self.is_success(), "{self:?}");
+        self
+    }
+
+    /// The addresses of an ADD that succeeded.
+    #[track_caller]
+    pub(crate) fn addresses(&self) -> Vec<IpAddr> {
+        let result: Value = serde_json::from_str(&self.succeeds().stdout).unwrap();
+        let address = |ip: &Value| ip["address"].as_str()?.split('/').next()?.parse().ok();
+        result["ips"].as_array().unwrap().iter().map(|ip| address(ip).unwrap()).collect()
+    }
+
+    /// A failure with this code; its texts.
+    #[track_caller]
+    pub(crate) fn fails(&self, code: u64) -> String {
+        assert_eq!(self.code, Some(1), "{self:?}");
+        let error: Value = serde_json::from_str(&self.stdout).unwrap();
+        assert_eq!(error["code"], code, "{self:?}");
+        format!("{}: {}", error["msg"].as_str().unwrap(), error["details"].as_str().unwrap_or_default())
+    }
+}
+
+/// A network configuration that asks `servers` for an address of `pools` (those of IPv6 end with 6).
+pub(crate) fn network(servers: &[String], node: &str, pools: &[&str]) -> Value {
+    let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
+    json!({
+        "cniVersion": "1.0.0", "name": "lan", "type": "bridge",
+        "ipam": {
+            "type": "ipam-cni", "servers": servers, "node": node, "ipv4_pools": four, "ipv6_pools": six,
+        },
+    })
+}
