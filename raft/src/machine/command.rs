@@ -4,6 +4,7 @@
 //! and a change of a struct raises the version of the batch that carries it. The golden bytes in
 //! `raft/tests/golden.rs` hold them still.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -14,7 +15,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Code, Problem};
 use ipnet::IpNet;
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// Text that is shared rather than copied.
 pub type Text = Arc<str>;
@@ -151,7 +153,26 @@ pub struct Transaction {
     /// What must be the case before the first step.
     pub preconditions: Vec<Precondition>,
     /// What shall happen, in this order. No transactions inside.
+    #[serde(deserialize_with = "shallow_steps")]
     pub steps: Vec<Action>,
+}
+
+/// How deep bytes may nest transactions and still be read. One inside another is refused by the machine,
+/// with a reason; a million of them would exhaust the stack of whoever reads them.
+const NESTING_MAX: u8 = 4;
+
+fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Action>, D::Error> {
+    thread_local! {
+        static DEPTH: Cell<u8> = const { Cell::new(0) };
+    }
+    let depth = DEPTH.get();
+    if depth >= NESTING_MAX {
+        return Err(D::Error::custom("transactions are nested too deep"));
+    }
+    DEPTH.set(depth + 1);
+    let steps = Vec::deserialize(deserializer);
+    DEPTH.set(depth);
+    steps
 }
 
 /// What must be the case for a transaction.

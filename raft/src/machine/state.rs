@@ -357,6 +357,9 @@ impl State {
         }
         for (id, row) in self.subnets.iter() {
             index.names.insert((Kind::Subnet, row.intention.name.clone()), id);
+            if row.intention.cidr.prefix_len() == 0 {
+                return Err(Damaged(format!("subnet {id} is larger than any subnet can be")));
+            }
             let cidr = AddressRange::of_cidr(row.intention.cidr);
             index.subnet_starts.insert((row.network, cidr.family(), cidr.first()), id);
         }
@@ -384,6 +387,9 @@ impl State {
             index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
             index.cooling_until.insert((row.until_ms, id));
         }
+        if index.occupants.len() != self.allocations.len() + self.coolings.len() {
+            return Err(Damaged("one address is occupied by two rows".to_owned()));
+        }
         self.index = index;
         let networks: Vec<u64> = self.networks.iter().map(|(id, _)| id).collect();
         for network in networks {
@@ -396,8 +402,12 @@ impl State {
         }
         let allocated: Vec<(u64, IpAddr)> =
             self.allocations.iter().map(|(_, row)| (row.pool, row.address)).collect();
+        let stray = |address: IpAddr| Damaged(format!("{address} is occupied and not its pool's to give"));
         for (pool, address) in allocated {
             let space = self.space_mut(pool).ok_or_else(|| lost("pool", pool))?;
+            if !space.giveable.contains(number(address)) {
+                return Err(stray(address));
+            }
             space.allocated += 1;
             space.occupy(number(address));
         }
@@ -405,6 +415,9 @@ impl State {
             self.coolings.iter().map(|(id, row)| (id, row.pool, row.address)).collect();
         for (id, pool, address) in coolings {
             let space = self.space_mut(pool).ok_or_else(|| lost("pool", pool))?;
+            if !space.giveable.contains(number(address)) {
+                return Err(stray(address));
+            }
             space.cooling.insert(id);
             space.occupy(number(address));
         }
