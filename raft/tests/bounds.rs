@@ -1,0 +1,179 @@
+//! Bounds that take too many commands for a scenario.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+#[path = "support/script.rs"]
+mod script;
+
+use std::collections::VecDeque;
+
+use ipam_api::Code;
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, PAST_BOOTS_MAX, TOMBSTONE_TTL_MS,
+    TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX,
+};
+use ipam_raft::machine::command::Transaction;
+use ipam_raft::machine::{Action, Answer, At, Outcome, State, apply};
+use script::Line;
+
+/// A state with what these commands make of it.
+fn state(commands: &[&str]) -> State {
+    let mut state = State::new();
+    for command in commands {
+        say(&mut state, 0, command).unwrap();
+    }
+    state
+}
+
+fn read(line: &str) -> ipam_raft::machine::Command {
+    match script::read(line, &mut VecDeque::new()) {
+        Line::Propose(command) => command,
+        Line::At(_) | Line::Show(..) | Line::Unreadable(_) => panic!("not a proposal: {line}"),
+    }
+}
+
+fn say(state: &mut State, log_time_ms: u64, line: &str) -> Outcome {
+    apply(state, At { log_time_ms, wall_ms: 1, term: 1 }, &read(line)).0
+}
+
+#[track_caller]
+fn refused(outcome: &Outcome, code: Code) {
+    assert_eq!(outcome.as_ref().unwrap_err().code, code);
+}
+
+#[test]
+fn a_node_has_room_for_so_many_releases_and_forgets_the_oldest() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
+    say(&mut state, 0, "release attachment n2/net/other/eth0 started=b:9").unwrap();
+    for i in 0..TOMBSTONES_PER_NODE_MAX {
+        say(&mut state, 1, &format!("release attachment n1/net/c{i}/eth0 started=b:9")).unwrap();
+    }
+    assert_eq!(state.tombstones.len(), TOMBSTONES_PER_NODE_MAX + 1);
+    refused(
+        &say(&mut state, 2, "allocate container/c0 eth0 attach=n1/net/c0 started=b:1"),
+        Code::AttachmentReleased,
+    );
+    // The same one again is not one more.
+    say(&mut state, 2, "release attachment n1/net/c7/eth0 started=b:10").unwrap();
+    assert_eq!(state.tombstones.len(), TOMBSTONES_PER_NODE_MAX + 1);
+    say(&mut state, 3, "release attachment n1/net/more/eth0 started=b:9").unwrap();
+    assert_eq!(state.tombstones.len(), TOMBSTONES_PER_NODE_MAX + 1);
+    // Only this node's oldest is forgotten.
+    say(&mut state, 4, "allocate container/c0 eth0 attach=n1/net/c0 started=b:1").unwrap();
+    refused(
+        &say(&mut state, 4, "allocate container/c1 eth0 attach=n1/net/c1 started=b:1"),
+        Code::AttachmentReleased,
+    );
+    let other = "allocate container/other eth0 attach=n2/net/other started=b:1";
+    refused(&say(&mut state, 4, other), Code::AttachmentReleased);
+    // A rebuilt state counts the same.
+    let mut rebuilt = State::from_rows(state.rows()).unwrap();
+    say(&mut rebuilt, 5, "release attachment n1/net/evenmore/eth0 started=b:9").unwrap();
+    assert_eq!(rebuilt.tombstones.len(), TOMBSTONES_PER_NODE_MAX + 1);
+}
+
+#[test]
+fn one_command_clears_away_a_bounded_number_and_the_next_goes_on() {
+    let mut state =
+        state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default cooling_ms=10"]);
+    let count = EXPIRIES_PER_COMMAND_MAX + 5;
+    for i in 0..count {
+        say(&mut state, 0, &format!("allocate host/h{i} eth0")).unwrap();
+    }
+    for i in 0..count {
+        say(&mut state, 0, &format!("release endpoint host/h{i}")).unwrap();
+    }
+    say(&mut state, 0, "release attachment n1/net/c1/eth0 started=b:1").unwrap();
+    let expired = |outcome: Outcome| match outcome.unwrap().answer {
+        Answer::Expired { rows } => usize::try_from(rows).unwrap(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(expired(say(&mut state, 10, "expire")), EXPIRIES_PER_COMMAND_MAX);
+    assert_eq!((state.coolings.len(), state.next_expiry_ms()), (5, Some(10)));
+    assert_eq!(expired(say(&mut state, 10, "expire")), 5);
+    assert_eq!(expired(say(&mut state, 10, "expire")), 0);
+    assert_eq!(state.next_expiry_ms(), Some(TOMBSTONE_TTL_MS));
+    assert_eq!(expired(say(&mut state, TOMBSTONE_TTL_MS, "expire")), 1);
+    assert_eq!(state.next_expiry_ms(), None);
+}
+
+#[test]
+fn an_endpoint_holds_a_bounded_number_of_addresses() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
+    for i in 0..ALLOCATIONS_PER_ENDPOINT_MAX - 1 {
+        say(&mut state, 0, &format!("allocate host/a eth{i}")).unwrap();
+    }
+    let before = state.digest();
+    refused(&say(&mut state, 0, "allocate host/a one + two"), Code::LimitExceeded);
+    assert_eq!(state.digest(), before);
+    say(&mut state, 0, "allocate host/a one").unwrap();
+    refused(&say(&mut state, 0, "allocate host/a two"), Code::LimitExceeded);
+    // Another incarnation is another holder.
+    say(&mut state, 0, "allocate host/a two uid=other").unwrap();
+}
+
+#[test]
+fn a_request_has_a_bounded_number_of_interfaces_and_pools() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
+    let wish = |count: usize| {
+        let interfaces: Vec<String> = (0..count).map(|i| format!("eth{i}")).collect();
+        format!("allocate host/a {}", interfaces.join(" + "))
+    };
+    refused(&say(&mut state, 0, &wish(INTERFACES_MAX + 1)), Code::LimitExceeded);
+    say(&mut state, 0, &wish(INTERFACES_MAX)).unwrap();
+    let pools = |count: usize| format!("allocate host/b eth0 ipv4_pools={}", vec!["web"; count].join(","));
+    refused(&say(&mut state, 0, &pools(65)), Code::LimitExceeded);
+    say(&mut state, 0, &pools(64)).unwrap();
+}
+
+#[test]
+fn a_node_remembers_a_bounded_number_of_boots() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
+    say(&mut state, 0, "allocate container/old eth0 attach=n1/net/old started=boot0:500").unwrap();
+    for boot in 1..=PAST_BOOTS_MAX + 2 {
+        let line = format!("allocate container/c{boot} eth0 attach=n1/net/c{boot} started=boot{boot}:1");
+        say(&mut state, 0, &line).unwrap();
+    }
+    let (_, node) = state.nodes.first().unwrap();
+    assert_eq!(node.past_boots.len(), PAST_BOOTS_MAX);
+    assert_eq!(&*node.past_boots[0], "boot2");
+    // The attachment's boot is long forgotten; its DEL from the present one takes effect all the same.
+    let line = format!("release attachment n1/net/old/eth0 started=boot{}:9", PAST_BOOTS_MAX + 2);
+    let released = say(&mut state, 0, &line).unwrap();
+    assert!(matches!(released.answer, Answer::Released { addresses } if addresses.len() == 1));
+}
+
+#[test]
+fn a_transaction_has_a_bounded_number_of_steps() {
+    let transaction = |count| {
+        let steps = vec![Action::Expire; count];
+        script::command(Action::Transaction(Transaction { preconditions: Vec::new(), steps }), None)
+    };
+    let mut state = State::new();
+    let at = At::default();
+    refused(&apply(&mut state, at, &transaction(TRANSACTION_STEPS_MAX + 1)).0, Code::LimitExceeded);
+    apply(&mut state, at, &transaction(TRANSACTION_STEPS_MAX)).0.unwrap();
+}
+
+#[test]
+fn the_largest_subnets_cost_what_small_ones_do() {
+    let mut state = state(&[
+        "put subnet eight cidr=10.0.0.0/8 gateway=10.0.0.1",
+        "put subnet sixteen cidr=2001::/16",
+        "put pool eight subnet=eight default",
+        "put pool sixteen subnet=sixteen default exclude=2001::-2001:ffff::",
+    ]);
+    say(&mut state, 0, "allocate host/a eth0").unwrap();
+    let addresses: Vec<String> = state.allocations.iter().map(|(_, row)| row.address.to_string()).collect();
+    assert_eq!(addresses, ["10.0.0.2", "2001:ffff::1"]);
+    let size = |name: &str| {
+        let id = state.id_of(ipam_raft::machine::command::Kind::Pool, &name.parse().unwrap()).unwrap();
+        state.space(id).unwrap().counts().size
+    };
+    assert_eq!((size("eight"), size("sixteen")), (1 << 24, 1 << 112));
+}

@@ -1,0 +1,318 @@
+//! One value of everything that enters the log, the rows or the wire between peers, each with a name.
+//!
+//! The matches without a wildcard are there so that a new variant doesn't compile until it has a sample.
+
+use std::collections::BTreeMap;
+
+use ipam_api::Code;
+use ipam_api::name::Name;
+use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
+use ipam_raft::machine::command::{
+    Allocate, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, Kind, NetworkIntention, Origin,
+    PoolIntention, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
+    SubnetIntention, Transaction, Via,
+};
+use ipam_raft::machine::event::{Readiness, Reason};
+use ipam_raft::machine::model::{
+    Allocation, Attachment, Cooling, Endpoint, Meta, Network, Node, Pool, PoolState, Reservation, Subnet,
+    Tombstone,
+};
+use ipam_raft::machine::table::Ledger;
+use ipam_raft::machine::{Action, Answer, Applied, Command, Event, Outcome, Refusal, State, What};
+
+use crate::script::attachment;
+
+pub fn name(text: &str) -> Name {
+    Name::new(text).unwrap()
+}
+
+pub fn command(action: Action) -> Command {
+    let origin = Origin {
+        principal: "alice".into(),
+        via: Via::Cni,
+        request_id: "0190-7".into(),
+        comment: Some("because".into()),
+        not_after_ms: Some(90_000),
+    };
+    Command { origin, action }
+}
+
+fn remarks() -> Remarks {
+    let one = |key: &str, value: &str| BTreeMap::from([(key.into(), value.into())]);
+    Remarks {
+        description: "what people say".into(),
+        labels: one("site", "vienna"),
+        annotations: one("tool", "terraform"),
+        managed_by: Some("gitops".into()),
+    }
+}
+
+fn network() -> NetworkIntention {
+    NetworkIntention { name: name("blue"), remarks: remarks() }
+}
+
+fn subnet() -> SubnetIntention {
+    let route = Route { destination: "10.9.0.0/16".parse().unwrap(), gateway: "10.1.2.3".parse().unwrap() };
+    SubnetIntention {
+        name: name("lan"),
+        network: name("blue"),
+        cidr: "10.1.2.0/24".parse().unwrap(),
+        gateway: Some("10.1.2.1".parse().unwrap()),
+        vlan: Some(300),
+        routes: vec![route],
+        dns: dns(),
+        remarks: remarks(),
+    }
+}
+
+fn dns() -> Dns {
+    Dns {
+        nameservers: vec!["2001:db8::53".parse().unwrap()],
+        domain: Some("example.org".into()),
+        search: vec!["a.example.org".into()],
+        options: vec!["ndots:2".into()],
+    }
+}
+
+fn pool() -> PoolIntention {
+    PoolIntention {
+        name: name("web"),
+        subnet: name("lan"),
+        network: None,
+        ranges: vec!["10.1.2.2-10.1.2.200".parse().unwrap()],
+        exclude: vec!["10.1.2.9".parse().unwrap()],
+        strategy: Strategy::Sequential,
+        cooling_ms: 30_000,
+        strict_cooling: true,
+        allow_edges: false,
+        default: true,
+        disabled: false,
+        terminating: true,
+        remarks: remarks(),
+    }
+}
+
+fn reservation() -> ReservationIntention {
+    let addresses = vec!["10.1.2.7".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
+    ReservationIntention { name: name("kept"), network: name("blue"), addresses, remarks: remarks() }
+}
+
+fn started() -> Started {
+    Started { boot_id: "boot-1".into(), at_us: 123_456_789 }
+}
+
+fn wish() -> Allocate {
+    let key = attachment("node-1/net/c0ffee/eth0").unwrap();
+    let interface = InterfaceWish {
+        name: key.interface.clone(),
+        ipv4_pools: vec![name("web")],
+        ipv6_pools: vec![name("six")],
+        addresses: vec!["10.1.2.5".parse().unwrap(), "2001:db8::5".parse().unwrap()],
+        mac: Some("0a:58:0a:0a:00:4d".into()),
+    };
+    Allocate {
+        endpoint: "pod/prod/web/w0".parse().unwrap(),
+        uid: Some("uid-1".into()),
+        node: Some(key.node.clone()),
+        attachment: Some(key),
+        lifecycle: Lifecycle::Attached,
+        interfaces: vec![interface],
+        started: Some(started()),
+    }
+}
+
+/// Each kind of action once.
+pub fn actions() -> Vec<(&'static str, Action)> {
+    let precondition =
+        Precondition { kind: Kind::Pool, name: name("web"), expect: Expect::Revision(1 << 40 | 300) };
+    let all = [
+        Action::PutNetwork(Put { intention: network(), expect: Expect::Anything }),
+        Action::PutSubnet(Put { intention: subnet(), expect: Expect::Absent }),
+        Action::PutPool(Put {
+            intention: PoolIntention { network: Some(name("blue")), ..pool() },
+            expect: Expect::Revision(1 << 40 | 7),
+        }),
+        Action::PutReservation(Put { intention: reservation(), expect: Expect::Anything }),
+        Action::Delete(Delete { kind: Kind::Pool, name: name("web"), expect: Expect::Absent, drain: true }),
+        Action::Allocate(wish()),
+        Action::ReleaseAttachment(ReleaseAttachment {
+            key: attachment("node-1/net/c0ffee/eth0").unwrap(),
+            started: started(),
+        }),
+        Action::ReleaseAllocation { id: 1 << 40 | 300 },
+        Action::ReleaseEndpoint { key: "host/db-07".parse().unwrap() },
+        Action::Transaction(Transaction {
+            preconditions: vec![precondition],
+            steps: vec![Action::Expire, Action::ReleaseAllocation { id: 5 }],
+        }),
+        Action::Expire,
+    ];
+    all.into_iter().map(|action| (action_name(&action), action)).collect()
+}
+
+fn action_name(action: &Action) -> &'static str {
+    match action {
+        Action::PutNetwork(_) => "put-network",
+        Action::PutSubnet(_) => "put-subnet",
+        Action::PutPool(_) => "put-pool",
+        Action::PutReservation(_) => "put-reservation",
+        Action::Delete(_) => "delete",
+        Action::Allocate(_) => "allocate",
+        Action::ReleaseAttachment(_) => "release-attachment",
+        Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::ReleaseEndpoint { .. } => "release-endpoint",
+        Action::Transaction(_) => "transaction",
+        Action::Expire => "expire",
+    }
+}
+
+/// Each kind of answer once, and a refusal.
+pub fn outcomes() -> Vec<(&'static str, Outcome)> {
+    let given = Given {
+        allocation: 1 << 40 | 9,
+        address: "10.1.2.5/24".parse().unwrap(),
+        gateway: Some("10.1.2.1".parse().unwrap()),
+        routes: subnet().routes,
+        dns: dns(),
+        vlan: Some(300),
+        pool: name("web"),
+        checked: true,
+    };
+    let interface = GivenInterface {
+        name: "eth0".parse().unwrap(),
+        attachment: wish().attachment,
+        addresses: vec![given],
+    };
+    let answers = [
+        Answer::Stored { created: true, revision: 1 << 40 | 7 },
+        Answer::Gone,
+        Answer::Draining { held: 3 },
+        Answer::Allocated { repeated: true, interfaces: vec![interface] },
+        Answer::Released { addresses: wish().interfaces[0].addresses.clone() },
+        Answer::Steps(vec![Answer::Gone]),
+        Answer::Expired { rows: 64 },
+    ];
+    let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer });
+    let refusal = Refusal { code: Code::InUse, detail: "it is".to_owned(), help: Some("wait".to_owned()) };
+    let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
+    named.chain([("refused", Err(refusal))]).collect()
+}
+
+fn answer_name(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Stored { .. } => "stored",
+        Answer::Gone => "gone",
+        Answer::Draining { .. } => "draining",
+        Answer::Allocated { .. } => "allocated",
+        Answer::Released { .. } => "released",
+        Answer::Steps(_) => "steps",
+        Answer::Expired { .. } => "expired",
+    }
+}
+
+/// Each kind of event once.
+pub fn events() -> Vec<(&'static str, Event)> {
+    let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), 1 << 40 | 9);
+    let (endpoint, interface) = (wish().endpoint, "eth0".parse().unwrap());
+    let reason = Reason::AllocationReleased;
+    let all = [
+        What::Created { kind: Kind::Network, name: name("blue") },
+        What::Changed { kind: Kind::Subnet, name: name("lan") },
+        What::Deleted { kind: Kind::Reservation, name: name("kept") },
+        What::Allocated { address, pool: pool.clone(), endpoint: endpoint.clone(), interface, allocation },
+        What::Released { address, pool: pool.clone(), endpoint, allocation, reason },
+        What::Cooled { address, pool: pool.clone() },
+        What::PoolReady { pool, readiness: Readiness::Exhausted },
+    ];
+    let origin = command(Action::Expire).origin;
+    let event = |what| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, origin: origin.clone(), what };
+    all.into_iter().map(|what| (what_name(&what), event(what))).collect()
+}
+
+fn what_name(what: &What) -> &'static str {
+    match what {
+        What::Created { .. } => "created",
+        What::Changed { .. } => "changed",
+        What::Deleted { .. } => "deleted",
+        What::Allocated { .. } => "allocated",
+        What::Released { .. } => "released",
+        What::Cooled { .. } => "cooled",
+        What::PoolReady { .. } => "pool-ready",
+    }
+}
+
+/// A row of each table; together they are a state that makes sense.
+pub fn rows() -> State {
+    let mut state = State::new();
+    let mut ledger = Ledger::default();
+    let meta = |id: u64| Meta {
+        id,
+        revision: id + 1000,
+        created_wall_ms: 11,
+        created_by: "alice".into(),
+        updated_wall_ms: 12,
+        updated_by: "bob".into(),
+    };
+    let key = attachment("node-1/net/c0ffee/eth0").unwrap();
+    let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
+    state.networks.put(101, Network { meta: meta(101), intention: network() }, &mut ledger);
+    state.subnets.put(102, Subnet { meta: meta(102), intention: subnet(), network: 101 }, &mut ledger);
+    state.pools.put(103, Pool { meta: meta(103), intention: pool(), subnet: 102 }, &mut ledger);
+    let row = Reservation { meta: meta(104), intention: reservation(), network: 101 };
+    state.reservations.put(104, row, &mut ledger);
+    let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
+    state.pool_states.put(103, row, &mut ledger);
+    let (endpoint, uid) = (wish().endpoint, wish().uid);
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, allocations: vec![107] };
+    state.endpoints.put(105, row, &mut ledger);
+    let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
+    state.attachments.put(106, row, &mut ledger);
+    let row = Allocation {
+        address: ten,
+        network: 101,
+        pool: 103,
+        endpoint: 105,
+        interface: key.interface.clone(),
+        attachment: Some(106),
+        node: Some(key.node.clone()),
+        lifecycle: Lifecycle::Attached,
+        checked: true,
+        mac: wish().interfaces[0].mac.clone(),
+        created_wall_ms: 14,
+        created_by: "alice".into(),
+    };
+    state.allocations.put(107, row, &mut ledger);
+    let node = Node {
+        realm: name("prod"),
+        name: key.node.clone(),
+        boot_id: Some("boot-2".into()),
+        past_boots: vec!["boot-0".into(), "boot-1".into()],
+    };
+    state.nodes.put(108, node, &mut ledger);
+    state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
+    state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);
+    state
+}
+
+/// Enumerations that travel by position, all of their values.
+pub fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
+    fn bytes<T: serde::Serialize>(all: &[T]) -> Vec<u8> {
+        postcard::to_stdvec(all).unwrap()
+    }
+    vec![
+        ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation])),
+        ("via", bytes(&[Via::Http, Via::Cni, Via::Task])),
+        ("expect", bytes(&[Expect::Anything, Expect::Absent, Expect::Revision(5)])),
+        ("lifecycle", bytes(&[Lifecycle::Attached, Lifecycle::Leased, Lifecycle::Held])),
+        ("strategy", bytes(&[Strategy::Next, Strategy::Sequential])),
+        (
+            "reason",
+            bytes(&[Reason::AttachmentReleased, Reason::AllocationReleased, Reason::EndpointReleased]),
+        ),
+        (
+            "readiness",
+            bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),
+        ),
+        ("endpoint-kind", bytes(&EndpointKind::ALL)),
+    ]
+}
