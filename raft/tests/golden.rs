@@ -12,8 +12,6 @@
 
 #[path = "support/samples.rs"]
 mod samples;
-#[path = "support/script.rs"]
-mod script;
 
 use std::collections::BTreeMap;
 use std::fmt::Write;

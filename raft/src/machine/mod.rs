@@ -78,7 +78,6 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 }
 
 /// What [`apply`] would say, with no effect.
-#[must_use]
 pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
     apply(&mut state.clone(), at, command)
 }

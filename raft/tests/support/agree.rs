@@ -4,7 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
 use ipam_api::name::Name;
-use ipam_api::request::AttachmentKey;
 use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::state::Occupant;
@@ -13,7 +12,7 @@ use ipam_raft::machine::{Event, State, What};
 use crate::naive::{Model, all_of};
 
 /// Everything that can be compared.
-pub fn agree(state: &State, model: &Model) {
+pub(crate) fn agree(state: &State, model: &Model) {
     resources(state, model);
     allocations(state, model);
     endpoints_and_attachments(state, model);
@@ -159,7 +158,7 @@ fn pool(state: &State, model: &Model, name: &Name) {
 
 /// What is found by address.
 fn addresses(state: &State, model: &Model) {
-    for (name, _) in &model.networks {
+    for name in model.networks.keys() {
         let network = id(state, Kind::Network, name);
         for cidr in ["10.0.0.0/27", "10.0.1.0/30", "2001:db8::/124"] {
             for address in all_of(cidr.parse().unwrap()) {
@@ -186,7 +185,7 @@ fn addresses(state: &State, model: &Model) {
 
 /// What somebody knows who has read nothing but events.
 #[derive(Default)]
-pub struct Follower {
+pub(crate) struct Follower {
     newest: u64,
     resources: BTreeSet<(Kind, Name)>,
     held: BTreeMap<u64, (IpAddr, Name)>,
@@ -194,7 +193,7 @@ pub struct Follower {
 }
 
 impl Follower {
-    pub fn hear(&mut self, events: &[Event]) {
+    pub(crate) fn hear(&mut self, events: &[Event]) {
         for (number, event) in (0..).zip(events) {
             assert_eq!(event.number, number);
             assert!(number > 0 || event.revision > self.newest, "two events have one name");
@@ -221,7 +220,7 @@ impl Follower {
     }
 
     /// Who has heard all events knows what the state knows.
-    pub fn agree(&self, state: &State) {
+    pub(crate) fn agree(&self, state: &State) {
         for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation] {
             let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
             assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");

@@ -18,7 +18,7 @@ use ipnet::IpNet;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub(crate) enum Said {
     Stored { created: bool },
     Gone,
     Draining(u64),
@@ -29,66 +29,66 @@ pub enum Said {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Pool {
-    pub intention: PoolIntention,
-    pub cursor: Option<IpAddr>,
+pub(crate) struct Pool {
+    pub(crate) intention: PoolIntention,
+    pub(crate) cursor: Option<IpAddr>,
 }
 
 /// An address that somebody has. Its id is not foretold: 0 until the machine has said it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Held {
-    pub id: u64,
-    pub network: Name,
-    pub pool: Name,
-    pub address: IpAddr,
-    pub endpoint: u64,
-    pub interface: InterfaceName,
-    pub attachment: Option<AttachmentKey>,
+pub(crate) struct Held {
+    pub(crate) id: u64,
+    pub(crate) network: Name,
+    pub(crate) pool: Name,
+    pub(crate) address: IpAddr,
+    pub(crate) endpoint: u64,
+    pub(crate) interface: InterfaceName,
+    pub(crate) attachment: Option<AttachmentKey>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rest {
-    pub network: Name,
-    pub pool: Name,
-    pub address: IpAddr,
-    pub until_ms: u64,
+pub(crate) struct Rest {
+    pub(crate) network: Name,
+    pub(crate) pool: Name,
+    pub(crate) address: IpAddr,
+    pub(crate) until_ms: u64,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Incarnation {
-    pub number: u64,
-    pub key: EndpointKey,
-    pub uid: Option<Text>,
+pub(crate) struct Incarnation {
+    pub(crate) number: u64,
+    pub(crate) key: EndpointKey,
+    pub(crate) uid: Option<Text>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Buried {
-    pub key: AttachmentKey,
-    pub started: Started,
-    pub until_ms: u64,
+pub(crate) struct Buried {
+    pub(crate) key: AttachmentKey,
+    pub(crate) started: Started,
+    pub(crate) until_ms: u64,
 }
 
 /// Everything, in lists; where there is an age, the oldest first.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Model {
-    pub now: u64,
-    pub networks: BTreeMap<Name, NetworkIntention>,
-    pub subnets: BTreeMap<Name, SubnetIntention>,
-    pub pools: BTreeMap<Name, Pool>,
-    pub reservations: BTreeMap<Name, ReservationIntention>,
-    pub held: Vec<Held>,
-    pub resting: Vec<Rest>,
-    pub endpoints: Vec<Incarnation>,
-    pub attachments: BTreeMap<AttachmentKey, (Started, u64)>,
-    pub buried: Vec<Buried>,
-    pub boots: BTreeMap<ObjectName, Vec<Text>>,
+pub(crate) struct Model {
+    pub(crate) now: u64,
+    pub(crate) networks: BTreeMap<Name, NetworkIntention>,
+    pub(crate) subnets: BTreeMap<Name, SubnetIntention>,
+    pub(crate) pools: BTreeMap<Name, Pool>,
+    pub(crate) reservations: BTreeMap<Name, ReservationIntention>,
+    pub(crate) held: Vec<Held>,
+    pub(crate) resting: Vec<Rest>,
+    pub(crate) endpoints: Vec<Incarnation>,
+    pub(crate) attachments: BTreeMap<AttachmentKey, (Started, u64)>,
+    pub(crate) buried: Vec<Buried>,
+    pub(crate) boots: BTreeMap<ObjectName, Vec<Text>>,
     /// As the machine said them: the model doesn't count revisions.
-    pub revisions: BTreeMap<(Kind, Name), u64>,
-    pub incarnations: u64,
+    pub(crate) revisions: BTreeMap<(Kind, Name), u64>,
+    pub(crate) incarnations: u64,
 }
 
 impl Model {
-    pub fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
+    pub(crate) fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
         self.now = self.now.max(log_time_ms);
         let expired = self.expire();
         if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
@@ -330,23 +330,23 @@ impl Model {
 
     // === Addresses ===
 
-    pub fn subnet_of(&self, pool: &PoolIntention) -> &SubnetIntention {
+    pub(crate) fn subnet_of(&self, pool: &PoolIntention) -> &SubnetIntention {
         self.subnets.get(&pool.subnet).expect("a pool's subnet is there")
     }
 
-    pub fn has(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn has(&self, pool: &PoolIntention, address: IpAddr) -> bool {
         if pool.ranges.is_empty() {
             return self.subnet_of(pool).cidr.contains(&address);
         }
         pool.ranges.iter().any(|range| range.contains(&AddressRange::single(address)))
     }
 
-    pub fn owns(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn owns(&self, pool: &PoolIntention, address: IpAddr) -> bool {
         self.has(pool, address)
             && !pool.exclude.iter().any(|range| range.contains(&AddressRange::single(address)))
     }
 
-    pub fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
         let subnet = self.subnet_of(pool);
         let is_edge = match subnet.cidr {
             IpNet::V4(net) => {
@@ -357,21 +357,21 @@ impl Model {
         self.owns(pool, address) && subnet.gateway != Some(address) && (pool.allow_edges || !is_edge)
     }
 
-    pub fn is_reserved(&self, network: &Name, address: IpAddr) -> bool {
+    pub(crate) fn is_reserved(&self, network: &Name, address: IpAddr) -> bool {
         let covers = |range: &AddressRange| range.contains(&AddressRange::single(address));
         self.reservations.values().any(|one| one.network == *network && one.addresses.iter().any(covers))
     }
 
-    pub fn holder(&self, network: &Name, address: IpAddr) -> Option<&Held> {
+    pub(crate) fn holder(&self, network: &Name, address: IpAddr) -> Option<&Held> {
         self.held.iter().find(|one| one.network == *network && one.address == address)
     }
 
-    pub fn rest(&self, network: &Name, address: IpAddr) -> Option<&Rest> {
+    pub(crate) fn rest(&self, network: &Name, address: IpAddr) -> Option<&Rest> {
         self.resting.iter().find(|one| one.network == *network && one.address == address)
     }
 
     /// The one state that an address of a pool's ranges is in: the first that fits.
-    pub fn state_of(&self, pool: &PoolIntention, address: IpAddr) -> &'static str {
+    pub(crate) fn state_of(&self, pool: &PoolIntention, address: IpAddr) -> &'static str {
         let network = &self.subnet_of(pool).network;
         if self.holder(network, address).is_some_and(|one| one.pool == pool.name) {
             "allocated"
@@ -387,13 +387,13 @@ impl Model {
     }
 
     /// Addresses of a pool in a state, the lowest first.
-    pub fn in_state(&self, pool: &PoolIntention, state: &str) -> Vec<IpAddr> {
+    pub(crate) fn in_state(&self, pool: &PoolIntention, state: &str) -> Vec<IpAddr> {
         let cidr = self.subnet_of(pool).cidr;
         all_of(cidr).filter(|a| self.has(pool, *a) && self.state_of(pool, *a) == state).collect()
     }
 
     /// The address that a pool gives next.
-    pub fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
+    pub(crate) fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
         let intention = &pool.intention;
         let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == intention.name && one.address == *a);
         let mut free = self.in_state(intention, "free");
@@ -417,7 +417,7 @@ impl Model {
 
     // === Taking back ===
 
-    pub fn release(&mut self, which: impl Fn(&Held) -> bool) -> Said {
+    pub(crate) fn release(&mut self, which: impl Fn(&Held) -> bool) -> Said {
         let (gone, stay): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(|one| which(one));
         self.held = stay;
         for one in &gone {
@@ -446,13 +446,13 @@ impl Model {
         Said::Released(addresses)
     }
 
-    pub fn lifecycle(one: &Held) -> Lifecycle {
+    pub(crate) fn lifecycle(one: &Held) -> Lifecycle {
         if one.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held }
     }
 
     // === Boots ===
 
-    pub fn note_boot(&mut self, key: &AttachmentKey, started: &Started) {
+    pub(crate) fn note_boot(&mut self, key: &AttachmentKey, started: &Started) {
         let boots = self.boots.entry(key.node.clone()).or_default();
         if !boots.contains(&started.boot_id) {
             boots.push(started.boot_id.clone());
@@ -462,7 +462,7 @@ impl Model {
     }
 
     /// Whether a request began before what is kept; equal is neither.
-    pub fn began(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> std::cmp::Ordering {
+    pub(crate) fn began(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> std::cmp::Ordering {
         let boots = self.boots.get(&key.node).cloned().unwrap_or_default();
         let age = |started: &Started| boots.iter().position(|boot| *boot == started.boot_id);
         if request.boot_id == kept.boot_id {
@@ -474,7 +474,7 @@ impl Model {
         }
     }
 
-    pub fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+    pub(crate) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
         self.note_boot(key, started);
         let before = self.buried.iter().position(|one| one.key == *key);
         if let Some(i) = before {
@@ -489,7 +489,7 @@ impl Model {
 }
 
 /// Every address of a CIDR. Only for small ones.
-pub fn all_of(cidr: IpNet) -> impl Iterator<Item = IpAddr> {
+pub(crate) fn all_of(cidr: IpNet) -> impl Iterator<Item = IpAddr> {
     let family = Family::of(cidr.addr());
     (number(cidr.network())..=number(cidr.broadcast())).map(move |n| family.address(n))
 }

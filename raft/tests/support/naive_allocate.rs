@@ -11,7 +11,7 @@ use ipam_raft::machine::command::{Allocate, InterfaceWish, Started};
 use crate::naive::{Held, Incarnation, Model, Pool, Said};
 
 impl Model {
-    pub fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
+    pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
         if let Some((living, _)) = self.attachments.get(key)
             && self.began(key, started, living).is_lt()
         {
@@ -21,7 +21,7 @@ impl Model {
         self.release(|one| one.attachment.as_ref() == Some(key))
     }
 
-    pub fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
+    pub(crate) fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
         let meant = self
             .endpoints
             .iter()
@@ -221,7 +221,7 @@ fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
     let from = |names: &[Name], v4| {
         let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
         let present = of_family.peek().is_some();
-        present == !names.is_empty() && of_family.all(|one| names.contains(&one.pool))
+        present != names.is_empty() && of_family.all(|one| names.contains(&one.pool))
     };
     (none_named || from(&wish.ipv4_pools, true) && from(&wish.ipv6_pools, false))
         && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))

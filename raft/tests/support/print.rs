@@ -14,7 +14,7 @@ use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
 use crate::script::{GENERATION, attachment};
 
 /// What became of a command, and what happened.
-pub fn outcome(outcome: &Outcome, events: &[Event]) -> String {
+pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     let mut text = String::new();
     match outcome {
         Ok(Applied { revision, answer: said }) => {
@@ -35,7 +35,7 @@ pub fn outcome(outcome: &Outcome, events: &[Event]) -> String {
 }
 
 /// What the types said.
-pub fn unreadable(problem: &Problem) -> String {
+pub(crate) fn unreadable(problem: &Problem) -> String {
     format!("not readable, {}: {}\n", problem.code, problem.detail)
 }
 
@@ -109,7 +109,7 @@ fn what(what: &What) -> String {
 }
 
 /// A look at the state.
-pub fn show(state: &State, what: &str, which: &str) -> String {
+pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
     let named = |kind: Kind| state.id_of(kind, &Name::new(which).unwrap());
     match what {
         "pool" => named(Kind::Pool).map_or_else(|| "no such pool\n".to_owned(), |id| pool(state, id)),

@@ -30,10 +30,10 @@ const POOLS: [(&str, &str); 7] =
 const FOUNDING: u64 = 8;
 
 /// A number that decides everything; the next one follows from it (splitmix64).
-pub struct Dice(pub u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -41,15 +41,15 @@ impl Dice {
         (z ^ (z >> 31)) % bound
     }
 
-    pub fn chance(&mut self, percent: u64) -> bool {
+    pub(crate) fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 
-    pub fn pick_any<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> Option<&'a T> {
+    pub(crate) fn pick_any<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> Option<&'a T> {
         (!all.is_empty()).then(|| self.pick(all))
     }
 
-    pub fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
+    pub(crate) fn pick<'a, T: ?Sized>(&mut self, all: &[&'a T]) -> &'a T {
         all[usize::try_from(self.below(all.len() as u64)).unwrap()]
     }
 }
@@ -72,19 +72,19 @@ fn part(subnet: &str, pool: &str) -> AddressRange {
 }
 
 /// Draws commands; knows the state only to aim at what exists.
-pub struct Draw<'a> {
-    pub dice: Dice,
-    pub state: &'a State,
+pub(crate) struct Draw<'a> {
+    pub(crate) dice: Dice,
+    pub(crate) state: &'a State,
     /// Ids that allocations had at any time.
-    pub issued: &'a [u64],
+    pub(crate) issued: &'a [u64],
     /// What was asked for so far.
-    pub asked: &'a [Allocate],
+    pub(crate) asked: &'a [Allocate],
     /// How many commands there were before.
-    pub index: u64,
+    pub(crate) index: u64,
 }
 
 impl Draw<'_> {
-    pub fn log_time_ms(&mut self, now: u64) -> u64 {
+    pub(crate) fn log_time_ms(&mut self, now: u64) -> u64 {
         match self.dice.below(100) {
             0 => now + TOMBSTONE_TTL_MS,
             1..=3 => now.saturating_sub(self.dice.below(50)),
@@ -93,7 +93,7 @@ impl Draw<'_> {
         }
     }
 
-    pub fn command(&mut self, now: u64) -> Command {
+    pub(crate) fn command(&mut self, now: u64) -> Command {
         let action = if self.index < FOUNDING {
             self.founding()
         } else if self.dice.chance(6) {

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use ipam_api::Code;
 use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, Kind, NetworkIntention, Origin,
@@ -20,13 +21,11 @@ use ipam_raft::machine::model::{
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{Action, Answer, Applied, Command, Event, Outcome, Refusal, State, What};
 
-use crate::script::attachment;
-
-pub fn name(text: &str) -> Name {
+pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-pub fn command(action: Action) -> Command {
+pub(crate) fn command(action: Action) -> Command {
     let origin = Origin {
         principal: "alice".into(),
         via: Via::Cni,
@@ -35,6 +34,16 @@ pub fn command(action: Action) -> Command {
         not_after_ms: Some(90_000),
     };
     Command { origin, action }
+}
+
+fn attachment() -> AttachmentKey {
+    AttachmentKey {
+        realm: Name::default_name(),
+        node: "node-1".parse().unwrap(),
+        config: "net".parse().unwrap(),
+        container_id: "c0ffee".parse().unwrap(),
+        interface: "eth0".parse().unwrap(),
+    }
 }
 
 fn remarks() -> Remarks {
@@ -102,7 +111,7 @@ fn started() -> Started {
 }
 
 fn wish() -> Allocate {
-    let key = attachment("node-1/net/c0ffee/eth0").unwrap();
+    let key = attachment();
     let interface = InterfaceWish {
         name: key.interface.clone(),
         ipv4_pools: vec![name("web")],
@@ -122,7 +131,7 @@ fn wish() -> Allocate {
 }
 
 /// Each kind of action once.
-pub fn actions() -> Vec<(&'static str, Action)> {
+pub(crate) fn actions() -> Vec<(&'static str, Action)> {
     let precondition =
         Precondition { kind: Kind::Pool, name: name("web"), expect: Expect::Revision(1 << 40 | 300) };
     let all = [
@@ -135,10 +144,7 @@ pub fn actions() -> Vec<(&'static str, Action)> {
         Action::PutReservation(Put { intention: reservation(), expect: Expect::Anything }),
         Action::Delete(Delete { kind: Kind::Pool, name: name("web"), expect: Expect::Absent, drain: true }),
         Action::Allocate(wish()),
-        Action::ReleaseAttachment(ReleaseAttachment {
-            key: attachment("node-1/net/c0ffee/eth0").unwrap(),
-            started: started(),
-        }),
+        Action::ReleaseAttachment(ReleaseAttachment { key: attachment(), started: started() }),
         Action::ReleaseAllocation { id: 1 << 40 | 300 },
         Action::ReleaseEndpoint { key: "host/db-07".parse().unwrap() },
         Action::Transaction(Transaction {
@@ -167,7 +173,7 @@ fn action_name(action: &Action) -> &'static str {
 }
 
 /// Each kind of answer once, and a refusal.
-pub fn outcomes() -> Vec<(&'static str, Outcome)> {
+pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
     let given = Given {
         allocation: 1 << 40 | 9,
         address: "10.1.2.5/24".parse().unwrap(),
@@ -211,7 +217,7 @@ fn answer_name(answer: &Answer) -> &'static str {
 }
 
 /// Each kind of event once.
-pub fn events() -> Vec<(&'static str, Event)> {
+pub(crate) fn events() -> Vec<(&'static str, Event)> {
     let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), 1 << 40 | 9);
     let (endpoint, interface) = (wish().endpoint, "eth0".parse().unwrap());
     let reason = Reason::AllocationReleased;
@@ -242,7 +248,7 @@ fn what_name(what: &What) -> &'static str {
 }
 
 /// A row of each table; together they are a state that makes sense.
-pub fn rows() -> State {
+pub(crate) fn rows() -> State {
     let mut state = State::new();
     let mut ledger = Ledger::default();
     let meta = |id: u64| Meta {
@@ -253,7 +259,7 @@ pub fn rows() -> State {
         updated_wall_ms: 12,
         updated_by: "bob".into(),
     };
-    let key = attachment("node-1/net/c0ffee/eth0").unwrap();
+    let key = attachment();
     let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
     state.networks.put(101, Network { meta: meta(101), intention: network() }, &mut ledger);
     state.subnets.put(102, Subnet { meta: meta(102), intention: subnet(), network: 101 }, &mut ledger);
@@ -295,7 +301,7 @@ pub fn rows() -> State {
 }
 
 /// Enumerations that travel by position, all of their values.
-pub fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
+pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
     fn bytes<T: serde::Serialize>(all: &[T]) -> Vec<u8> {
         postcard::to_stdvec(all).unwrap()
     }

@@ -29,14 +29,14 @@ use ipam_raft::machine::command::{
 use ipam_raft::machine::{Action, Command, Origin};
 
 /// The first generation's share of every revision and id.
-pub const GENERATION: u64 = 1 << 40;
+pub(crate) const GENERATION: u64 = 1 << 40;
 
 /// One line, understood.
-pub enum Line {
+pub(crate) enum Line {
     /// Log time moves.
     At(u64),
     /// A proposal.
-    Propose(Command),
+    Propose(Box<Command>),
     /// A look at the state: what, and which.
     Show(String, String),
     /// What the types refuse before anything is proposed.
@@ -44,7 +44,7 @@ pub enum Line {
 }
 
 /// Reads one command; takes further lines where it has a body.
-pub fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
+pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     let mut words = Words::of(first);
     let verb = words.take();
     match verb.as_str() {
@@ -59,14 +59,14 @@ pub fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     match action(&verb, &mut words, rest) {
         Ok(action) => {
             assert!(words.is_empty(), "not understood in {first:?}: {words:?}");
-            Line::Propose(command(action, not_after_ms))
+            Line::Propose(Box::new(command(action, not_after_ms)))
         }
         Err(problem) => Line::Unreadable(problem),
     }
 }
 
 /// A proposal as a test's asker makes it.
-pub fn command(action: Action, not_after_ms: Option<u64>) -> Command {
+pub(crate) fn command(action: Action, not_after_ms: Option<u64>) -> Command {
     let origin = Origin {
         principal: "tester".into(),
         via: ipam_raft::machine::command::Via::Http,
@@ -228,7 +228,7 @@ fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, P
 }
 
 /// The key of an attachment in the realm `default`.
-pub fn attachment(text: &str) -> Result<AttachmentKey, Problem> {
+pub(crate) fn attachment(text: &str) -> Result<AttachmentKey, Problem> {
     let [node, config, container_id, interface] =
         text.split('/').collect::<Vec<_>>().try_into().expect("NODE/CONFIG/CONTAINER/INTERFACE");
     Ok(AttachmentKey {
