@@ -20,13 +20,14 @@ pub(crate) struct Cluster {
 }
 
 impl Cluster {
-    /// So many members; none is up.
+    /// So many members; none is up. They are slower than what ships to think that a leader is dead, so that a
+    /// busy machine doesn't look like it.
     pub(crate) fn of(count: usize) -> Self {
-        Self::of_with(count, 100_000)
+        Self::of_with(count, "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500")
     }
 
-    /// The same, with a snapshot each time so many log entries have come together.
-    pub(crate) fn of_with(count: usize, snapshot_every_entries: u64) -> Self {
+    /// The same with other settings of `[raft]`.
+    pub(crate) fn of_with(count: usize, raft: &str) -> Self {
         let dir = TempDir::new().unwrap();
         // All of 127/8 is this machine's.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
@@ -36,11 +37,7 @@ impl Cluster {
         let members =
             members.map(|(ports, number)| Member::new(&format!("n{number}"), ports[0], ports[1], dir.path()));
         let cluster = Self { members: members.collect(), ip, dir };
-        // Slower than what ships, so that a busy machine doesn't look like a dead leader.
-        let config = format!(
-            "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
-             snapshot_every_entries = {snapshot_every_entries}\n"
-        );
+        let config = format!("log = \"info\"\n[raft]\n{raft}\n");
         std::fs::write(cluster.config(), config).unwrap();
         cluster
     }
@@ -96,6 +93,7 @@ impl Cluster {
 
     /// kill -9, all at once.
     pub(crate) fn kill_all(&mut self) {
+        self.members.iter().for_each(Member::shoot);
         self.members.iter_mut().for_each(Member::kill);
     }
 

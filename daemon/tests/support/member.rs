@@ -76,6 +76,13 @@ impl Member {
         self.ask().send(call).await.map(drop).map_err(|problem| format!("{}: {problem}", self.name))
     }
 
+    /// Sends it kill -9, if it is up, and doesn't wait for its end.
+    pub(crate) fn shoot(&self) {
+        if self.is_up() {
+            self.signal(Signal::KILL);
+        }
+    }
+
     /// kill -9.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
@@ -86,8 +93,13 @@ impl Member {
 
     /// SIGTERM, without waiting for what comes of it.
     pub(crate) fn terminate(&self) {
-        let id = i32::try_from(self.pid()).unwrap();
-        kill_process(Pid::from_raw(id).unwrap(), Signal::TERM).unwrap();
+        self.signal(Signal::TERM);
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
+        // One that has ended by itself is noticed by whoever waits for it.
+        let _ = kill_process(pid, signal);
     }
 
     /// Waits for the process to end by itself.
