@@ -10,7 +10,7 @@ use ipam_api::request::{Attachment, AttachmentKey};
 
 use super::attachment;
 use crate::ask::Ask;
-use crate::config::Network;
+use crate::config::{IPV4_POOLS, IPV6_POOLS, Network};
 use crate::environment::Environment;
 use crate::fail::Failure;
 
@@ -27,13 +27,27 @@ pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u
         _ => problem.into(),
     })?;
     let held: Vec<IpAddr> = known.interface.addresses.iter().map(|one| one.address.addr()).collect();
-    compare(&key, &held, remembered.as_deref())?;
+    compare(&key, &held, remembered.as_deref(), &expected(network))?;
     Ok(Vec::new())
 }
 
-/// Addresses of a family that the attachment has none of are somebody else's: another plugin of the chain
-/// may have added them.
-fn compare(key: &AttachmentKey, held: &[IpAddr], remembered: Option<&[IpAddr]>) -> Result<(), Failure> {
+/// The families that the configuration names pools of.
+fn expected(network: &Network) -> Vec<Family> {
+    let named = [(Family::V4, IPV4_POOLS), (Family::V6, IPV6_POOLS)];
+    // A name that is none gives no address either.
+    let named =
+        named.into_iter().filter(|(_, keys)| network.pools(*keys).is_ok_and(|pools| !pools.is_empty()));
+    named.map(|(family, _)| family).collect()
+}
+
+/// Addresses of a family that the attachment has none of, and that the configuration expects none of, are
+/// somebody else's: another plugin of the chain may have added them.
+fn compare(
+    key: &AttachmentKey,
+    held: &[IpAddr],
+    remembered: Option<&[IpAddr]>,
+    expected: &[Family],
+) -> Result<(), Failure> {
     if held.is_empty() {
         return Err(failed(format!("no address is held by {key}")));
     }
@@ -41,7 +55,10 @@ fn compare(key: &AttachmentKey, held: &[IpAddr], remembered: Option<&[IpAddr]>) 
     if let Some(address) = held.iter().find(|address| !remembered.contains(address)) {
         return Err(failed(format!("{address} is held by {key}, but prevResult doesn't list it")));
     }
-    let ours = |address: IpAddr| held.iter().any(|one| Family::of(*one) == Family::of(address));
+    let ours = |address: IpAddr| {
+        let family = Family::of(address);
+        expected.contains(&family) || held.iter().any(|one| Family::of(*one) == family)
+    };
     match remembered.iter().find(|address| ours(**address) && !held.contains(address)) {
         Some(address) => Err(failed(format!("{address} of prevResult is not held by {key}"))),
         None => Ok(()),
@@ -100,17 +117,20 @@ mod tests {
         let addresses =
             |texts: &[&str]| -> Vec<IpAddr> { texts.iter().map(|text| text.parse().unwrap()).collect() };
         let held = addresses(&["10.1.2.2"]);
-        for (remembered, good) in [
-            (Some(addresses(&["10.1.2.2"])), true),
-            (Some(addresses(&["10.1.2.2", "2001:db8::9"])), true),
-            (None, true),
-            (Some(addresses(&["10.1.2.2", "10.1.2.3"])), false),
-            (Some(addresses(&["10.1.2.3"])), false),
-            (Some(Vec::new()), false),
+        let none = &[][..];
+        for (remembered, expected, good) in [
+            (Some(addresses(&["10.1.2.2"])), none, true),
+            (Some(addresses(&["10.1.2.2", "2001:db8::9"])), none, true),
+            (Some(addresses(&["10.1.2.2", "2001:db8::9"])), &[Family::V4], true),
+            (Some(addresses(&["10.1.2.2", "2001:db8::9"])), &[Family::V4, Family::V6], false),
+            (None, &[Family::V4, Family::V6], true),
+            (Some(addresses(&["10.1.2.2", "10.1.2.3"])), none, false),
+            (Some(addresses(&["10.1.2.3"])), none, false),
+            (Some(Vec::new()), none, false),
         ] {
-            let outcome = compare(&key("eth0"), &held, remembered.as_deref());
-            assert_eq!(outcome.is_ok(), good, "{remembered:?}");
+            let outcome = compare(&key("eth0"), &held, remembered.as_deref(), expected);
+            assert_eq!(outcome.is_ok(), good, "{remembered:?}, {expected:?}");
         }
-        assert!(compare(&key("eth0"), &[], None).is_err());
+        assert!(compare(&key("eth0"), &[], None, none).is_err());
     }
 }

@@ -1,5 +1,5 @@
-//! A lab of network namespaces: a node with a bridge, and containers on it, each given its addresses by the
-//! real `bridge` plugin and ours.
+//! A lab of network namespaces: a node, and containers on it, each given its addresses by a real main plugin
+//! (`bridge`, unless another one is wanted) and ours.
 //!
 //! A namespace is held by a process that only waits for its input to end: it goes when this process goes,
 //! however that ends, and has no name that could be left behind.
@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
+use ipam_api::brand::CNI_DEADLINE_ENV;
 use serde_json::Value;
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -68,12 +69,13 @@ impl Namespace {
 pub struct Lab {
     node: Option<Namespace>,
     plugin: PathBuf,
-    /// The main plugin, and where it was found.
+    /// Where the main plugin was found.
     main_plugin: Option<PathBuf>,
     /// What every network configuration has.
-    ipam: Value,
+    config: Value,
     containers: Vec<Container>,
     made: u32,
+    deadline_ms: Option<u64>,
 }
 
 /// A container: a namespace with an interface that the plugins gave addresses.
@@ -97,24 +99,44 @@ impl Container {
 }
 
 impl Lab {
-    /// A node whose plugin is `plugin`, with this `ipam` section. Where the machine allows no namespaces or
-    /// has no `bridge`, the second value says why, and the plugin is run alone.
+    /// A node whose plugin is `plugin`, with this `ipam` section, and a bridge. Where the machine allows no
+    /// namespaces or has no `bridge`, the second value says why, and the plugin is run alone.
     ///
     /// # Errors
     /// If there is no plugin.
     pub async fn make(plugin: PathBuf, ipam: Value) -> Result<(Self, Option<String>), DevError> {
+        let bridge = serde_json::json!({
+            "cniVersion": "1.0.0", "name": "demo", "type": "bridge", "bridge": "ipamd0",
+            "isGateway": true, "ipMasq": false,
+        });
+        Self::make_with(plugin, bridge, ipam).await
+    }
+
+    /// The same with the main plugin that `config`, a network configuration without its `ipam` section, names.
+    ///
+    /// # Errors
+    /// If there is no plugin.
+    pub async fn make_with(
+        plugin: PathBuf,
+        mut config: Value,
+        ipam: Value,
+    ) -> Result<(Self, Option<String>), DevError> {
         if !plugin.exists() {
             return Err(DevError(format!(
                 "{} is missing: build it with `cargo xtask build`",
                 plugin.display()
             )));
         }
-        let bridge = PLUGIN_DIRS.iter().map(|dir| Path::new(dir).join("bridge")).find(|path| path.exists());
-        let (node, why) = match &bridge {
+        let kind = config.get("type").and_then(Value::as_str).unwrap_or("bridge").to_owned();
+        if let Some(config) = config.as_object_mut() {
+            config.insert("ipam".to_owned(), ipam);
+        }
+        let found = PLUGIN_DIRS.iter().map(|dir| Path::new(dir).join(&kind)).find(|path| path.exists());
+        let (node, why) = match &found {
             None => (
                 None,
                 Some(format!(
-                    "no `bridge` plugin in {} (apt-get install containernetworking-plugins)",
+                    "no `{kind}` plugin in {} (apt-get install containernetworking-plugins)",
                     PLUGIN_DIRS.join(" or ")
                 )),
             ),
@@ -123,8 +145,16 @@ impl Lab {
                 Err(error) => (None, Some(error.to_string())),
             },
         };
-        let main_plugin = bridge.filter(|_| node.is_some());
-        Ok((Self { node, plugin, main_plugin, ipam, containers: Vec::new(), made: 0 }, why))
+        let main_plugin = found.filter(|_| node.is_some());
+        Ok((
+            Self { node, plugin, main_plugin, config, containers: Vec::new(), made: 0, deadline_ms: None },
+            why,
+        ))
+    }
+
+    /// How long one run of our plugin may take from now on.
+    pub fn set_deadline(&mut self, deadline: Duration) {
+        self.deadline_ms = u64::try_from(deadline.as_millis()).ok();
     }
 
     /// Whether containers get real interfaces.
@@ -133,21 +163,17 @@ impl Lab {
         self.main_plugin.is_some()
     }
 
-    fn config(&self) -> Value {
-        serde_json::json!({
-            "cniVersion": "1.0.0", "name": "demo", "type": "bridge", "bridge": "ipamd0",
-            "isGateway": true, "ipMasq": false, "ipam": self.ipam,
-        })
-    }
-
     async fn run(&self, verb: &str, id: &str, namespace: &Path, config: &Value) -> Result<Output, DevError> {
         let plugin_dir = self.plugin.parent().unwrap_or(Path::new("/")).display();
         let mut command = match (&self.node, &self.main_plugin) {
             (Some(node), Some(bridge)) => node.command(bridge),
             _ => Command::new(&self.plugin),
         };
+        command.env_clear();
+        if let Some(deadline_ms) = self.deadline_ms {
+            command.env(CNI_DEADLINE_ENV, deadline_ms.to_string());
+        }
         let mut process = command
-            .env_clear()
             .env("PATH", std::env::var_os("PATH").unwrap_or_default())
             .env("CNI_COMMAND", verb)
             .env("CNI_CONTAINERID", id)
@@ -177,7 +203,7 @@ impl Lab {
         let namespace = if self.is_real() { Some(Namespace::make().await?) } else { None };
         let path = namespace.as_ref().map_or_else(|| "/proc/self/ns/net".into(), |held| held.path.clone());
         let begun = Instant::now();
-        let output = self.run("ADD", &id, &path, &self.config()).await?;
+        let output = self.run("ADD", &id, &path, &self.config).await?;
         let took = begun.elapsed();
         if !output.status.success() {
             return Err(DevError(format!("ADD failed: {}", said(&output))));
@@ -204,7 +230,7 @@ impl Lab {
         }
         let mut container = self.containers.remove(0);
         let path = container.namespace.as_ref().map_or_else(PathBuf::new, |held| held.path.clone());
-        let output = self.run("DEL", &container.id, &path, &self.config()).await?;
+        let output = self.run("DEL", &container.id, &path, &self.config).await?;
         if let Some(namespace) = container.namespace.take() {
             namespace.end().await;
         }
@@ -212,6 +238,45 @@ impl Lab {
             return Err(DevError(format!("DEL failed: {}", said(&output))));
         }
         Ok(container)
+    }
+
+    /// Runs the plugins once more for the container with this number, which stays: a DEL that is repeated, a
+    /// CHECK.
+    ///
+    /// # Errors
+    /// If there is no such container, or the plugins can't be run.
+    pub async fn tell(&self, container: usize, verb: &str) -> Result<Output, DevError> {
+        let Some(held) = self.containers.get(container) else {
+            return Err(DevError("there is no such container".to_owned()));
+        };
+        let mut config = self.config.clone();
+        if let Some(config) = config.as_object_mut() {
+            config.insert("prevResult".to_owned(), held.result.clone());
+        }
+        self.run(verb, &held.id, self.namespace(container)?, &config).await
+    }
+
+    /// The network namespace of the container with this number, as a path.
+    ///
+    /// # Errors
+    /// If there is no such container, or it has none of its own.
+    pub fn namespace(&self, container: usize) -> Result<&Path, DevError> {
+        let namespace = self.containers.get(container).and_then(|held| held.namespace.as_ref());
+        let namespace = namespace.ok_or_else(|| DevError("there is no such container".to_owned()))?;
+        Ok(&namespace.path)
+    }
+
+    /// Runs a program on the node.
+    ///
+    /// # Errors
+    /// If there is no node, or the program fails.
+    pub async fn on_node(&self, program: &[&str]) -> Result<(), DevError> {
+        let (Some(node), Some((name, arguments))) = (&self.node, program.split_first()) else {
+            return Err(DevError("there is no node".to_owned()));
+        };
+        let output = node.command(Path::new(name)).args(arguments).output().await;
+        let output = output.map_err(|error| DevError::new(name, error))?;
+        if output.status.success() { Ok(()) } else { Err(DevError::new(program.join(" "), said(&output))) }
     }
 
     /// Runs a program inside the container with this number, counted from 0.

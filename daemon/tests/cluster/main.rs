@@ -18,3 +18,4 @@ mod command_line;
 mod forming;
 mod resources;
 mod serving;
+mod vectors;

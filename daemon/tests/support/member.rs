@@ -36,6 +36,7 @@ impl Member {
         command.arg("--config").arg(config).args(["--name", &self.name]);
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
+        command.arg("--client-socket").arg(self.socket());
         command.args(["--peer-listen", &self.peer.to_string()]);
         for (name, peer) in peers {
             command.args(["--member", &format!("{name}={peer}")]);
@@ -64,6 +65,11 @@ impl Member {
 
     pub(crate) fn url(&self) -> String {
         format!("http://{}", self.client)
+    }
+
+    /// Where it answers clients too: from within any network namespace.
+    pub(crate) fn socket(&self) -> PathBuf {
+        self.log.with_extension("sock")
     }
 
     /// A client of this member alone.

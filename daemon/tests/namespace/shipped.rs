@@ -1,0 +1,104 @@
+//! The plugin that ships: one small static file that needs nothing around it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::support::programs;
+
+const BYTES_MAX: usize = 4 << 20;
+/// Words that any TLS stack which might slip in leaves behind.
+const TLS: [&str; 4] = ["rustls", "aws-lc", "aws_lc", "OpenSSL"];
+/// Runs that the start is timed over.
+const STARTS: usize = 51;
+
+/// Of the ELF format: offsets in the file's head and in a program header, and what they may say.
+mod elf {
+    pub(super) const MAGIC: &[u8] = b"\x7fELF\x02\x01";
+    pub(super) const PROGRAM_HEADERS_AT: usize = 0x20;
+    pub(super) const PROGRAM_HEADER_SIZE: usize = 0x36;
+    pub(super) const PROGRAM_HEADER_COUNT: usize = 0x38;
+    pub(super) const SEGMENT_AT: usize = 0x08;
+    pub(super) const SEGMENT_SIZE: usize = 0x20;
+    pub(super) const DYNAMIC: u64 = 2;
+    pub(super) const INTERPRETER: u64 = 3;
+    pub(super) const NEEDED: u64 = 1;
+}
+
+/// The shipped plugin. Where nothing was shipped there is nothing to look at, which only a person's own run
+/// may be content with.
+fn plugin() -> Option<PathBuf> {
+    let shipped = programs::shipped();
+    let ci = std::env::var_os("CI").is_some_and(|ci| ci == "true");
+    assert!(shipped.is_some() || !ci, "IPAMD_BIN_DIR doesn't say where the shipped binaries are");
+    if shipped.is_none() {
+        println!("IPAMD_BIN_DIR is not set: the shipped plugin was not looked at (cargo xtask test does)");
+    }
+    shipped.map(|_| programs::ipam_cni())
+}
+
+/// A little-endian number of so many bytes.
+fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
+    bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn place(bytes: &[u8], at: usize, size: usize) -> usize {
+    usize::try_from(number(bytes, at, size)).unwrap()
+}
+
+#[test]
+fn the_plugin_is_static_small_and_without_tls() {
+    let Some(plugin) = plugin() else { return };
+    let bytes = std::fs::read(&plugin).unwrap();
+    assert!(bytes.len() < BYTES_MAX, "{} bytes", bytes.len());
+    assert!(bytes.starts_with(elf::MAGIC), "no 64-bit little-endian ELF file");
+    let table = place(&bytes, elf::PROGRAM_HEADERS_AT, 8);
+    let size = place(&bytes, elf::PROGRAM_HEADER_SIZE, 2);
+    for at in 0..place(&bytes, elf::PROGRAM_HEADER_COUNT, 2) {
+        let header = &bytes[table + at * size..][..size];
+        let kind = number(header, 0, 4);
+        assert_ne!(kind, elf::INTERPRETER, "it needs a dynamic linker");
+        if kind == elf::DYNAMIC {
+            let segment = &bytes[place(header, elf::SEGMENT_AT, 8)..][..place(header, elf::SEGMENT_SIZE, 8)];
+            let tags = segment.chunks_exact(16).map(|entry| number(entry, 0, 8));
+            let mut tags = tags.take_while(|tag| *tag != 0);
+            assert!(tags.all(|tag| tag != elf::NEEDED), "it needs shared libraries");
+        }
+    }
+    for word in TLS {
+        let there = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+        assert!(!there, "{word} is in it");
+    }
+    println!("{}: {} bytes", plugin.display(), bytes.len());
+}
+
+fn version(mut command: Command) {
+    let output = command.env_clear().env("CNI_COMMAND", "VERSION").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let spoken: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(spoken["supportedVersions"].as_array().unwrap().len(), 7);
+}
+
+#[test]
+fn the_plugin_runs_where_there_is_nothing_else_and_starts_at_once() {
+    let Some(plugin) = plugin() else { return };
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::copy(&plugin, empty.path().join("ipam-cni")).unwrap();
+    let chroot = ["/usr/sbin/chroot", "/sbin/chroot"].map(Path::new);
+    let chroot = chroot.into_iter().find(|path| path.exists()).expect("chroot, of coreutils");
+    let mut inside = Command::new(chroot);
+    inside.arg(empty.path()).arg("/ipam-cni");
+    version(inside);
+
+    let mut times: Vec<_> = (0..STARTS)
+        .map(|_| {
+            let begun = Instant::now();
+            version(Command::new(&plugin));
+            begun.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    println!("VERSION from exec to exit: median {:?}, fastest {:?}", times[STARTS / 2], times[0]);
+}
