@@ -35,9 +35,11 @@ async fn a_plugin_killed_anywhere_and_run_again_gets_one_answer() {
     for number in 1..=runs {
         let container = format!("c{number}");
         let plugin = Plugin::new("ADD", &container, &conf);
-        let mut killed = plugin.start().await;
         let moment = u64::try_from(random.between(0, usual)).unwrap();
-        tokio::time::sleep(Duration::from_micros(moment)).await;
+        let moment = Instant::now() + Duration::from_micros(moment);
+        let mut killed = plugin.start().await;
+        // To the microsecond, which the runtime's own timer is too coarse for.
+        std::thread::sleep(moment.saturating_duration_since(Instant::now()));
         killed.kill().await.unwrap();
         let known = attached(&cluster.at(number % 3), &container).await;
         let first = plugin.run().await;
