@@ -85,6 +85,8 @@ impl Side {
             rows.reverse();
             self.twin = State::from_rows(rows).unwrap();
             assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows");
+            // Nothing that is derived outlives its rows.
+            assert_eq!(self.twin.index_sizes(), self.state.index_sizes(), "rebuilt from rows");
         }
     }
 

@@ -24,6 +24,7 @@ mod release;
 mod reservation;
 mod row;
 mod shape;
+mod sizes;
 pub mod space;
 pub mod state;
 mod step;

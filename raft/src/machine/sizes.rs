@@ -1,0 +1,29 @@
+//! How much is derived from the rows: nothing of it may outlive them.
+
+use super::state::State;
+
+impl State {
+    /// Entries of each part of the index. A state rebuilt from the same rows has the same.
+    #[must_use]
+    pub fn index_sizes(&self) -> Vec<(&'static str, usize)> {
+        let index = &self.index;
+        vec![
+            ("names", index.names.len()),
+            ("subnet starts", index.subnet_starts.len()),
+            ("pools of subnets", index.pools_of_subnet.len()),
+            ("owners", index.owners.len()),
+            ("reserved", index.reserved.values().filter(|set| !set.is_empty()).count()),
+            ("default pools", index.default_pools.len()),
+            ("spaces", index.spaces.len()),
+            ("resting addresses of pools", index.spaces.values().map(|space| space.cooling.len()).sum()),
+            ("occupants", index.occupants.len()),
+            ("endpoints", index.endpoints.len()),
+            ("attachments", index.attachments.len()),
+            ("tombstones", index.tombstones.len()),
+            ("tombstones of nodes", index.tombstones_of_node.len()),
+            ("nodes with tombstones", index.tombstone_counts.len()),
+            ("nodes", index.nodes.len()),
+            ("coolings by time", index.cooling_until.len()),
+        ]
+    }
+}
