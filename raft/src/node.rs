@@ -49,17 +49,22 @@ pub struct Node {
 struct Handle {
     inner: Arc<Inner>,
     closer: Mutex<Option<Closer>>,
-    leadership: watch::Receiver<Option<u64>>,
 }
 
 impl Drop for Handle {
     fn drop(&mut self) {
         self.inner.tasks.abort();
+        self.inner.leads.send_replace(None);
         let running = self.inner.running.send_replace(None);
         if let Some(running) = running
             && let Ok(runtime) = tokio::runtime::Handle::try_current()
         {
-            runtime.spawn(async move { running.raft.shutdown().await });
+            // The directory stays locked until raft is gone.
+            let inner = self.inner.clone();
+            runtime.spawn(async move {
+                let _ = running.raft.shutdown().await;
+                drop((running, inner));
+            });
         }
     }
 }
@@ -103,18 +108,17 @@ impl Node {
             waiting_for: Mutex::default(),
             failed: watch::Sender::new(None),
             stopping: watch::Sender::new(false),
+            leads: watch::Sender::new(None),
             tasks: tasks::Tasks::default(),
             started: Instant::now(),
             heard_ms: AtomicU64::new(0),
             client_urls: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         });
-        let (leads, leadership) = watch::channel(None);
-        inner.tasks.spawn(follow_leadership(inner.running.subscribe(), leads));
+        inner.tasks.spawn(follow_leadership(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
         inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone())));
-        let node =
-            Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)), leadership }) };
+        let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
         if belongs {
             node.inner().resume().await?;
         } else {
@@ -187,7 +191,7 @@ impl Node {
     /// before. For tasks that only the leader runs.
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Option<u64>> {
-        self.handle.leadership.clone()
+        self.inner().leads.subscribe()
     }
 
     /// Ends, with the reason, when this member can't go on: the process should then exit.
@@ -212,10 +216,8 @@ impl Node {
 }
 
 /// Passes on in which term this member leads.
-async fn follow_leadership(
-    mut running: watch::Receiver<Option<Arc<running::Running>>>,
-    leads: watch::Sender<Option<u64>>,
-) {
+async fn follow_leadership(inner: Arc<Inner>) {
+    let mut running = inner.running.subscribe();
     let office = match running.wait_for(Option::is_some).await {
         Ok(running) => running.as_ref().map(|running| running.office.clone()),
         Err(_) => return,
@@ -223,9 +225,9 @@ async fn follow_leadership(
     let Some(mut office) = office else { return };
     loop {
         let term = office.borrow_and_update().map(|tenure| tenure.term());
-        leads.send_replace(term);
+        inner.leads.send_replace(term);
         if office.changed().await.is_err() {
-            leads.send_replace(None);
+            inner.leads.send_replace(None);
             return;
         }
     }

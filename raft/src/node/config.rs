@@ -116,7 +116,7 @@ impl NodeConfig {
             election_timeout_max: self.timing.election_max_ms,
             enable_pre_vote: Some(true),
             snapshot_policy: SnapshotPolicy::LogsSinceLast(snapshot_every),
-            // A member that lags less than that gets entries, so it must be more than a snapshot is behind.
+            // A learner that lags less than that counts as caught up.
             replication_lag_threshold: snapshot_every.saturating_mul(2),
             max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT.min(snapshot_every),
             purge_batch_size: 1024.min(snapshot_every),

@@ -37,6 +37,8 @@ pub(super) struct Inner {
     pub(super) waiting_for: Mutex<Option<String>>,
     pub(super) failed: watch::Sender<Option<String>>,
     pub(super) stopping: watch::Sender<bool>,
+    /// The term in which this member leads.
+    pub(super) leads: watch::Sender<Option<u64>>,
     pub(super) tasks: Tasks,
     pub(super) started: Instant,
     /// When a leader was last heard, in milliseconds since the start; 0 before that.
@@ -87,6 +89,10 @@ impl Inner {
     /// Notes what the member waits for; logs it when it is something new.
     pub(super) fn wait_for(&self, what: String) {
         let mut waiting_for = held(&self.waiting_for);
+        // Whoever was still asking around when somebody called.
+        if self.running().is_some() {
+            return;
+        }
         if waiting_for.as_ref() != Some(&what) {
             tracing::info!(what, "waiting for");
             *waiting_for = Some(what);

@@ -29,6 +29,7 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
         hand_over(inner, running, deadline).await;
     }
     inner.tasks.end().await;
+    inner.leads.send_replace(None);
     inner.running.send_replace(None);
     if let Some(running) = running {
         running.peers.close();

@@ -61,6 +61,10 @@ pub struct Status {
     pub members: Vec<MemberInfo>,
     /// The last log entry that this member has applied.
     pub applied: Option<u64>,
+    /// The last log entry in its newest snapshot.
+    pub snapshot: Option<u64>,
+    /// The last log entry that is only in the snapshot any more.
+    pub purged: Option<u64>,
     /// Whether it belongs to a cluster.
     pub founded: bool,
     /// What it waits for before it does, as a sentence goes on after "waiting for".
@@ -80,6 +84,8 @@ impl Inner {
             leader: None,
             members: Vec::new(),
             applied: self.state.applied().borrow().map(|applied| applied.index),
+            snapshot: None,
+            purged: None,
             waiting_for: held(&self.waiting_for).clone(),
         };
         if let Some(running) = self.running() {
@@ -92,6 +98,8 @@ impl Inner {
         let metrics = running.raft.metrics();
         let metrics = metrics.borrow_watched();
         status.term = metrics.current_term;
+        status.snapshot = metrics.snapshot.map(|last| last.index);
+        status.purged = metrics.purged.map(|last| last.index);
         status.role = match metrics.state {
             ServerState::Leader => Role::Leader,
             ServerState::Candidate => Role::Candidate,

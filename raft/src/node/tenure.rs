@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use openraft::ReadPolicy;
 use openraft::async_runtime::watch::WatchReceiver;
+use openraft::metrics::RaftServerMetrics;
 use openraft::type_config::alias::CommittedLeaderIdOf;
+use openraft::vote::RaftLeaderId;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -47,6 +49,13 @@ impl Tenure {
     }
 }
 
+/// The leadership that is this member's, if one is.
+fn leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeaderIdOf<Types>> {
+    let leader_id = metrics.vote.leader_id();
+    let mine = metrics.vote.is_committed() && leader_id.node_id == metrics.id;
+    mine.then(|| leader_id.to_committed())
+}
+
 /// Follows raft and says when this member is in office.
 pub(super) async fn follow(
     raft: RaftHandle,
@@ -56,7 +65,8 @@ pub(super) async fn follow(
 ) {
     let mut changes = raft.server_metrics();
     loop {
-        let leads = raft.as_leader().ok().map(|leader| leader.to_committed_leader_id());
+        // Only what came through the channel that is waited on: openraft's others may be ahead or behind.
+        let leads = leadership(&changes.borrow_and_update());
         let held = office.borrow().map(|tenure| tenure.leader_id);
         if held != leads {
             // Between two times in office nothing may be proposed.

@@ -11,7 +11,7 @@ use crate::harness::{Cluster, LONG, eventually, has, propose};
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_that_start_in_any_order_become_one_cluster() {
     for order in [[0, 1, 2], [2, 1, 0], [1, 0, 2]] {
-        let mut cluster = Cluster::of(3).await;
+        let mut cluster = Cluster::of(3);
         for at in order {
             cluster.start(at).await;
         }
@@ -32,7 +32,7 @@ async fn members_that_start_in_any_order_become_one_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_founded_before_all_are_there() {
-    let mut cluster = Cluster::of(3).await;
+    let mut cluster = Cluster::of(3);
     cluster.start(0).await;
     cluster.start(1).await;
     eventually("the first one says what is missing", || async {
@@ -51,7 +51,7 @@ async fn who_is_alone_founds_at_once_and_is_the_same_after_a_crash() {
     let mut cluster = Cluster::up(1).await;
     let before = cluster.node(0).status();
     cluster.propose(0, "kept").await;
-    cluster.crash(0).await;
+    cluster.crash(0);
     cluster.start(0).await;
     cluster.leader().await;
     let after = cluster.node(0).status();
@@ -105,21 +105,21 @@ async fn two_wiped_members_dont_found_a_second_cluster() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_cant_work_is_refused_at_the_start() {
-    let mut cluster = Cluster::of(2).await;
+    let mut cluster = Cluster::of(2);
     cluster.places[1].name = cluster.places[0].name.clone();
     let started = cluster.try_start(0, cluster.places[0].dir.path()).await;
     assert!(matches!(started.err(), Some(StartError::Config(_))));
     // The same directory twice.
-    let mut cluster = Cluster::of(1).await;
+    let mut cluster = Cluster::of(1);
     cluster.start(0).await;
-    let other = Cluster::of(1).await;
+    let other = Cluster::of(1);
     let started = other.try_start(0, cluster.places[0].dir.path()).await;
     assert!(matches!(started.err(), Some(StartError::Store(_))));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_founder_that_crashed_in_the_middle_goes_on_with_the_same_cluster() {
-    let mut cluster = Cluster::of(3).await;
+    let mut cluster = Cluster::of(3);
     for at in [1, 2] {
         cluster.start(at).await;
     }

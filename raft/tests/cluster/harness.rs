@@ -1,12 +1,14 @@
 //! Clusters to be tried out.
 
 use std::future::Future;
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::Name;
+use ipam_raft::StoreError;
 use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
 use ipam_raft::machine::{Action, Applied, Command, Origin, State};
 use ipam_raft::node::{InitialMember, Node, NodeConfig, ProposeError, Role, StartError, Timing};
@@ -55,12 +57,16 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// So many members; none is up.
-    pub(crate) async fn of(count: usize) -> Self {
+    pub(crate) fn of(count: usize) -> Self {
+        // An address of its own, so that neither other clusters nor outgoing connections ever have its port
+        // while a member is down.
+        static CLUSTERS: AtomicU8 = AtomicU8::new(0);
+        let [low, high, ..] = std::process::id().to_le_bytes();
+        let cluster = CLUSTERS.fetch_add(1, Relaxed);
         let mut places = Vec::new();
         for number in 1..=count {
-            // A port that was free a moment ago; nobody else takes the one that the kernel gave last.
-            let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let address = listener.local_addr().unwrap();
+            let ip = Ipv4Addr::new(127, 1 + low % 250, cluster, number as u8);
+            let address = SocketAddr::from((ip, 20_000 + u16::from(high)));
             let name = Name::new(&format!("n{number}")).unwrap();
             places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None });
         }
@@ -69,7 +75,7 @@ impl Cluster {
 
     /// So many members, up and with a leader.
     pub(crate) async fn up(count: usize) -> Self {
-        let mut cluster = Self::of(count).await;
+        let mut cluster = Self::of(count);
         for at in 0..count {
             cluster.start(at).await;
         }
@@ -79,8 +85,20 @@ impl Cluster {
 
     /// Starts a member.
     pub(crate) async fn start(&mut self, at: usize) {
-        let started = self.try_start(at, self.places[at].dir.path()).await;
-        self.places[at].node = Some(started.unwrap());
+        let begun = Instant::now();
+        let node = loop {
+            match self.try_start(at, self.places[at].dir.path()).await {
+                Ok(node) => break node,
+                // After a crash threads of the store may still be ending, which a process would have taken along.
+                Err(StartError::Store(error)) if begun.elapsed() < LONG => {
+                    let locked = matches!(error, StoreError::Locked { .. });
+                    assert!(locked || error.to_string().contains("lock"), "{error}");
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        self.places[at].node = Some(node);
     }
 
     /// Starts a member on some directory.
@@ -106,11 +124,8 @@ impl Cluster {
     }
 
     /// Stops a member as a crash would.
-    pub(crate) async fn crash(&mut self, at: usize) {
+    pub(crate) fn crash(&mut self, at: usize) {
         drop(self.places[at].node.take());
-        // The directory is free once the last task is gone.
-        let dir = self.places[at].dir.path().to_owned();
-        eventually("the directory is let go", || async { ipam_raft::lock_dir(&dir).is_ok() }).await;
     }
 
     /// Stops a member in good order.

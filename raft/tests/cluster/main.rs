@@ -1,5 +1,14 @@
 //! Whole clusters of members in one process, over loopback and real disks.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::cast_possible_truncation,
+    reason = "these are tests"
+)]
+
 mod founding;
 mod harness;
 mod leading;

@@ -79,7 +79,7 @@ async fn members_of_another_cluster_are_sent_away() {
         confused.ready().is_err_and(|why| why.contains("doesn't know n2"))
     })
     .await;
-    tokio::time::timeout(Duration::from_secs(1), confused.failed()).await.unwrap_err();
+    timeout(Duration::from_secs(1), confused.failed()).await.unwrap_err();
     assert!(!confused.status().founded);
     assert_eq!(theirs.node(0).status(), before);
 }
