@@ -114,7 +114,8 @@ const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still m
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
-const _: () = assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
+const _: () =
+    assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
 const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);

@@ -121,7 +121,9 @@ async fn load(cluster: &Cluster, clients: usize) {
                         // Far from full: what an allocation costs doesn't depend on it.
                         let from = round - 511;
                         for earlier in from..=round {
-                            let path = format!("/v1/endpoints/host/default/default/load-{clients}-{client}-{earlier}");
+                            let path = format!(
+                                "/v1/endpoints/host/default/default/load-{clients}-{client}-{earlier}"
+                            );
                             ask.send(Call::delete(path)).await.unwrap();
                         }
                     }
