@@ -28,42 +28,60 @@ use ipam_raft::machine::{Action, At, Command, State, apply};
 const MANY: u64 = 1_000_000;
 /// Measured rounds of each kind.
 const ROUNDS: u64 = 20_000;
+/// Rounds in a row before it is the other state's turn.
+const BLOCK: u64 = 200;
+/// Attachments whose releases are remembered at a time.
+const KEYS: u64 = 4000;
+/// Asks the program for nothing but its memory.
+const MEMORY: &str = "--memory";
 
 fn main() {
-    println!("{:<58} {:>10} {:>10}", "", "median", "p99");
-    let small = founded("10.0.0.0/24", "2001:db8::/64");
-    measure("ADD + DEL, both families, empty /24 and /64", small.clone());
-    let before = resident_kib();
-    let eight = filled(founded("10.0.0.0/8", "2001:db8::/64"), &Fill::FromTheBottom);
-    let held = per_one(before);
-    measure("ADD + DEL, a /8 with 1,000,000 held", eight.clone());
-    measure_beside_a_clone("ADD + DEL, a /8 with 1,000,000 held, a clone kept", eight.clone());
-    measure("ADD + DEL, empty /24 beside a full /8", beside(eight.clone()));
-    drop(eight);
-    let scattered = filled(founded("10.0.0.0/24", "2001:db8::/32"), &Fill::Scattered);
-    measure("ADD + DEL, a /32 of IPv6 with 1,000,000 held, scattered", scattered.clone());
-    drop(scattered);
-    let before = resident_kib();
-    let attached = filled(founded("10.0.0.0/8", "2001:db8::/64"), &Fill::Attached);
-    let with_attachment = per_one(before);
-    measure("ADD + DEL, a /8 with 1,000,000 attached", attached.clone());
-    measure("the same in an empty /24 and /64 once more", small);
-    free_sets();
-    let started = Instant::now();
+    if let Some(which) = std::env::args().skip_while(|word| word != MEMORY).nth(1) {
+        return print_memory(&which);
+    }
+    println!("{:<44} {:>10} {:>10} {:>10} {:>10}", "", "median", "p99", "beside it:", "an empty");
+    let mut empty = founded("10.0.0.0/24", "2001:db8::/64");
+    let mut measure = |what: &str, mut full: State, v4| compare(what, &mut full, v4, &mut empty);
+    measure("empty /24 and /64", founded("10.0.0.0/24", "2001:db8::/64"), "four");
+    for (count, words) in [(100, "100"), (1000, "1,000"), (10_000, "10,000"), (100_000, "100,000")] {
+        measure(&format!("a /8 with {words} held"), filled("held", count), "four");
+        measure(&format!("a /8 with {words} attached"), filled("attached", count), "four");
+    }
+    let mut eight = filled("held", MANY);
+    add_pool(&mut eight, "small", "172.16.0.0/24");
+    let kept = eight.clone();
+    measure("a /8 with 1,000,000 held, from a clone", eight.clone(), "four");
+    measure("an empty /24 beside it, from a clone", eight.clone(), "small");
+    drop(kept);
+    measure("a /8 with 1,000,000 held", eight, "four");
+    measure("a /32 of IPv6 with 1,000,000 held, scattered", filled("scattered", MANY), "four");
+    let attached = filled("attached", MANY);
+    let begun = Instant::now();
     let clones: Vec<State> = (0..1000).map(|_| attached.clone()).collect();
-    println!(
-        "{:<58} {:>7} ns",
-        "clone of a state with 1,000,000 attached",
-        started.elapsed().as_nanos() / 1000
-    );
+    let clone_ns = begun.elapsed().as_nanos() / 1000;
     drop(clones);
+    measure("a /8 with 1,000,000 attached", attached, "four");
     println!();
-    println!("memory per held allocation, its endpoint included        {held:>10} bytes");
-    println!("memory per attached one, endpoint and attachment included {with_attachment:>9} bytes");
+    println!("a clone of a state with 1,000,000 attached {clone_ns:>9} ns");
+    println!();
+    free_sets();
+    println!();
+    for which in ["held", "scattered", "attached"] {
+        let memory = std::process::Command::new(std::env::current_exe().unwrap())
+            .args([MEMORY, which])
+            .output()
+            .unwrap();
+        print!("{}", String::from_utf8(memory.stdout).unwrap());
+    }
 }
 
-fn per_one(before_kib: u64) -> u64 {
-    (resident_kib() - before_kib) * 1024 / MANY
+/// In a process of its own, since memory that was freed before would be used again unseen.
+fn print_memory(which: &str) {
+    let before = resident_kib();
+    let state = filled(which, MANY);
+    let bytes = (resident_kib() - before) * 1024 / MANY;
+    println!("memory per allocation, {which:<10} with all that belongs to it {bytes:>6} bytes");
+    drop(state);
 }
 
 fn resident_kib() -> u64 {
@@ -133,36 +151,30 @@ fn add_pool(state: &mut State, pool: &str, cidr: &str) {
     run(state, Action::PutPool(Put { intention: pool, expect: Expect::Anything }));
 }
 
-/// The full pool takes the place of the one that is measured, which becomes small and empty.
-fn beside(mut state: State) -> State {
-    add_pool(&mut state, "small", "172.16.0.0/24");
-    state
-}
-
-enum Fill {
-    FromTheBottom,
-    Scattered,
-    Attached,
-}
-
-fn filled(mut state: State, how: &Fill) -> State {
+/// So many allocations.
+fn filled(how: &str, count: u64) -> State {
+    let (v4, v6) = match how {
+        "scattered" => ("10.0.0.0/24", "2001:db8::/32"),
+        _ => ("10.0.0.0/8", "2001:db8::/64"),
+    };
+    let mut state = founded(v4, v6);
     let base = 0x2001_0db8_u128 << 96;
-    for i in 0..MANY {
-        let mut wish = allocate(i, "held", if matches!(how, Fill::Scattered) { "" } else { "four" }, "");
+    for i in 0..count {
+        let mut wish = allocate(i, "held", if how == "scattered" { "" } else { "four" }, "");
         match how {
-            Fill::FromTheBottom => {}
-            Fill::Attached => {
+            "attached" => {
                 wish.attachment = Some(attachment(i, "held"));
                 wish.lifecycle = Lifecycle::Attached;
                 wish.started = Some(started(i));
             }
-            Fill::Scattered => {
+            "scattered" => {
                 let spread = u128::from(i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                 let address: IpAddr = Family::V6.address(base | (spread >> 32));
                 let one = wish.interfaces.first_mut().unwrap();
                 one.ipv6_pools = vec![name("six")];
                 one.addresses = vec![address];
             }
+            _ => {}
         }
         run(&mut state, Action::Allocate(wish));
         if i % 1000 == 0 {
@@ -213,31 +225,37 @@ fn started(number: u64) -> Started {
 
 // === Measuring ===
 
-fn measure(what: &str, mut state: State) {
-    report(what, rounds(&mut state, |_| {}));
+/// ADD and DEL of an attachment with both families, in turns with the same in an empty pool: whatever else
+/// the machine does meets both.
+fn compare(what: &str, full: &mut State, v4: &str, empty: &mut State) {
+    let (mut times, mut beside) = (Vec::new(), Vec::new());
+    for block in 0..ROUNDS / BLOCK {
+        rounds(full, v4, block, &mut times);
+        rounds(empty, "four", block, &mut beside);
+    }
+    times.sort_unstable();
+    beside.sort_unstable();
+    let at = |times: &[u64], percent: usize| times.get((times.len() - 1) * percent / 100).copied().unwrap();
+    println!(
+        "{what:<44} {:>7} ns {:>7} ns {:>10} {:>7} ns",
+        at(&times, 50),
+        at(&times, 99),
+        "",
+        at(&beside, 50)
+    );
 }
 
-/// As while a snapshot is written: nothing may be changed in place.
-fn measure_beside_a_clone(what: &str, mut state: State) {
-    let mut kept = state.clone();
-    report(what, rounds(&mut state, |state| kept = state.clone()));
-}
-
-fn rounds(state: &mut State, mut now_and_then: impl FnMut(&State)) -> Vec<u64> {
-    let small = state.id_of(ipam_raft::machine::command::Kind::Pool, &name("small")).is_some();
-    let v4 = if small { "small" } else { "four" };
-    let mut times = Vec::with_capacity(ROUNDS as usize);
-    for i in 0..ROUNDS {
-        if i % 1000 == 0 {
-            state.take_touched();
-            now_and_then(state);
-        }
+fn rounds(state: &mut State, v4: &str, block: u64, times: &mut Vec<u64>) {
+    state.take_touched();
+    for i in block * BLOCK..(block + 1) * BLOCK {
         let mut wish = allocate(i, "measured", v4, "six");
-        let key = attachment(i % 4000, "measured");
+        let key = attachment(i % KEYS, "measured");
         wish.attachment = Some(key.clone());
         wish.lifecycle = Lifecycle::Attached;
-        wish.started = Some(started(2 * i));
-        let release = ReleaseAttachment { key, started: started(2 * i + 1) };
+        // What only ever rises, from one comparison to the next.
+        let now = state.revision() * 2;
+        wish.started = Some(started(now));
+        let release = ReleaseAttachment { key, started: started(now + 1) };
         let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
         let add = command(Action::Allocate(wish));
         let delete = command(Action::ReleaseAttachment(release));
@@ -249,7 +267,6 @@ fn rounds(state: &mut State, mut now_and_then: impl FnMut(&State)) -> Vec<u64> {
         deleted.unwrap();
         black_box((events, more));
     }
-    times
 }
 
 fn report(what: &str, mut times: Vec<u64>) {
@@ -267,7 +284,7 @@ fn free_sets() {
             let spread = base + (i * 0x9e_3779 % (1 << 24));
             set.take(spread, spread);
         }
-        let mut from = 0;
+        let mut from: u128 = 0;
         report(
             &format!("lowest free from x, a /8, {words}"),
             batches(|| {

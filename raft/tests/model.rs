@@ -31,7 +31,7 @@ use proptest::prelude::*;
 use random::{Dice, Draw};
 
 /// Runs in the time of a coffee; `PROPTEST_CASES` says otherwise.
-const CASES: u32 = 200;
+const CASES: u32 = 150;
 /// Commands of one case, at most.
 const COMMANDS: usize = 120;
 

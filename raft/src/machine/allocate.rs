@@ -17,14 +17,15 @@ use super::step::Step;
 
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
+        // Late comes first: an ADD from before a release doesn't share what a newer ADD was given after it.
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.state.check_not_late(key, started)?;
+        }
         if let Some(answer) = self.state.given_before(wish)? {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
             return Ok(answer);
-        }
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.state.check_not_late(key, started)?;
         }
         let endpoint = self.state.incarnation_for(wish);
         let picks = self.state.plan(wish, endpoint)?;
@@ -68,7 +69,7 @@ impl Step<'_> {
                 endpoint: endpoint_id,
                 allocations: ids.clone(),
             };
-            self.state.index.attachments.insert(key.clone(), id);
+            self.state.index.attachments.insert(key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
         }
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids) }

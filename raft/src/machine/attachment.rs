@@ -19,7 +19,7 @@ use super::step::Step;
 impl State {
     /// Refuses an ADD that began before the release of its attachment.
     pub(super) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
-        let tombstone = self.index.tombstones.get(key).and_then(|id| self.tombstones.get(*id));
+        let tombstone = self.tombstone(key).and_then(|id| self.tombstones.get(id));
         match tombstone {
             Some(tombstone) if self.order(key, started, &tombstone.started).is_le() => Err(Refusal::new(
                 Code::AttachmentReleased,
@@ -44,6 +44,10 @@ impl State {
         }
     }
 
+    fn tombstone(&self, key: &AttachmentKey) -> Option<u64> {
+        self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))
+    }
+
     fn node(&self, key: &AttachmentKey) -> Option<(u64, &Node)> {
         let id = *self.index.nodes.get(&(key.realm.clone(), key.node.clone()))?;
         self.nodes.get(id).map(|row| (id, row))
@@ -54,7 +58,7 @@ impl Step<'_> {
     /// Remembers that an attachment was released.
     pub(super) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
         let node = self.note_boot(key, started);
-        let earlier = self.state.index.tombstones.get(key).copied();
+        let earlier = self.state.tombstone(key);
         if let Some(id) = earlier {
             // A later release stands, and so does the same one: a repeated DEL changes nothing.
             let stands = self
@@ -71,7 +75,7 @@ impl Step<'_> {
         let until_ms = self.state.log_time_ms() + TOMBSTONE_TTL_MS;
         let row = Tombstone { key: key.clone(), started: started.clone(), node, until_ms };
         self.state.tombstones.put(id, row, &mut self.state.ledger);
-        self.state.index.tombstones.insert(key.clone(), id);
+        self.state.index.tombstones.insert(key, id);
         self.state.index.tombstones_of_node.insert((node, id));
         *self.state.index.tombstone_counts.entry(node).or_insert(0) += 1;
         if self.state.index.tombstone_counts.get(&node).is_some_and(|count| *count > TOMBSTONES_PER_NODE_MAX)
@@ -122,9 +126,7 @@ impl State {
     /// Forgets that an attachment was released.
     pub(super) fn forget_tombstone(&mut self, id: u64) {
         let Some(row) = self.tombstones.remove(id, &mut self.ledger) else { return };
-        if self.index.tombstones.get(&row.key) == Some(&id) {
-            self.index.tombstones.remove(&row.key);
-        }
+        self.index.tombstones.remove(&row.key, id);
         self.index.tombstones_of_node.remove(&(row.node, id));
         if let Some(count) = self.index.tombstone_counts.get_mut(&row.node) {
             *count -= 1;

@@ -16,6 +16,7 @@ pub mod command;
 pub mod event;
 mod expire;
 pub mod free_set;
+mod hashed;
 pub mod model;
 mod network;
 mod pick;

@@ -99,7 +99,7 @@ impl Step<'_> {
         let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
         row.allocations.retain(|id| *id != allocation);
         if row.allocations.is_empty() {
-            self.state.index.attachments.remove(&row.key);
+            self.state.index.attachments.remove(&row.key, attachment);
             self.state.attachments.remove(attachment, &mut self.state.ledger);
         } else {
             self.state.attachments.put(attachment, row, &mut self.state.ledger);

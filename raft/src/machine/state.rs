@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Damaged;
 use super::command::Kind;
+use super::hashed::ByAttachment;
 use super::model::{
     Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Reservation, Subnet, Tombstone,
 };
@@ -97,8 +98,8 @@ pub(super) struct Index {
     pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
     /// Incarnations, the newest last.
     pub(super) endpoints: OrdSet<(EndpointKey, u64)>,
-    pub(super) attachments: OrdMap<AttachmentKey, u64>,
-    pub(super) tombstones: OrdMap<AttachmentKey, u64>,
+    pub(super) attachments: ByAttachment,
+    pub(super) tombstones: ByAttachment,
     pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
     pub(super) tombstone_counts: OrdMap<u64, usize>,
     pub(super) nodes: OrdMap<(Name, ObjectName), u64>,
@@ -269,7 +270,7 @@ impl State {
     /// An attachment that lives.
     #[must_use]
     pub fn attachment(&self, key: &AttachmentKey) -> Option<(u64, &Attachment)> {
-        let id = *self.index.attachments.get(key)?;
+        let id = self.index.attachments.find(key, |id| self.attachments.get(id).map(|row| &row.key))?;
         self.attachments.get(id).map(|row| (id, row))
     }
 
@@ -370,10 +371,10 @@ impl State {
             index.endpoints.insert((row.key.clone(), id));
         }
         for (id, row) in self.attachments.iter() {
-            index.attachments.insert(row.key.clone(), id);
+            index.attachments.insert(&row.key, id);
         }
         for (id, row) in self.tombstones.iter() {
-            index.tombstones.insert(row.key.clone(), id);
+            index.tombstones.insert(&row.key, id);
             index.tombstones_of_node.insert((row.node, id));
             *index.tombstone_counts.entry(row.node).or_insert(0) += 1;
         }

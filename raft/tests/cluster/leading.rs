@@ -33,6 +33,28 @@ async fn any_member_takes_proposals_and_gives_linearizable_reads() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn under_load_no_read_at_a_follower_misses_what_was_acknowledged() {
+    let cluster = Cluster::up(3).await;
+    let (leader, follower) = (cluster.leader().await, cluster.follower().await);
+    let workers = (0..16).map(|worker| {
+        let (writer, reader) = (cluster.node(leader).clone(), cluster.node(follower).clone());
+        tokio::spawn(async move {
+            for number in 0..40 {
+                let revision = propose(&writer, &format!("w{worker}-{number}")).await.unwrap().revision;
+                let state = reader.read(Instant::now() + LONG).await.unwrap();
+                assert!(state.revision() >= revision, "{} is older than {revision}", state.revision());
+            }
+        })
+    });
+    for worker in workers.collect::<Vec<_>>() {
+        worker.await.unwrap();
+    }
+    let metrics = cluster.node(follower).metrics();
+    assert_eq!(metrics.reads, 16 * 40);
+    assert!(metrics.read_rounds < metrics.reads, "readers that wait share a round");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn proposals_that_wait_together_travel_together() {
     const WRITERS: usize = 200;
     let cluster = Cluster::up(3).await;
@@ -102,6 +124,23 @@ async fn log_time_goes_on_where_a_lost_leader_left_it() {
     assert!(log_time_ms < 10 * 60 * 1000, "{log_time_ms}");
     cluster.leader().await;
     cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_time_runs_on_at_once_under_the_next_leader() {
+    let mut cluster = Cluster::up(3).await;
+    let (leader, at) = (cluster.leader().await, cluster.follower().await);
+    let log_time_ms = async |cluster: &Cluster| {
+        cluster.propose_through(at, "ticks").await;
+        cluster.node(at).read(Instant::now() + LONG).await.unwrap().log_time_ms()
+    };
+    // So much that the next leader couldn't make up for it if it began at zero.
+    eventually("two seconds of log time pass", async || log_time_ms(&cluster).await > 2000).await;
+    cluster.crash(leader);
+    let before = log_time_ms(&cluster).await;
+    let begun = Instant::now();
+    eventually("log time goes on", async || log_time_ms(&cluster).await > before).await;
+    assert!(begun.elapsed() < Duration::from_secs(1), "it had to catch up first");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -28,6 +28,12 @@ impl Model {
             .rev()
             .find(|one| one.key == wish.endpoint && (wish.uid.is_none() || wish.uid == one.uid));
         let meant = meant.map(|one| one.number);
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
+            && let Some(grave) = self.buried.iter().find(|one| one.key == *key)
+            && self.began(key, started, &grave.started).is_le()
+        {
+            return Err(Code::AttachmentReleased);
+        }
         let before: Vec<Held> = match &wish.attachment {
             Some(key) => self.attached_before(wish, key)?,
             None => self.claimed_before(wish, meant)?,
@@ -37,12 +43,6 @@ impl Model {
                 self.note_repeat(key, started);
             }
             return Ok(said(true, &before));
-        }
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
-            && let Some(grave) = self.buried.iter().find(|one| one.key == *key)
-            && self.began(key, started, &grave.started).is_le()
-        {
-            return Err(Code::AttachmentReleased);
         }
         let endpoint = meant.unwrap_or(self.incarnations + 1);
         let mut given: Vec<Held> = Vec::new();
