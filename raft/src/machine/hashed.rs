@@ -42,3 +42,30 @@ impl ByAttachment {
         self.0.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_the_same_hash_is_told_apart_by_its_row() {
+        let key = |interface: &str| AttachmentKey {
+            realm: ipam_api::Name::default_name(),
+            node: "n1".parse().unwrap(),
+            config: "net".parse().unwrap(),
+            container_id: "c1".parse().unwrap(),
+            interface: interface.parse().unwrap(),
+        };
+        let (mine, other) = (key("eth0"), key("eth1"));
+        let mut index = ByAttachment::default();
+        // As if both had one hash: it is only known which by the rows.
+        index.insert(&mine, 1);
+        index.insert(&mine, 2);
+        let key_of = |id| Some(if id == 1 { &other } else { &mine });
+        assert_eq!(index.find(&mine, key_of), Some(2));
+        assert_eq!(index.find(&mine, |_| Some(&other)), None);
+        index.remove(&mine, 2);
+        assert_eq!((index.find(&mine, key_of), index.len()), (None, 1));
+        assert_eq!(index.find(&other, key_of), None);
+    }
+}

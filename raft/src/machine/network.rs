@@ -1,8 +1,8 @@
 //! Networks: created, described, removed once nothing is in them.
 
+use ipam_api::Code;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
-use ipam_api::{Code, Family};
 
 use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Text};
 use super::event::What;
@@ -59,9 +59,6 @@ impl Step<'_> {
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));
         self.state.networks.remove(id, &mut self.state.ledger);
-        for family in Family::BOTH {
-            self.state.index.reserved.remove(&(id, family));
-        }
         self.emit(What::Deleted { kind, name: name.clone() });
         Ok(Answer::Gone)
     }

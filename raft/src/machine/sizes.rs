@@ -12,7 +12,7 @@ impl State {
             ("subnet starts", index.subnet_starts.len()),
             ("pools of subnets", index.pools_of_subnet.len()),
             ("owners", index.owners.len()),
-            ("reserved", index.reserved.values().filter(|set| !set.is_empty()).count()),
+            ("reserved", index.reserved.len()),
             ("default pools", index.default_pools.len()),
             ("spaces", index.spaces.len()),
             ("resting addresses of pools", index.spaces.values().map(|space| space.cooling.len()).sum()),

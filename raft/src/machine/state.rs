@@ -480,7 +480,12 @@ impl State {
             .flat_map(|(_, row)| row.intention.addresses.iter().copied())
             .collect();
         for family in Family::BOTH {
-            self.index.reserved.insert((network, family), Arc::new(RangeSet::new(family, &all)));
+            let covered = RangeSet::new(family, &all);
+            if covered.is_empty() {
+                self.index.reserved.remove(&(network, family));
+            } else {
+                self.index.reserved.insert((network, family), Arc::new(covered));
+            }
         }
     }
 }
