@@ -13,7 +13,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, Dns, PoolIntention, Refusal, Remarks, ReservationIntention, SubnetIntention, Text,
+    Action, Allocate, Dns, Kind, PoolIntention, Refusal, Remarks, ReservationIntention, SubnetIntention, Text,
 };
 use super::shape::edges;
 
@@ -47,6 +47,9 @@ impl Action {
                     step.check()?;
                 }
                 Ok(())
+            }
+            Action::Delete(delete) if delete.drain && delete.kind != Kind::Pool => {
+                Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
             Action::Delete(_)
             | Action::ReleaseAllocation { .. }
