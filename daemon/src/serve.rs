@@ -37,7 +37,7 @@ enum ServeError {
     BindSocket { path: String, error: std::io::Error },
     #[error(transparent)]
     Start(#[from] ipam_raft::node::StartError),
-    #[error("{0}")]
+    #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
     Failed(String),
     #[error("log: {filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`")]
     Log { filter: String, error: tracing_subscriber::filter::ParseError },
