@@ -22,6 +22,12 @@ pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
 pub const CNI_TYPE: &str = "ipam-cni";
 /// Name of the network, realm and namespace that stand in where none is given.
 pub const DEFAULT: &str = "default";
+/// End of the DNS name by which a certificate names a member; the member's name stands before it.
+pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
+/// End of the DNS name by which a certificate names a client; the client's name stands before it.
+pub const CERTIFICATE_CLIENT_SUFFIX: &str = ".client.ipamd.internal";
+/// End of the DNS name by which a certificate names a node; `NODE.REALM` stands before it.
+pub const CERTIFICATE_NODE_SUFFIX: &str = ".node.ipamd.internal";
 /// Where problem types are documented; the code is appended.
 pub const PROBLEM_TYPE_PREFIX: &str = "/docs/problems#";
 

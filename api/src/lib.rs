@@ -10,6 +10,7 @@
 
 pub mod address;
 pub mod brand;
+pub mod certificate;
 pub mod client;
 pub mod cluster;
 pub mod limits;

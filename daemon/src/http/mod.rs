@@ -9,6 +9,7 @@ mod convert;
 mod endpoint;
 mod health;
 mod network;
+pub mod peer;
 mod pool;
 mod query;
 mod reply;

@@ -13,6 +13,8 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
+use super::peer::Peer;
+
 /// Pause after an accept that failed, for instance for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 /// How long requests that run may take to finish once the server stops.
@@ -23,25 +25,27 @@ pub trait Accept: Send + 'static {
     /// A connection.
     type Stream: AsyncRead + AsyncWrite + Unpin + Send + 'static;
 
-    /// The next one.
-    fn accept(&self) -> impl Future<Output = std::io::Result<Self::Stream>> + Send;
+    /// The next one, and who is at its other end.
+    fn accept(&self) -> impl Future<Output = std::io::Result<(Self::Stream, Peer)>> + Send;
 }
 
 impl Accept for TcpListener {
     type Stream = TcpStream;
 
-    async fn accept(&self) -> std::io::Result<TcpStream> {
-        let (stream, _) = TcpListener::accept(self).await?;
+    async fn accept(&self) -> std::io::Result<(TcpStream, Peer)> {
+        let (stream, address) = TcpListener::accept(self).await?;
         stream.set_nodelay(true)?;
-        Ok(stream)
+        Ok((stream, Peer::Tcp { address, certificate: None }))
     }
 }
 
 impl Accept for UnixListener {
     type Stream = UnixStream;
 
-    async fn accept(&self) -> std::io::Result<UnixStream> {
-        UnixListener::accept(self).await.map(|(stream, _)| stream)
+    async fn accept(&self) -> std::io::Result<(UnixStream, Peer)> {
+        let (stream, _) = UnixListener::accept(self).await?;
+        let uid = stream.peer_cred()?.uid();
+        Ok((stream, Peer::Socket { uid }))
     }
 }
 
@@ -57,9 +61,10 @@ pub async fn serve(listener: impl Accept, router: Router, mut stop: watch::Recei
             _ = stop.wait_for(|stop| *stop) => break,
             accepted = accept(&listener, &room) => accepted,
         };
-        let Some((stream, permit)) = accepted else { continue };
+        let Some((stream, peer, permit)) = accepted else { continue };
         let router = router.clone();
-        let service = TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<_>| {
+        let service = TowerToHyperService::new(tower::service_fn(move |mut request: hyper::Request<_>| {
+            request.extensions_mut().insert(peer.clone());
             let router = router.clone();
             async move {
                 let response = tower::ServiceExt::oneshot(router, request).await;
@@ -84,14 +89,62 @@ pub async fn serve(listener: impl Accept, router: Router, mut stop: watch::Recei
 async fn accept<Listener: Accept>(
     listener: &Listener,
     room: &Arc<Semaphore>,
-) -> Option<(Listener::Stream, OwnedSemaphorePermit)> {
+) -> Option<(Listener::Stream, Peer, OwnedSemaphorePermit)> {
     let permit = Arc::clone(room).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok(stream) => Some((stream, permit)),
+        Ok((stream, peer)) => Some((stream, peer, permit)),
         Err(error) => {
             tracing::warn!(%error, "a connection can't be accepted");
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+        let request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    fn who() -> Router {
+        let who = |request: axum::extract::Request| async move {
+            format!("{:?}", request.extensions().get::<Peer>().unwrap())
+        };
+        Router::new().fallback(who)
+    }
+
+    #[tokio::test]
+    async fn every_request_says_who_is_at_the_other_end() {
+        let (stop, stopping) = watch::channel(false);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let socket = UnixListener::bind(&path).unwrap();
+        let servers = [
+            tokio::spawn(serve(listener, who(), stopping.clone())),
+            tokio::spawn(serve(socket, who(), stopping)),
+        ];
+        let stream = TcpStream::connect(address).await.unwrap();
+        let here = stream.local_addr().unwrap();
+        let answer = asked(stream).await;
+        let peer = Peer::Tcp { address: here, certificate: None };
+        assert!(answer.ends_with(&format!("{peer:?}")), "{answer}");
+        let answer = asked(UnixStream::connect(&path).await.unwrap()).await;
+        let peer = Peer::Socket { uid: rustix::process::getuid().as_raw() };
+        assert!(answer.ends_with(&format!("{peer:?}")), "{answer}");
+        stop.send(true).unwrap();
+        for server in servers {
+            server.await.unwrap();
         }
     }
 }
