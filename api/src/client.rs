@@ -4,18 +4,26 @@
 //! a write of unknown fate when the write carries an identity by which the servers know it again. Where it
 //! can't, it says so (`applied: unknown`) instead of guessing.
 
+mod call;
+mod options;
+mod server;
+#[cfg(test)]
+mod tests;
+
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
-use reqwest::{Method, StatusCode, Url};
-use serde::Serialize;
+use reqwest::header::{AUTHORIZATION, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
+use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 
+pub use self::call::{Answer, Call, Expect};
+pub use self::options::Options;
+use self::options::Token;
+use self::server::{Place, Server, builder};
 use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER, HEADER_REVISION};
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX};
-use crate::name::shown;
 use crate::problem::{Applied, Code, Problem, Retry};
 
 /// Shortest and longest pause between two rounds over all servers.
@@ -29,123 +37,10 @@ const ANSWER_BYTES_MAX: usize = 64 * BODY_BYTES_MAX;
 /// Asks one of several servers.
 #[derive(Debug)]
 pub struct Client {
-    http: reqwest::Client,
-    servers: Vec<Url>,
+    servers: Vec<Server>,
+    token: Option<Token>,
     /// Index of the server to ask first.
     preferred: AtomicUsize,
-}
-
-/// One request.
-#[derive(Debug, Clone)]
-pub struct Call {
-    method: Method,
-    path: String,
-    body: Option<Vec<u8>>,
-    expect: Expect,
-    repeatable: bool,
-    deadline: Duration,
-}
-
-/// What must be the case for a write to happen.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Expect {
-    /// Nothing in particular.
-    Anything,
-    /// It doesn't exist yet (`If-None-Match: *`).
-    Absent,
-    /// It has this revision (`If-Match`).
-    Revision(u64),
-}
-
-impl Call {
-    /// A read. `path` begins with a slash.
-    #[must_use]
-    pub fn get(path: impl Into<String>) -> Self {
-        Self::new(Method::GET, path.into(), true)
-    }
-
-    /// A write that the servers can't know again: it is not repeated once it may have been received.
-    #[must_use]
-    pub fn post(path: impl Into<String>) -> Self {
-        Self::new(Method::POST, path.into(), false)
-    }
-
-    /// A write that says what shall be: repeating it changes nothing.
-    #[must_use]
-    pub fn put(path: impl Into<String>) -> Self {
-        Self::new(Method::PUT, path.into(), true)
-    }
-
-    /// A removal, not repeated once it may have been received (the second answer would be `not-found`).
-    #[must_use]
-    pub fn delete(path: impl Into<String>) -> Self {
-        Self::new(Method::DELETE, path.into(), false)
-    }
-
-    fn new(method: Method, path: String, repeatable: bool) -> Self {
-        let deadline = Duration::from_millis(crate::limits::BUDGET_MS_DEFAULT);
-        Self { method, path, body: None, expect: Expect::Anything, repeatable, deadline }
-    }
-
-    /// Sends `body` as JSON.
-    ///
-    /// # Errors
-    /// `internal`, for a type that JSON can't carry.
-    pub fn json(mut self, body: &impl Serialize) -> Result<Self, Problem> {
-        let body =
-            serde_json::to_vec(body).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-        self.body = Some(body);
-        Ok(self)
-    }
-
-    /// Makes the write depend on the state that it meets.
-    #[must_use]
-    pub fn expect(mut self, expect: Expect) -> Self {
-        // The first try of a conditional write spoils the condition for the second.
-        self.repeatable &= expect == Expect::Anything || self.method == Method::GET;
-        self.expect = expect;
-        self
-    }
-
-    /// The body names what makes two of these the same (an attachment, a claim): repeating it is safe.
-    #[must_use]
-    pub fn repeatable(mut self) -> Self {
-        self.repeatable = true;
-        self
-    }
-
-    /// How long all attempts together may take.
-    #[must_use]
-    pub fn within(mut self, deadline: Duration) -> Self {
-        self.deadline = deadline;
-        self
-    }
-}
-
-/// An answer that is no problem.
-#[derive(Debug, Clone)]
-pub struct Answer {
-    /// HTTP status.
-    pub status: u16,
-    /// The body.
-    pub body: Vec<u8>,
-    /// The state that it is from, if it says.
-    pub revision: Option<u64>,
-    /// The `ETag`'s number, if it has one.
-    pub etag: Option<u64>,
-}
-
-impl Answer {
-    /// Reads the body, ignoring fields that this version doesn't know.
-    ///
-    /// # Errors
-    /// `unreachable`, when what answered is not ipamd.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
-        serde_json::from_slice(&self.body).map_err(|error| {
-            Problem::new(Code::Unreachable, format!("the server's answer can't be read: {error}"))
-                .help("Check that the address is ipamd's and that its version fits.")
-        })
-    }
 }
 
 /// How one attempt ended without an answer.
@@ -159,18 +54,26 @@ enum Miss {
 }
 
 impl Client {
-    /// A client of these servers, each an `http://host:port` address.
+    /// A client of these servers, each `http://host:port`, `https://host:port` or `unix:/path`.
     ///
     /// # Errors
     /// `invalid-field` for something that is no such address, or for none at all.
-    pub fn new<Server: AsRef<str>>(servers: &[Server]) -> Result<Self, Problem> {
-        let servers =
-            servers.iter().map(|server| parse_server(server.as_ref())).collect::<Result<Vec<_>, _>>()?;
-        if servers.is_empty() {
+    pub fn new<Address: AsRef<str>>(servers: &[Address]) -> Result<Self, Problem> {
+        Self::with(servers, &Options::default())
+    }
+
+    /// The same, with a token, a certificate, or CAs of one's own.
+    ///
+    /// # Errors
+    /// `invalid-field`, also for a file that can't be used.
+    pub fn with<Address: AsRef<str>>(servers: &[Address], options: &Options) -> Result<Self, Problem> {
+        let places =
+            servers.iter().map(|server| Place::parse(server.as_ref())).collect::<Result<Vec<_>, _>>()?;
+        if places.is_empty() {
             return Err(Problem::new(Code::InvalidField, "no server is named")
                 .help("Name one with --server or IPAM_SERVERS, for example http://127.0.0.1:7440."));
         }
-        Self::build(servers, None)
+        Self::build(places, options)
     }
 
     /// A client of whoever listens on a unix socket (the node's agent).
@@ -178,20 +81,31 @@ impl Client {
     /// # Errors
     /// `internal`, if the HTTP library refuses its settings.
     pub fn over_socket(path: &std::path::Path) -> Result<Self, Problem> {
-        Self::build(vec![parse_server("http://localhost")?], Some(path))
+        Self::build(vec![Place::Socket(path.to_owned())], &Options::default())
     }
 
-    fn build(servers: Vec<Url>, socket: Option<&std::path::Path>) -> Result<Self, Problem> {
-        let mut builder = reqwest::Client::builder()
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .tcp_nodelay(true)
-            .connect_timeout(Duration::from_millis(ATTEMPT_MS_MAX / 2));
-        if let Some(path) = socket {
-            builder = builder.unix_socket(path);
-        }
-        let http = builder.build().map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
-        Ok(Self { http, servers, preferred: AtomicUsize::new(0) })
+    fn build(places: Vec<Place>, options: &Options) -> Result<Self, Problem> {
+        let refused = |error: reqwest::Error| Problem::new(Code::Internal, error.to_string());
+        #[cfg(feature = "tls")]
+        let builder = {
+            // Also for those that show no certificate: reqwest would look for a cryptography of its own.
+            let config = options.tls(places.iter().any(Place::has_tls))?;
+            move || builder().tls_backend_preconfigured(config.clone())
+        };
+        #[cfg(not(feature = "tls"))]
+        options.check()?;
+        let network = builder().build().map_err(refused)?;
+        let local: reqwest::Url =
+            "http://localhost".parse().map_err(|_| Problem::new(Code::Internal, "localhost"))?;
+        let servers = places.into_iter().map(|place| match &place {
+            Place::Network(url) => Ok(Server { base: url.clone(), http: network.clone(), place }),
+            Place::Socket(path) => {
+                let http = builder().unix_socket(path.as_path()).build().map_err(refused)?;
+                Ok(Server { base: local.clone(), http, place })
+            }
+        });
+        let servers = servers.collect::<Result<_, Problem>>()?;
+        Ok(Self { servers, token: options.token()?, preferred: AtomicUsize::new(0) })
     }
 
     /// Sends a request and reads its answer.
@@ -260,13 +174,17 @@ impl Client {
         Err(problem)
     }
 
-    async fn attempt(&self, server: &Url, call: &Call, limit: Duration) -> Result<Answer, Miss> {
-        let url = server.join(&call.path).map_err(|error| Miss::Unsent(error.to_string()))?;
-        let mut request = self
+    async fn attempt(&self, server: &Server, call: &Call, limit: Duration) -> Result<Answer, Miss> {
+        let url = server.base.join(&call.path).map_err(|error| Miss::Unsent(error.to_string()))?;
+        let mut request = server
             .http
             .request(call.method.clone(), url)
             .timeout(limit)
+            .headers(call.headers.clone())
             .header(HEADER_BUDGET_MS, limit.as_millis().to_string());
+        if let Some(Token(token)) = &self.token {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
         request = match call.expect {
             Expect::Anything => request,
             Expect::Absent => request.header(IF_NONE_MATCH, "*"),
@@ -276,7 +194,7 @@ impl Client {
             request = request.header("content-type", "application/json").body(body.clone());
         }
         let response = request.send().await.map_err(|error| {
-            if error.is_connect() || error.is_builder() {
+            if error.is_connect() || error.is_builder() || was_not_let_in(&error) {
                 Miss::Unsent(reason(&error))
             } else {
                 Miss::Unknown(reason(&error))
@@ -289,7 +207,7 @@ impl Client {
         if status.is_success() {
             let revision = number_in(&headers, HEADER_REVISION);
             let etag = number_in(&headers, ETAG.as_str());
-            return Ok(Answer { status: status.as_u16(), body, revision, etag });
+            return Ok(Answer { status: status.as_u16(), body, revision, etag, headers });
         }
         match serde_json::from_slice::<Problem>(&body) {
             Ok(problem) => Err(Miss::Refused(Box::new(problem))),
@@ -300,27 +218,11 @@ impl Client {
     /// Asks the leader first from now on, if it is one of the servers.
     fn follow(&self, headers: &HeaderMap) {
         let leader = headers.get(HEADER_LEADER).and_then(|value| value.to_str().ok());
-        let Some(leader) = leader.and_then(|url| parse_server(url).ok()) else { return };
-        if let Some(index) = self.servers.iter().position(|server| *server == leader) {
+        let Some(leader) = leader.and_then(|url| Place::parse(url).ok()) else { return };
+        if let Some(index) = self.servers.iter().position(|server| server.place == leader) {
             self.preferred.store(index, Ordering::Relaxed);
         }
     }
-}
-
-/// Reads a server's address.
-///
-/// # Errors
-/// `invalid-field`.
-fn parse_server(text: &str) -> Result<Url, Problem> {
-    let wrong = || {
-        Problem::new(Code::InvalidField, format!("{} is no server address", shown(text)))
-            .help("Write it as http://host:port, for example http://127.0.0.1:7440.")
-    };
-    let url: Url = text.trim().parse().map_err(|_| wrong())?;
-    if url.scheme() != "http" || url.host_str().is_none() || url.path() != "/" || url.query().is_some() {
-        return Err(wrong());
-    }
-    Ok(url)
 }
 
 async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Miss> {
@@ -353,13 +255,46 @@ fn reason(error: &reqwest::Error) -> String {
     while let Some(next) = cause.source() {
         cause = next;
     }
+    #[cfg(feature = "tls")]
+    if let Some(error) = tls_error(error) {
+        return crate::tls::reason(error);
+    }
     cause.to_string()
+}
+
+/// Whether the server has ended the handshake: in TLS 1.3 a client learns only after its first request that its
+/// certificate isn't wanted, and then the request was never read.
+#[cfg(feature = "tls")]
+fn was_not_let_in(error: &reqwest::Error) -> bool {
+    match tls_error(error) {
+        Some(rustls::Error::AlertReceived(alert)) => crate::tls::is_about_certificates(*alert),
+        _ => false,
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn was_not_let_in(_: &reqwest::Error) -> bool {
+    false
+}
+
+/// The TLS error among the causes of an error.
+#[cfg(feature = "tls")]
+fn tls_error(error: &reqwest::Error) -> Option<&rustls::Error> {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        let found = error.downcast_ref::<std::io::Error>().and_then(crate::tls::in_io);
+        if let Some(found) = found.or_else(|| error.downcast_ref()) {
+            return Some(found);
+        }
+        cause = error.source();
+    }
+    None
 }
 
 fn unreachable_problem(misses: &[(String, String)], after: Duration, maybe_applied: bool) -> Problem {
     let mut last: std::collections::BTreeMap<&str, &str> = std::collections::BTreeMap::new();
     for (server, why) in misses {
-        last.insert(server.trim_end_matches('/'), why);
+        last.insert(server, why);
     }
     if maybe_applied {
         let why = misses.last().map(|(_, why)| why.as_str()).unwrap_or_default();

@@ -20,6 +20,8 @@ pub mod request;
 pub mod resource;
 pub mod strict;
 pub mod time;
+#[cfg(feature = "tls")]
+pub mod tls;
 
 pub use address::{AddressRange, Family, RangeSet};
 pub use name::{Name, ObjectName};

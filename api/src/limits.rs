@@ -70,6 +70,11 @@ pub const ATTEMPT_MS_MAX: u64 = 3_000;
 /// How long a peer or client may take for the head of a request.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
+/// Bytes of a file with certificates or a key.
+pub const PEM_BYTES_MAX: u64 = 1 << 20;
+/// Bytes of a file with a token.
+pub const TOKEN_BYTES_MAX: u64 = 16 << 10;
+
 /// Client connections of one member.
 pub const CONNECTIONS_MAX: usize = 4096;
 

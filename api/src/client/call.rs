@@ -1,0 +1,146 @@
+//! What is asked of a server, and what it answers.
+
+use std::time::Duration;
+
+use reqwest::Method;
+use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::name::shown;
+use crate::{Code, Problem};
+
+/// One request.
+#[derive(Debug, Clone)]
+pub struct Call {
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Option<Vec<u8>>,
+    pub(super) expect: Expect,
+    pub(super) repeatable: bool,
+    pub(super) deadline: Duration,
+}
+
+/// What must be the case for a write to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expect {
+    /// Nothing in particular.
+    Anything,
+    /// It doesn't exist yet (`If-None-Match: *`).
+    Absent,
+    /// It has this revision (`If-Match`).
+    Revision(u64),
+}
+
+impl Call {
+    /// A read. `path` begins with a slash.
+    #[must_use]
+    pub fn get(path: impl Into<String>) -> Self {
+        Self::new(Method::GET, path.into(), true)
+    }
+
+    /// A write that the servers can't know again: it is not repeated once it may have been received.
+    #[must_use]
+    pub fn post(path: impl Into<String>) -> Self {
+        Self::new(Method::POST, path.into(), false)
+    }
+
+    /// A write that says what shall be: repeating it changes nothing.
+    #[must_use]
+    pub fn put(path: impl Into<String>) -> Self {
+        Self::new(Method::PUT, path.into(), true)
+    }
+
+    /// A removal, not repeated once it may have been received (the second answer would be `not-found`).
+    #[must_use]
+    pub fn delete(path: impl Into<String>) -> Self {
+        Self::new(Method::DELETE, path.into(), false)
+    }
+
+    fn new(method: Method, path: String, repeatable: bool) -> Self {
+        let deadline = Duration::from_millis(crate::limits::BUDGET_MS_DEFAULT);
+        let headers = HeaderMap::new();
+        Self { method, path, headers, body: None, expect: Expect::Anything, repeatable, deadline }
+    }
+
+    /// Sends `body` as JSON.
+    ///
+    /// # Errors
+    /// `internal`, for a type that JSON can't carry.
+    pub fn json(mut self, body: &impl Serialize) -> Result<Self, Problem> {
+        let body =
+            serde_json::to_vec(body).map_err(|error| Problem::new(Code::Internal, error.to_string()))?;
+        self.body = Some(body);
+        Ok(self)
+    }
+
+    /// Sends a header, instead of one of that name that was named before.
+    ///
+    /// # Errors
+    /// `invalid-field`, for a name or value that no header can have, such as one with a line's end.
+    pub fn header(mut self, name: &str, value: &str) -> Result<Self, Problem> {
+        let wrong =
+            || Problem::new(Code::InvalidField, format!("{} can't be sent in a header", shown(value)));
+        let name = HeaderName::try_from(name).map_err(|_| wrong())?;
+        let value = HeaderValue::from_bytes(value.as_bytes()).map_err(|_| wrong())?;
+        self.headers.insert(name, value);
+        Ok(self)
+    }
+
+    /// Makes the write depend on the state that it meets.
+    #[must_use]
+    pub fn expect(mut self, expect: Expect) -> Self {
+        // The first try of a conditional write spoils the condition for the second.
+        self.repeatable &= expect == Expect::Anything || self.method == Method::GET;
+        self.expect = expect;
+        self
+    }
+
+    /// The body names what makes two of these the same (an attachment, a claim): repeating it is safe.
+    #[must_use]
+    pub fn repeatable(mut self) -> Self {
+        self.repeatable = true;
+        self
+    }
+
+    /// How long all attempts together may take.
+    #[must_use]
+    pub fn within(mut self, deadline: Duration) -> Self {
+        self.deadline = deadline;
+        self
+    }
+}
+
+/// An answer that is no problem.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// HTTP status.
+    pub status: u16,
+    /// The body.
+    pub body: Vec<u8>,
+    /// The state that it is from, if it says.
+    pub revision: Option<u64>,
+    /// The `ETag`'s number, if it has one.
+    pub etag: Option<u64>,
+    pub(super) headers: HeaderMap,
+}
+
+impl Answer {
+    /// A header's value, if there is one that is text. The first, where there are several.
+    #[must_use]
+    pub fn header(&self, name: &str) -> Option<&str> {
+        std::str::from_utf8(self.headers.get(name)?.as_bytes()).ok()
+    }
+
+    /// Reads the body, ignoring fields that this version doesn't know.
+    ///
+    /// # Errors
+    /// `unreachable`, when what answered is not ipamd.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        serde_json::from_slice(&self.body).map_err(|error| {
+            Problem::new(Code::Unreachable, format!("the server's answer can't be read: {error}"))
+                .help("Check that the address is ipamd's and that its version fits.")
+        })
+    }
+}

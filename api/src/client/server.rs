@@ -1,0 +1,120 @@
+//! One server as a client knows it: an address, and the connections there.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use reqwest::Url;
+
+use crate::limits::ATTEMPT_MS_MAX;
+use crate::name::shown;
+use crate::{Code, Problem};
+
+/// Where a server is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// `http://host:port` or `https://host:port`.
+    Network(Url),
+    /// `unix:/path`.
+    Socket(PathBuf),
+}
+
+/// A server that can be asked.
+#[derive(Debug)]
+pub(super) struct Server {
+    pub(super) place: Place,
+    /// What paths are joined to.
+    pub(super) base: Url,
+    pub(super) http: reqwest::Client,
+}
+
+impl fmt::Display for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Place::Network(url) => f.write_str(url.as_str().trim_end_matches('/')),
+            Place::Socket(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl Place {
+    /// Reads a server's address.
+    ///
+    /// # Errors
+    /// `invalid-field`.
+    pub(super) fn parse(text: &str) -> Result<Self, Problem> {
+        let wrong = || {
+            // What stands before an @ may be a password.
+            let named =
+                text.rsplit_once('@').map_or_else(|| shown(text), |(_, host)| format!("…@{}", shown(host)));
+            Problem::new(Code::InvalidField, format!("{named} is no server address")).help(
+                "Write it as http://host:port, for example http://127.0.0.1:7440, as https://host:port, or as \
+                 unix:/path/of/its/socket.",
+            )
+        };
+        let text = text.trim();
+        if let Some(path) = text.strip_prefix("unix:") {
+            let path = Path::new(path.strip_prefix("//").unwrap_or(path));
+            return if path.is_absolute() { Ok(Self::Socket(path.to_owned())) } else { Err(wrong()) };
+        }
+        let url: Url = text.parse().map_err(|_| wrong())?;
+        let plain = url.host_str().is_some()
+            && url.path() == "/"
+            && url.query().is_none()
+            && url.username().is_empty()
+            && url.password().is_none();
+        match url.scheme() {
+            "http" if plain => Ok(Self::Network(url)),
+            "https" if plain && cfg!(feature = "tls") => Ok(Self::Network(url)),
+            "https" if plain => Err(Problem::new(
+                Code::InvalidField,
+                format!("{} can't be asked: this program has no TLS in it", shown(text)),
+            )
+            .help("Name the node's agent, or a server at http:// on a network that you trust.")),
+            _ => Err(wrong()),
+        }
+    }
+
+    /// Whether the server shows a certificate.
+    #[cfg(feature = "tls")]
+    pub(super) fn has_tls(&self) -> bool {
+        matches!(self, Self::Network(url) if url.scheme() == "https")
+    }
+}
+
+/// What all our connections have in common.
+pub(super) fn builder() -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .no_proxy()
+        .redirect(reqwest::redirect::Policy::none())
+        .tcp_nodelay(true)
+        .connect_timeout(Duration::from_millis(ATTEMPT_MS_MAX / 2))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_read_strictly() {
+        let socket = Place::parse("unix:/run/x.sock").unwrap();
+        assert_eq!(socket, Place::Socket("/run/x.sock".into()));
+        assert_eq!(Place::parse(" unix:///run/x.sock ").unwrap(), socket);
+        assert!(Place::parse("http://127.0.0.1:7440/").is_ok());
+        assert_eq!(Place::parse("https://n1.example:7440").is_ok(), cfg!(feature = "tls"));
+        for text in [
+            "",
+            "unix:",
+            "unix:x.sock",
+            "n1:7440",
+            "ftp://n1",
+            "http://n1/v1",
+            "http://n1/?x",
+            "http://user:secret@n1",
+            "http://user@n1",
+        ] {
+            let problem = Place::parse(text).unwrap_err();
+            assert_eq!(problem.code, Code::InvalidField, "{text}");
+        }
+    }
+}

@@ -1,0 +1,175 @@
+//! TLS as all of us speak it: version 1.3, with ring, and with certificates and keys that are read from PEM files.
+
+use std::fmt;
+use std::io::Read as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use rustls::crypto::CryptoProvider;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore, SupportedProtocolVersion};
+use webpki::EndEntityCert;
+
+use crate::certificate::Identity;
+use crate::limits::PEM_BYTES_MAX;
+
+/// The versions of TLS that are spoken.
+pub const VERSIONS: &[&SupportedProtocolVersion] = &[&rustls::version::TLS13];
+
+/// Certificates or keys that can't be used: which, and why. Says nothing of what is in a key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TlsError(String);
+
+impl TlsError {
+    /// An error in these words.
+    #[must_use]
+    pub fn new(what: impl Into<String>) -> Self {
+        Self(what.into())
+    }
+}
+
+impl fmt::Display for TlsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for TlsError {}
+
+/// The cryptography that is used.
+#[must_use]
+pub fn provider() -> Arc<CryptoProvider> {
+    Arc::new(rustls::crypto::ring::default_provider())
+}
+
+/// A certificate with those between it and its CA, and the key that belongs to it.
+#[derive(Debug)]
+pub struct Credentials {
+    /// The certificate first, then those that lead to the CA.
+    pub chain: Vec<CertificateDer<'static>>,
+    /// Its key.
+    pub key: PrivateKeyDer<'static>,
+}
+
+impl Credentials {
+    /// Reads both from their files.
+    ///
+    /// # Errors
+    /// For a file that can't be read, or has something else in it.
+    pub fn read(certificate_file: &Path, key_file: &Path) -> Result<Self, TlsError> {
+        let chain = read_certificates(certificate_file)?;
+        let key = PrivateKeyDer::from_pem_slice(&read_file(key_file)?)
+            .map_err(|_| TlsError(format!("{} has no private key in PEM", key_file.display())))?;
+        Ok(Self { chain, key })
+    }
+
+    /// Whom the certificate names.
+    ///
+    /// # Errors
+    /// As [`identity_of`].
+    pub fn identity(&self) -> Result<Option<Identity>, TlsError> {
+        self.chain.first().map_or(Ok(None), identity_of)
+    }
+}
+
+/// Reads certificates.
+///
+/// # Errors
+/// For a file that can't be read, or has none.
+pub fn read_certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let pem = read_file(file)?;
+    let none = || TlsError(format!("{} has no certificate in PEM", file.display()));
+    let certificates: Vec<_> =
+        CertificateDer::pem_slice_iter(&pem).collect::<Result<_, _>>().map_err(|_| none())?;
+    if certificates.is_empty() { Err(none()) } else { Ok(certificates) }
+}
+
+/// Reads the certificates of CAs.
+///
+/// # Errors
+/// For a file that can't be read, or has something else in it.
+pub fn read_roots(file: &Path) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for certificate in read_certificates(file)? {
+        roots
+            .add(certificate)
+            .map_err(|error| TlsError(format!("{} has no usable CA: {}", file.display(), reason(&error))))?;
+    }
+    Ok(roots)
+}
+
+/// Whom a certificate names. It must have been verified before anybody relies on that.
+///
+/// # Errors
+/// For one that can't be read, or that names several of us.
+pub fn identity_of(certificate: &CertificateDer<'_>) -> Result<Option<Identity>, TlsError> {
+    let certificate = EndEntityCert::try_from(certificate)
+        .map_err(|error| TlsError(format!("the certificate can't be read: {error}")))?;
+    Identity::of(certificate.valid_dns_names()).map_err(|ambiguous| TlsError(ambiguous.to_string()))
+}
+
+/// What went wrong between two who wanted to speak TLS, with what it usually means.
+#[must_use]
+pub fn reason(error: &rustls::Error) -> String {
+    match error {
+        rustls::Error::InvalidCertificate(why) => match why {
+            CertificateError::UnknownIssuer => {
+                "its certificate is of a CA that isn't trusted here".to_owned()
+            }
+            CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+                "its certificate has expired".to_owned()
+            }
+            CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+                "its certificate isn't valid yet; are the clocks right?".to_owned()
+            }
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                "its certificate is for another name".to_owned()
+            }
+            other => format!("its certificate can't be accepted: {other}"),
+        },
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            "it doesn't speak TLS".to_owned()
+        }
+        rustls::Error::NoCertificatesPresented => "it showed no certificate".to_owned(),
+        rustls::Error::AlertReceived(alert) => format!("it refused the TLS handshake ({alert:?})"),
+        other => other.to_string(),
+    }
+}
+
+/// Whether a server says with it that a certificate, or the want of one, is the reason why it hangs up.
+#[must_use]
+pub fn is_about_certificates(alert: AlertDescription) -> bool {
+    matches!(
+        alert,
+        AlertDescription::BadCertificate
+            | AlertDescription::UnsupportedCertificate
+            | AlertDescription::CertificateRevoked
+            | AlertDescription::CertificateExpired
+            | AlertDescription::CertificateUnknown
+            | AlertDescription::UnknownCA
+            | AlertDescription::AccessDenied
+            | AlertDescription::DecryptError
+            | AlertDescription::CertificateRequired
+    )
+}
+
+/// The TLS error in an I/O error, if that is what it is.
+#[must_use]
+pub fn in_io(error: &std::io::Error) -> Option<&rustls::Error> {
+    let inner = error.get_ref()?;
+    // hyper-rustls wraps it twice.
+    inner.downcast_ref().or_else(|| inner.downcast_ref().and_then(in_io))
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, TlsError> {
+    let wrong = |why: &dyn fmt::Display| TlsError(format!("{} can't be read: {why}", file.display()));
+    let mut content = Vec::new();
+    let opened = std::fs::File::open(file).map_err(|error| wrong(&error))?;
+    let read = opened.take(PEM_BYTES_MAX + 1).read_to_end(&mut content);
+    match read {
+        Err(error) => Err(wrong(&error)),
+        Ok(_) if content.len() as u64 > PEM_BYTES_MAX => Err(wrong(&"it is too large")),
+        Ok(_) => Ok(content),
+    }
+}
