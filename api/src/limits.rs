@@ -109,6 +109,15 @@ pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
 
+/// Bytes of events after which a segment of the journal is sealed.
+pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
+/// How long a segment of the journal takes events, in log time: a day.
+pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
+/// Events in one frame of the journal; a command with more has several.
+pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
+/// Characters of an old or new value in an event.
+pub const FIELD_CHANGE_CHARS_MAX: usize = 256;
+
 /// Largest integer that JSON readers keep exact; counts saturate here.
 pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
 

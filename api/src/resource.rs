@@ -177,6 +177,15 @@ pub enum Strategy {
     Sequential,
 }
 
+impl std::fmt::Display for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Next => "next",
+            Self::Sequential => "sequential",
+        })
+    }
+}
+
 /// A named set of addresses of one subnet: ranges minus exclusions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

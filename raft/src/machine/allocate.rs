@@ -9,7 +9,7 @@ use ipam_api::resource::Lifecycle;
 use ipnet::IpNet;
 
 use super::command::{Allocate, Answer, Given, GivenInterface, InterfaceWish, Refusal, Text};
-use super::event::What;
+use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::Pick;
 use super::state::{Occupant, State};
@@ -86,6 +86,7 @@ impl Step<'_> {
         let Some(pool) = self.state.pools.get(pick.pool) else { return };
         let pool_name = pool.intention.name.clone();
         let network = self.state.subnets.get(pool.subnet).map_or(0, |row| row.network);
+        let network_name = self.state.name_of_network(network);
         if let Some(Occupant::Cooling(cooling)) = self.state.occupant(network, pick.address) {
             self.state.end_cooling(cooling);
         }
@@ -114,12 +115,16 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
+        let reason = if attachment.is_some() { Reason::AttachmentAdded } else { Reason::Requested };
         self.emit(What::Allocated {
+            network: network_name,
             address: pick.address,
             pool: pool_name,
             endpoint: wish.endpoint.clone(),
             interface: pick.interface.clone(),
+            node: wish.node.clone(),
             allocation: id,
+            reason,
         });
         self.refresh_readiness(pick.pool);
     }

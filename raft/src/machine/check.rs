@@ -54,7 +54,8 @@ impl Action {
             Action::Delete(_)
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
-            | Action::Expire => Ok(()),
+            | Action::Expire
+            | Action::TrimJournal { .. } => Ok(()),
         }
     }
 }

@@ -88,6 +88,11 @@ pub enum Action {
     Transaction(Transaction),
     /// Let log time pass: clear away what has cooled and what need no longer be remembered.
     Expire,
+    /// Give up the oldest part of the journal.
+    TrimJournal {
+        /// The newest segment to go.
+        through: u64,
+    },
 }
 
 /// Create or replace.
@@ -386,6 +391,11 @@ pub enum Answer {
     Expired {
         /// Rows cleared away.
         rows: u64,
+    },
+    /// The oldest part of the journal is gone.
+    Trimmed {
+        /// Segments given up now.
+        segments: u64,
     },
 }
 

@@ -33,7 +33,8 @@ impl Step<'_> {
         let Some(row) = self.state.end_cooling(id) else { return };
         if let Some(pool) = self.state.pools.get(row.pool) {
             let pool = pool.intention.name.clone();
-            self.emit(What::Cooled { address: row.address, pool });
+            let network = self.state.name_of_network(row.network);
+            self.emit(What::Cooled { network, address: row.address, pool });
         }
         self.refresh_readiness(row.pool);
     }

@@ -11,12 +11,14 @@
 mod allocate;
 mod attachment;
 mod candidates;
+pub mod change;
 mod check;
 pub mod command;
 pub mod event;
 mod expire;
 pub mod free_set;
 mod hashed;
+pub mod journal;
 pub mod model;
 mod network;
 mod pick;
@@ -36,6 +38,7 @@ mod transaction;
 pub use command::{Action, Answer, Applied, Command, Origin, Outcome, Refusal};
 pub use event::{Event, What};
 use ipam_api::Code;
+pub use journal::{By, EventId, Happened, Journaled};
 pub use row::RowKey;
 use serde::{Deserialize, Serialize};
 pub use state::State;
@@ -57,26 +60,26 @@ pub struct At {
 #[error("{0}")]
 pub struct Damaged(pub String);
 
-/// Applies one command: all of it, or nothing.
+/// Applies one command: all of it, or nothing. What has happened is in the journal, too.
 pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
+    let (outcome, happened) = carry_out(state, at, command);
+    (outcome, happened.into_events())
+}
+
+/// The same for those who read the journal and need no events.
+pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
     state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
     let mut step = Step { state, at, origin: &command.origin, events: Vec::new() };
     let expired = step.expire();
+    let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
     let answer = step.run(&command.action, expired);
     let Step { state, events, .. } = step;
     let revision = state.revision();
     let outcome = answer.map(|answer| Applied { revision, answer });
-    let events = (0..)
-        .zip(events)
-        .map(|(number, what)| Event {
-            revision,
-            number,
-            wall_ms: at.wall_ms,
-            origin: command.origin.clone(),
-            what,
-        })
-        .collect();
-    (outcome, events)
+    let by = By::of(&command.origin);
+    let happened = Happened { revision, wall_ms: at.wall_ms, by, due, whats: events };
+    state.write_down(at, &happened);
+    (outcome, happened)
 }
 
 /// What [`apply`] would say, with no effect.
@@ -120,6 +123,7 @@ impl Step<'_> {
             Action::ReleaseAllocation { id } => self.release_allocation(*id),
             Action::ReleaseEndpoint { key } => self.release_endpoint(key),
             Action::Expire => Ok(Answer::Expired { rows: 0 }),
+            Action::TrimJournal { through } => self.trim_journal(*through),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{NetworkIntention, PoolIntention, ReservationIntention, Started, SubnetIntention, Text};
 use super::event::Readiness;
+use super::journal::Segment;
 use super::table::Row;
 
 /// Identity and history of an intention.
@@ -197,4 +198,5 @@ rows! {
     Tombstone = 9, "tombstone";
     Cooling = 10, "cooling";
     Node = 11, "node";
+    Segment = 14, "segment of the journal";
 }

@@ -4,6 +4,7 @@ use ipam_api::Code;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
 
+use super::change::{FieldChange, changes};
 use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Text};
 use super::event::What;
 use super::model::{Meta, Network};
@@ -20,7 +21,8 @@ impl Step<'_> {
                 return Ok(Answer::Stored { created: false, revision: old.meta.revision });
             }
             let old = old.clone();
-            return Ok(self.change(Kind::Network, &intention.name, |step, revision| {
+            let changes = changes(&old.intention, intention);
+            return Ok(self.change(Kind::Network, &intention.name, changes, |step, revision| {
                 let meta = step.changed_meta(&old.meta, revision);
                 let id = meta.id;
                 let row = Network { meta, intention: intention.clone() };
@@ -64,10 +66,16 @@ impl Step<'_> {
     }
 
     /// Takes a revision, says that the intention has changed, and lets `write` write the row.
-    pub(super) fn change(&mut self, kind: Kind, name: &Name, write: impl FnOnce(&mut Self, u64)) -> Answer {
+    pub(super) fn change(
+        &mut self,
+        kind: Kind,
+        name: &Name,
+        changes: Vec<FieldChange>,
+        write: impl FnOnce(&mut Self, u64),
+    ) -> Answer {
         let revision = self.state.tick();
         // What follows from a change comes behind it.
-        self.emit(What::Changed { kind, name: name.clone() });
+        self.emit(What::Changed { kind, name: name.clone(), changes });
         write(self, revision);
         Answer::Stored { created: false, revision }
     }
@@ -89,6 +97,11 @@ impl State {
         let intention = NetworkIntention { name: Name::default_name(), remarks: Remarks::default() };
         self.index.names.insert((Kind::Network, intention.name.clone()), revision);
         self.networks.put(revision, Network { meta, intention }, &mut self.ledger);
+    }
+
+    /// A network's name.
+    pub(super) fn name_of_network(&self, id: u64) -> Name {
+        self.networks.get(id).map_or_else(Name::default_name, |row| row.intention.name.clone())
     }
 
     /// The id of a network that a request names.

@@ -4,6 +4,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 use ipam_api::{Code, Family, RangeSet};
 
+use super::change::changes;
 use super::command::{Answer, Delete, Kind, PoolIntention, Put, Refusal};
 use super::event::What;
 use super::model::{Pool, Subnet};
@@ -59,7 +60,8 @@ impl Step<'_> {
         }
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;
-        let answer = self.change(Kind::Pool, name, |step, revision| {
+        let changes = changes(&old.intention, intention);
+        let answer = self.change(Kind::Pool, name, changes, |step, revision| {
             let meta = step.changed_meta(&old.meta, revision);
             step.reindex_pool(
                 id,
@@ -112,9 +114,10 @@ impl Step<'_> {
         }
         if !row.intention.terminating {
             let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;
-            self.change(kind, name, |step, revision| {
+            let intention = PoolIntention { terminating: true, ..row.intention.clone() };
+            let changes = changes(&row.intention, &intention);
+            self.change(kind, name, changes, |step, revision| {
                 let meta = step.changed_meta(&row.meta, revision);
-                let intention = PoolIntention { terminating: true, ..row.intention.clone() };
                 step.reindex_pool(id, &row, Pool { meta, intention, subnet: row.subnet }, &subnet);
             });
         }

@@ -73,9 +73,22 @@ impl Step<'_> {
             space.vacate(number(row.address));
         }
         let address = row.address;
-        self.emit(What::Released { address, pool: pool_name, endpoint, allocation: id, reason });
+        let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.intention.terminating);
+        let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.allocated == 0);
+        let rests = cooling_ms > 0 && !drained;
+        self.emit(What::Released {
+            network: self.state.name_of_network(row.network),
+            address,
+            pool: pool_name,
+            endpoint,
+            interface: row.interface.clone(),
+            node: row.node.clone(),
+            allocation: id,
+            reason,
+            rests,
+        });
         if !self.remove_if_drained(row.pool) {
-            if cooling_ms > 0 {
+            if rests {
                 self.cool(revision, row.network, row.pool, address, cooling_ms);
             }
             self.refresh_readiness(row.pool);

@@ -3,6 +3,7 @@
 use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
 
+use super::change::changes;
 use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention};
 use super::event::What;
 use super::model::Reservation;
@@ -22,7 +23,8 @@ impl Step<'_> {
             if old.intention.network != intention.network {
                 return Err(immutable(kind, &intention.name, "network", &old.intention.network));
             }
-            return Ok(self.change(kind, &intention.name, |step, revision| {
+            let changes = changes(&old.intention, intention);
+            return Ok(self.change(kind, &intention.name, changes, |step, revision| {
                 let meta = step.changed_meta(&old.meta, revision);
                 let id = meta.id;
                 let row = Reservation { meta, intention: intention.clone(), network: old.network };

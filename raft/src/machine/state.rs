@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 use super::Damaged;
 use super::command::Kind;
 use super::hashed::ByAttachment;
+use super::journal::{JournalHead, Segment};
 use super::model::{
     Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Reservation, Subnet, Tombstone,
 };
@@ -39,6 +40,8 @@ pub struct Header {
     pub level: u32,
     /// The log time of the newest command.
     pub log_time_ms: u64,
+    /// How far the journal is.
+    pub journal: JournalHead,
 }
 
 /// What occupies an address.
@@ -77,6 +80,8 @@ pub struct State {
     pub coolings: Table<Cooling>,
     /// Nodes that have asked.
     pub nodes: Table<Node>,
+    /// Sealed pieces of the journal, by their number.
+    pub segments: Table<Segment>,
     pub(super) ledger: Ledger,
     pub(super) index: Index,
 }
@@ -125,7 +130,13 @@ impl State {
 
     fn without_rows() -> Self {
         Self {
-            header: Header { generation: 1, counter: 0, level: LEVEL, log_time_ms: 0 },
+            header: Header {
+                generation: 1,
+                counter: 0,
+                level: LEVEL,
+                log_time_ms: 0,
+                journal: JournalHead::default(),
+            },
             networks: Table::default(),
             subnets: Table::default(),
             pools: Table::default(),
@@ -137,6 +148,7 @@ impl State {
             tombstones: Table::default(),
             coolings: Table::default(),
             nodes: Table::default(),
+            segments: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
         }
@@ -290,6 +302,7 @@ impl State {
             .chain(self.tombstones.all_encoded())
             .chain(self.coolings.all_encoded())
             .chain(self.nodes.all_encoded())
+            .chain(self.segments.all_encoded())
     }
 
     /// One row, encoded; nothing if it doesn't exist.
@@ -309,6 +322,7 @@ impl State {
             Tombstone::TABLE => self.tombstones.encoded(id),
             Cooling::TABLE => self.coolings.encoded(id),
             Node::TABLE => self.nodes.encoded(id),
+            Segment::TABLE => self.segments.encoded(id),
             _ => None,
         }
     }
@@ -342,6 +356,7 @@ impl State {
                 Tombstone::TABLE => state.tombstones.load(key, &bytes, ledger)?,
                 Cooling::TABLE => state.coolings.load(key, &bytes, ledger)?,
                 Node::TABLE => state.nodes.load(key, &bytes, ledger)?,
+                Segment::TABLE => state.segments.load(key, &bytes, ledger)?,
                 other => return Err(Damaged(format!("table {other} is not known to this version"))),
             }
         }

@@ -82,8 +82,11 @@ impl Step<'_> {
             .copied()
             .filter(|id| self.state.coolings.get(*id).is_some_and(|row| gone(row.address)))
             .collect();
+        let Some(name) = self.state.pools.get(pool).map(|row| row.intention.name.clone()) else { return };
         for id in ids {
-            self.state.end_cooling(id);
+            let Some(row) = self.state.end_cooling(id) else { continue };
+            let network = self.state.name_of_network(row.network);
+            self.emit(What::Cooled { network, address: row.address, pool: name.clone() });
         }
     }
 }

@@ -4,6 +4,7 @@ use ipam_api::Code;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 
+use super::change::changes;
 use super::command::{Answer, Expect, Kind, Put, Refusal, SubnetIntention};
 use super::event::What;
 use super::model::Subnet;
@@ -77,7 +78,7 @@ impl Step<'_> {
             ));
         }
         let pools: Vec<u64> = self.state.pools_of(id).collect();
-        Ok(self.change(Kind::Subnet, name, |step, revision| {
+        Ok(self.change(Kind::Subnet, name, changes(&old.intention, intention), |step, revision| {
             let meta = step.changed_meta(&old.meta, revision);
             let row = Subnet { meta, intention: intention.clone(), network: old.network };
             step.state.subnets.put(id, row.clone(), &mut step.state.ledger);

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::Damaged;
+use super::journal::Journaled;
 use super::row::RowKey;
 
 /// Version of a row's encoding; its first byte.
@@ -58,12 +59,24 @@ pub struct Ledger {
     pub digest: u128,
     /// Keys of rows written or removed since somebody last asked.
     pub touched: Vec<RowKey>,
+    /// What became of the journal since somebody last asked.
+    pub journaled: Vec<Journaled>,
 }
 
-/// What was touched is told once, to the owner of the original.
+/// What was touched and written down is told once, to the owner of the original.
 impl Clone for Ledger {
     fn clone(&self) -> Self {
-        Self { digest: self.digest, touched: Vec::new() }
+        Self { digest: self.digest, touched: Vec::new(), journaled: Vec::new() }
+    }
+}
+
+impl Ledger {
+    /// Takes over what `before` has not told yet, to be told before one's own.
+    pub(super) fn follow(&mut self, before: &mut Self) {
+        before.touched.append(&mut self.touched);
+        before.journaled.append(&mut self.journaled);
+        self.touched = std::mem::take(&mut before.touched);
+        self.journaled = std::mem::take(&mut before.journaled);
     }
 }
 

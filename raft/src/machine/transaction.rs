@@ -24,9 +24,7 @@ impl Step<'_> {
         }
         let events = step.events;
         self.events.extend(events);
-        let mut touched = std::mem::take(&mut self.state.ledger.touched);
-        touched.append(&mut draft.ledger.touched);
-        draft.ledger.touched = touched;
+        draft.ledger.follow(&mut self.state.ledger);
         *self.state = draft;
         Ok(Answer::Steps(answers))
     }

@@ -67,9 +67,10 @@ impl Ready {
             Work::Commands(Opened { log_time_ms, wall_ms, commands }) => {
                 let at = At { log_time_ms, wall_ms, term: self.log_id.leader_id.term };
                 for command in &commands {
-                    let (outcome, _events) = machine::apply(&mut live.state, at, command);
+                    let (outcome, _happened) = machine::carry_out(&mut live.state, at, command);
                     outcomes.0.push(outcome);
                 }
+                live.state.take_journaled();
             }
         }
         (outcomes.0.len(), self.responder.map(|responder| (responder, outcomes)))

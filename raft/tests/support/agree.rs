@@ -200,7 +200,7 @@ impl Follower {
             self.newest = event.revision;
             match event.what.clone() {
                 What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
-                What::Changed { kind, name } => assert!(self.resources.contains(&(kind, name))),
+                What::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
                 What::Deleted { kind, name } => {
                     self.ready.remove(&name);
                     assert!(self.resources.remove(&(kind, name)));
@@ -211,7 +211,7 @@ impl Follower {
                 What::Released { address, pool, allocation, .. } => {
                     assert_eq!(self.held.remove(&allocation), Some((address, pool)));
                 }
-                What::Cooled { .. } => {}
+                What::Cooled { .. } | What::JournalTrimmed { .. } => {}
                 What::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
                 }

@@ -134,6 +134,7 @@ impl Model {
                 Ok(self.release_in_order_of(&all))
             }
             Action::Expire => Ok(Said::Expired(0)),
+            Action::TrimJournal { .. } => panic!("the model has no journal; tests/journal.rs has"),
             Action::Transaction(_) => Err(Code::InvalidField),
         }
     }

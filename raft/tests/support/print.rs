@@ -5,6 +5,7 @@ use std::fmt::Write;
 use ipam_api::Problem;
 use ipam_api::address::parse_address;
 use ipam_api::name::Name;
+use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{Given, Kind};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::space::Counts;
@@ -51,6 +52,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
             format!("released {}", addresses.join(", "))
         }
         Answer::Expired { rows } => format!("expired {rows} rows"),
+        Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
         Answer::Steps(answers) => {
             let mut text = "all steps".to_owned();
             for step in answers {
@@ -90,21 +92,31 @@ fn given(given: &Given) -> String {
 fn what(what: &What) -> String {
     match what {
         What::Created { kind, name } => format!("created {kind} {name}"),
-        What::Changed { kind, name } => format!("changed {kind} {name}"),
+        What::Changed { kind, name, changes } => {
+            let mut text = format!("changed {kind} {name}");
+            for FieldChange { field, from, to } in changes {
+                let _ = write!(text, "\n      {field}: {from:?} -> {to:?}");
+            }
+            text
+        }
         What::Deleted { kind, name } => format!("deleted {kind} {name}"),
-        What::Allocated { address, pool, endpoint, interface, allocation } => {
+        What::Allocated { address, pool, endpoint, interface, allocation, .. } => {
             format!("{endpoint} holds {address} of {pool} on {interface} as {}", id(*allocation))
         }
-        What::Released { address, pool, endpoint, allocation, reason } => {
+        What::Released { address, pool, endpoint, allocation, reason, .. } => {
             let reason = match reason {
                 Reason::AttachmentReleased => "attachment",
                 Reason::AllocationReleased => "allocation",
                 Reason::EndpointReleased => "endpoint",
+                Reason::AttachmentAdded | Reason::Requested => "never",
             };
             format!("{endpoint} no longer holds {address} of {pool}, {} ({reason} released)", id(*allocation))
         }
-        What::Cooled { address, pool } => format!("{address} of {pool} has rested"),
+        What::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
         What::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
+        What::JournalTrimmed { through, segments, .. } => {
+            format!("gave up {segments} segments of the journal, through {through}")
+        }
     }
 }
 

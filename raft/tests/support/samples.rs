@@ -5,21 +5,25 @@
 use std::collections::BTreeMap;
 
 use ipam_api::Code;
-use ipam_api::name::Name;
+use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
+use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, Kind, NetworkIntention, Origin,
     PoolIntention, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
     SubnetIntention, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
+use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
     Allocation, Attachment, Cooling, Endpoint, Meta, Network, Node, Pool, PoolState, Reservation, Subnet,
     Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
-use ipam_raft::machine::{Action, Answer, Applied, Command, Event, Outcome, Refusal, State, What};
+use ipam_raft::machine::{
+    Action, Answer, Applied, By, Command, Event, EventId, Outcome, Refusal, State, What,
+};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -152,6 +156,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             steps: vec![Action::Expire, Action::ReleaseAllocation { id: 5 }],
         }),
         Action::Expire,
+        Action::TrimJournal { through: 3 },
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -169,6 +174,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ReleaseEndpoint { .. } => "release-endpoint",
         Action::Transaction(_) => "transaction",
         Action::Expire => "expire",
+        Action::TrimJournal { .. } => "trim-journal",
     }
 }
 
@@ -197,6 +203,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Released { addresses: wish().interfaces[0].addresses.clone() },
         Answer::Steps(vec![Answer::Gone]),
         Answer::Expired { rows: 64 },
+        Answer::Trimmed { segments: 2 },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer });
     let refusal = Refusal { code: Code::InUse, detail: "it is".to_owned(), help: Some("wait".to_owned()) };
@@ -213,25 +220,56 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Released { .. } => "released",
         Answer::Steps(_) => "steps",
         Answer::Expired { .. } => "expired",
+        Answer::Trimmed { .. } => "trimmed",
     }
 }
 
 /// Each kind of event once.
 pub(crate) fn events() -> Vec<(&'static str, Event)> {
     let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), 1 << 40 | 9);
-    let (endpoint, interface) = (wish().endpoint, "eth0".parse().unwrap());
+    let (endpoint, interface): (_, InterfaceName) = (wish().endpoint, "eth0".parse().unwrap());
     let reason = Reason::AllocationReleased;
     let all = [
         What::Created { kind: Kind::Network, name: name("blue") },
-        What::Changed { kind: Kind::Subnet, name: name("lan") },
+        What::Changed {
+            kind: Kind::Subnet,
+            name: name("lan"),
+            changes: vec![FieldChange { field: "vlan".to_owned(), from: String::new(), to: "7".to_owned() }],
+        },
         What::Deleted { kind: Kind::Reservation, name: name("kept") },
-        What::Allocated { address, pool: pool.clone(), endpoint: endpoint.clone(), interface, allocation },
-        What::Released { address, pool: pool.clone(), endpoint, allocation, reason },
-        What::Cooled { address, pool: pool.clone() },
+        What::Allocated {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason: Reason::AttachmentAdded,
+        },
+        What::Released {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint,
+            interface,
+            node: wish().node,
+            allocation,
+            reason,
+            rests: true,
+        },
+        What::Cooled { network: name("blue"), address, pool: pool.clone() },
         What::PoolReady { pool, readiness: Readiness::Exhausted },
+        What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
     ];
     let origin = command(Action::Expire).origin;
-    let event = |what| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, origin: origin.clone(), what };
+    let by = By {
+        principal: origin.principal,
+        via: origin.via,
+        request_id: origin.request_id,
+        comment: origin.comment,
+    };
+    let event = |what| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, by: by.clone(), what };
     all.into_iter().map(|what| (what_name(&what), event(what))).collect()
 }
 
@@ -244,6 +282,7 @@ fn what_name(what: &What) -> &'static str {
         What::Released { .. } => "released",
         What::Cooled { .. } => "cooled",
         What::PoolReady { .. } => "pool-ready",
+        What::JournalTrimmed { .. } => "journal-trimmed",
     }
 }
 
@@ -296,6 +335,19 @@ pub(crate) fn rows() -> State {
     };
     state.nodes.put(108, node, &mut ledger);
     state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
+    let place = |revision| EventId { revision, number: 1 };
+    let row = Segment {
+        first: place(20),
+        last: place(90),
+        frames: 50,
+        events: 61,
+        bytes: 4 << 20,
+        from_wall_ms: 15,
+        until_wall_ms: 16,
+        before: [7; 32],
+        chain: [9; 32],
+    };
+    state.segments.put(1, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);
     state
 }
@@ -313,7 +365,13 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ("strategy", bytes(&[Strategy::Next, Strategy::Sequential])),
         (
             "reason",
-            bytes(&[Reason::AttachmentReleased, Reason::AllocationReleased, Reason::EndpointReleased]),
+            bytes(&[
+                Reason::AttachmentReleased,
+                Reason::AllocationReleased,
+                Reason::EndpointReleased,
+                Reason::AttachmentAdded,
+                Reason::Requested,
+            ]),
         ),
         (
             "readiness",

@@ -1,0 +1,134 @@
+//! The journal against the plainest one there is: a list of all events that `apply` returned.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+#[path = "support/random.rs"]
+mod random;
+
+use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
+use ipam_raft::machine::command::{Answer, Via};
+use ipam_raft::machine::journal::{Chain, Frame, link};
+use ipam_raft::machine::{
+    Action, At, Command, Event, EventId, Journaled, Origin, State, What, apply, dry_run,
+};
+use proptest::prelude::*;
+use random::{Dice, Draw};
+
+/// Who has nothing but what the state handed over.
+#[derive(Default)]
+struct Reader {
+    chain: Chain,
+    events: Vec<Event>,
+    /// Numbers of the sealed segments with their last events.
+    sealed: Vec<(u64, EventId)>,
+}
+
+impl Reader {
+    fn take(&mut self, state: &mut State) {
+        for journaled in state.take_journaled() {
+            match journaled {
+                Journaled::Frame { bytes, first } => {
+                    self.chain = link(&self.chain, &bytes);
+                    let frame = Frame::decode(&bytes).unwrap();
+                    assert_eq!(frame.first(), first);
+                    assert!(frame.whats().len() <= JOURNAL_FRAME_EVENTS_MAX);
+                    self.events.extend(frame.into_events());
+                }
+                Journaled::Sealed { number, segment } => {
+                    assert_eq!(number, self.sealed.len() as u64 + 1, "numbers without gaps");
+                    assert_eq!(segment.chain, self.chain);
+                    assert_eq!(segment.last, self.events.last().unwrap().id());
+                    self.sealed.push((number, segment.last));
+                }
+            }
+        }
+        let head = &state.header.journal;
+        assert_eq!(head.open.chain, self.chain, "the state vouches for every byte");
+        assert_eq!(head.segment, self.sealed.len() as u64 + 1);
+    }
+}
+
+fn trim(through: u64) -> Command {
+    let origin = Origin {
+        principal: "task:trim".into(),
+        via: Via::Task,
+        request_id: "trim".into(),
+        comment: None,
+        not_after_ms: None,
+    };
+    Command { origin, action: Action::TrimJournal { through } }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn the_journal_holds_what_apply_returned(seeds in prop::collection::vec(any::<u64>(), 1..150)) {
+        let mut state = State::new();
+        let mut reader = Reader::default();
+        let (mut all, mut issued, mut asked) = (Vec::new(), Vec::new(), Vec::new());
+        let mut day_ms = 0;
+        for (index, seed) in (0..).zip(seeds) {
+            let now = state.log_time_ms();
+            let mut draw = Draw { dice: Dice(seed), state: &state, issued: &issued, asked: &asked, index };
+            let log_time_ms = draw.log_time_ms(now) + day_ms;
+            // Now and then a segment becomes old enough to be sealed.
+            day_ms = if draw.dice.chance(5) { JOURNAL_SEGMENT_AGE_MS_MAX } else { 0 };
+            let at = At { log_time_ms, wall_ms: 1 + index, term: 1 };
+            let mut command = draw.command(now);
+            let oldest = state.oldest_segment();
+            if draw.dice.chance(5) && oldest < state.header.journal.segment {
+                command = trim(oldest);
+            }
+            if let Action::Allocate(wish) = &command.action {
+                asked.push(wish.clone());
+            }
+            let before = state.revision();
+            let _nothing_written = dry_run(&state, at, &command);
+            let (outcome, events) = apply(&mut state, at, &command);
+            if let Action::TrimJournal { through } = command.action {
+                prop_assert_eq!(outcome.unwrap().answer, Answer::Trimmed { segments: 1 });
+                prop_assert_eq!(state.oldest_segment(), through + 1);
+                let last = reader.sealed.iter().find(|(number, _)| *number == through).unwrap().1;
+                prop_assert_eq!(state.header.journal.trimmed, last);
+                // What the trimming itself says may be the first of a new segment.
+                let next = state.oldest_event();
+                prop_assert!(next > last);
+            }
+            for event in &events {
+                prop_assert!(event.revision > before);
+                prop_assert!(!event.by.principal.is_empty() && !event.by.request_id.is_empty());
+                if let What::Allocated { allocation, .. } = event.what {
+                    issued.push(allocation);
+                }
+                if let What::Changed { changes, .. } = &event.what {
+                    prop_assert!(!changes.is_empty(), "a change of nothing");
+                    let chars = |text: &str| text.chars().count();
+                    prop_assert!(changes.iter().all(|one| chars(&one.from).max(chars(&one.to)) <= FIELD_CHANGE_CHARS_MAX));
+                }
+                if command.action == Action::Expire {
+                    prop_assert_eq!(event.by.via, Via::Task, "nobody's doing but time's");
+                }
+            }
+            all.extend(events);
+            reader.take(&mut state);
+            prop_assert_eq!(&reader.events, &all);
+            prop_assert!(all.is_sorted_by_key(Event::id));
+        }
+    }
+}
+
+#[test]
+fn only_sealed_segments_go_and_plugins_trim_nothing() {
+    let mut state = State::new();
+    let at = At { log_time_ms: 1, wall_ms: 1, term: 1 };
+    assert!(apply(&mut state, at, &trim(1)).0.is_err(), "the open one stays");
+    assert_eq!(apply(&mut state, at, &trim(0)).0.unwrap().answer, Answer::Trimmed { segments: 0 });
+    let mut plugin = trim(0);
+    plugin.origin.via = Via::Cni;
+    assert!(apply(&mut state, at, &plugin).0.is_err());
+}
