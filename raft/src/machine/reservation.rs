@@ -82,3 +82,13 @@ impl Step<'_> {
         }
     }
 }
+
+impl super::state::State {
+    /// Whether a reservation covers an address.
+    #[must_use]
+    pub fn is_reserved(&self, network: u64, address: std::net::IpAddr) -> bool {
+        let key = (network, ipam_api::Family::of(address));
+        let number = ipam_api::address::number(address);
+        self.index.reserved.get(&key).is_some_and(|set| set.contains(number))
+    }
+}

@@ -250,13 +250,6 @@ impl State {
         self.index.occupants.get(&(network, address)).copied()
     }
 
-    /// Whether a reservation covers an address.
-    #[must_use]
-    pub fn is_reserved(&self, network: u64, address: IpAddr) -> bool {
-        let key = (network, Family::of(address));
-        self.index.reserved.get(&key).is_some_and(|set| set.contains(number(address)))
-    }
-
     /// The occupied addresses of a network between two numbers.
     pub fn occupied(
         &self,
