@@ -16,6 +16,18 @@ pub const AGENT_SOCKET: &str = "/run/ipamd/agent.sock";
 pub const DAEMON_ENV_PREFIX: &str = "IPAMD_";
 /// Environment name of the servers that `ipamctl` and the plugin ask.
 pub const SERVERS_ENV: &str = "IPAM_SERVERS";
+/// Environment name of the place in `ipamctl`'s configuration that says which servers to ask.
+pub const CONTEXT_ENV: &str = "IPAM_CONTEXT";
+/// Environment name of the file with the token by which the servers know who asks.
+pub const TOKEN_FILE_ENV: &str = "IPAM_TOKEN_FILE";
+/// Environment name of the file with the certificates of whom to believe that it is a server.
+pub const CA_FILE_ENV: &str = "IPAM_CA_FILE";
+/// Environment name of the file with the certificate by which the servers know who asks.
+pub const CERT_FILE_ENV: &str = "IPAM_CERT_FILE";
+/// Environment name of the file with that certificate's key.
+pub const KEY_FILE_ENV: &str = "IPAM_KEY_FILE";
+/// Folder and file of `ipamctl`'s configuration, below the user's folder for such things.
+pub const CTL_CONFIG_FILE: &str = "ipamctl/config.toml";
 /// Environment name of the milliseconds that one run of the plugin may take.
 pub const CNI_DEADLINE_ENV: &str = "IPAM_CNI_DEADLINE_MS";
 /// `ipam.type` in a CNI network configuration, and the plugin's file name.
@@ -41,5 +53,11 @@ pub const HEADER_LEADER: &str = "leader";
 pub const HEADER_STALE_MS: &str = "stale-ms";
 /// Request header: how long the caller will still wait.
 pub const HEADER_BUDGET_MS: &str = "budget-ms";
+/// Request header: by which a write is known again when it is repeated.
+pub const HEADER_IDEMPOTENCY_KEY: &str = "idempotency-key";
+/// Request header: why something is changed, for its history.
+pub const HEADER_CHANGE_COMMENT: &str = "change-comment";
+/// Response header: nothing was changed, it was only tried.
+pub const HEADER_DRY_RUN: &str = "dry-run";
 /// Response header: where the time of a request went.
 pub const HEADER_SERVER_TIMING: &str = "server-timing";

@@ -14,11 +14,11 @@ use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use reqwest::header::{AUTHORIZATION, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, IF_MATCH, IF_NONE_MATCH};
 use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 
-pub use self::call::{Answer, Call, Expect};
+pub use self::call::{Answer, Call, Expect, with_query};
 pub use self::options::Options;
 use self::options::Token;
 use self::server::{Place, Server, builder};
@@ -191,7 +191,7 @@ impl Client {
             Expect::Revision(revision) => request.header(IF_MATCH, format!("\"{revision}\"")),
         };
         if let Some(body) = &call.body {
-            request = request.header("content-type", "application/json").body(body.clone());
+            request = request.header(CONTENT_TYPE, call.media_type()).body(body.clone());
         }
         let response = request.send().await.map_err(|error| {
             if error.is_connect() || error.is_builder() || was_not_let_in(&error) {

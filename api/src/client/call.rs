@@ -1,9 +1,10 @@
 //! What is asked of a server, and what it answers.
 
+use std::fmt::Write as _;
 use std::time::Duration;
 
 use reqwest::Method;
-use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, IF_MATCH, IF_NONE_MATCH};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -52,6 +53,12 @@ impl Call {
         Self::new(Method::PUT, path.into(), true)
     }
 
+    /// A change of some fields (RFC 7396), not repeated once it may have been received.
+    #[must_use]
+    pub fn patch(path: impl Into<String>) -> Self {
+        Self::new(Method::PATCH, path.into(), false)
+    }
+
     /// A removal, not repeated once it may have been received (the second answer would be `not-found`).
     #[must_use]
     pub fn delete(path: impl Into<String>) -> Self {
@@ -88,6 +95,13 @@ impl Call {
         Ok(self)
     }
 
+    /// Adds a parameter to the query.
+    #[must_use]
+    pub fn query(mut self, key: &str, value: &str) -> Self {
+        self.path = with_query(&self.path, key, value);
+        self
+    }
+
     /// Makes the write depend on the state that it meets.
     #[must_use]
     pub fn expect(mut self, expect: Expect) -> Self {
@@ -104,12 +118,66 @@ impl Call {
         self
     }
 
+    /// The method.
+    #[must_use]
+    pub fn method(&self) -> &str {
+        self.method.as_str()
+    }
+
+    /// The path with its query.
+    #[must_use]
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is sent, if anything is.
+    #[must_use]
+    pub fn body(&self) -> Option<&[u8]> {
+        self.body.as_deref()
+    }
+
+    /// The headers that say what is meant: the condition, the type of the body, and those that were named.
+    #[must_use]
+    pub fn headers(&self) -> Vec<(String, String)> {
+        let condition = match self.expect {
+            Expect::Anything => None,
+            Expect::Absent => Some((IF_NONE_MATCH, "*".to_owned())),
+            Expect::Revision(revision) => Some((IF_MATCH, format!("\"{revision}\""))),
+        };
+        let media_type = self.body.as_ref().map(|_| (CONTENT_TYPE, self.media_type().to_owned()));
+        let named = self.headers.iter().map(|(name, value)| {
+            (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
+        });
+        let known = condition.into_iter().chain(media_type).map(|(name, value)| (name.to_string(), value));
+        known.chain(named).collect()
+    }
+
+    /// What the body is.
+    pub(super) fn media_type(&self) -> &'static str {
+        if self.method == Method::PATCH { "application/merge-patch+json" } else { "application/json" }
+    }
+
     /// How long all attempts together may take.
     #[must_use]
     pub fn within(mut self, deadline: Duration) -> Self {
         self.deadline = deadline;
         self
     }
+}
+
+/// A path with one more parameter behind it.
+#[must_use]
+pub fn with_query(path: &str, key: &str, value: &str) -> String {
+    let separator = if path.contains('?') { '&' } else { '?' };
+    let mut query = format!("{path}{separator}{key}=");
+    for byte in value.bytes() {
+        if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'~') {
+            query.push(char::from(byte));
+        } else {
+            let _ = write!(query, "%{byte:02X}");
+        }
+    }
+    query
 }
 
 /// An answer that is no problem.

@@ -10,8 +10,8 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, Name, ObjectName};
 
-use crate::arguments::Format;
 use crate::context::Context;
+use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::output::table::Table;
 use crate::output::text;
@@ -81,20 +81,14 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
     );
     // The servers know a request without an attachment again by its endpoint and interface.
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();
-    let answer = context.write(call, repeat).await?;
+    let answer = context.write(call, Again::Same(repeat)).await?;
     let allocated: Allocated = answer.read()?;
-    match context.format {
-        Format::Json => return context.print_bytes(&answer.body),
-        Format::Name => {
-            for given in allocated.interfaces.iter().flat_map(|interface| &interface.addresses) {
-                context.print(&given.address.addr().to_string())?;
-            }
-            return Ok(());
-        }
-        Format::Table | Format::Wide => {}
+    let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let names: Vec<String> = given.map(|given| given.address.addr().to_string()).collect();
+    context.show(&answer, &names.join("\n"), || Ok(shown(&allocated)))?;
+    if context.format.is_for_people() {
+        context.say(&conclusion(&allocated, &endpoint, context.writing.dry_run));
     }
-    context.print(&shown(&allocated))?;
-    context.say(&conclusion(&allocated, &endpoint));
     Ok(())
 }
 
@@ -112,7 +106,10 @@ fn shown(allocated: &Allocated) -> String {
     table.render(false, None)
 }
 
-fn conclusion(allocated: &Allocated, endpoint: &EndpointKey) -> String {
+fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> String {
+    if dry_run {
+        return "a dry run: nothing was given, and others may take these meanwhile".to_owned();
+    }
     if allocated.repeated {
         return format!("{endpoint} holds that already; nothing was given twice.");
     }
@@ -145,7 +142,7 @@ mod tests {
              2001:db8:20:c::1f/64  no gateway          pool rack-12-v6  allocation 48211912\n"
         );
         assert_eq!(
-            conclusion(&allocated, &allocated.endpoint),
+            conclusion(&allocated, &allocated.endpoint, false),
             "2 addresses held by host/db-07 until released (no lease).   \
              undo: ipamctl release --endpoint host/db-07"
         );

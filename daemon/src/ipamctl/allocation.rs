@@ -5,9 +5,9 @@ use ipam_api::resource::{Allocation, EndpointKey};
 use ipam_api::time::Timestamp;
 use ipam_api::{Name, ObjectName};
 
-use crate::arguments::Format;
-use crate::context::{Context, Listed};
+use crate::context::Context;
 use crate::fail::Failure;
+use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::release;
@@ -65,11 +65,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { id } => {
             let answer = context.read(&format!("/v1/allocations/{id}")).await?;
-            match context.format {
-                Format::Json => context.print_bytes(&answer.body),
-                Format::Name => context.print(&id.to_string()),
-                Format::Table | Format::Wide => context.print(&shown(&answer.read()?, Timestamp::now())),
-            }
+            context.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, Timestamp::now())))
         }
         Verb::Delete { id } => release::allocation(context, id).await,
     }
@@ -84,20 +80,18 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
             && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
             && context.network.as_ref().is_none_or(|network| *network == allocation.network)
     };
-    let listed: Listed<Allocation> = context.list("/v1/allocations", keep).await?;
-    match context.format {
-        Format::Json => return context.print_bytes(&listed.json),
-        Format::Name => {
-            for allocation in &listed.items {
-                context.print(&allocation.id.to_string())?;
-            }
-            return Ok(());
-        }
-        Format::Table | Format::Wide => {}
-    }
-    context.print_table(&table(&listed.items, context.format == Format::Wide, Timestamp::now()))?;
-    context.say(&text::footer(listed.items.len(), "allocation", "allocations", listed.revision));
-    Ok(())
+    let mut filters = context.network_filter();
+    filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
+    filters.extend(endpoint.iter().map(|endpoint| ("endpoint", endpoint.to_string())));
+    filters.extend(arguments.node.iter().map(|node| ("node", node.to_string())));
+    let listing = Listing {
+        path: "/v1/allocations",
+        filters,
+        name: |allocation: &Allocation| allocation.id.to_string(),
+        table,
+        words: ("allocation", "allocations"),
+    };
+    context.show_list(listing, keep).await
 }
 
 fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {

@@ -1,16 +1,11 @@
 //! The grammar: noun verb, and the few verbs that people use at speed.
 
-use std::io::IsTerminal as _;
-use std::time::Duration;
+use clap::{Parser, Subcommand};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use ipam_api::{Name, ObjectName};
-
-use crate::output::text::parse_duration;
-use crate::{allocate, allocation, endpoint, network, pool, release, reservation, status, subnet, who_has};
-
-/// Heading of the flags that every command has.
-const GLOBAL: &str = "Global options (before or after the command)";
+use crate::global::GlobalArguments;
+use crate::{
+    allocate, allocation, contexts, endpoint, network, pool, release, reservation, status, subnet, who_has,
+};
 
 /// Asks and changes ipamd.
 #[derive(Debug, Parser)]
@@ -37,107 +32,6 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// Flags that every command has.
-#[derive(Debug, Args)]
-pub(crate) struct GlobalArguments {
-    /// Servers to ask; any member will do
-    #[arg(
-        long = "server",
-        value_name = "URL,…",
-        env = ipam_api::brand::SERVERS_ENV,
-        default_value = "http://127.0.0.1:7440",
-        value_delimiter = ',',
-        global = true,
-        help_heading = GLOBAL
-    )]
-    pub(crate) servers: Vec<String>,
-    /// Network (address space); lists show all networks without it, other commands take `default`
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) network: Option<Name>,
-    /// Realm of endpoints that don't say theirs: the cluster or site that named them
-    #[arg(long, default_value = ipam_api::brand::DEFAULT, global = true, help_heading = GLOBAL)]
-    pub(crate) realm: Name,
-    /// Namespace of endpoints that don't say theirs
-    #[arg(short, long, default_value = ipam_api::brand::DEFAULT, global = true, help_heading = GLOBAL)]
-    pub(crate) namespace: ObjectName,
-    /// How data is shown; `json` is the API's, byte for byte
-    #[arg(short, long, value_enum, default_value = "table", global = true, help_heading = GLOBAL)]
-    pub(crate) output: Format,
-    /// How long to wait for an answer, as 500ms, 10s, 2m
-    #[arg(long, default_value = "10s", value_parser = parse_duration, global = true, help_heading = GLOBAL)]
-    pub(crate) timeout: Duration,
-    /// Whether reads must see everything acknowledged before (`stale`: any member, also without a leader)
-    #[arg(long, value_enum, default_value = "linearizable", global = true, help_heading = GLOBAL)]
-    pub(crate) consistency: Consistency,
-    /// Leave out the titles of tables
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) no_headers: bool,
-    /// Say nothing but data and errors
-    #[arg(short, long, global = true, help_heading = GLOBAL)]
-    pub(crate) quiet: bool,
-    /// Answer questions with yes
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) yes: bool,
-    /// Never ask, not even on a terminal
-    #[arg(long, global = true, help_heading = GLOBAL)]
-    pub(crate) no_input: bool,
-    /// When to use colours; NO_COLOR turns `auto` off
-    #[arg(long, value_enum, default_value = "auto", global = true, help_heading = GLOBAL)]
-    pub(crate) color: Color,
-}
-
-impl GlobalArguments {
-    /// Whether what is said on standard error is coloured.
-    pub(crate) fn color_on_errors(&self) -> bool {
-        self.color.is_on(std::io::stderr().is_terminal())
-    }
-}
-
-/// How data is shown. (Documented variants would spread every `--help` over three screens.)
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    // Columns for people
-    Table,
-    // More columns
-    Wide,
-    // The API's JSON; lists are {"items": …}
-    Json,
-    // One name a line
-    Name,
-}
-
-/// Which reads will do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Consistency {
-    // Everything acknowledged before is seen
-    Linearizable,
-    // What the member that answers knows
-    Stale,
-}
-
-/// When to use colours.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Color {
-    // On a terminal
-    Auto,
-    // In pipes too
-    Always,
-    // Nowhere
-    Never,
-}
-
-impl Color {
-    /// Whether to use them on a stream that is a terminal, or isn't.
-    pub(crate) fn is_on(self, terminal: bool) -> bool {
-        match self {
-            Color::Always => true,
-            Color::Never => false,
-            // no-color.org: set and not empty.
-            Color::Auto => terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty()),
-        }
-    }
-}
-
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
@@ -153,6 +47,12 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
+    /// The clusters that this command line knows, and which one it asks
+    #[command(alias = "contexts", after_help = contexts::EXAMPLES)]
+    Context {
+        #[command(subcommand)]
+        verb: contexts::Verb,
+    },
     /// Address spaces in which addresses are unique (VRFs)
     #[command(alias = "networks", after_help = network::EXAMPLES)]
     Network {

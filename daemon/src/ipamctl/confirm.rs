@@ -7,11 +7,15 @@ use std::io::{BufRead as _, Write as _};
 
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::output::Tone;
 
 /// Asks about something moderate: `summary` says what it will touch, with counts.
 pub(crate) async fn moderate(context: &Context, summary: &[String], question: &str) -> Result<(), Failure> {
-    if context.yes {
+    if context.writing.yes {
         return Ok(());
+    }
+    if context.writing.dry_run {
+        return tell(context, summary);
     }
     if !context.interactive {
         return Err(Failure::usage(
@@ -22,18 +26,16 @@ pub(crate) async fn moderate(context: &Context, summary: &[String], question: &s
     for line in summary {
         crate::say(line);
     }
-    let answer = ask(format!("{question} [y/N] ")).await?;
+    let answer = ask(format!("{}{question} [y/N] ", mark(context))).await?;
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
 }
 
 /// Asks about something severe: its name has to be said again.
-pub(crate) async fn severe(
-    context: &Context,
-    name: &str,
-    given: Option<&str>,
-    summary: &[String],
-) -> Result<(), Failure> {
-    if let Some(given) = given {
+pub(crate) async fn severe(context: &Context, name: &str, summary: &[String]) -> Result<(), Failure> {
+    if context.writing.dry_run {
+        return tell(context, summary);
+    }
+    if let Some(given) = &context.writing.confirm {
         if given == name {
             return Ok(());
         }
@@ -53,8 +55,24 @@ pub(crate) async fn severe(
     for line in summary {
         crate::say(line);
     }
-    let answer = ask(format!("Type the name {name} to go on: ")).await?;
+    let answer = ask(format!("{}Type the name {name} to go on: ", mark(context))).await?;
     if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
+}
+
+/// What a dry run would touch is told, and nobody is asked.
+fn tell(context: &Context, summary: &[String]) -> Result<(), Failure> {
+    for line in summary {
+        context.say(line);
+    }
+    Ok(())
+}
+
+/// What stands before a question about production.
+fn mark(context: &Context) -> String {
+    match &context.settings.production {
+        Some(name) => context.paint(&format!("[production: {name}] "), Tone::Bad),
+        None => String::new(),
+    }
 }
 
 /// Reads a line from the terminal, on a thread of its own: Ctrl-C must end the wait.

@@ -6,11 +6,13 @@ use ipam_api::client::Call;
 use ipam_api::request::Released;
 use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Interface, Resource};
 use ipam_api::strict;
+use ipam_api::time::Timestamp;
 
-use crate::arguments::Format;
 use crate::confirm;
-use crate::context::{Context, Listed};
+use crate::context::Context;
+use crate::exchange::Again;
 use crate::fail::Failure;
+use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
@@ -77,22 +79,22 @@ fn path(key: &EndpointKey) -> String {
 
 async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
     let keep = |found: &Read| arguments.kind.is_none_or(|kind| kind == found.intention.key.kind);
-    let listed: Listed<Read> = context.list("/v1/endpoints", keep).await?;
-    match context.format {
-        Format::Json => return context.print_bytes(&listed.json),
-        Format::Name => {
-            for found in &listed.items {
-                context.print(&found.intention.key.to_string())?;
-            }
-            return Ok(());
-        }
-        Format::Table | Format::Wide => {}
-    }
+    let listing = Listing {
+        path: "/v1/endpoints",
+        filters: arguments.kind.iter().map(|kind| ("kind", kind.to_string())).collect(),
+        name: |found: &Read| found.intention.key.to_string(),
+        table,
+        words: ("endpoint", "endpoints"),
+    };
+    context.show_list(listing, keep).await
+}
+
+fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
     let mut table = Table::new().text("ENDPOINT").text("ADDRESSES").spare("INTERFACES", 2).spare("NODE", 1);
-    if context.format == Format::Wide {
+    if wide {
         table = table.spare("UID", 4);
     }
-    for found in &listed.items {
+    for found in endpoints {
         let interfaces = &found.status.interfaces;
         let nodes = interfaces.iter().filter_map(|interface| interface.attachment.as_ref());
         let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
@@ -110,9 +112,7 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
             text::or_dash(found.intention.uid.as_ref()),
         ]);
     }
-    context.print_table(&table)?;
-    context.say(&text::footer(listed.items.len(), "endpoint", "endpoints", listed.revision));
-    Ok(())
+    table
 }
 
 /// Reads one; a name that doesn't exist comes with the one that was probably meant.
@@ -136,11 +136,8 @@ async fn fetch(context: &Context, key: &EndpointKey) -> Result<(Read, ipam_api::
 
 async fn show(context: &Context, key: &EndpointKey) -> Result<(), Failure> {
     let (endpoint, answer) = fetch(context, key).await?;
-    match context.format {
-        Format::Json => context.print_bytes(&answer.body),
-        Format::Name => context.print(&endpoint.intention.key.to_string()),
-        Format::Table | Format::Wide => context.print(&shown(&endpoint, context.width)),
-    }
+    let name = endpoint.intention.key.to_string();
+    context.show(&answer, &name, || Ok(shown(&endpoint, context.width)))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
@@ -212,9 +209,8 @@ pub(crate) async fn delete(context: &Context, key: &EndpointKey) -> Result<(), F
         ];
         confirm::moderate(context, &summary, "Release all of it all the same?").await?;
     }
-    let repeat = "the same command again; \"not found\" then means that it worked";
-    let answer = context.write(Call::delete(path(key)), repeat).await?;
+    let answer = context.write(Call::delete(path(key)), Again::ByKey).await?;
     let released: Released = answer.read()?;
-    let sentence = format!("released {} of {key}", text::joined(&released.addresses));
+    let sentence = format!("{} of {key} {}", text::joined(&released.addresses), context.tense("released"));
     context.done(&answer, &key.to_string(), &sentence)
 }

@@ -38,6 +38,8 @@ pub(crate) struct Refusal {
     pub(crate) meant: Option<String>,
     /// How to repeat the command safely when its outcome is unknown.
     pub(crate) repeat: Option<String>,
+    /// Who said that these servers should be asked, where none answered.
+    pub(crate) origin: Option<String>,
 }
 
 impl Failure {
@@ -50,6 +52,14 @@ impl Failure {
     pub(crate) fn repeat_by(mut self, advice: impl Into<String>) -> Self {
         if let Self::Refused(refusal) = &mut self {
             refusal.repeat = Some(advice.into());
+        }
+        self
+    }
+
+    /// The same with who said which servers to ask.
+    pub(crate) fn about_servers(mut self, origin: String) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.origin = Some(origin);
         }
         self
     }
@@ -129,6 +139,7 @@ impl Refusal {
         if let Some(name) = self.meant.as_ref().filter(|_| !sentence.contains("did you mean")) {
             let _ = write!(sentence, ".  Did you mean {name}?");
         }
+        lines.extend(self.origin.clone());
         lines.push(problem.help.clone());
         if let Some(request) = problem.request_id.as_ref().filter(|_| problem.code == Code::Internal) {
             lines.push(format!("request {request}"));
@@ -139,7 +150,7 @@ impl Refusal {
 
 impl From<Problem> for Failure {
     fn from(problem: Problem) -> Self {
-        Self::Refused(Box::new(Refusal { problem, meant: None, repeat: None }))
+        Self::Refused(Box::new(Refusal { problem, meant: None, repeat: None, origin: None }))
     }
 }
 

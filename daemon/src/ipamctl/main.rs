@@ -9,10 +9,17 @@
 mod allocate;
 mod allocation;
 mod arguments;
+mod config;
 mod confirm;
 mod context;
+mod contexts;
+mod curl;
 mod endpoint;
+mod exchange;
 mod fail;
+mod global;
+mod identity;
+mod list;
 mod metadata;
 mod network;
 mod output;
@@ -20,8 +27,11 @@ mod pool;
 mod release;
 mod reservation;
 mod resource;
+mod settings;
+mod show;
 mod status;
 mod subnet;
+mod surroundings;
 #[cfg(test)]
 mod tests;
 mod version;
@@ -36,6 +46,8 @@ use clap::Parser as _;
 use arguments::{Arguments, Command};
 use context::Context;
 use fail::Failure;
+use settings::Settings;
+use surroundings::Surroundings;
 
 /// What shells report for a program that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
@@ -54,7 +66,7 @@ fn main() -> ExitCode {
             return ExitCode::from(code);
         }
     };
-    if let Some(hint) = hint.filter(|_| !arguments.global.quiet) {
+    if let Some(hint) = hint.filter(|_| !arguments.global.output.quiet) {
         say(&hint);
     }
     ExitCode::from(start(arguments))
@@ -93,7 +105,24 @@ fn start(arguments: Arguments) -> u8 {
 }
 
 async fn run(arguments: Arguments) -> Result<(), Failure> {
-    let context = Context::new(&arguments.global, Box::new(std::io::stdout()))?;
+    let surroundings = Surroundings::of_process();
+    carry_out(arguments, &surroundings, Box::new(std::io::stdout())).await
+}
+
+/// Does what the arguments say; `output` is where data goes.
+async fn carry_out(
+    arguments: Arguments,
+    surroundings: &Surroundings,
+    output: Box<dyn std::io::Write>,
+) -> Result<(), Failure> {
+    let global = &arguments.global;
+    if let Command::Context { verb } = arguments.command {
+        // It must work with a configuration that leads nowhere.
+        let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
+        return contexts::run(&context, verb, &global.connection, surroundings);
+    }
+    let settings = Settings::resolve(&global.connection, surroundings)?;
+    let context = Context::new(global, settings, surroundings, output)?;
     dispatch(arguments.command, &context).await
 }
 
@@ -105,6 +134,8 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Allocate(arguments) => allocate::run(context, &arguments).await,
         Command::Release(arguments) => release::run(context, &arguments).await,
         Command::Version => version::run(context).await,
+        // Done before there is anybody to ask.
+        Command::Context { .. } => Ok(()),
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,

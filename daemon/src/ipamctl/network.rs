@@ -3,8 +3,8 @@
 use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::resource::{Labels, Network, NetworkStatus};
+use ipam_api::time::Timestamp;
 
-use crate::arguments::Format;
 use crate::confirm;
 use crate::context::Context;
 use crate::fail::Failure;
@@ -24,6 +24,7 @@ impl Noun for Networks {
     type Status = NetworkStatus;
     const WORD: &'static str = "network";
     const PLURAL: &'static str = "networks";
+    const PATH: &'static str = "/v1/networks";
     fn name(intention: &Network) -> &Name {
         &intention.name
     }
@@ -52,7 +53,10 @@ pub(crate) enum Verb {
         alias = "rm",
         after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
     )]
-    Delete(DeleteArguments),
+    Delete {
+        /// Its name
+        name: Name,
+    },
 }
 
 /// A new network.
@@ -73,27 +77,13 @@ pub(crate) struct SetArguments {
     metadata: MetadataChanges,
 }
 
-/// Which network goes.
-#[derive(Debug, Args)]
-pub(crate) struct DeleteArguments {
-    /// Its name
-    name: Name,
-    /// The name once more, where nobody can be asked
-    #[arg(long, value_name = "NAME")]
-    confirm: Option<String>,
-}
-
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
-        Verb::List => list(context).await,
+        Verb::List => resource::show_list::<Networks>(context, Vec::new(), |_| true, table).await,
         Verb::Show { name } => {
             let (network, answer) = resource::fetch::<Networks>(context, &name).await?;
-            match context.format {
-                Format::Json => context.print_bytes(&answer.body),
-                Format::Name => context.print(name.as_str()),
-                Format::Table | Format::Wide => context.print(&shown(&network)),
-            }
+            context.show(&answer, name.as_str(), || Ok(shown(&network)))
         }
         Verb::Create(arguments) => {
             let mut network = Network {
@@ -113,18 +103,14 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             };
             resource::edit::<Networks>(context, &arguments.name, change).await
         }
-        Verb::Delete(arguments) => delete(context, &arguments).await,
+        Verb::Delete { name } => delete(context, &name).await,
     }
 }
 
-async fn list(context: &Context) -> Result<(), Failure> {
-    let listed = resource::list::<Networks>(context, |_| true).await?;
-    if resource::print_plain::<Networks>(context, &listed)? {
-        return Ok(());
-    }
+fn table(networks: &[Read<Networks>], _wide: bool, _now: Timestamp) -> Table {
     let mut table =
         Table::new().text("NAME").number("SUBNETS").number("HELD").spare("LABELS", 2).spare("DESCRIPTION", 1);
-    for network in &listed.items {
+    for network in networks {
         table.row([
             network.intention.name.to_string(),
             text::count(network.status.subnets),
@@ -133,9 +119,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
             text::dash(&network.intention.description),
         ]);
     }
-    context.print_table(&table)?;
-    context.say(&text::footer(listed.items.len(), "network", "networks", listed.revision));
-    Ok(())
+    table
 }
 
 fn shown(network: &Read<Networks>) -> String {
@@ -154,14 +138,13 @@ fn shown(network: &Read<Networks>) -> String {
     fields.text()
 }
 
-async fn delete(context: &Context, arguments: &DeleteArguments) -> Result<(), Failure> {
-    let name = &arguments.name;
+async fn delete(context: &Context, name: &Name) -> Result<(), Failure> {
     let (network, _) = resource::fetch::<Networks>(context, name).await?;
     let summary = [format!(
         "network {name} has {} and {} held; it can't be brought back.",
         text::plural(network.status.subnets, "subnet", "subnets"),
         text::plural(network.status.allocated, "address", "addresses"),
     )];
-    confirm::severe(context, name.as_str(), arguments.confirm.as_deref(), &summary).await?;
+    confirm::severe(context, name.as_str(), &summary).await?;
     resource::delete::<Networks>(context, name, false).await
 }

@@ -11,10 +11,10 @@ use ipam_api::client::Call;
 use ipam_api::request::Released;
 use ipam_api::resource::{Address, Allocation, Lifecycle};
 
-use crate::arguments::Format;
 use crate::confirm;
 use crate::context::Context;
 use crate::endpoint;
+use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::output::text;
 use crate::who_has;
@@ -71,18 +71,16 @@ async fn address(context: &Context, at: IpAddr) -> Result<(), Failure> {
     let found: Address = answer.read()?;
     match found.allocation {
         Some(allocation) => release(context, &allocation).await,
-        None => match context.format {
-            Format::Json => {
-                context.print(&serde_json::json!({"addresses": [], "revision": found.revision}).to_string())
-            }
-            _ => {
+        None => {
+            let nothing = serde_json::json!({"addresses": [], "revision": found.revision}).to_string();
+            if !context.data(nothing.as_bytes())? {
                 context.say(&format!(
                     "nothing to release: {at} is {} in network {}",
                     found.state, found.network
                 ));
-                Ok(())
             }
-        },
+            Ok(())
+        }
     }
 }
 
@@ -105,14 +103,13 @@ async fn release(context: &Context, allocation: &Allocation) -> Result<(), Failu
         ];
         confirm::moderate(context, &summary, &format!("Release allocation {id} all the same?")).await?;
     }
-    let repeat = format!(
-        "ipamctl release {id}   (never a newer holder's: its allocation has another number; \"not found\" then means that it worked)"
-    );
-    let answer = context.write(Call::delete(format!("/v1/allocations/{id}")), repeat).await?;
+    let call = Call::delete(format!("/v1/allocations/{id}"));
+    let answer = context.write(call, Again::ByKey).await?;
     let released: Released = answer.read()?;
     let sentence = format!(
-        "released {} of {holder}   back again: ipamctl allocate --endpoint {holder} --interface {} --pool {} --address {address}",
+        "{} of {holder} {}   back again: ipamctl allocate --endpoint {holder} --interface {} --pool {} --address {address}",
         text::joined(&released.addresses),
+        context.tense("released"),
         allocation.interface,
         allocation.pool,
     );

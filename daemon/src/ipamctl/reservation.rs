@@ -2,9 +2,9 @@
 
 use clap::{Args, Subcommand};
 use ipam_api::resource::{Labels, Reservation, ReservationStatus};
+use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Name};
 
-use crate::arguments::Format;
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
@@ -24,6 +24,7 @@ impl Noun for Reservations {
     type Status = ReservationStatus;
     const WORD: &'static str = "reservation";
     const PLURAL: &'static str = "reservations";
+    const PATH: &'static str = "/v1/reservations";
     fn name(intention: &Reservation) -> &Name {
         &intention.name
     }
@@ -110,11 +111,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List => list(context).await,
         Verb::Show { name } => {
             let (reservation, answer) = resource::fetch::<Reservations>(context, &name).await?;
-            match context.format {
-                Format::Json => context.print_bytes(&answer.body),
-                Format::Name => context.print(name.as_str()),
-                Format::Table | Format::Wide => context.print(&shown(&reservation)),
-            }
+            context.show(&answer, name.as_str(), || Ok(shown(&reservation)))
         }
         Verb::Create(arguments) => {
             let mut reservation = Reservation {
@@ -145,10 +142,10 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
 async fn list(context: &Context) -> Result<(), Failure> {
     let keep =
         |found: &Read<Reservations>| context.network.as_ref().is_none_or(|n| *n == found.intention.network);
-    let listed = resource::list::<Reservations>(context, keep).await?;
-    if resource::print_plain::<Reservations>(context, &listed)? {
-        return Ok(());
-    }
+    resource::show_list::<Reservations>(context, context.network_filter(), keep, table).await
+}
+
+fn table(reservations: &[Read<Reservations>], _wide: bool, _now: Timestamp) -> Table {
     let mut table = Table::new()
         .text("NAME")
         .spare("NETWORK", 1)
@@ -156,7 +153,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
         .number("HELD")
         .spare("LABELS", 3)
         .spare("DESCRIPTION", 2);
-    for reservation in &listed.items {
+    for reservation in reservations {
         let intention = &reservation.intention;
         table.row([
             intention.name.to_string(),
@@ -167,9 +164,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
             text::dash(&intention.description),
         ]);
     }
-    context.print_table(&table)?;
-    context.say(&text::footer(listed.items.len(), "reservation", "reservations", listed.revision));
-    Ok(())
+    table
 }
 
 fn shown(reservation: &Read<Reservations>) -> String {

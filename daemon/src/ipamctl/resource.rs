@@ -2,14 +2,17 @@
 
 use ipam_api::client::{Answer, Call, Expect};
 use ipam_api::resource::Resource;
+use ipam_api::time::Timestamp;
 use ipam_api::{Code, Name, strict};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::arguments::Format;
-use crate::context::{Context, Listed};
+use crate::context::Context;
+use crate::exchange::Again;
 use crate::fail::Failure;
+use crate::list::Listing;
+use crate::output::table::Table;
 
 /// How often a change is tried again when somebody else was faster.
 const EDITS_MAX: usize = 5;
@@ -24,6 +27,8 @@ pub(crate) trait Noun {
     const WORD: &'static str;
     /// The word for many.
     const PLURAL: &'static str;
+    /// Where they are.
+    const PATH: &'static str;
     /// Its name.
     fn name(intention: &Self::Intention) -> &Name;
 }
@@ -38,7 +43,7 @@ struct Named {
 }
 
 fn path<N: Noun>(name: &Name) -> String {
-    format!("/v1/{}/{name}", N::PLURAL)
+    format!("{}/{name}", N::PATH)
 }
 
 /// Reads one. A name that doesn't exist comes with the one that was probably meant.
@@ -60,39 +65,25 @@ pub(crate) async fn suggest(context: &Context, failure: Failure, plural: &str, n
     failure.meant(meant.map(str::to_owned))
 }
 
-/// Reads all that `keep` wants.
-pub(crate) async fn list<N: Noun>(
+/// Shows all that `keep` wants.
+pub(crate) async fn show_list<N: Noun + 'static>(
     context: &Context,
+    filters: Vec<(&'static str, String)>,
     keep: impl Fn(&Read<N>) -> bool,
-) -> Result<Listed<Read<N>>, Failure> {
-    context.list(&format!("/v1/{}", N::PLURAL), keep).await
-}
-
-/// Prints a list where it isn't for people; says whether it did.
-pub(crate) fn print_plain<N: Noun>(context: &Context, listed: &Listed<Read<N>>) -> Result<bool, Failure> {
-    match context.format {
-        Format::Json => context.print_bytes(&listed.json)?,
-        Format::Name => {
-            for item in &listed.items {
-                context.print(N::name(&item.intention).as_str())?;
-            }
-        }
-        Format::Table | Format::Wide => return Ok(false),
-    }
-    Ok(true)
+    table: fn(&[Read<N>], bool, Timestamp) -> Table,
+) -> Result<(), Failure> {
+    let name = |found: &Read<N>| N::name(&found.intention).to_string();
+    let listing = Listing { path: N::PATH, filters, name, table, words: (N::WORD, N::PLURAL) };
+    context.show_list(listing, keep).await
 }
 
 /// Creates one.
 pub(crate) async fn create<N: Noun>(context: &Context, intention: &N::Intention) -> Result<(), Failure> {
     let name = N::name(intention);
-    let call = Call::post(format!("/v1/{}", N::PLURAL)).json(intention)?;
-    let repeat = format!(
-        "the same command again; \"already exists\" then means that it worked (ipamctl {} show {name})",
-        N::WORD
-    );
-    let answer = context.write(call, repeat).await?;
-    let revision = answer.etag.or(answer.revision).unwrap_or_default();
-    context.done(&answer, name.as_str(), &format!("{} {name} created at revision {revision}", N::WORD))
+    let call = Call::post(N::PATH).json(intention)?;
+    let answer = context.write(call, Again::ByKey).await?;
+    let sentence = format!("{} {name} {}{}", N::WORD, context.tense("created"), context.at_revision(&answer));
+    context.done(&answer, name.as_str(), &sentence)
 }
 
 /// Reads one, changes it, and writes it back unless somebody else was faster; then begins again.
@@ -111,11 +102,11 @@ pub(crate) async fn edit<N: Noun>(
             return context.done(&read, name.as_str(), &sentence);
         };
         let call = Call::put(path::<N>(name)).json(&body)?.expect(Expect::Revision(found.meta.revision));
-        let repeat = "the same command again; what is already so stays so";
-        match context.write(call, repeat).await {
+        let again = Again::Same("the same command again; what is already so stays so".to_owned());
+        match context.write(call, again).await {
             Ok(answer) => {
-                let revision = answer.etag.or(answer.revision).unwrap_or_default();
-                let sentence = format!("{} {name} changed at revision {revision}", N::WORD);
+                let (changed, at) = (context.tense("changed"), context.at_revision(&answer));
+                let sentence = format!("{} {name} {changed}{at}", N::WORD);
                 return context.done(&answer, name.as_str(), &sentence);
             }
             Err(failure) if failure.code() == Some(Code::RevisionMismatch) && tries < EDITS_MAX => tries += 1,
@@ -146,9 +137,11 @@ fn unreadable(error: serde_json::Error) -> Failure {
 
 /// Deletes one, or makes it go away once nothing is held.
 pub(crate) async fn delete<N: Noun>(context: &Context, name: &Name, drain: bool) -> Result<(), Failure> {
-    let query = if drain { "?drain=true" } else { "" };
-    let repeat = "the same command again; \"not found\" then means that it worked";
-    let deleted = context.write(Call::delete(format!("{}{query}", path::<N>(name))), repeat).await;
+    let mut call = Call::delete(path::<N>(name));
+    if drain {
+        call = call.query("drain", "true");
+    }
+    let deleted = context.write(call, Again::ByKey).await;
     let answer = match deleted {
         Ok(answer) => answer,
         Err(failure) => return Err(suggest(context, failure, N::PLURAL, name.as_str()).await),
@@ -157,7 +150,7 @@ pub(crate) async fn delete<N: Noun>(context: &Context, name: &Name, drain: bool)
     let sentence = if drain && !answer.body.is_empty() {
         format!("{} {name} gives out nothing more and goes away with its last address", N::WORD)
     } else {
-        format!("{} {name} deleted", N::WORD)
+        format!("{} {name} {}", N::WORD, context.tense("deleted"))
     };
     context.done(&answer, name.as_str(), &sentence)
 }

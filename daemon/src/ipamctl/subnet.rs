@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::address::{parse_address, parse_cidr};
 use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
+use ipam_api::time::Timestamp;
 use ipnet::IpNet;
 
-use crate::arguments::Format;
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
@@ -28,6 +28,7 @@ impl Noun for Subnets {
     type Status = SubnetStatus;
     const WORD: &'static str = "subnet";
     const PLURAL: &'static str = "subnets";
+    const PATH: &'static str = "/v1/subnets";
     fn name(intention: &Subnet) -> &Name {
         &intention.name
     }
@@ -182,11 +183,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List => list(context).await,
         Verb::Show { name } => {
             let (subnet, answer) = resource::fetch::<Subnets>(context, &name).await?;
-            match context.format {
-                Format::Json => context.print_bytes(&answer.body),
-                Format::Name => context.print(name.as_str()),
-                Format::Table | Format::Wide => context.print(&shown(&subnet)),
-            }
+            context.show(&answer, name.as_str(), || Ok(shown(&subnet)))
         }
         Verb::Create(arguments) => create(context, arguments).await,
         Verb::Set(arguments) => {
@@ -226,10 +223,10 @@ async fn create(context: &Context, arguments: CreateArguments) -> Result<(), Fai
 async fn list(context: &Context) -> Result<(), Failure> {
     let keep =
         |subnet: &Read<Subnets>| context.network.as_ref().is_none_or(|n| *n == subnet.intention.network);
-    let listed = resource::list::<Subnets>(context, keep).await?;
-    if resource::print_plain::<Subnets>(context, &listed)? {
-        return Ok(());
-    }
+    resource::show_list::<Subnets>(context, context.network_filter(), keep, table).await
+}
+
+fn table(subnets: &[Read<Subnets>], wide: bool, _now: Timestamp) -> Table {
     let mut table = Table::new()
         .text("NAME")
         .spare("NETWORK", 3)
@@ -239,10 +236,10 @@ async fn list(context: &Context) -> Result<(), Failure> {
         .number("POOLS")
         .number("HELD")
         .spare("LABELS", 5);
-    if context.format == Format::Wide {
+    if wide {
         table = table.spare("ROUTES", 6).spare("DNS", 7).spare("DESCRIPTION", 8);
     }
-    for subnet in &listed.items {
+    for subnet in subnets {
         let intention = &subnet.intention;
         table.row([
             intention.name.to_string(),
@@ -258,9 +255,7 @@ async fn list(context: &Context) -> Result<(), Failure> {
             text::dash(&intention.description),
         ]);
     }
-    context.print_table(&table)?;
-    context.say(&text::footer(listed.items.len(), "subnet", "subnets", listed.revision));
-    Ok(())
+    table
 }
 
 fn shown(subnet: &Read<Subnets>) -> String {

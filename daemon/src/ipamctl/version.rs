@@ -1,13 +1,13 @@
 //! `ipamctl version`: of this program, and of every server.
 
 use futures::future::join_all;
-use ipam_api::client::{Call, Client};
+use ipam_api::client::Call;
 use ipam_api::cluster::Version;
 use serde_json::json;
 
-use crate::arguments::Format;
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::status::{DEADLINE, reason};
 
@@ -16,50 +16,47 @@ const OURS: &str = env!("CARGO_PKG_VERSION");
 
 /// Runs the command. Servers that don't answer are shown, and no failure: the own version is known.
 pub(crate) async fn run(context: &Context) -> Result<(), Failure> {
-    let asked = join_all(context.servers.iter().map(|server| ask(context, server))).await;
-    match context.format {
-        Format::Json => {
-            let servers: Vec<serde_json::Value> = asked
-                .iter()
-                .map(|(server, answer)| match answer {
-                    Ok(version) => json!({"server": server, "version": version}),
-                    Err(why) => json!({"server": server, "error": why}),
-                })
-                .collect();
-            context.print(&json!({"ipamctl": OURS, "servers": servers}).to_string())
-        }
-        Format::Name => context.print(OURS),
-        Format::Table | Format::Wide => {
-            let mut table = Table::new().text("").text("").text("");
-            table.row(["ipamctl".to_owned(), OURS.to_owned(), String::new()]);
-            for (server, answer) in &asked {
-                table.row(match answer {
-                    Ok(version) => {
-                        [server.clone(), version.version.clone(), format!("feature level {}", version.level)]
-                    }
-                    Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
-                });
+    let asked = join_all(context.settings.servers.iter().map(|server| ask(context, server))).await;
+    let servers: Vec<serde_json::Value> = asked
+        .iter()
+        .map(|(server, answer)| match answer {
+            Ok(version) => json!({"server": server, "version": version}),
+            Err(why) => json!({"server": server, "error": why}),
+        })
+        .collect();
+    if context.data(json!({"ipamctl": OURS, "servers": servers}).to_string().as_bytes())? {
+        return Ok(());
+    }
+    if matches!(context.format, Format::Name) {
+        return context.print(OURS);
+    }
+    let mut table = Table::new().text("").text("").text("");
+    table.row(["ipamctl".to_owned(), OURS.to_owned(), String::new()]);
+    for (server, answer) in &asked {
+        table.row(match answer {
+            Ok(version) => {
+                [server.clone(), version.version.clone(), format!("feature level {}", version.level)]
             }
-            context.print(&table.render(false, None))?;
-            for version in asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
-                if far_apart(OURS, &version.version) {
-                    context.say(&format!(
-                        "warning: ipamctl {OURS} and server {} are more than one minor version apart",
-                        version.version
-                    ));
-                    break;
-                }
-            }
-            Ok(())
+            Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
+        });
+    }
+    context.print(&table.render(false, None))?;
+    for version in asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
+        if far_apart(OURS, &version.version) {
+            context.say(&format!(
+                "warning: ipamctl {OURS} and server {} are more than one minor version apart",
+                version.version
+            ));
+            break;
         }
     }
+    Ok(())
 }
 
 async fn ask(context: &Context, server: &str) -> (String, Result<Version, String>) {
-    let answer = match Client::new(&[server]) {
-        Ok(client) => {
-            client.call::<Version>(Call::get("/version").within(context.timeout.min(DEADLINE))).await
-        }
+    let call = Call::get("/version").within(context.timeout().min(DEADLINE));
+    let answer = match context.ask_one(server, call).await {
+        Ok(answer) => answer.read::<Version>(),
         Err(problem) => Err(problem),
     };
     (server.to_owned(), answer.map_err(|problem| reason(server, &problem)))

@@ -4,12 +4,13 @@ use std::net::IpAddr;
 
 use clap::Args;
 use ipam_api::address::parse_address;
+use ipam_api::client::with_query;
 use ipam_api::resource::{Address, Allocation};
 use ipam_api::time::Timestamp;
 
-use crate::arguments::Format;
-use crate::context::{Context, with_query};
+use crate::context::Context;
 use crate::fail::Failure;
+use crate::output::format::Format;
 use crate::output::text::{self, Fields};
 
 /// Which address.
@@ -36,11 +37,11 @@ pub(crate) fn path(context: &Context, address: IpAddr) -> String {
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Result<(), Failure> {
     let answer = context.read(&path(context, arguments.address)).await?;
-    if context.format == Format::Json {
-        return context.print_bytes(&answer.body);
+    if context.data(&answer.body)? {
+        return Ok(());
     }
     let address: Address = answer.read()?;
-    if context.format == Format::Name {
+    if matches!(context.format, Format::Name) {
         return match &address.allocation {
             Some(allocation) => context.print(&allocation.endpoint.to_string()),
             None => Ok(()),

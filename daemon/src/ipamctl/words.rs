@@ -5,6 +5,10 @@
 
 use std::ffi::OsString;
 
+use clap::CommandFactory as _;
+
+use crate::arguments::Arguments;
+
 /// Our nouns.
 const NOUNS: [&str; 6] = ["network", "subnet", "pool", "reservation", "endpoint", "allocation"];
 
@@ -37,20 +41,6 @@ const FOREIGN: [(&str, &str, &str); 12] = [
     ("spiderendpoint", "a SpiderEndpoint", "endpoint"),
     ("workloadendpoint", "a WorkloadEndpoint", "endpoint"),
     ("lease", "a lease", "allocation"),
-];
-
-/// Global flags whose value is the next word.
-const WITH_VALUE: [&str; 10] = [
-    "--server",
-    "--network",
-    "--realm",
-    "--namespace",
-    "-n",
-    "--output",
-    "-o",
-    "--timeout",
-    "--consistency",
-    "--color",
 ];
 
 /// Puts a command line into our words and our order; with a hint where a word was foreign.
@@ -104,6 +94,7 @@ fn noun(word: &str) -> Option<(&'static str, Option<&'static str>)> {
 
 /// Where the words stand that are neither flags nor values of global flags; the program's name isn't one.
 fn places(words: &[OsString]) -> Vec<usize> {
+    let with_value = flags_with_value();
     let mut places = Vec::new();
     let mut value = false;
     for (index, word) in words.iter().enumerate().skip(1) {
@@ -113,12 +104,25 @@ fn places(words: &[OsString]) -> Vec<usize> {
         } else if text == "--" {
             break;
         } else if text.starts_with('-') {
-            value = WITH_VALUE.contains(&text.as_ref());
+            value = with_value.iter().any(|flag| *flag == text);
         } else {
             places.push(index);
         }
     }
     places
+}
+
+/// Global flags whose value is the next word.
+fn flags_with_value() -> Vec<String> {
+    let grammar = Arguments::command();
+    let taking =
+        grammar.get_arguments().filter(|flag| flag.is_global_set() && flag.get_action().takes_values());
+    taking
+        .flat_map(|flag| {
+            let short = flag.get_short().map(|short| format!("-{short}"));
+            flag.get_long().map(|long| format!("--{long}")).into_iter().chain(short)
+        })
+        .collect()
 }
 
 fn replace(words: &mut [OsString], place: Option<&usize>, word: &str) {

@@ -1,8 +1,13 @@
 //! How things look: tables for people, JSON for programs, and the small words in both.
 
+pub(crate) mod csv;
+pub(crate) mod data;
+pub(crate) mod format;
 pub(crate) mod json;
+pub(crate) mod jsonpath;
 pub(crate) mod table;
 pub(crate) mod text;
+pub(crate) mod yaml;
 
 /// How a word is meant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -11,7 +11,7 @@ const GAP: u16 = 2;
 /// One column.
 #[derive(Debug, Clone)]
 struct Column {
-    title: &'static str,
+    title: String,
     right: bool,
     /// When it may be left out; the highest goes first, 0 always stays.
     spare: u8,
@@ -31,22 +31,22 @@ impl Table {
     }
 
     /// Adds a column of text that is always shown.
-    pub(crate) fn text(self, title: &'static str) -> Self {
+    pub(crate) fn text(self, title: impl Into<String>) -> Self {
         self.column(title, false, 0)
     }
 
     /// Adds a column of numbers that is always shown.
-    pub(crate) fn number(self, title: &'static str) -> Self {
+    pub(crate) fn number(self, title: impl Into<String>) -> Self {
         self.column(title, true, 0)
     }
 
     /// Adds a column of text that a narrow terminal does without; the highest `spare` goes first.
-    pub(crate) fn spare(self, title: &'static str, spare: u8) -> Self {
+    pub(crate) fn spare(self, title: impl Into<String>, spare: u8) -> Self {
         self.column(title, false, spare)
     }
 
-    fn column(mut self, title: &'static str, right: bool, spare: u8) -> Self {
-        self.columns.push(Column { title, right, spare });
+    fn column(mut self, title: impl Into<String>, right: bool, spare: u8) -> Self {
+        self.columns.push(Column { title: title.into(), right, spare });
         self
     }
 
@@ -80,7 +80,7 @@ impl Table {
         let mut table = comfy_table::Table::new();
         table.load_style(TableStyle::new()).set_content_arrangement(ContentArrangement::Disabled);
         if headers {
-            table.set_header(shown.iter().map(|(_, column)| column.title));
+            table.set_header(shown.iter().map(|(_, column)| &column.title));
         }
         for row in &self.rows {
             table.add_row(shown.iter().map(|(index, _)| row.get(*index).map_or("", String::as_str)));

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand};
 use ipam_api::resource::{Allocation, Pool, PoolStatus};
 use ipam_api::{AddressRange, Name};
 
-use crate::arguments::Format;
 use crate::confirm;
 use crate::context::Context;
 use crate::fail::Failure;
@@ -28,6 +27,7 @@ impl Noun for Pools {
     type Status = PoolStatus;
     const WORD: &'static str = "pool";
     const PLURAL: &'static str = "pools";
+    const PATH: &'static str = "/v1/pools";
     fn name(intention: &Pool) -> &Name {
         &intention.name
     }
@@ -91,15 +91,13 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {
             let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;
-            match context.format {
-                Format::Json => context.print_bytes(&answer.body),
-                Format::Name => context.print(name.as_str()),
-                Format::Table | Format::Wide => {
-                    context.print(&view::shown(&pool, ipam_api::time::Timestamp::now(), context.width))?;
-                    context.say(&view::next_steps(&pool));
-                    Ok(())
-                }
+            context.show(&answer, name.as_str(), || {
+                Ok(view::shown(&pool, ipam_api::time::Timestamp::now(), context.width))
+            })?;
+            if context.format.is_for_people() {
+                context.say(&view::next_steps(&pool));
             }
+            Ok(())
         }
         Verb::Create(arguments) => {
             let pool = arguments.pool();
@@ -121,13 +119,9 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
         arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
             && context.network.as_ref().is_none_or(|n| intention.network.as_ref().is_none_or(|of| of == n))
     };
-    let listed = resource::list::<Pools>(context, keep).await?;
-    if resource::print_plain::<Pools>(context, &listed)? {
-        return Ok(());
-    }
-    context.print_table(&view::table(&listed.items, context.format == Format::Wide))?;
-    context.say(&text::footer(listed.items.len(), "pool", "pools", listed.revision));
-    Ok(())
+    let mut filters = context.network_filter();
+    filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
+    resource::show_list::<Pools>(context, filters, keep, view::table).await
 }
 
 async fn set(context: &Context, arguments: &change::SetArguments) -> Result<(), Failure> {

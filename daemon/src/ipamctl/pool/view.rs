@@ -10,7 +10,7 @@ use crate::output::text::{self, Fields};
 use crate::resource::Read;
 
 /// The table of `pool list`.
-pub(super) fn table(pools: &[Read<Pools>], wide: bool) -> Table {
+pub(super) fn table(pools: &[Read<Pools>], wide: bool, _now: Timestamp) -> Table {
     let mut table = Table::new()
         .text("NAME")
         .text("SUBNET")
@@ -270,7 +270,7 @@ mod tests {
     #[test]
     fn the_list_at_120_columns() {
         assert_eq!(
-            table(&pools(), false).render(true, Some(120)),
+            table(&pools(), false, NOW).render(true, Some(120)),
             "\
 NAME   SUBNET           FAMILY   FREE  HELD  SIZE  USE             CONDITION
 web    10.10.0.0/24     4           6   125   150  ███████▋  96 %  NearlyFull
@@ -283,7 +283,7 @@ old    10.9.0.0/24      4           0    11    11  ████████ 100 
 
     #[test]
     fn the_list_at_80_columns() {
-        let text = table(&pools(), true).render(true, Some(80));
+        let text = table(&pools(), true, NOW).render(true, Some(80));
         assert_eq!(
             text,
             "\
@@ -299,7 +299,7 @@ old    10.9.0.0/24          0    11    11  ████████ 100 %  Termi
 
     #[test]
     fn wide_shows_all_where_there_is_room() {
-        let text = table(&pools(), true).render(true, None);
+        let text = table(&pools(), true, NOW).render(true, None);
         assert!(
             text.contains("lan-10-v6") && text.contains("env=prod,team=web") && text.contains("all of it")
         );

@@ -12,13 +12,13 @@ use std::time::Duration;
 use clap::Args;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
-use ipam_api::client::{Call, Client};
+use ipam_api::client::Call;
 use ipam_api::cluster::Cluster;
 use ipam_api::{Code, Problem};
 
-use crate::arguments::Format;
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::output::format::Format;
 use crate::output::text::without_number;
 use judge::Judgement;
 
@@ -58,10 +58,13 @@ struct Said {
 pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Result<(), Failure> {
     let observed = ask_all(context).await;
     let Some(judgement) = Judgement::of(&observed) else { return Err(nobody(context, &observed)) };
-    match context.format {
-        Format::Json => context.print_bytes(&judgement.best.body)?,
-        Format::Name => context.print(&judgement.best.cluster.id)?,
-        Format::Table | Format::Wide => context.print(&view::text(&judgement, context))?,
+    if !context.data(&judgement.best.body)? {
+        let name = matches!(context.format, Format::Name);
+        context.print(&if name {
+            judgement.best.cluster.id.clone()
+        } else {
+            view::text(&judgement, context)
+        })?;
     }
     if arguments.check && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
 }
@@ -70,7 +73,7 @@ pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Resul
 async fn ask_all(context: &Context) -> Vec<Observed> {
     let mut known = BTreeSet::new();
     let mut waiting = FuturesUnordered::new();
-    for server in &context.servers {
+    for server in &context.settings.servers {
         let server = plain(server);
         if known.insert(server.clone()) {
             waiting.push(ask(context, server));
@@ -95,9 +98,9 @@ async fn ask_all(context: &Context) -> Vec<Observed> {
 
 /// Asks one server alone, for what it knows itself.
 async fn ask(context: &Context, server: String) -> Observed {
-    let call = Call::get("/v1/cluster?consistency=stale").within(context.timeout.min(DEADLINE));
+    let call = Call::get("/v1/cluster?consistency=stale").within(context.timeout().min(DEADLINE));
     let answer = async {
-        let answer = Client::new(&[&server])?.send(call).await?;
+        let answer = context.ask_one(&server, call).await?;
         Ok(Said { cluster: answer.read()?, body: answer.body })
     };
     let answer = answer.await.map_err(|problem: Problem| reason(&server, &problem));
@@ -121,16 +124,16 @@ pub(crate) fn reason(server: &str, problem: &Problem) -> String {
 
 /// Nobody answered: the reasons are all there is to show.
 fn nobody(context: &Context, observed: &[Observed]) -> Failure {
-    let waited = context.timeout.min(DEADLINE).as_secs_f64();
+    let waited = context.timeout().min(DEADLINE).as_secs_f64();
     let mut detail = format!("no server answered within {waited:.1} s");
     for one in observed {
         if let Err(why) = &one.answer {
             detail.push_str(&format!("; {}: {why}", one.server));
         }
     }
-    Problem::new(Code::Unreachable, detail)
-        .help("Check that ipamd runs there and that the addresses are right (--server, IPAM_SERVERS).")
-        .into()
+    let problem = Problem::new(Code::Unreachable, detail)
+        .help("Check that ipamd runs there and that the addresses are right (--server, IPAM_SERVERS).");
+    Failure::from(problem).about_servers(context.settings.origin.clone())
 }
 
 #[cfg(test)]

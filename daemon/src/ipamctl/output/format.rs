@@ -1,0 +1,55 @@
+//! In which shape data is written.
+
+use std::str::FromStr;
+
+use super::jsonpath::Template;
+
+/// How data is shown.
+#[derive(Debug, Clone)]
+pub(crate) enum Format {
+    /// Columns for people.
+    Table,
+    /// More columns.
+    Wide,
+    /// The API's JSON; lists are `{"items": …}`.
+    Json,
+    /// The same as YAML.
+    Yaml,
+    /// One name a line.
+    Name,
+    /// One row an item, one column a field.
+    Csv,
+    /// What some paths lead to.
+    JsonPath(Template),
+}
+
+impl Format {
+    /// Whether people read it.
+    pub(crate) fn is_for_people(&self) -> bool {
+        matches!(self, Format::Table | Format::Wide)
+    }
+
+    /// Whether there is room for more columns.
+    pub(crate) fn is_wide(&self) -> bool {
+        matches!(self, Format::Wide)
+    }
+}
+
+impl FromStr for Format {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if let Some(template) = text.strip_prefix("jsonpath=") {
+            return template.parse().map(Format::JsonPath);
+        }
+        Ok(match text {
+            "table" => Format::Table,
+            "wide" => Format::Wide,
+            "json" => Format::Json,
+            "yaml" => Format::Yaml,
+            "name" => Format::Name,
+            "csv" => Format::Csv,
+            _ => return Err("the formats are table, wide, json, yaml, name, csv and jsonpath={…}".to_owned()),
+        })
+    }
+}

@@ -1,0 +1,77 @@
+//! Showing one thing in the format that is wanted.
+
+use ipam_api::client::Answer;
+use ipam_api::{Code, Problem};
+
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::output::data::Data;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::{csv, yaml};
+
+impl Context {
+    /// Shows one thing: its data, its name, or the text for people.
+    pub(crate) fn show(
+        &self,
+        answer: &Answer,
+        name: &str,
+        text: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        if self.data(&answer.body)? {
+            return Ok(());
+        }
+        if matches!(self.format, Format::Name) { self.print(name) } else { self.print(&text()?) }
+    }
+
+    /// Tells that something was done: a sentence for people, the server's data or the name for scripts.
+    pub(crate) fn done(&self, answer: &Answer, name: &str, sentence: &str) -> Result<(), Failure> {
+        if self.format.is_for_people() {
+            let tried = if self.writing.dry_run { "   (a dry run: nothing was changed)" } else { "" };
+            self.say(&format!("{sentence}{tried}"));
+            return Ok(());
+        }
+        // A removal may have nothing to say.
+        if !answer.body.is_empty() && self.data(&answer.body)? {
+            return Ok(());
+        }
+        if matches!(self.format, Format::Name) { self.print(name) } else { Ok(()) }
+    }
+
+    /// Writes JSON in the format of data that is wanted; says whether one is.
+    pub(crate) fn data(&self, json: &[u8]) -> Result<bool, Failure> {
+        match &self.format {
+            Format::Table | Format::Wide | Format::Name => return Ok(false),
+            Format::Json => self.print_bytes(json)?,
+            Format::Yaml => {
+                let data = Data::of(json).map_err(|error| no_data(error.to_string()))?;
+                self.print(&yaml::text(&data).map_err(no_data)?)?;
+            }
+            Format::Csv => {
+                let data = Data::of(json).map_err(|error| no_data(error.to_string()))?;
+                let items = match data.get("items") {
+                    Some(Data::List(items)) => items.clone(),
+                    _ => vec![data],
+                };
+                let rows = csv::text(&items, &self.reading.fields, self.headers).map_err(no_data)?;
+                self.print_bytes(&rows)?;
+            }
+            Format::JsonPath(template) => {
+                let value = serde_json::from_slice(json).map_err(|error| no_data(error.to_string()))?;
+                self.print(&template.render(&value))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes a table to standard output.
+    pub(crate) fn print_table(&self, table: &Table) -> Result<(), Failure> {
+        self.print(&table.render(self.headers, self.width))
+    }
+}
+
+fn no_data(why: String) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be shown: {why}"))
+        .help("Look at it with -o json.")
+        .into()
+}

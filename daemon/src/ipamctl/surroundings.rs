@@ -1,0 +1,49 @@
+//! What a command finds around it: environment variables, and the words that it was called with.
+
+use std::collections::BTreeMap;
+
+use ipam_api::brand::{CA_FILE_ENV, CERT_FILE_ENV, CONTEXT_ENV, KEY_FILE_ENV, SERVERS_ENV, TOKEN_FILE_ENV};
+
+/// All variables that are looked at.
+const VARIABLES: [&str; 8] = [
+    SERVERS_ENV,
+    CONTEXT_ENV,
+    TOKEN_FILE_ENV,
+    CA_FILE_ENV,
+    CERT_FILE_ENV,
+    KEY_FILE_ENV,
+    "HOME",
+    "XDG_CONFIG_HOME",
+];
+
+/// What a command finds around it.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) variables: BTreeMap<String, String>,
+    /// The command line, the program's name first.
+    pub(crate) words: Vec<String>,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub(crate) fn of_process() -> Self {
+        let variables = VARIABLES.iter().filter_map(|name| Some((*name, std::env::var(name).ok()?)));
+        let mut words: Vec<String> =
+            std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect();
+        if let Some(program) = words.first_mut() {
+            "ipamctl".clone_into(program);
+        }
+        Self { words, ..Self::of(variables) }
+    }
+
+    /// Those that somebody says.
+    pub(crate) fn of<'a, Value: Into<String>>(variables: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
+        Self { variables, words: Vec::new() }
+    }
+
+    /// A variable that is set and not empty.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str).filter(|value| !value.is_empty())
+    }
+}

@@ -1,0 +1,111 @@
+//! The grammar: help, examples, other words for the same.
+
+use clap::CommandFactory as _;
+
+use super::*;
+
+fn walk(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
+    visit(command);
+    for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+        walk(sub, visit);
+    }
+}
+
+#[test]
+fn the_grammar_is_sound() {
+    Arguments::command().debug_assert();
+}
+
+#[test]
+fn every_command_has_examples_that_parse() {
+    let mut examples = 0;
+    walk(&Arguments::command(), &mut |command| {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let (_, block) = after
+            .split_once("Examples:\n")
+            .unwrap_or_else(|| panic!("{} has no examples", command.get_name()));
+        for line in block.lines() {
+            let line = line.trim();
+            assert!(line.starts_with("ipamctl "), "{line}");
+            if let Err(error) = parse(line) {
+                panic!("{line}\n{error}");
+            }
+            examples += 1;
+        }
+    });
+    assert!(examples > 40, "{examples}");
+}
+
+#[test]
+fn every_command_and_every_flag_says_what_it_is() {
+    walk(&Arguments::command(), &mut |command| {
+        assert!(command.get_about().is_some(), "{}", command.get_name());
+        for argument in command.get_arguments().filter(|a| !a.is_hide_set()) {
+            assert!(argument.get_help().is_some(), "{} {}", command.get_name(), argument.get_id());
+        }
+    });
+}
+
+#[test]
+fn help_parses_for_every_noun_and_verb() {
+    let mut command = Arguments::command();
+    command.build();
+    let mut paths = Vec::new();
+    fn collect(command: &clap::Command, path: &str, paths: &mut Vec<String>) {
+        paths.push(path.to_owned());
+        for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
+            collect(sub, &format!("{path} {}", sub.get_name()), paths);
+        }
+    }
+    collect(&command, "ipamctl", &mut paths);
+    for path in paths {
+        let error = parse(&format!("{path} --help")).unwrap_err();
+        assert_eq!(error.exit_code(), 0, "{path}");
+        assert!(error.to_string().contains("Examples:"), "{path}");
+    }
+}
+
+#[test]
+fn other_words_for_the_same() {
+    for line in [
+        "ipamctl pools ls",
+        "ipamctl get pools",
+        "ipamctl describe subnet lan-10",
+        "ipamctl reservations rm printers",
+        "ipamctl whois 10.0.0.1",
+        "ipamctl vrf list",
+        "ipamctl endpoints get host/a",
+        "ipamctl -o json pool list",
+        "ipamctl pool list -o json --server http://a:1,http://b:2 -n web",
+    ] {
+        if let Err(error) = parse(line) {
+            panic!("{line}\n{error}");
+        }
+    }
+    let several = parse("ipamctl pool list --server http://a:1,http://b:2").unwrap();
+    assert_eq!(several.global.connection.servers, ["http://a:1", "http://b:2"]);
+}
+
+#[test]
+fn what_cannot_be_meant_is_usage() {
+    for line in [
+        "ipamctl pool create Web --subnet lan",
+        "ipamctl pool create web --subnet lan --range 10.0.0.9-10.0.0.1",
+        "ipamctl pool create web --subnet lan --cooling soon",
+        "ipamctl pool set web --enable --disable",
+        "ipamctl subnet create lan --cidr 10.0.0.1/24",
+        "ipamctl subnet set lan --route 10.0.0.0/8",
+        "ipamctl who-has nobody",
+        "ipamctl release",
+        "ipamctl release somebody",
+        "ipamctl release 10.0.0.1 --endpoint host/a",
+        "ipamctl frobnicate",
+        "ipamctl pool list -o yml",
+        "ipamctl pool list -o jsonpath={.items",
+        "ipamctl pool list --limit 0",
+        "ipamctl pool list --limit 5 --all",
+        "ipamctl pool delete web --idempotency-key ä",
+    ] {
+        assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+    }
+}
