@@ -98,7 +98,9 @@ pub const MEMBERS_MAX: usize = 9;
 pub const PREFACE_BYTES_MAX: usize = 4096;
 /// How long a peer may take for its first frame.
 pub const PREFACE_MS_MAX: u64 = 3_000;
-/// Connections that may be waiting for their first frame at once; more are closed.
+/// How long the TLS handshake with a peer may take.
+pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
+/// Connections that may be waiting for their handshake or first frame at once; more are closed.
 pub const PREFACES_WAITING_MAX: usize = 64;
 /// How long a connection to a peer may take to stand.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;

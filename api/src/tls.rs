@@ -117,6 +117,9 @@ pub fn reason(error: &rustls::Error) -> String {
             CertificateError::UnknownIssuer => {
                 "its certificate is of a CA that isn't trusted here".to_owned()
             }
+            CertificateError::BadSignature => {
+                "its certificate is of another CA than the one that is trusted here by that name".to_owned()
+            }
             CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
                 "its certificate has expired".to_owned()
             }

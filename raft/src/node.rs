@@ -34,6 +34,7 @@ use tokio::time::Instant;
 use crate::machine::{Command, Outcome, State};
 use crate::store::{self, Closer, Identity, lock_dir};
 use crate::transport::serve;
+pub use crate::transport::{PeerCredentials, PeerTls};
 
 /// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
 /// and again while a peer is away, and what matters of it is said here.
@@ -100,6 +101,7 @@ impl Node {
             timing: config.timing,
             initial_members,
             addresses,
+            peer_tls: config.peer_tls.clone(),
             identity: Mutex::new(identity),
             ingredients: AsyncMutex::new(Some(ingredients)),
             running: watch::Sender::new(None),
@@ -117,7 +119,7 @@ impl Node {
         });
         inner.tasks.spawn(follow_leadership(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
-        inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone())));
+        inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone()), config.peer_tls));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
         if belongs {
             node.inner().resume().await?;

@@ -9,6 +9,7 @@ use openraft::{Config, SnapshotPolicy};
 use tokio::net::TcpListener;
 
 use super::error::StartError;
+use crate::transport::PeerTls;
 
 /// Log entries from one snapshot to the next, where nothing else is said.
 const SNAPSHOT_EVERY_ENTRIES: u64 = 100_000;
@@ -56,6 +57,8 @@ pub struct NodeConfig {
     pub client_url: String,
     /// Who founds the cluster; the same names on every one of them, this one included.
     pub initial_members: Vec<InitialMember>,
+    /// TLS with the other members; without it they speak in the clear, and anybody may claim to be one.
+    pub peer_tls: Option<PeerTls>,
     /// How fast failures are noticed.
     pub timing: Timing,
     /// Log entries from one snapshot to the next.
@@ -80,6 +83,7 @@ impl NodeConfig {
             peer_address,
             client_url,
             initial_members,
+            peer_tls: None,
             timing: Timing::default(),
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
         }

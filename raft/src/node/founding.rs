@@ -67,7 +67,8 @@ pub(super) async fn run(inner: Arc<Inner>) {
 
 async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
     let asked = inner.addresses.iter().map(|(name, address)| async move {
-        let heard = hello_at(address).await.map_err(|why| format!("{address}: {why}"));
+        let heard =
+            hello_at(name, address, inner.peer_tls.as_ref()).await.map_err(|why| format!("{address}: {why}"));
         (name.clone(), heard)
     });
     join_all(asked).await.into_iter().collect()

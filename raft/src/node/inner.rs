@@ -15,7 +15,7 @@ use super::founding::{self, Founders};
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
 use crate::store::{DirLock, Identity, SharedState};
-use crate::transport::{Hello, Party, Peers, Standing, Ticket};
+use crate::transport::{Hello, Party, PeerTls, Peers, Standing, Ticket};
 
 /// A member without its handle.
 pub(super) struct Inner {
@@ -27,6 +27,8 @@ pub(super) struct Inner {
     pub(super) initial_members: Vec<String>,
     /// Where the other ones are, by name.
     pub(super) addresses: BTreeMap<String, String>,
+    /// TLS with the others, if there is any.
+    pub(super) peer_tls: Option<PeerTls>,
     pub(super) identity: Mutex<Identity>,
     /// What raft starts on. Whoever holds this decides which cluster the member belongs to, and nobody else at
     /// the same time.
@@ -173,8 +175,13 @@ impl Inner {
             return Err(StartError::Raft("it was started before".to_owned()));
         };
         let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
-        let peers =
-            Peers::new(cluster_id.clone(), me.clone(), self.client_url.clone(), self.addresses.clone());
+        let peers = Peers::new(
+            cluster_id.clone(),
+            me.clone(),
+            self.client_url.clone(),
+            self.addresses.clone(),
+            self.peer_tls.clone(),
+        );
         let running = Running::start(ingredients, cluster_id, me, peers, &self.tasks).await?;
         let running = Arc::new(running);
         self.tasks.spawn(super::watchdog(self.clone(), running.raft.clone()));

@@ -10,7 +10,6 @@ use futures::StreamExt;
 use ipam_api::limits::{FRAME_BYTES_MAX, PEER_PING_MS, PEER_SILENCE_MS_MAX};
 use tokio::io::{AsyncWriteExt, BufWriter};
 use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::codec::FramedRead;
@@ -18,20 +17,25 @@ use tokio_util::codec::FramedRead;
 use super::channel::{Call, CallError};
 use super::frame::{Frames, decode, encode, invalid};
 use super::message::{Answer, Numbered, Request};
+use super::stream::{PeerStream, ReadHalf, WriteHalf};
+use super::tls::PeerTls;
 
 /// What is written at once.
 const WRITE_BYTES: usize = 64 << 10;
 /// The number of pings, which nobody waits for.
 const PING: u64 = 0;
 
-/// The one place where a stream to a peer is made; TLS will go here and into `server::receive_stream`.
+/// The one place where a stream to a peer is made: to the member of this name.
 ///
 /// # Errors
-/// When nobody answers there.
-pub(crate) async fn dial(address: &str) -> io::Result<TcpStream> {
+/// When nobody answers there, or, with TLS, somebody else.
+pub(crate) async fn dial(name: &str, address: &str, tls: Option<&PeerTls>) -> io::Result<PeerStream> {
     let stream = TcpStream::connect(address).await?;
     stream.set_nodelay(true)?;
-    Ok(stream)
+    match tls {
+        Some(tls) => tls.call(stream, name).await,
+        None => Ok(PeerStream::Plain(stream)),
+    }
 }
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
@@ -49,7 +53,7 @@ impl Callers {
 /// Serves the calls until the connection ends, and says why it did; nothing, if nobody needs it any more.
 /// Calls that were sent and not answered learn it by their reply being dropped.
 pub(super) async fn converse(
-    stream: TcpStream,
+    stream: PeerStream,
     first: Call,
     waiting: &mut mpsc::Receiver<Call>,
 ) -> Option<String> {
@@ -69,7 +73,7 @@ pub(super) async fn converse(
 }
 
 async fn write_requests(
-    write: OwnedWriteHalf,
+    write: WriteHalf,
     first: Call,
     waiting: &mut mpsc::Receiver<Call>,
     callers: &Callers,
@@ -98,7 +102,7 @@ async fn write_requests(
 }
 
 async fn write_one(
-    write: &mut BufWriter<OwnedWriteHalf>,
+    write: &mut BufWriter<WriteHalf>,
     number: u64,
     call: Call,
     callers: &Callers,
@@ -118,7 +122,7 @@ async fn write_one(
 }
 
 /// Hands out answers until the peer hangs up, falls silent, or says something senseless.
-async fn read_answers(read: OwnedReadHalf, callers: Callers) -> String {
+async fn read_answers(read: ReadHalf, callers: Callers) -> String {
     let mut frames = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
     let silence = Duration::from_millis(PEER_SILENCE_MS_MAX);
     loop {

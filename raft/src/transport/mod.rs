@@ -20,8 +20,12 @@ mod server;
 mod serving;
 mod snapshot;
 mod stage;
+mod stream;
 #[cfg(test)]
 mod tests;
+mod tls;
+#[cfg(test)]
+mod tls_tests;
 
 use std::future::Future;
 
@@ -34,6 +38,7 @@ pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};
 pub(crate) use server::serve;
 pub(crate) use snapshot::SnapshotHead;
 pub(crate) use stage::Stage;
+pub use tls::{PeerCredentials, PeerTls};
 
 use crate::store::IncomingSnapshot;
 use crate::types::Types;

@@ -6,18 +6,19 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipam_api::limits::PEER_CONNECT_MS_MAX;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::channel::Channel;
 use super::complaints::Complaints;
 use super::connection::dial;
 use super::preface::{Hello, Party, Purpose, Ticket, Uncalled, ask_hello, present};
+use super::stream::PeerStream;
+use super::tls::PeerTls;
 use crate::types::Member;
 
-/// Asks whoever answers at an address who it is.
-pub(crate) async fn hello_at(address: &str) -> Result<Hello, Uncalled> {
-    let asked = async { ask_hello(&mut dial(address).await?).await };
+/// Asks whoever answers at an address who it is; with TLS, only the member of that name.
+pub(crate) async fn hello_at(name: &str, address: &str, tls: Option<&PeerTls>) -> Result<Hello, Uncalled> {
+    let asked = async { ask_hello(&mut dial(name, address, tls).await?).await };
     match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), asked).await {
         Ok(hello) => hello,
         Err(_) => Err(Uncalled::Broken(std::io::ErrorKind::TimedOut.into())),
@@ -32,6 +33,7 @@ struct Book {
     client_url: String,
     /// Where members are, by name, as this member's own configuration has it.
     addresses: BTreeMap<String, String>,
+    tls: Option<PeerTls>,
     complaints: Complaints,
 }
 
@@ -51,8 +53,9 @@ impl Peers {
         me: Party,
         client_url: String,
         addresses: BTreeMap<String, String>,
+        tls: Option<PeerTls>,
     ) -> Self {
-        let book = Book { cluster_id, me, client_url, addresses, complaints: Complaints::default() };
+        let book = Book { cluster_id, me, client_url, addresses, tls, complaints: Complaints::default() };
         Self { book: Arc::new(book), channels: Arc::default() }
     }
 
@@ -108,8 +111,9 @@ pub(super) struct Target {
 
 impl Target {
     /// A connection on which both sides agree who they are.
-    pub(super) async fn connect(&self) -> Result<TcpStream, Uncalled> {
-        let mut stream = dial(self.book.address(&self.member)).await?;
+    pub(super) async fn connect(&self) -> Result<PeerStream, Uncalled> {
+        let mut stream =
+            dial(&self.member.name, self.book.address(&self.member), self.book.tls.as_ref()).await?;
         let ticket = Ticket {
             cluster_id: self.book.cluster_id.clone(),
             from: self.book.me.clone(),

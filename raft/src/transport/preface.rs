@@ -180,7 +180,7 @@ pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
     let opening = postcard::to_stdvec(opening).map_err(invalid)?;
     let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening };
-    stream.write_all(&encode(&preface)?).await?;
+    say(stream, &encode(&preface)?).await?;
     decode(&first_frame(stream).await?)
 }
 
@@ -202,17 +202,22 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
 
 /// Says who is here.
 pub(crate) async fn say_hello<S: AsyncWrite + Unpin>(stream: &mut S, hello: Hello) -> io::Result<()> {
-    stream.write_all(&encode(&Reply::Hello(hello))?).await
+    say(stream, &encode(&Reply::Hello(hello))?).await
 }
 
 /// Lets the caller in.
 pub(crate) async fn welcome<S: AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
-    stream.write_all(&encode(&Reply::Welcome)?).await
+    say(stream, &encode(&Reply::Welcome)?).await
 }
 
 /// Sends the caller away.
 pub(crate) async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, refusal: Refusal) -> io::Result<()> {
-    stream.write_all(&encode(&Reply::Refused(refusal))?).await
+    say(stream, &encode(&Reply::Refused(refusal))?).await
+}
+
+async fn say<S: AsyncWrite + Unpin>(stream: &mut S, frame: &[u8]) -> io::Result<()> {
+    stream.write_all(frame).await?;
+    stream.flush().await
 }
 
 /// The one small frame that either side reads before anything is agreed. Nothing may follow it before it is

@@ -13,7 +13,9 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::complaints::Complaints;
-use super::preface::{Opening, Purpose, Ticket, receive, refuse, say_hello, welcome};
+use super::preface::{Opening, Purpose, Refusal, Ticket, receive, refuse, say_hello, welcome};
+use super::stream::PeerStream;
+use super::tls::{Caller, PeerTls};
 use super::{Host, serving, snapshot};
 
 /// How long to wait when the system has no more connections to give.
@@ -22,14 +24,14 @@ const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 /// A caller that was let in.
 struct Guest {
     ticket: Ticket,
-    stream: TcpStream,
+    stream: PeerStream,
 }
 
 /// What a task of the server brings home: a guest, or nothing.
 type Ended = Option<Guest>;
 
 /// Serves peers until it is dropped, and their connections with it.
-pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H) {
+pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<PeerTls>) {
     let complaints = Arc::new(Complaints::default());
     let prefaces = Arc::new(Semaphore::new(PREFACES_WAITING_MAX));
     let mut tasks: JoinSet<Ended> = JoinSet::new();
@@ -41,7 +43,8 @@ pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H) {
             accepted = listener.accept() => match accepted {
                 Ok((stream, address)) => match prefaces.clone().try_acquire_owned() {
                     Ok(place) => {
-                        tasks.spawn(meet(stream, address, host.clone(), complaints.clone(), place));
+                        let received = receive_stream(stream, tls.clone());
+                        tasks.spawn(meet(received, address, host.clone(), complaints.clone(), place));
                     }
                     Err(_) => complain(&complaints, address, "too many callers at once"),
                 },
@@ -66,22 +69,31 @@ pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H) {
 }
 
 /// The one place where a stream from a peer is made; see `connection::dial`.
-fn receive_stream(stream: TcpStream) -> io::Result<TcpStream> {
+async fn receive_stream(stream: TcpStream, tls: Option<PeerTls>) -> io::Result<(PeerStream, Caller)> {
     stream.set_nodelay(true)?;
-    Ok(stream)
+    match tls {
+        Some(tls) => tls.answer(stream).await,
+        None => Ok((PeerStream::Plain(stream), Caller::Anybody)),
+    }
 }
 
 /// Asks a caller what it wants. Those who are let in come back as guests.
 async fn meet<H: Host>(
-    stream: TcpStream,
+    received: impl Future<Output = io::Result<(PeerStream, Caller)>>,
     address: SocketAddr,
     host: H,
     complaints: Arc<Complaints>,
     _place: OwnedSemaphorePermit,
 ) -> Ended {
     let met = async {
-        let mut stream = receive_stream(stream)?;
-        let ticket = match receive(&mut stream).await? {
+        let (mut stream, caller) = received.await?;
+        let opening = receive(&mut stream).await?;
+        if let Some(why) = caller.objection(&opening) {
+            complain(&complaints, address, &why);
+            refuse(&mut stream, Refusal::Stranger { why }).await?;
+            return Ok(None);
+        }
+        let ticket = match opening {
             Opening::Hello => {
                 say_hello(&mut stream, host.hello()).await?;
                 return Ok(None);

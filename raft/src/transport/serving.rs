@@ -8,8 +8,6 @@ use futures::StreamExt;
 use futures::stream::{FuturesOrdered, FuturesUnordered};
 use ipam_api::limits::{APPENDS_UNANSWERED_MAX, FRAME_BYTES_MAX, PEER_CALLS_MAX, PEER_SILENCE_MS_MAX};
 use tokio::io::{AsyncWriteExt, BufWriter};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
@@ -17,6 +15,7 @@ use tokio_util::codec::FramedRead;
 use super::Host;
 use super::frame::{Frames, decode, encode, invalid};
 use super::message::{Answer, Numbered, Request};
+use super::stream::{PeerStream, ReadHalf, WriteHalf};
 
 /// Answers that wait to be written.
 const ANSWERS_WAITING_MAX: usize = 1024;
@@ -26,12 +25,12 @@ const SILENCE: Duration = Duration::from_millis(2 * PEER_SILENCE_MS_MAX);
 /// The two ends of a connection: requests come in here, answers leave by a task of their own, so that a caller
 /// that is slow to read doesn't stop us from reading.
 struct Lane {
-    requests: FramedRead<OwnedReadHalf, Frames>,
+    requests: FramedRead<ReadHalf, Frames>,
     answers: mpsc::Sender<Numbered<Answer>>,
 }
 
 impl Lane {
-    fn split(stream: TcpStream) -> (Self, impl Future<Output = io::Result<()>>) {
+    fn split(stream: PeerStream) -> (Self, impl Future<Output = io::Result<()>>) {
         let (read, write) = stream.into_split();
         let (answers, waiting) = mpsc::channel(ANSWERS_WAITING_MAX);
         let requests = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
@@ -61,10 +60,7 @@ impl Lane {
     }
 }
 
-async fn write_answers(
-    write: OwnedWriteHalf,
-    mut waiting: mpsc::Receiver<Numbered<Answer>>,
-) -> io::Result<()> {
+async fn write_answers(write: WriteHalf, mut waiting: mpsc::Receiver<Numbered<Answer>>) -> io::Result<()> {
     let mut write = BufWriter::with_capacity(64 << 10, write);
     while let Some(mut answer) = waiting.recv().await {
         loop {
@@ -80,7 +76,7 @@ async fn write_answers(
 }
 
 /// Answers requests in the order in which they came, having begun them in that order: log entries.
-pub(super) async fn in_order<H: Host>(host: H, stream: TcpStream) -> io::Result<()> {
+pub(super) async fn in_order<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
     let (mut lane, writer) = Lane::split(stream);
     let serving = async {
         let mut running = FuturesOrdered::new();
@@ -102,7 +98,7 @@ pub(super) async fn in_order<H: Host>(host: H, stream: TcpStream) -> io::Result<
 }
 
 /// Answers requests as they are done: everything else.
-pub(super) async fn as_they_come<H: Host>(host: H, stream: TcpStream) -> io::Result<()> {
+pub(super) async fn as_they_come<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
     let (mut lane, writer) = Lane::split(stream);
     let serving = async {
         let mut running = FuturesUnordered::new();

@@ -44,11 +44,11 @@ pub(super) async fn send(
     snapshot: SnapshotOf<Types, SnapshotFile>,
     install_patience: Duration,
 ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
-    let mut stream = target
+    let stream = target
         .connect()
         .await
         .map_err(|error| StreamingError::Unreachable(Unreachable::from_string(error)))?;
-    let (read, write) = stream.split();
+    let (read, write) = stream.into_split();
     let sent = tokio::select! {
         // The receiver only speaks when it has everything, or has had enough.
         receipt = receipt(read) => receipt,

@@ -17,11 +17,11 @@ use super::*;
 use crate::store::IncomingSnapshot;
 use crate::types::{Member, Vote};
 
-const LONG: Duration = Duration::from_secs(20);
+pub(super) const LONG: Duration = Duration::from_secs(20);
 
 /// Answers read indexes late, votes never, everything else at once; lets in who names its disk right.
 #[derive(Clone)]
-struct Told;
+pub(super) struct Told;
 
 impl Host for Told {
     fn hello(&self) -> Hello {
@@ -67,10 +67,10 @@ impl Host for Told {
 
 fn peers() -> Peers {
     let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
-    Peers::new("c".to_owned(), me, "http://n1".to_owned(), BTreeMap::new())
+    Peers::new("c".to_owned(), me, "http://n1".to_owned(), BTreeMap::new(), None)
 }
 
-fn member(peer_address: String, disk_id: &str) -> Member {
+pub(super) fn member(peer_address: String, disk_id: &str) -> Member {
     Member { name: "n2".to_owned(), disk_id: disk_id.to_owned(), peer_address, client_url: String::new() }
 }
 
@@ -78,7 +78,7 @@ fn member(peer_address: String, disk_id: &str) -> Member {
 async fn served(disk_id: &str, purpose: Purpose) -> (String, JoinHandle<()>, Arc<Channel>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let server = tokio::spawn(serve(listener, Told));
+    let server = tokio::spawn(serve(listener, Told, None));
     let channel = peers().channel(2, &member(address.clone(), disk_id), purpose);
     (address, server, channel)
 }
@@ -95,7 +95,7 @@ fn pre_vote() -> Request {
     Request::PreVote(openraft::raft::VoteRequest::new(Vote::new(1, 1), None))
 }
 
-fn late() -> Instant {
+pub(super) fn late() -> Instant {
     Instant::now() + LONG
 }
 
@@ -161,7 +161,7 @@ async fn a_peer_that_comes_back_is_found_again() {
     server.abort();
     let _ = server.await;
     let listener = TcpListener::bind(&address).await.unwrap();
-    let _server = tokio::spawn(serve(listener, Told));
+    let _server = tokio::spawn(serve(listener, Told, None));
     let begun = Instant::now();
     while channel.call(pre_vote(), late()).await.is_err() {
         assert!(begun.elapsed() < LONG);
@@ -172,7 +172,7 @@ async fn a_peer_that_comes_back_is_found_again() {
 #[tokio::test]
 async fn anybody_may_ask_who_is_there() {
     let (address, _server, _) = served("disk", Purpose::Control).await;
-    assert_eq!(hello_at(&address).await.unwrap(), Told.hello());
+    assert_eq!(hello_at("n2", &address, None).await.unwrap(), Told.hello());
 }
 
 #[tokio::test]
@@ -180,7 +180,7 @@ async fn nonsense_ends_a_connection_and_no_other() {
     let (address, _server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     for nonsense in [encode(&"no request").unwrap(), vec![0xff; 16], vec![0, 0, 0, 1, 99]] {
-        let mut stream = dial(&address).await.unwrap();
+        let mut stream = dial("n2", &address, None).await.unwrap();
         let party = |name: &str, member_id, disk: &str| Party {
             name: name.to_owned(),
             member_id,
