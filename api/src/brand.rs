@@ -40,6 +40,10 @@ pub const CERTIFICATE_MEMBER_SUFFIX: &str = ".member.ipamd.internal";
 pub const CERTIFICATE_CLIENT_SUFFIX: &str = ".client.ipamd.internal";
 /// End of the DNS name by which a certificate names a node; `NODE.REALM` stands before it.
 pub const CERTIFICATE_NODE_SUFFIX: &str = ".node.ipamd.internal";
+/// The principal of whoever asks without saying who.
+pub const ANONYMOUS: &str = "anonymous";
+/// What the secret of a token begins with, so that it is known for one where it doesn't belong.
+pub const SECRET_PREFIX: &str = "ipamd_";
 /// Where problem types are documented; the code is appended.
 pub const PROBLEM_TYPE_PREFIX: &str = "/docs/problems#";
 
@@ -61,3 +65,5 @@ pub const HEADER_CHANGE_COMMENT: &str = "change-comment";
 pub const HEADER_DRY_RUN: &str = "dry-run";
 /// Response header: where the time of a request went.
 pub const HEADER_SERVER_TIMING: &str = "server-timing";
+/// Response header: this is the kept answer to an earlier request under the same key.
+pub const HEADER_IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";

@@ -8,6 +8,7 @@
 //! except value types (names, addresses, ranges, problem codes). The resources are JSON for people; the
 //! log has its own, versioned types in `ipam-raft`.
 
+pub mod access;
 pub mod address;
 pub mod brand;
 pub mod certificate;
@@ -18,6 +19,7 @@ pub mod name;
 pub mod problem;
 pub mod request;
 pub mod resource;
+pub mod selector;
 pub mod strict;
 pub mod time;
 #[cfg(feature = "tls")]
@@ -26,3 +28,4 @@ pub mod tls;
 pub use address::{AddressRange, Family, RangeSet};
 pub use name::{Name, ObjectName};
 pub use problem::{Code, Problem};
+pub use selector::Selector;

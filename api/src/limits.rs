@@ -18,6 +18,26 @@ pub const LABELS_MAX: usize = 64;
 pub const LABEL_KEY_CHARS_MAX: usize = 253;
 /// Characters of a label's value.
 pub const LABEL_VALUE_CHARS_MAX: usize = 253;
+/// Bytes of a label selector.
+pub const SELECTOR_BYTES_MAX: usize = 1024;
+/// Requirements of a label selector.
+pub const SELECTOR_REQUIREMENTS_MAX: usize = 32;
+/// Realms that one token may name.
+pub const TOKEN_REALMS_MAX: usize = 64;
+/// Tokens, join tokens among them.
+pub const TOKENS_MAX: usize = 100_000;
+/// Longest life of a token: ten years.
+pub const TOKEN_TTL_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
+/// Longest life of a join token: thirty days.
+pub const JOIN_TOKEN_TTL_MS_MAX: u64 = 30 * 24 * 3600 * 1000;
+/// Bytes of an idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
+/// How long, in log time, an idempotency key is remembered.
+pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
+/// Idempotency keys remembered of one principal; its oldest goes first.
+pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
+/// Idempotency keys remembered in all; the oldest goes first.
+pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
 /// Ranges of one pool or reservation, and exclusions of one pool.
 pub const RANGES_MAX: usize = 1024;
 /// Routes of one subnet.
@@ -127,6 +147,7 @@ const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX);
 const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
 const _: () = assert!(ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
+const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");

@@ -7,6 +7,7 @@
 //! **Invariant:** nothing here decides what is given to whom; that is `ipam_raft::machine`. Nothing here
 //! knows openraft, sled or the log.
 
+pub mod access;
 pub mod config;
 pub mod dev;
 pub mod http;

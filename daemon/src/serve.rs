@@ -16,6 +16,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing_subscriber::EnvFilter;
 
+use crate::access::Access;
 use crate::config::{Config, ConfigError, Flags, client_url};
 use crate::http::{App, router, server};
 use crate::metrics::Metrics;
@@ -119,7 +120,11 @@ async fn serve(config: Config) -> Result<(), ServeError> {
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);
-    let app = App::new(node.clone(), Arc::new(Metrics::new()));
+    let app = App::new(
+        node.clone(),
+        Arc::new(Metrics::new()),
+        Arc::new(Access { open: true, ..Access::default() }),
+    );
     let router = router(app);
     let mut servers = vec![tokio::spawn(server::serve(clients, router.clone(), stopping.clone()))];
     if let Some(socket) = socket {

@@ -5,8 +5,9 @@
 
 use std::time::{Duration, Instant};
 
+use ipam_api::access::Role;
 use ipam_raft::machine::command::{Text, Via};
-use ipam_raft::machine::{Action, Command, Origin};
+use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
 use ipam_raft::node::Node;
 
 /// How often the leader looks whether something has passed.
@@ -35,13 +36,13 @@ async fn expire(node: &Node) {
         return;
     }
     let origin = Origin {
-        principal: Text::from("task:expire"),
+        principal: Text::from("task/expire"),
         via: Via::Task,
         request_id: Text::from(uuid::Uuid::now_v7().simple().to_string()),
         comment: None,
         not_after_ms: None,
     };
-    let command = Command { origin, action: Action::Expire };
+    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: Action::Expire };
     if let Err(error) = node.propose(command, Instant::now() + PATIENCE).await {
         tracing::debug!(%error, "time could not be let pass; the next round will");
     }

@@ -9,6 +9,8 @@
     reason = "a measurement that can't be made has failed"
 )]
 
+use ipam_api::access::Role;
+use ipam_raft::machine::{Grant, Terms};
 use std::hint::black_box;
 use std::net::IpAddr;
 use std::time::Instant;
@@ -104,7 +106,7 @@ fn command(action: Action) -> Command {
         comment: None,
         not_after_ms: None,
     };
-    Command { origin, action }
+    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
 }
 
 fn run(state: &mut State, action: Action) {

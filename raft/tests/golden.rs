@@ -130,7 +130,7 @@ fn what_was_written_is_read_as_it_was_meant() {
     let (read, meant) = (State::from_rows(rows).unwrap(), samples::rows());
     assert!(read.rows().eq(meant.rows()));
     assert_eq!(read.header, meant.header);
-    for table in (0..=11).chain([14]) {
+    for table in 0..=11 {
         assert!(read.rows().any(|(key, _)| key.table == table), "table {table} has no golden bytes");
     }
 }
@@ -141,7 +141,7 @@ fn the_digest_of_known_rows_is_known() {
     let state = State::from_rows(samples::rows().rows()).unwrap();
     assert_eq!(format!("{:032x}", state.digest()), DIGEST);
 }
-const DIGEST: &str = "b1a4109019e8eb88a6a17c89abc9dc3f";
+const DIGEST: &str = "4cfec5f76ef55f1daa7534dacb2016a4";
 
 #[test]
 fn other_versions_and_tables_are_told_apart() {
@@ -164,7 +164,7 @@ fn other_versions_and_tables_are_told_apart() {
         assert!(with(key, Vec::new()).is_err());
         assert!(with(key, bytes).is_ok());
     }
-    assert!(with(RowKey { table: 99, id: 1 }, vec![1]).is_err(), "an unknown table");
+    assert!(with(RowKey { table: 12, id: 1 }, vec![1]).is_err(), "an unknown table");
     assert!(State::from_rows(samples::rows().rows().skip(1)).is_err(), "no header");
 }
 
@@ -265,7 +265,7 @@ proptest! {
         }
         let _ = batch_of(&bytes).open();
         let _ = postcard::from_bytes::<Batch>(&bytes);
-        for table in 0..=15 {
+        for table in 0..=12 {
             let _ = State::from_rows([(RowKey { table, id: 5 }, bytes.clone())]);
         }
     }

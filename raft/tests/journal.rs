@@ -14,7 +14,7 @@ use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL
 use ipam_raft::machine::command::{Answer, Via};
 use ipam_raft::machine::journal::{Chain, Frame, link};
 use ipam_raft::machine::{
-    Action, At, Command, Event, EventId, Journaled, Origin, State, What, apply, dry_run,
+    Action, At, Command, Event, EventId, Grant, Journaled, Origin, State, Terms, What, apply, dry_run,
 };
 use proptest::prelude::*;
 use random::{Dice, Draw};
@@ -61,7 +61,11 @@ fn trim(through: u64) -> Command {
         comment: None,
         not_after_ms: None,
     };
-    Command { origin, action: Action::TrimJournal { through } }
+    Command {
+        origin,
+        terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)),
+        action: Action::TrimJournal { through },
+    }
 }
 
 proptest! {

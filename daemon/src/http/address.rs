@@ -4,8 +4,8 @@ use std::net::IpAddr;
 
 use axum::Router;
 use axum::extract::{Path, State as AppState};
-use axum::http::HeaderMap;
 use axum::routing::get;
+use ipam_api::access::{Target, Verb};
 use ipam_api::address::{number, parse_address};
 use ipam_api::resource::Address;
 use ipam_api::{Code, Family, Problem};
@@ -14,6 +14,7 @@ use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::state::Occupant;
 
 use super::App;
+use super::asker::Asker;
 use super::convert::{allocation, network_name};
 use super::query::{AddressQuery, Asked};
 use super::reply::{Refused, Shown};
@@ -24,12 +25,12 @@ pub(super) fn routes() -> Router<App> {
 
 async fn show(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Path(ip): Path<String>,
     Asked(query): Asked<AddressQuery>,
 ) -> Result<Shown<Address>, Refused> {
     let address = parse_address(&ip)?;
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Address), query.consistency).await?;
     let network = state
         .id_of(Kind::Network, &query.network)
         .ok_or_else(|| Problem::new(Code::NotFound, format!("network {} does not exist", query.network)))?;

@@ -1,23 +1,24 @@
 //! `/v1/allocations`: give, list, release.
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Path, State as AppState};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::routing::get;
+use ipam_api::access::{Target, Verb};
 use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released};
 use ipam_api::resource::{Allocation, Lifecycle, Page};
-use ipam_api::{Code, Problem, strict};
+use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::{Allocate, InterfaceWish, Text, Via};
 use ipam_raft::machine::{Action, Answer};
 
 use super::App;
-use super::ask::check_json;
+use super::asker::Asker;
 use super::convert::{allocation, interface, started};
 use super::endpoint::released;
 use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
+use super::write::Write;
 
 pub(super) fn routes() -> Router<App> {
     Router::new()
@@ -27,15 +28,13 @@ pub(super) fn routes() -> Router<App> {
 
 async fn allocate(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
     Asked(NoQuery {}): Asked<NoQuery>,
-    body: Bytes,
+    write: Write,
 ) -> Result<Shown<Allocated>, Refused> {
-    check_json(&headers, &body)?;
-    let request: AllocateRequest = strict::from_slice(&body)?;
+    let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
-    let applied = app.propose(&headers, via, Action::Allocate(wish(request))).await?;
+    let applied = app.propose(&write, via, Action::Allocate(wish(request))).await?;
     let Answer::Allocated { repeated, interfaces } = applied.answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for").into());
     };
@@ -67,11 +66,11 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
 
 async fn list(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Asked(query): Asked<ListQuery>,
 ) -> Result<Shown<Page<Allocation>>, Refused> {
     let (limit, after) = (query.limit()?, query.after::<u64>()?.unwrap_or(0));
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query.consistency).await?;
     let mut rows = state.allocations.iter_after(after);
     let mut items = Vec::new();
     let mut last = None;
@@ -86,12 +85,12 @@ async fn list(
 
 async fn show(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Path(id): Path<String>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<Allocation>, Refused> {
     let id = number(&id)?;
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query.consistency).await?;
     let found = state.allocations.get(id).and_then(|row| allocation(&state, id, row));
     let found =
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("allocation {id} does not exist")))?;
@@ -100,12 +99,12 @@ async fn show(
 
 async fn release(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
     Path(id): Path<String>,
     Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
 ) -> Result<Shown<Released>, Refused> {
     let action = Action::ReleaseAllocation { id: number(&id)? };
-    let applied = app.propose(&headers, Via::Http, action).await?;
+    let applied = app.propose(&write, Via::Http, action).await?;
     Ok(released(applied.answer, applied.revision))
 }
 

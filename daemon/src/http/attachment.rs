@@ -1,22 +1,22 @@
 //! `/v1/attachments`: what a CNI plugin asks for beside ADD.
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Path, State as AppState};
-use axum::http::HeaderMap;
 use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::{Attachment, AttachmentKey, ReleaseAttachmentRequest, Released};
-use ipam_api::{Code, Problem, strict};
+use ipam_api::{Code, Problem};
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{ReleaseAttachment, Via};
 
 use super::App;
-use super::ask::check_json;
+use super::asker::Asker;
 use super::convert::{interface, started};
 use super::endpoint::released;
 use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
+use super::write::Write;
 
 type KeyPath = (String, String, String, String, String);
 
@@ -28,30 +28,28 @@ pub(super) fn routes() -> Router<App> {
 
 async fn release(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
     Asked(NoQuery {}): Asked<NoQuery>,
-    body: Bytes,
+    write: Write,
 ) -> Result<Shown<Released>, Refused> {
-    check_json(&headers, &body)?;
-    let request: ReleaseAttachmentRequest = strict::from_slice(&body)?;
+    let request: ReleaseAttachmentRequest = write.read()?;
     let Some(began) = request.started else {
         let detail = "`started` is missing: when the asking process began";
         return Err(Problem::new(Code::InvalidField, detail).into());
     };
     let action =
         Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) });
-    let applied = app.propose(&headers, Via::Cni, action).await?;
+    let applied = app.propose(&write, Via::Cni, action).await?;
     Ok(released(applied.answer, applied.revision))
 }
 
 async fn show(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Path(path): Path<KeyPath>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<Attachment>, Refused> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query.consistency).await?;
     let revision = state.revision();
     let found = state.attachment(&key).and_then(|(_, row)| {
         Some(Attachment {

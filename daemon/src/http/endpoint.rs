@@ -2,8 +2,8 @@
 
 use axum::Router;
 use axum::extract::{Path, State as AppState};
-use axum::http::HeaderMap;
 use axum::routing::get;
+use ipam_api::access::{Target, Verb};
 use ipam_api::request::Released;
 use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Page, Resource};
 use ipam_api::{Code, Problem};
@@ -11,9 +11,11 @@ use ipam_raft::machine::command::Via;
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
+use super::asker::Asker;
 use super::convert::{interface, meta};
 use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
+use super::write::Write;
 
 type View = Resource<Endpoint, EndpointStatus>;
 
@@ -25,11 +27,11 @@ pub(super) fn routes() -> Router<App> {
 
 async fn list(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Asked(query): Asked<ListQuery>,
 ) -> Result<Shown<Page<View>>, Refused> {
     let (limit, after) = (query.limit()?, query.after::<EndpointKey>()?);
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query.consistency).await?;
     let mut items: Vec<View> = Vec::new();
     let mut next = None;
     for (key, id) in state.endpoints_after(after.as_ref()) {
@@ -47,12 +49,12 @@ async fn list(
 
 async fn show(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Path(path): Path<(String, String, String, String)>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<View>, Refused> {
     let key = key(path)?;
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query.consistency).await?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id));
     let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
     Ok(Shown { stale_ms, etag: Some(view.meta.revision), ..Shown::new(view, state.revision()) })
@@ -60,12 +62,12 @@ async fn show(
 
 async fn release(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
     Path(path): Path<(String, String, String, String)>,
     Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
 ) -> Result<Shown<Released>, Refused> {
     let action = Action::ReleaseEndpoint { key: key(path)? };
-    let applied = app.propose(&headers, Via::Http, action).await?;
+    let applied = app.propose(&write, Via::Http, action).await?;
     Ok(released(applied.answer, applied.revision))
 }
 

@@ -3,6 +3,7 @@
 mod address;
 mod allocation;
 mod ask;
+mod asker;
 mod attachment;
 mod cluster;
 mod convert;
@@ -17,6 +18,7 @@ mod reservation;
 mod resource;
 pub mod server;
 mod subnet;
+mod write;
 
 use std::sync::Arc;
 
@@ -25,6 +27,7 @@ use axum::extract::DefaultBodyLimit;
 use ipam_api::limits::BODY_BYTES_MAX;
 use ipam_raft::node::Node;
 
+use crate::access::Access;
 use crate::metrics::Metrics;
 
 /// What every handler has: the member that it asks, and the counters that it moves.
@@ -32,13 +35,14 @@ use crate::metrics::Metrics;
 pub struct App {
     pub(crate) node: Node,
     pub(crate) metrics: Arc<Metrics>,
+    pub(crate) access: Arc<Access>,
 }
 
 impl App {
     /// Handlers for a member.
     #[must_use]
-    pub fn new(node: Node, metrics: Arc<Metrics>) -> Self {
-        Self { node, metrics }
+    pub fn new(node: Node, metrics: Arc<Metrics>, access: Arc<Access>) -> Self {
+        Self { node, metrics, access }
     }
 }
 

@@ -17,7 +17,7 @@ use ipam_api::{Code, Problem};
 use serde::Serialize;
 
 use super::App;
-use super::ask::request_id;
+use super::asker::request_id;
 
 /// A refusal on its way out.
 #[derive(Debug)]
@@ -108,13 +108,20 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     response
 }
 
+/// A body that could not be read.
+pub(super) fn refused_body(status: StatusCode) -> Refused {
+    let limit = ipam_api::limits::BODY_BYTES_MAX;
+    Refused(match status {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(Code::TooLarge, format!("the body is larger than {limit} bytes"))
+        }
+        status => Problem::new(Code::MalformedBody, format!("the body can't be read ({status})")),
+    })
+}
+
 /// A failure that axum answered in its own words.
 fn unrendered(response: &Response) -> Option<Problem> {
     match response.status() {
-        StatusCode::PAYLOAD_TOO_LARGE => {
-            let limit = ipam_api::limits::BODY_BYTES_MAX;
-            Some(Problem::new(Code::TooLarge, format!("the body is larger than {limit} bytes")))
-        }
         status if status.is_client_error() && response.headers().get(CONTENT_TYPE) != Some(&PROBLEM_JSON) => {
             Some(Problem::new(Code::MalformedBody, format!("the request can't be read ({status})")))
         }

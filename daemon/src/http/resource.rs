@@ -5,6 +5,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State as AppState};
 use axum::http::{HeaderMap, StatusCode};
 use axum::routing::get;
+use ipam_api::access::Verb;
 use ipam_api::name::{Name, shown};
 use ipam_api::resource::{Page, Resource};
 use ipam_api::{Code, Problem, strict};
@@ -14,9 +15,11 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::App;
-use super::ask::{check_json, expect};
+use super::ask::expect;
+use super::asker::Asker;
 use super::query::{Asked, DeleteQuery, ListQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
+use super::write::Write;
 
 /// One kind of named resource, between HTTP and the machine.
 pub(super) trait Kinded: Send + Sync + 'static {
@@ -50,11 +53,11 @@ pub(super) fn routes<K: Kinded>() -> Router<App> {
 
 async fn list<K: Kinded>(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Asked(query): Asked<ListQuery>,
 ) -> Result<List<K>, Refused> {
     let (limit, after) = (query.limit()?, query.after::<Name>()?);
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query.consistency).await?;
     let mut names = state.names(K::KIND, after.as_ref());
     let mut items = Vec::new();
     let mut last = None;
@@ -69,25 +72,23 @@ async fn list<K: Kinded>(
 
 async fn show<K: Kinded>(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
+    asker: Asker,
     Path(name): Path<String>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<View<K>, Refused> {
     let name = name_in_path::<K>(&name)?;
-    let (state, stale_ms) = app.read(&headers, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query.consistency).await?;
     let view = view::<K>(&state, &name).ok_or_else(|| unknown::<K>(&state, &name))?;
     Ok(Shown { stale_ms, ..view })
 }
 
 async fn create<K: Kinded>(
     AppState(app): AppState<App>,
-    headers: HeaderMap,
     Asked(NoQuery {}): Asked<NoQuery>,
-    body: Bytes,
+    write: Write,
 ) -> Result<View<K>, Refused> {
-    check_json(&headers, &body)?;
-    let intention: K::Intention = strict::from_slice(&body)?;
-    store::<K>(&app, &headers, intention, Expect::Absent).await
+    let intention: K::Intention = write.read()?;
+    store::<K>(&app, &write, intention, Expect::Absent).await
 }
 
 async fn put<K: Kinded>(
@@ -95,19 +96,18 @@ async fn put<K: Kinded>(
     headers: HeaderMap,
     Path(name): Path<String>,
     Asked(NoQuery {}): Asked<NoQuery>,
-    body: Bytes,
+    write: Write,
 ) -> Result<View<K>, Refused> {
-    check_json(&headers, &body)?;
-    let intention: K::Intention = strict::from_slice(&body)?;
+    let intention: K::Intention = write.read()?;
     if K::name(&intention).as_str() != name {
         let detail = format!("the body names {} and the path {}", K::name(&intention), shown(&name));
         return Err(Problem::new(Code::InvalidField, detail).into());
     }
     let expect = match expect(&headers)? {
-        Expect::Anything => revision_in(&body).map_or(Expect::Anything, Expect::Revision),
+        Expect::Anything => revision_in(&write.body).map_or(Expect::Anything, Expect::Revision),
         said => said,
     };
-    store::<K>(&app, &headers, intention, expect).await
+    store::<K>(&app, &write, intention, expect).await
 }
 
 /// What was shown and comes back says in `meta.revision` what it was made from.
@@ -125,14 +125,16 @@ fn revision_in(body: &Bytes) -> Option<u64> {
 
 async fn store<K: Kinded>(
     app: &App,
-    headers: &HeaderMap,
+    write: &Write,
     intention: K::Intention,
     expect: Expect,
 ) -> Result<View<K>, Refused> {
     let name = K::name(&intention).clone();
-    let applied = app.propose(headers, Via::Http, K::put(intention, expect)).await?;
+    let applied = app.propose(write, Via::Http, K::put(intention, expect)).await?;
     let created = matches!(applied.answer, Answer::Stored { created: true, .. });
-    let (state, _) = app.read(headers, super::query::Consistency::Linearizable).await?;
+    let (state, _) = app
+        .read(&write.asker, (Verb::Read, K::KIND.target()), super::query::Consistency::Linearizable)
+        .await?;
     let view = view::<K>(&state, &name).ok_or_else(|| unknown::<K>(&state, &name))?;
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let location = created.then(|| format!("/v1/{}/{name}", K::PATH));
@@ -144,15 +146,18 @@ async fn delete<K: Kinded>(
     headers: HeaderMap,
     Path(name): Path<String>,
     Asked(query): Asked<DeleteQuery>,
+    write: Write,
 ) -> Result<axum::response::Response, Refused> {
     use axum::response::IntoResponse;
     let name = name_in_path::<K>(&name)?;
     let delete = Delete { kind: K::KIND, name: name.clone(), expect: expect(&headers)?, drain: query.drain };
-    let applied = app.propose(&headers, Via::Http, Action::Delete(delete)).await?;
+    let applied = app.propose(&write, Via::Http, Action::Delete(delete)).await?;
     if !matches!(applied.answer, Answer::Draining { .. }) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (state, _) = app.read(&headers, super::query::Consistency::Linearizable).await?;
+    let (state, _) = app
+        .read(&write.asker, (Verb::Read, K::KIND.target()), super::query::Consistency::Linearizable)
+        .await?;
     Ok(match view::<K>(&state, &name) {
         Some(view) => Shown { status: StatusCode::ACCEPTED, ..view }.into_response(),
         None => StatusCode::NO_CONTENT.into_response(),

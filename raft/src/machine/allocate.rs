@@ -8,7 +8,7 @@ use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
 use ipnet::IpNet;
 
-use super::command::{Allocate, Answer, Given, GivenInterface, InterfaceWish, Refusal, Text};
+use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Text};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::Pick;
@@ -28,7 +28,8 @@ impl Step<'_> {
             return Ok(answer);
         }
         let endpoint = self.state.incarnation_for(wish);
-        let picks = self.state.plan(wish, endpoint)?;
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        let picks = self.state.plan(wish, endpoint, grant)?;
         Ok(self.give(wish, endpoint, &picks))
     }
 
@@ -132,10 +133,10 @@ impl Step<'_> {
 
 impl State {
     /// Chooses an address for every interface and family.
-    fn plan(&self, wish: &Allocate, endpoint: Option<u64>) -> Result<Vec<Pick>, Refusal> {
+    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Vec<Pick>, Refusal> {
         let mut picks: Vec<Pick> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.pick_for(interface, &picks)?;
+            let more = self.pick_for(interface, &picks, grant)?;
             picks.extend(more);
         }
         let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());

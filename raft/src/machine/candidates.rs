@@ -6,7 +6,8 @@
 use ipam_api::name::Name;
 use ipam_api::{Code, Family};
 
-use super::command::{InterfaceWish, Kind, Refusal};
+use super::access::fits;
+use super::command::{Grant, InterfaceWish, Kind, Refusal};
 use super::model::Pool;
 use super::state::State;
 use super::step::not_found;
@@ -95,7 +96,7 @@ impl State {
 }
 
 /// Divides candidates into those that may give and those that fell, with the reason.
-pub(super) fn filter(candidates: Vec<Candidate<'_>>) -> (Vec<Candidate<'_>>, Vec<Fallen>) {
+pub(super) fn filter<'a>(candidates: Vec<Candidate<'a>>, grant: &Grant) -> (Vec<Candidate<'a>>, Vec<Fallen>) {
     let mut fallen = Vec::new();
     let mut fit = Vec::new();
     for candidate in candidates {
@@ -104,6 +105,8 @@ pub(super) fn filter(candidates: Vec<Candidate<'_>>) -> (Vec<Candidate<'_>>, Vec
             Some((Code::Terminating, "terminating"))
         } else if intention.disabled {
             Some((Code::PoolDisabled, "disabled"))
+        } else if !fits(grant, &intention.remarks) {
+            Some((Code::Forbidden, "not labelled as the asker's token demands"))
         } else {
             None
         };

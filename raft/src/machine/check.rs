@@ -3,17 +3,21 @@
 
 use std::net::IpAddr;
 
+use ipam_api::access::Role;
 use ipam_api::address::{AddressRange, check_cidr};
+use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
-    LABEL_VALUE_CHARS_MAX, LABELS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
-    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
+    JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, POOLS_NAMED_MAX,
+    RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
+    SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, Dns, Kind, PoolIntention, Refusal, Remarks, ReservationIntention, SubnetIntention, Text,
+    Action, Allocate, CreateToken, Dns, Kind, Manager, PoolIntention, Purpose, Refusal, Remarks,
+    ReservationIntention, SubnetIntention, Terms, Text,
 };
 use super::shape::edges;
 
@@ -51,11 +55,69 @@ impl Action {
             Action::Delete(delete) if delete.drain && delete.kind != Kind::Pool => {
                 Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
+            Action::CreateToken(wish) => wish.check(),
             Action::Delete(_)
+            | Action::RotateToken { .. }
+            | Action::Join { .. }
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Expire
             | Action::TrimJournal { .. } => Ok(()),
+        }
+    }
+}
+
+impl Terms {
+    /// Refuses what no request may carry.
+    ///
+    /// # Errors
+    /// `limit-exceeded`.
+    pub fn check(&self) -> Result<(), Refusal> {
+        let key = self.idempotency.as_ref().map_or(0, |asked| asked.key.len());
+        within("bytes of an idempotency key", key, IDEMPOTENCY_KEY_BYTES_MAX)?;
+        match &self.manager {
+            Manager::Named(manager) => text("manager", manager),
+            Manager::Nobody | Manager::TakeOver => Ok(()),
+        }
+    }
+}
+
+impl CreateToken {
+    fn check(&self) -> Result<(), Refusal> {
+        text("description", &self.description)?;
+        within("realms of a token", self.grant.realms.len(), TOKEN_REALMS_MAX)?;
+        // So that nobody can take a token's principal for somebody without one.
+        if self.name.as_str() == ANONYMOUS {
+            return Err(invalid(format!("no token can be called {ANONYMOUS}")));
+        }
+        let longest = match self.purpose {
+            Purpose::Bearer => TOKEN_TTL_MS_MAX,
+            Purpose::Join => JOIN_TOKEN_TTL_MS_MAX,
+        };
+        match self.ttl_ms {
+            Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
+            Some(ttl_ms) if ttl_ms > longest => {
+                return Err(Refusal::new(
+                    Code::LimitExceeded,
+                    format!("such a token lives {longest} ms at most"),
+                ));
+            }
+            None if self.purpose == Purpose::Join => {
+                return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
+            }
+            _ => {}
+        }
+        match (self.purpose, self.grant.role, &self.grant.node) {
+            (Purpose::Bearer, Role::Node, None) => {
+                Err(invalid("a token of the role node must name its node").help("Give node: realm and name."))
+            }
+            (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
+                Err(invalid(format!("a token of the role {role} can't name a node")))
+            }
+            (Purpose::Join, role, _) if role != Role::Node => {
+                Err(invalid("a join token is for nodes, and its role is node"))
+            }
+            _ => Ok(()),
         }
     }
 }

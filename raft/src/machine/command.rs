@@ -9,14 +9,17 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipam_api::access::{NodeKey, Role};
 use ipam_api::address::AddressRange;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
-use ipam_api::{Code, Problem};
+use ipam_api::{Code, Problem, Selector};
 use ipnet::IpNet;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
+
+use super::model::{Meta, Network, Pool, Reservation, Subnet, Token};
 
 /// Text that is shared rather than copied.
 pub type Text = Arc<str>;
@@ -26,8 +29,90 @@ pub type Text = Arc<str>;
 pub struct Command {
     /// Who asks, and how.
     pub origin: Origin,
+    /// On which terms.
+    pub terms: Terms,
     /// What shall happen.
     pub action: Action,
+}
+
+/// On which terms somebody asks: with which rights, under which key, and in whose management.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terms {
+    /// With which rights.
+    pub credential: Credential,
+    /// Under which key, if the answer shall be kept for a repetition.
+    pub idempotency: Option<Idempotency>,
+    /// In whose management.
+    pub manager: Manager,
+}
+
+impl Terms {
+    /// No key, no management, and the rights of somebody whom the member knows.
+    #[must_use]
+    pub fn of(grant: Grant) -> Self {
+        Self { credential: Credential::Known(grant), idempotency: None, manager: Manager::Nobody }
+    }
+}
+
+/// What somebody's rights come from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Credential {
+    /// The member that took the request knows the caller by itself: a task of its own, a user of its socket, a
+    /// certificate, somebody on loopback.
+    Known(Grant),
+    /// A token. What it may is looked up in `apply`, so that a revoked one can do nothing any more.
+    Token {
+        /// Its id.
+        id: u64,
+    },
+}
+
+/// Rights: a role, and what it is limited to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// What the table of roles allows.
+    pub role: Role,
+    /// The node that it speaks for. Required with [`Role::Node`].
+    pub node: Option<NodeKey>,
+    /// The realms of endpoints that it may give to and take from; all if none is named.
+    pub realms: Vec<Name>,
+    /// What resources must be labelled with to be changed, and pools to be taken from.
+    pub labels: Selector,
+}
+
+impl Grant {
+    /// All that a role may.
+    #[must_use]
+    pub fn of(role: Role) -> Self {
+        Self { role, node: None, realms: Vec::new(), labels: Selector::default() }
+    }
+
+    /// What a node may.
+    #[must_use]
+    pub fn of_node(node: NodeKey) -> Self {
+        Self { node: Some(node), ..Self::of(Role::Node) }
+    }
+}
+
+/// A name that a caller gives to a request, to be answered the same when it repeats it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Idempotency {
+    /// The name; unique to the principal.
+    pub key: Text,
+    /// A hash of the request: another one under the same key is refused.
+    pub request: u128,
+}
+
+/// In whose management somebody changes resources: those with a `managed_by` are changed by that manager only.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Manager {
+    /// In nobody's.
+    #[default]
+    Nobody,
+    /// In this one's.
+    Named(Text),
+    /// Whoever manages it: somebody has said that it shall be changed all the same.
+    TakeOver,
 }
 
 /// Who asks, and how. Travels with every proposal, forwarded or not.
@@ -88,11 +173,76 @@ pub enum Action {
     Transaction(Transaction),
     /// Let log time pass: clear away what has cooled and what need no longer be remembered.
     Expire,
+    /// Make a token.
+    CreateToken(CreateToken),
+    /// Give a token another secret; the old one is worth nothing from then on.
+    RotateToken {
+        /// Its name.
+        name: Name,
+        /// Hash of the new secret.
+        secret_hash: SecretHash,
+        /// What must be the case.
+        expect: Expect,
+    },
+    /// Turn a join token into a token of a node. Once.
+    Join {
+        /// The node that joins.
+        node: NodeKey,
+        /// Hash of the secret that the node has made for itself.
+        secret_hash: SecretHash,
+    },
     /// Give up the oldest part of the journal.
     TrimJournal {
         /// The newest segment to go.
         through: u64,
     },
+}
+
+/// What is kept of a secret: its BLAKE3 hash. The secret has 244 random bits, so that nothing slower is needed.
+pub type SecretHash = [u8; 32];
+
+/// What is kept of a secret.
+#[must_use]
+pub fn secret_hash(secret: &str) -> SecretHash {
+    *blake3::hash(secret.as_bytes()).as_bytes()
+}
+
+/// What tells one request from another under the same key: a hash of its parts.
+#[must_use]
+pub fn request_hash(parts: &[&[u8]]) -> u128 {
+    let mut hash = xxhash_rust::xxh3::Xxh3::new();
+    for part in parts {
+        // With its length, so that nothing can move from one part to the next.
+        hash.update(&(part.len() as u64).to_be_bytes());
+        hash.update(part);
+    }
+    hash.digest128()
+}
+
+/// Make a token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CreateToken {
+    /// Its name, which is also that of the principal who uses it.
+    pub name: Name,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What it may; for a join token, what the tokens made with it may.
+    pub grant: Grant,
+    /// How long it lives, in log time; for ever if it doesn't say.
+    pub ttl_ms: Option<u64>,
+    /// A sentence for people.
+    pub description: Text,
+    /// Hash of its secret.
+    pub secret_hash: SecretHash,
+}
+
+/// What a token is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Purpose {
+    /// To ask with.
+    Bearer,
+    /// To make a node's token with, once.
+    Join,
 }
 
 /// Create or replace.
@@ -139,6 +289,8 @@ pub enum Kind {
     Pool,
     /// A reservation.
     Reservation,
+    /// A token.
+    Token,
 }
 
 impl std::fmt::Display for Kind {
@@ -148,6 +300,7 @@ impl std::fmt::Display for Kind {
             Kind::Subnet => "subnet",
             Kind::Pool => "pool",
             Kind::Reservation => "reservation",
+            Kind::Token => "token",
         })
     }
 }
@@ -354,6 +507,8 @@ pub struct Applied {
     pub revision: u64,
     /// What it says to the asker.
     pub answer: Answer,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
 }
 
 /// What a command says to the asker.
@@ -365,6 +520,8 @@ pub enum Answer {
         created: bool,
         /// Its revision.
         revision: u64,
+        /// As it is now.
+        resource: Box<Stored>,
     },
     /// A resource is gone.
     Gone,
@@ -397,6 +554,33 @@ pub enum Answer {
         /// Segments given up now.
         segments: u64,
     },
+}
+
+impl Answer {
+    /// A resource is new.
+    pub(super) fn created(revision: u64, resource: Stored) -> Self {
+        Self::Stored { created: true, revision, resource: Box::new(resource) }
+    }
+
+    /// A resource was already as wanted.
+    pub(super) fn unchanged(meta: &Meta, resource: Stored) -> Self {
+        Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
+    }
+}
+
+/// A resource as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stored {
+    /// A network.
+    Network(Network),
+    /// A subnet.
+    Subnet(Subnet),
+    /// A pool.
+    Pool(Pool),
+    /// A reservation.
+    Reservation(Reservation),
+    /// A token.
+    Token(Token),
 }
 
 /// What one interface has.
@@ -440,15 +624,57 @@ pub struct Refusal {
     pub detail: String,
     /// What would help, where more is known than the catalogue says.
     pub help: Option<String>,
+    /// Names and numbers for programs.
+    pub context: Option<Box<Context>>,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
+}
+
+/// What a refusal says to programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Context {
+    /// Somebody else was faster.
+    Changed {
+        /// The present revision.
+        current: u64,
+        /// Who changed it.
+        by: Text,
+        /// Which fields the last change changed.
+        fields: Vec<Text>,
+    },
+    /// It is in use.
+    Held {
+        /// How many addresses are held.
+        held: u64,
+        /// Some of them.
+        examples: Vec<(IpAddr, EndpointKey)>,
+    },
+    /// A step of a transaction was refused.
+    Step {
+        /// Which, from 0.
+        step: u32,
+        /// What the step itself says.
+        inner: Option<Box<Context>>,
+    },
+    /// Somebody else manages it.
+    Managed {
+        /// Who.
+        by: Text,
+    },
 }
 
 impl Refusal {
     pub(super) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), help: None }
+        Self { code, detail: detail.into(), help: None, context: None, replayed: false }
     }
 
     pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    pub(super) fn context(mut self, context: Context) -> Self {
+        self.context = Some(Box::new(context));
         self
     }
 }

@@ -14,10 +14,14 @@ impl Step<'_> {
         for _ in 0..EXPIRIES_PER_COMMAND_MAX {
             let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
             let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
+            let replayed =
+                self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);
             if let Some((_, id)) = cooled {
                 self.cooled(id);
             } else if let Some((id, _)) = forgotten {
                 self.state.forget_tombstone(id);
+            } else if let Some(id) = replayed {
+                self.state.forget_replay(id);
             } else {
                 break;
             }

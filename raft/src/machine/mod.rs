@@ -8,6 +8,7 @@
 //! change is in the digest; what is derived ([`state`]'s index) can be rebuilt from the rows alone; ids are
 //! revisions and never come back.
 
+pub mod access;
 mod allocate;
 mod attachment;
 mod candidates;
@@ -24,6 +25,7 @@ mod network;
 mod pick;
 mod pool;
 mod release;
+mod replay;
 mod reservation;
 mod row;
 mod shape;
@@ -33,9 +35,11 @@ pub mod state;
 mod step;
 mod subnet;
 pub mod table;
+mod token;
 mod transaction;
 
-pub use command::{Action, Answer, Applied, Command, Origin, Outcome, Refusal};
+use command::Purpose;
+pub use command::{Action, Answer, Applied, Command, Grant, Origin, Outcome, Refusal, Terms};
 pub use event::{Event, What};
 use ipam_api::Code;
 pub use journal::{By, EventId, Happened, Journaled};
@@ -68,16 +72,23 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 
 /// The same for those who read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
+    let Command { origin, terms, action } = command;
     state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
-    let mut step = Step { state, at, origin: &command.origin, events: Vec::new() };
+    let rights = state.grant(&terms.credential);
+    let mut step = Step {
+        state,
+        at,
+        origin,
+        credential: &terms.credential,
+        manager: &terms.manager,
+        rights: &rights,
+        events: Vec::new(),
+    };
     let expired = step.expire();
     let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
-    let answer = step.run(&command.action, expired);
+    let (revision, outcome) = step.answer(terms, action, expired);
     let Step { state, events, .. } = step;
-    let revision = state.revision();
-    let outcome = answer.map(|answer| Applied { revision, answer });
-    let by = By::of(&command.origin);
-    let happened = Happened { revision, wall_ms: at.wall_ms, by, due, whats: events };
+    let happened = Happened { revision, wall_ms: at.wall_ms, by: By::of(origin), due, whats: events };
     state.write_down(at, &happened);
     (outcome, happened)
 }
@@ -88,7 +99,24 @@ pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>
 }
 
 impl Step<'_> {
-    fn run(&mut self, action: &Action, expired: u64) -> Result<Answer, Refusal> {
+    /// Carries out an action, or repeats what was said of it before; the revision after it.
+    fn answer(&mut self, terms: &Terms, action: &Action, expired: u64) -> (u64, Outcome) {
+        if let Err(refusal) = self.check_terms(action) {
+            return (self.state.revision(), Err(refusal));
+        }
+        let Some(asked) = &terms.idempotency else {
+            return self.run(action, expired);
+        };
+        if let Some(outcome) = self.state.replayed(&self.origin.principal, asked) {
+            return (self.state.revision(), outcome);
+        }
+        let (revision, outcome) = self.run(action, expired);
+        self.keep(asked, &outcome);
+        (revision, outcome)
+    }
+
+    /// Refuses what nobody waits for, and those who may not ask at all. Not kept for a repetition.
+    fn check_terms(&self, action: &Action) -> Result<(), Refusal> {
         if let Some(not_after_ms) = self.origin.not_after_ms
             && self.state.log_time_ms() > not_after_ms
         {
@@ -97,16 +125,33 @@ impl Step<'_> {
                 "nobody waits for this request any more; nothing was changed",
             ));
         }
-        action.check()?;
-        match action {
-            Action::Expire => Ok(Answer::Expired { rows: expired }),
+        match self.rights {
+            Err(refusal) => Err(refusal.clone()),
+            Ok((_, Purpose::Join)) if !matches!(action, Action::Join { .. }) => {
+                Err(Refusal::new(Code::Forbidden, "a join token is for joining and for nothing else"))
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn run(&mut self, action: &Action, expired: u64) -> (u64, Outcome) {
+        let answer = action.check().and_then(|()| match action {
+            Action::Expire => self.permitted(action).map(|()| Answer::Expired { rows: expired }),
             Action::Transaction(transaction) => self.transaction(transaction),
             single => self.single(single),
-        }
+        });
+        let revision = self.state.revision();
+        (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
+    }
+
+    fn permitted(&self, action: &Action) -> Result<(), Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        self.state.permit(grant, &self.origin.principal, action)
     }
 
     /// Anything but a transaction.
     fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        self.permitted(action)?;
         match action {
             Action::PutNetwork(put) => self.put_network(put),
             Action::PutSubnet(put) => self.put_subnet(put),
@@ -117,12 +162,18 @@ impl Step<'_> {
                 command::Kind::Subnet => self.delete_subnet(&delete.name, delete.expect),
                 command::Kind::Pool => self.delete_pool(delete),
                 command::Kind::Reservation => self.delete_reservation(&delete.name, delete.expect),
+                command::Kind::Token => self.delete_token(&delete.name, delete.expect),
             },
             Action::Allocate(wish) => self.allocate(wish),
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(release)),
             Action::ReleaseAllocation { id } => self.release_allocation(*id),
             Action::ReleaseEndpoint { key } => self.release_endpoint(key),
             Action::Expire => Ok(Answer::Expired { rows: 0 }),
+            Action::CreateToken(wish) => self.create_token(wish),
+            Action::RotateToken { name, secret_hash, expect } => {
+                self.rotate_token(name, *secret_hash, *expect)
+            }
+            Action::Join { node, secret_hash } => self.join(node, *secret_hash),
             Action::TrimJournal { through } => self.trim_journal(*through),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }

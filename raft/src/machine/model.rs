@@ -7,7 +7,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use serde::{Deserialize, Serialize};
 
-use super::command::{NetworkIntention, PoolIntention, ReservationIntention, Started, SubnetIntention, Text};
+use super::command::{
+    Grant, NetworkIntention, Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Started,
+    SubnetIntention, Text,
+};
 use super::event::Readiness;
 use super::journal::Segment;
 use super::table::Row;
@@ -27,6 +30,8 @@ pub struct Meta {
     pub updated_wall_ms: u64,
     /// Who last changed it.
     pub updated_by: Text,
+    /// Which fields the last change changed; none if it is as it was created.
+    pub updated_fields: Vec<Text>,
 }
 
 /// An address space.
@@ -176,6 +181,44 @@ pub struct Node {
     pub past_boots: Vec<Text>,
 }
 
+/// Something to ask with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Identity and history.
+    pub meta: Meta,
+    /// Its name.
+    pub name: Name,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What it may.
+    pub grant: Grant,
+    /// A sentence for people.
+    pub description: Text,
+    /// Hash of its secret.
+    pub secret_hash: SecretHash,
+    /// The log time at which it ends.
+    pub expires_ms: Option<u64>,
+    /// When that will be, as a label.
+    pub expires_wall_ms: Option<u64>,
+    /// The token that was made with it, if it was a join token.
+    pub used_for: Option<u64>,
+}
+
+/// The answer to a request that had a key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Replay {
+    /// Who asked.
+    pub principal: Text,
+    /// Under which key.
+    pub key: Text,
+    /// Hash of the request.
+    pub request: u128,
+    /// What became of it.
+    pub outcome: Outcome,
+    /// The log time at which it is forgotten.
+    pub until_ms: u64,
+}
+
 macro_rules! rows {
     ($($type:ty = $table:literal, $word:literal;)*) => {
         $(impl Row for $type {
@@ -198,5 +241,7 @@ rows! {
     Tombstone = 9, "tombstone";
     Cooling = 10, "cooling";
     Node = 11, "node";
+    Token = 12, "token";
+    Replay = 13, "kept answer";
     Segment = 14, "segment of the journal";
 }

@@ -5,7 +5,7 @@ use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
 
 use super::change::{FieldChange, changes};
-use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Text};
+use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Stored, Text};
 use super::event::What;
 use super::model::{Meta, Network};
 use super::state::State;
@@ -18,30 +18,32 @@ impl Step<'_> {
         check_expected(Kind::Network, &intention.name, old.map(|row| &row.meta), put.expect)?;
         if let Some(old) = old {
             if old.intention == *intention {
-                return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+                return Ok(Answer::unchanged(&old.meta, Stored::Network(old.clone())));
             }
+            self.check_manager(Kind::Network, &intention.name)?;
             let old = old.clone();
             let changes = changes(&old.intention, intention);
-            return Ok(self.change(Kind::Network, &intention.name, changes, |step, revision| {
-                let meta = step.changed_meta(&old.meta, revision);
+            return Ok(self.change(Kind::Network, &intention.name, &old.meta, changes, |step, meta| {
                 let id = meta.id;
                 let row = Network { meta, intention: intention.clone() };
-                step.state.networks.put(id, row, &mut step.state.ledger);
+                step.state.networks.put(id, row.clone(), &mut step.state.ledger);
+                Stored::Network(row)
             }));
         }
         check_room(self.state.networks.len(), Kind::Network)?;
         let revision = self.state.tick();
         let row = Network { meta: self.new_meta(revision), intention: intention.clone() };
         self.state.index.names.insert((Kind::Network, intention.name.clone()), revision);
-        self.state.networks.put(revision, row, &mut self.state.ledger);
+        self.state.networks.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind: Kind::Network, name: intention.name.clone() });
-        Ok(Answer::Stored { created: true, revision })
+        Ok(Answer::created(revision, Stored::Network(row)))
     }
 
     pub(super) fn delete_network(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Network;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, self.state.networks.get(id).map(|row| &row.meta), expect)?;
+        self.check_manager(kind, name)?;
         if name.as_str() == ipam_api::brand::DEFAULT {
             return Err(
                 Refusal::new(Code::InUse, "the network default stays").help("Delete its subnets instead.")
@@ -70,14 +72,22 @@ impl Step<'_> {
         &mut self,
         kind: Kind,
         name: &Name,
+        old: &Meta,
         changes: Vec<FieldChange>,
-        write: impl FnOnce(&mut Self, u64),
+        write: impl FnOnce(&mut Self, Meta) -> Stored,
     ) -> Answer {
         let revision = self.state.tick();
+        let meta = Meta {
+            revision,
+            updated_wall_ms: self.at.wall_ms,
+            updated_by: Text::clone(&self.origin.principal),
+            updated_fields: changes.iter().map(|change| Text::from(change.field.as_str())).collect(),
+            ..old.clone()
+        };
         // What follows from a change comes behind it.
         self.emit(What::Changed { kind, name: name.clone(), changes });
-        write(self, revision);
-        Answer::Stored { created: false, revision }
+        let resource = Box::new(write(self, meta));
+        Answer::Stored { created: false, revision, resource }
     }
 }
 
@@ -93,6 +103,7 @@ impl State {
             created_by: Text::clone(&founder),
             updated_wall_ms: 0,
             updated_by: founder,
+            updated_fields: Vec::new(),
         };
         let intention = NetworkIntention { name: Name::default_name(), remarks: Remarks::default() };
         self.index.names.insert((Kind::Network, intention.name.clone()), revision);

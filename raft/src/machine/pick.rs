@@ -8,7 +8,7 @@ use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
 use super::candidates::{Candidate, filter, nothing_fits};
-use super::command::{InterfaceWish, Refusal};
+use super::command::{Grant, InterfaceWish, Refusal};
 use super::space::Space;
 use super::state::{Occupant, State};
 use ipam_api::{Family, RangeSet};
@@ -24,13 +24,18 @@ pub(super) struct Pick {
 impl State {
     /// Chooses one address of each family that the interface gets. `picked` are those that the same request
     /// has chosen already.
-    pub(super) fn pick_for(&self, wish: &InterfaceWish, picked: &[Pick]) -> Result<Vec<Pick>, Refusal> {
+    pub(super) fn pick_for(
+        &self,
+        wish: &InterfaceWish,
+        picked: &[Pick],
+        grant: &Grant,
+    ) -> Result<Vec<Pick>, Refusal> {
         let mut picks = Vec::new();
         for (family, candidates) in self.candidates(wish)? {
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
             let pick = match asked {
-                Some(address) => self.pick_asked(&wish.name, *address, &candidates, picked)?,
-                None => self.pick_any(&wish.name, family, candidates, picked)?,
+                Some(address) => self.pick_asked(&wish.name, *address, &candidates, picked, grant)?,
+                None => self.pick_any(&wish.name, family, candidates, picked, grant)?,
             };
             picks.push(pick);
         }
@@ -43,8 +48,9 @@ impl State {
         family: Family,
         candidates: Vec<Candidate<'_>>,
         picked: &[Pick],
+        grant: &Grant,
     ) -> Result<Pick, Refusal> {
-        let (fit, fallen) = filter(candidates);
+        let (fit, fallen) = filter(candidates, grant);
         if fit.is_empty() {
             return Err(nothing_fits(interface, family, &fallen));
         }
@@ -94,6 +100,7 @@ impl State {
         address: IpAddr,
         candidates: &[Candidate<'_>],
         picked: &[Pick],
+        grant: &Grant,
     ) -> Result<Pick, Refusal> {
         // What one pool excludes may be another's: first who could give it, then who at least can say why not.
         let has = |of: fn(&Space) -> &RangeSet| {
@@ -113,7 +120,7 @@ impl State {
                 ),
             ));
         };
-        let (fit, fallen) = filter(vec![*candidate]);
+        let (fit, fallen) = filter(vec![*candidate], grant);
         if fit.is_empty() {
             return Err(nothing_fits(interface, Family::of(address), &fallen));
         }

@@ -5,7 +5,7 @@ use ipam_api::name::Name;
 use ipam_api::{Code, Family, RangeSet};
 
 use super::change::changes;
-use super::command::{Answer, Delete, Kind, PoolIntention, Put, Refusal};
+use super::command::{Answer, Context, Delete, Kind, PoolIntention, Put, Refusal, Stored};
 use super::event::What;
 use super::model::{Pool, Subnet};
 use super::network::check_room;
@@ -42,10 +42,10 @@ impl Step<'_> {
         let revision = self.state.tick();
         let row = Pool { meta: self.new_meta(revision), intention: stored(intention), subnet: subnet_id };
         self.state.index_pool(revision, &row, &subnet);
-        self.state.pools.put(revision, row, &mut self.state.ledger);
+        self.state.pools.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind: Kind::Pool, name: intention.name.clone() });
         self.refresh_readiness(revision);
-        Ok(Answer::Stored { created: true, revision })
+        Ok(Answer::created(revision, Stored::Pool(row)))
     }
 
     fn change_pool(&mut self, id: u64, old: &Pool, intention: &PoolIntention) -> Result<Answer, Refusal> {
@@ -56,19 +56,16 @@ impl Step<'_> {
         }
         self.check_ranges(intention, &subnet, Some(id))?;
         if old.intention == stored(intention) {
-            return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+            return Ok(Answer::unchanged(&old.meta, Stored::Pool(old.clone())));
         }
+        self.check_manager(Kind::Pool, name)?;
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;
         let changes = changes(&old.intention, intention);
-        let answer = self.change(Kind::Pool, name, changes, |step, revision| {
-            let meta = step.changed_meta(&old.meta, revision);
-            step.reindex_pool(
-                id,
-                old,
-                Pool { meta, intention: stored(intention), subnet: old.subnet },
-                &subnet,
-            );
+        let answer = self.change(Kind::Pool, name, &old.meta, changes, |step, meta| {
+            let row = Pool { meta, intention: stored(intention), subnet: old.subnet };
+            step.reindex_pool(id, old, row.clone(), &subnet);
+            Stored::Pool(row)
         });
         if self.remove_if_drained(id) {
             return Ok(Answer::Gone);
@@ -101,6 +98,7 @@ impl Step<'_> {
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         let row = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?.clone();
         check_expected(kind, name, Some(&row.meta), delete.expect)?;
+        self.check_manager(kind, name)?;
         let held = self.state.space(id).map_or(0, |space| space.allocated);
         if held == 0 {
             self.state.tick();
@@ -116,9 +114,10 @@ impl Step<'_> {
             let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;
             let intention = PoolIntention { terminating: true, ..row.intention.clone() };
             let changes = changes(&row.intention, &intention);
-            self.change(kind, name, changes, |step, revision| {
-                let meta = step.changed_meta(&row.meta, revision);
-                step.reindex_pool(id, &row, Pool { meta, intention, subnet: row.subnet }, &subnet);
+            self.change(kind, name, &row.meta, changes, |step, meta| {
+                let draining = Pool { meta, intention, subnet: row.subnet };
+                step.reindex_pool(id, &row, draining.clone(), &subnet);
+                Stored::Pool(draining)
             });
         }
         Ok(Answer::Draining { held })
@@ -213,18 +212,22 @@ impl Step<'_> {
                 held += 1;
                 if examples.len() < EXAMPLES {
                     let endpoint = self.state.allocations.get(id).map_or(0, |row| row.endpoint);
-                    examples.push(format!("{address} by {}", self.state.holder(endpoint)));
+                    let endpoint = self.state.endpoints.get(endpoint).map(|row| row.key.clone());
+                    examples.extend(endpoint.map(|endpoint| (address, endpoint)));
                 }
             }
         }
         if held == 0 {
             return Ok(());
         }
+        let named: Vec<String> =
+            examples.iter().map(|(address, endpoint)| format!("{address} by {endpoint}")).collect();
         Err(Refusal::new(
             Code::InUse,
-            format!("{held} addresses that pool {name} would lose are held: {}", examples.join(", ")),
+            format!("{held} addresses that pool {name} would lose are held: {}", named.join(", ")),
         )
-        .help("Release them first, or keep their addresses in the pool."))
+        .help("Release them first, or keep their addresses in the pool.")
+        .context(Context::Held { held, examples }))
     }
 }
 

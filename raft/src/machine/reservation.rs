@@ -4,7 +4,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
 
 use super::change::changes;
-use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention};
+use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
 use super::event::What;
 use super::model::Reservation;
 use super::network::check_room;
@@ -18,18 +18,19 @@ impl Step<'_> {
         check_expected(kind, &intention.name, old.as_ref().map(|row| &row.meta), put.expect)?;
         if let Some(old) = old {
             if old.intention == *intention {
-                return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+                return Ok(Answer::unchanged(&old.meta, Stored::Reservation(old.clone())));
             }
+            self.check_manager(kind, &intention.name)?;
             if old.intention.network != intention.network {
                 return Err(immutable(kind, &intention.name, "network", &old.intention.network));
             }
             let changes = changes(&old.intention, intention);
-            return Ok(self.change(kind, &intention.name, changes, |step, revision| {
-                let meta = step.changed_meta(&old.meta, revision);
+            return Ok(self.change(kind, &intention.name, &old.meta, changes, |step, meta| {
                 let id = meta.id;
                 let row = Reservation { meta, intention: intention.clone(), network: old.network };
-                step.state.reservations.put(id, row, &mut step.state.ledger);
+                step.state.reservations.put(id, row.clone(), &mut step.state.ledger);
                 step.apply_reservations(old.network, &[&old.intention.addresses, &intention.addresses]);
+                Stored::Reservation(row)
             }));
         }
         let network = self.state.network_named(&intention.network)?;
@@ -37,16 +38,17 @@ impl Step<'_> {
         let revision = self.state.tick();
         let row = Reservation { meta: self.new_meta(revision), intention: intention.clone(), network };
         self.state.index.names.insert((kind, intention.name.clone()), revision);
-        self.state.reservations.put(revision, row, &mut self.state.ledger);
+        self.state.reservations.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind, name: intention.name.clone() });
         self.apply_reservations(network, &[&intention.addresses]);
-        Ok(Answer::Stored { created: true, revision })
+        Ok(Answer::created(revision, Stored::Reservation(row)))
     }
 
     pub(super) fn delete_reservation(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Reservation;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, self.state.reservations.get(id).map(|row| &row.meta), expect)?;
+        self.check_manager(kind, name)?;
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));
         self.emit(What::Deleted { kind, name: name.clone() });

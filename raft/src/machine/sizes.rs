@@ -24,6 +24,10 @@ impl State {
             ("nodes with tombstones", index.tombstone_counts.len()),
             ("nodes", index.nodes.len()),
             ("coolings by time", index.cooling_until.len()),
+            ("secrets of tokens", index.token_secrets.len()),
+            ("kept answers", index.replays.len()),
+            ("kept answers of principals", index.replays_of.len()),
+            ("principals with kept answers", index.replay_counts.len()),
         ]
     }
 }

@@ -12,11 +12,12 @@ use ipam_api::{Family, RangeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Damaged;
-use super::command::Kind;
+use super::command::{Kind, SecretHash, Text};
 use super::hashed::ByAttachment;
 use super::journal::{JournalHead, Segment};
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Reservation, Subnet, Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
+    Token, Tombstone,
 };
 use super::row::RowKey;
 use super::space::{Shape, Space};
@@ -80,6 +81,10 @@ pub struct State {
     pub coolings: Table<Cooling>,
     /// Nodes that have asked.
     pub nodes: Table<Node>,
+    /// What callers ask with.
+    pub tokens: Table<Token>,
+    /// Answers kept for a repetition.
+    pub replays: Table<Replay>,
     /// Sealed pieces of the journal, by their number.
     pub segments: Table<Segment>,
     pub(super) ledger: Ledger,
@@ -110,6 +115,11 @@ pub(super) struct Index {
     pub(super) nodes: OrdMap<(Name, ObjectName), u64>,
     /// When resting addresses have rested.
     pub(super) cooling_until: OrdSet<(u64, u64)>,
+    pub(super) token_secrets: OrdMap<SecretHash, u64>,
+    pub(super) replays: OrdMap<(Text, Text), u64>,
+    /// Kept answers of each principal, the oldest first.
+    pub(super) replays_of: OrdSet<(Text, u64)>,
+    pub(super) replay_counts: OrdMap<Text, usize>,
 }
 
 impl Default for State {
@@ -148,6 +158,8 @@ impl State {
             tombstones: Table::default(),
             coolings: Table::default(),
             nodes: Table::default(),
+            tokens: Table::default(),
+            replays: Table::default(),
             segments: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
@@ -183,7 +195,8 @@ impl State {
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
-        [cooled, forgotten].into_iter().flatten().min()
+        let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
+        [cooled, forgotten, replayed].into_iter().flatten().min()
     }
 
     // === Finding things ===
@@ -295,6 +308,8 @@ impl State {
             .chain(self.tombstones.all_encoded())
             .chain(self.coolings.all_encoded())
             .chain(self.nodes.all_encoded())
+            .chain(self.tokens.all_encoded())
+            .chain(self.replays.all_encoded())
             .chain(self.segments.all_encoded())
     }
 
@@ -315,6 +330,8 @@ impl State {
             Tombstone::TABLE => self.tombstones.encoded(id),
             Cooling::TABLE => self.coolings.encoded(id),
             Node::TABLE => self.nodes.encoded(id),
+            Token::TABLE => self.tokens.encoded(id),
+            Replay::TABLE => self.replays.encoded(id),
             Segment::TABLE => self.segments.encoded(id),
             _ => None,
         }
@@ -349,6 +366,8 @@ impl State {
                 Tombstone::TABLE => state.tombstones.load(key, &bytes, ledger)?,
                 Cooling::TABLE => state.coolings.load(key, &bytes, ledger)?,
                 Node::TABLE => state.nodes.load(key, &bytes, ledger)?,
+                Token::TABLE => state.tokens.load(key, &bytes, ledger)?,
+                Replay::TABLE => state.replays.load(key, &bytes, ledger)?,
                 Segment::TABLE => state.segments.load(key, &bytes, ledger)?,
                 other => return Err(Damaged(format!("table {other} is not known to this version"))),
             }
@@ -388,6 +407,13 @@ impl State {
         }
         for (id, row) in self.nodes.iter() {
             index.nodes.insert((row.realm.clone(), row.name.clone()), id);
+        }
+        for (id, row) in self.tokens.iter() {
+            index.names.insert((Kind::Token, row.name.clone()), id);
+            index.token_secrets.insert(row.secret_hash, id);
+        }
+        for (id, row) in self.replays.iter() {
+            index.keep(row, id);
         }
         for (id, row) in self.allocations.iter() {
             index.occupants.insert((row.network, row.address), Occupant::Allocation(id));

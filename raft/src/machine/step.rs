@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use super::At;
-use super::command::{Expect, Kind, Origin, Refusal, Text};
+use super::command::{Context, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
 use super::event::{Readiness, What};
 use super::model::{Meta, PoolState};
 use super::state::State;
@@ -18,6 +18,9 @@ pub(super) struct Step<'a> {
     pub(super) state: &'a mut State,
     pub(super) at: At,
     pub(super) origin: &'a Origin,
+    pub(super) credential: &'a Credential,
+    pub(super) manager: &'a Manager,
+    pub(super) rights: &'a Result<(Grant, Purpose), Refusal>,
     pub(super) events: Vec<What>,
 }
 
@@ -36,16 +39,7 @@ impl Step<'_> {
             created_by: Text::clone(&by),
             updated_wall_ms: self.at.wall_ms,
             updated_by: by,
-        }
-    }
-
-    /// The history of something whose intention changes in `revision`.
-    pub(super) fn changed_meta(&self, old: &Meta, revision: u64) -> Meta {
-        Meta {
-            revision,
-            updated_wall_ms: self.at.wall_ms,
-            updated_by: Text::clone(&self.origin.principal),
-            ..old.clone()
+            updated_fields: Vec::new(),
         }
     }
 
@@ -104,7 +98,11 @@ pub(super) fn check_expected(
             Code::AlreadyExists,
             format!("{kind} {name} exists already, in revision {}", meta.revision),
         )),
-        (Expect::Revision(_), None) => Err(not_found(kind, name)),
+        (Expect::Revision(expected), None) => Err(Refusal::new(
+            Code::RevisionMismatch,
+            format!("{kind} {name} doesn't exist, and so not at revision {expected}"),
+        )
+        .help("Create it without If-Match, or leave it.")),
         (Expect::Revision(expected), Some(meta)) if expected == meta.revision => Ok(()),
         (Expect::Revision(expected), Some(meta)) => Err(Refusal::new(
             Code::RevisionMismatch,
@@ -113,7 +111,12 @@ pub(super) fn check_expected(
                 meta.revision, meta.updated_by
             ),
         )
-        .help(format!("Read it again, merge, and repeat with If-Match: \"{}\".", meta.revision))),
+        .help(format!("Read it again, merge, and repeat with If-Match: \"{}\".", meta.revision))
+        .context(Context::Changed {
+            current: meta.revision,
+            by: Text::clone(&meta.updated_by),
+            fields: meta.updated_fields.clone(),
+        })),
     }
 }
 

@@ -5,7 +5,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 
 use super::change::changes;
-use super::command::{Answer, Expect, Kind, Put, Refusal, SubnetIntention};
+use super::command::{Answer, Expect, Kind, Put, Refusal, Stored, SubnetIntention};
 use super::event::What;
 use super::model::Subnet;
 use super::network::check_room;
@@ -45,9 +45,9 @@ impl Step<'_> {
         let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
         self.state.index.names.insert((Kind::Subnet, intention.name.clone()), revision);
         self.state.index.subnet_starts.insert((network, cidr.family(), cidr.first()), revision);
-        self.state.subnets.put(revision, row, &mut self.state.ledger);
+        self.state.subnets.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind: Kind::Subnet, name: intention.name.clone() });
-        Ok(Answer::Stored { created: true, revision })
+        Ok(Answer::created(revision, Stored::Subnet(row)))
     }
 
     fn change_subnet(
@@ -58,8 +58,9 @@ impl Step<'_> {
     ) -> Result<Answer, Refusal> {
         let name = &intention.name;
         if old.intention == *intention {
-            return Ok(Answer::Stored { created: false, revision: old.meta.revision });
+            return Ok(Answer::unchanged(&old.meta, Stored::Subnet(old.clone())));
         }
+        self.check_manager(Kind::Subnet, name)?;
         if old.intention.cidr != intention.cidr {
             return Err(immutable(Kind::Subnet, name, "cidr", &old.intention.cidr));
         }
@@ -78,8 +79,7 @@ impl Step<'_> {
             ));
         }
         let pools: Vec<u64> = self.state.pools_of(id).collect();
-        Ok(self.change(Kind::Subnet, name, changes(&old.intention, intention), |step, revision| {
-            let meta = step.changed_meta(&old.meta, revision);
+        Ok(self.change(Kind::Subnet, name, &old.meta, changes(&old.intention, intention), |step, meta| {
             let row = Subnet { meta, intention: intention.clone(), network: old.network };
             step.state.subnets.put(id, row.clone(), &mut step.state.ledger);
             if old.intention.gateway != intention.gateway {
@@ -87,6 +87,7 @@ impl Step<'_> {
                     step.reshape(pool, &row);
                 }
             }
+            Stored::Subnet(row)
         }))
     }
 
@@ -95,6 +96,7 @@ impl Step<'_> {
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         let row = self.state.subnets.get(id).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, Some(&row.meta), expect)?;
+        self.check_manager(kind, name)?;
         let pools = self.state.pools_of(id).count();
         if pools > 0 {
             return Err(Refusal::new(Code::InUse, format!("subnet {name} still has pools: {pools}"))

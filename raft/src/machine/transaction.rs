@@ -2,7 +2,7 @@
 
 use ipam_api::name::Name;
 
-use super::command::{Answer, Kind, Precondition, Refusal, Transaction};
+use super::command::{Answer, Context, Kind, Precondition, Refusal, Transaction};
 use super::model::Meta;
 use super::state::State;
 use super::step::{Step, check_expected};
@@ -13,11 +13,23 @@ impl Step<'_> {
             check_expected(*kind, name, self.state.meta(*kind, name), *expect)?;
         }
         let mut draft = self.state.clone();
-        let mut step = Step { state: &mut draft, at: self.at, origin: self.origin, events: Vec::new() };
+        let mut step = Step {
+            state: &mut draft,
+            at: self.at,
+            origin: self.origin,
+            credential: self.credential,
+            manager: self.manager,
+            rights: self.rights,
+            events: Vec::new(),
+        };
         let mut answers = Vec::with_capacity(transaction.steps.len());
         for (number, action) in transaction.steps.iter().enumerate() {
             let answer = step.single(action).map_err(|refusal| Refusal {
                 detail: format!("step {number}: {}", refusal.detail),
+                context: Some(Box::new(Context::Step {
+                    step: u32::try_from(number).unwrap_or(u32::MAX),
+                    inner: refusal.context,
+                })),
                 ..refusal
             })?;
             answers.push(answer);
@@ -40,6 +52,7 @@ impl State {
             Kind::Subnet => self.subnets.get(id).map(|row| &row.meta),
             Kind::Pool => self.pools.get(id).map(|row| &row.meta),
             Kind::Reservation => self.reservations.get(id).map(|row| &row.meta),
+            Kind::Token => self.tokens.get(id).map(|row| &row.meta),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Clusters to be tried out.
 
+use ipam_raft::machine::{Grant, Terms};
 use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
@@ -29,6 +30,7 @@ pub(crate) fn command(name: &str) -> Command {
             comment: None,
             not_after_ms: None,
         },
+        terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)),
         action: Action::PutNetwork(Put {
             intention: NetworkIntention { name, remarks: Remarks::default() },
             expect: Expect::Anything,

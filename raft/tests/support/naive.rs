@@ -136,6 +136,9 @@ impl Model {
             Action::Expire => Ok(Said::Expired(0)),
             Action::TrimJournal { .. } => panic!("the model has no journal; tests/journal.rs has"),
             Action::Transaction(_) => Err(Code::InvalidField),
+            Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
+                unreachable!("tokens have tests of their own")
+            }
         }
     }
 
@@ -165,6 +168,7 @@ impl Model {
             Kind::Subnet => self.subnets.contains_key(name),
             Kind::Pool => self.pools.contains_key(name),
             Kind::Reservation => self.reservations.contains_key(name),
+            Kind::Token => false,
         }
     }
 
@@ -172,7 +176,7 @@ impl Model {
         match (expect, self.exists(kind, name)) {
             (Expect::Anything, _) | (Expect::Absent, false) => Ok(()),
             (Expect::Absent, true) => Err(Code::AlreadyExists),
-            (Expect::Revision(_), false) => Err(Code::NotFound),
+            (Expect::Revision(_), false) => Err(Code::RevisionMismatch),
             (Expect::Revision(revision), true) => {
                 let same = self.revisions.get(&(kind, name.clone())) == Some(&revision);
                 if same { Ok(()) } else { Err(Code::RevisionMismatch) }
@@ -273,6 +277,7 @@ impl Model {
         }
         self.expect(kind, name, expect)?;
         match kind {
+            Kind::Token => unreachable!("tokens have tests of their own"),
             Kind::Network => {
                 let used = name.as_str() == "default"
                     || self.subnets.values().any(|one| one.network == *name)

@@ -18,7 +18,7 @@ use crate::script::{GENERATION, attachment};
 pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     let mut text = String::new();
     match outcome {
-        Ok(Applied { revision, answer: said }) => {
+        Ok(Applied { revision, answer: said, .. }) => {
             let _ = writeln!(text, "revision {}: {}", id(*revision), answer(said, "  "));
         }
         Err(refusal) => {
@@ -42,8 +42,8 @@ pub(crate) fn unreadable(problem: &Problem) -> String {
 
 fn answer(answer: &Answer, indent: &str) -> String {
     match answer {
-        Answer::Stored { created: true, revision } => format!("created as {}", id(*revision)),
-        Answer::Stored { created: false, revision } => format!("stored, at {}", id(*revision)),
+        Answer::Stored { created: true, revision, .. } => format!("created as {}", id(*revision)),
+        Answer::Stored { created: false, revision, .. } => format!("stored, at {}", id(*revision)),
         Answer::Gone => "gone".to_owned(),
         Answer::Draining { held } => format!("draining, {held} held"),
         Answer::Released { addresses } if addresses.is_empty() => "nothing to release".to_owned(),

@@ -1,5 +1,7 @@
 //! Commands at random, in a world so small that they get in each other's way.
 
+use ipam_api::access::Role;
+use ipam_raft::machine::{Grant, Terms};
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
@@ -105,6 +107,7 @@ impl Draw<'_> {
         let (principal, request_id) = (self.dice.pick(&["alice", "bob"]).into(), "request".into());
         Command {
             origin: Origin { principal, via: Via::Http, request_id, comment: None, not_after_ms },
+            terms: Terms::of(Grant::of(Role::Admin)),
             action,
         }
     }

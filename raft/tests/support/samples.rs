@@ -2,6 +2,9 @@
 //!
 //! The matches without a wildcard are there so that a new variant doesn't compile until it has a sample.
 
+use ipam_api::access::{NodeKey, Role};
+use ipam_raft::machine::command::{Context, CreateToken, Credential, Idempotency, Manager, Purpose, Stored};
+use ipam_raft::machine::{Grant, Terms};
 use std::collections::BTreeMap;
 
 use ipam_api::Code;
@@ -17,8 +20,8 @@ use ipam_raft::machine::command::{
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Cooling, Endpoint, Meta, Network, Node, Pool, PoolState, Reservation, Subnet,
-    Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Meta, Network, Node, Pool, PoolState, Replay, Reservation,
+    Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -37,7 +40,12 @@ pub(crate) fn command(action: Action) -> Command {
         comment: Some("because".into()),
         not_after_ms: Some(90_000),
     };
-    Command { origin, action }
+    let terms = Terms {
+        credential: Credential::Token { id: 1 << 40 | 6 },
+        idempotency: Some(Idempotency { key: "key-1".into(), request: 1 << 100 }),
+        manager: Manager::Named("gitops".into()),
+    };
+    Command { origin, terms, action }
 }
 
 fn attachment() -> AttachmentKey {
@@ -156,6 +164,16 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             steps: vec![Action::Expire, Action::ReleaseAllocation { id: 5 }],
         }),
         Action::Expire,
+        Action::CreateToken(CreateToken {
+            name: name("ci"),
+            purpose: Purpose::Join,
+            grant: grant(),
+            ttl_ms: Some(3_600_000),
+            description: "for nodes".into(),
+            secret_hash: [7; 32],
+        }),
+        Action::RotateToken { name: name("ci"), secret_hash: [8; 32], expect: Expect::Revision(5) },
+        Action::Join { node: node(), secret_hash: [9; 32] },
         Action::TrimJournal { through: 3 },
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
@@ -174,6 +192,9 @@ fn action_name(action: &Action) -> &'static str {
         Action::ReleaseEndpoint { .. } => "release-endpoint",
         Action::Transaction(_) => "transaction",
         Action::Expire => "expire",
+        Action::CreateToken(_) => "create-token",
+        Action::RotateToken { .. } => "rotate-token",
+        Action::Join { .. } => "join",
         Action::TrimJournal { .. } => "trim-journal",
     }
 }
@@ -196,7 +217,11 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         addresses: vec![given],
     };
     let answers = [
-        Answer::Stored { created: true, revision: 1 << 40 | 7 },
+        Answer::Stored {
+            created: true,
+            revision: 1 << 40 | 7,
+            resource: Box::new(Stored::Network(Network { meta: meta(101), intention: network() })),
+        },
         Answer::Gone,
         Answer::Draining { held: 3 },
         Answer::Allocated { repeated: true, interfaces: vec![interface] },
@@ -205,8 +230,15 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },
     ];
-    let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer });
-    let refusal = Refusal { code: Code::InUse, detail: "it is".to_owned(), help: Some("wait".to_owned()) };
+    let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
+    let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
+    let refusal = Refusal {
+        code: Code::InUse,
+        detail: "it is".to_owned(),
+        help: Some("wait".to_owned()),
+        context: Some(Box::new(Context::Step { step: 3, inner: Some(Box::new(held)) })),
+        replayed: true,
+    };
     let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
     named.chain([("refused", Err(refusal))]).collect()
 }
@@ -286,18 +318,31 @@ fn what_name(what: &What) -> &'static str {
     }
 }
 
-/// A row of each table; together they are a state that makes sense.
-pub(crate) fn rows() -> State {
-    let mut state = State::new();
-    let mut ledger = Ledger::default();
-    let meta = |id: u64| Meta {
+fn meta(id: u64) -> Meta {
+    Meta {
         id,
         revision: id + 1000,
         created_wall_ms: 11,
         created_by: "alice".into(),
         updated_wall_ms: 12,
         updated_by: "bob".into(),
-    };
+        updated_fields: vec!["ranges".into()],
+    }
+}
+
+fn node() -> NodeKey {
+    NodeKey { realm: name("prod"), name: "node-1".parse().unwrap() }
+}
+
+fn grant() -> Grant {
+    let labels = "team=web,zone in (a,b)".parse().unwrap();
+    Grant { role: Role::Node, node: Some(node()), realms: vec![name("prod")], labels }
+}
+
+/// A row of each table; together they are a state that makes sense.
+pub(crate) fn rows() -> State {
+    let mut state = State::new();
+    let mut ledger = Ledger::default();
     let key = attachment();
     let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
     state.networks.put(101, Network { meta: meta(101), intention: network() }, &mut ledger);
@@ -335,6 +380,26 @@ pub(crate) fn rows() -> State {
     };
     state.nodes.put(108, node, &mut ledger);
     state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
+    let token = Token {
+        meta: meta(111),
+        name: name("ci"),
+        purpose: Purpose::Bearer,
+        grant: grant(),
+        description: "for a node".into(),
+        secret_hash: [7; 32],
+        expires_ms: Some(902),
+        expires_wall_ms: Some(15),
+        used_for: Some(112),
+    };
+    state.tokens.put(111, token, &mut ledger);
+    let replay = Replay {
+        principal: "alice".into(),
+        key: "key-1".into(),
+        request: 1 << 100,
+        outcome: outcomes().pop().unwrap().1,
+        until_ms: 903,
+    };
+    state.replays.put(113, replay, &mut ledger);
     let place = |revision| EventId { revision, number: 1 };
     let row = Segment {
         first: place(20),
@@ -358,7 +423,9 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         postcard::to_stdvec(all).unwrap()
     }
     vec![
-        ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation])),
+        ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Token])),
+        ("role", bytes(&Role::ALL)),
+        ("purpose", bytes(&[Purpose::Bearer, Purpose::Join])),
         ("via", bytes(&[Via::Http, Via::Cni, Via::Task])),
         ("expect", bytes(&[Expect::Anything, Expect::Absent, Expect::Revision(5)])),
         ("lifecycle", bytes(&[Lifecycle::Attached, Lifecycle::Leased, Lifecycle::Held])),

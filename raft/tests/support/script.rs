@@ -15,6 +15,8 @@
 //! nobody waits for it any more. Revisions and ids are written without their generation. `65*10.0.0.0` is a
 //! list of 65 addresses, each two behind the one before.
 
+use ipam_api::access::Role;
+use ipam_raft::machine::{Grant, Terms};
 use std::collections::VecDeque;
 
 use ipam_api::address::{AddressRange, number, parse_address};
@@ -74,7 +76,7 @@ pub(crate) fn command(action: Action, not_after_ms: Option<u64>) -> Command {
         comment: None,
         not_after_ms,
     };
-    Command { origin, action }
+    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
 }
 
 fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {
@@ -102,6 +104,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     let expect = words.expect();
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
+        Kind::Token => panic!("tokens are not put"),
         Kind::Network => Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect }),
         Kind::Subnet => {
             let cidr = words.field("cidr").unwrap();

@@ -1,5 +1,7 @@
 //! What the tests of the store have in common.
 
+use crate::machine::{Grant, Terms};
+use ipam_api::access::Role;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -47,7 +49,7 @@ fn command(number: u64) -> Command {
         comment: None,
         not_after_ms: None,
     };
-    Command { origin, action }
+    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
 }
 
 pub(super) fn entry(term: u64, index: u64) -> Entry {

@@ -1,0 +1,206 @@
+//! Who may do what: roles, and the one table that says which of them may do which verb to which target.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::{Name, ObjectName};
+
+/// What somebody is here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// Reads everything but tokens.
+    Viewer,
+    /// Also keeps networks, subnets, pools and reservations, and gives and takes back addresses.
+    Operator,
+    /// Everything.
+    Admin,
+    /// A node's agent or plugin: gives and takes back addresses of its own node, and nothing else.
+    Node,
+}
+
+impl Role {
+    /// All of them.
+    pub const ALL: [Role; 4] = [Role::Viewer, Role::Operator, Role::Admin, Role::Node];
+
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Role::Viewer => "viewer",
+            Role::Operator => "operator",
+            Role::Admin => "admin",
+            Role::Node => "node",
+        }
+    }
+}
+
+/// What somebody does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verb {
+    /// Looks at it.
+    Read,
+    /// Creates or changes it.
+    Write,
+    /// Removes it.
+    Delete,
+    /// Gives addresses.
+    Allocate,
+    /// Takes addresses back.
+    Release,
+}
+
+impl Verb {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Verb::Read => "read",
+            Verb::Write => "write",
+            Verb::Delete => "delete",
+            Verb::Allocate => "allocate",
+            Verb::Release => "release",
+        }
+    }
+}
+
+/// What it is done to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Target {
+    /// Networks.
+    Network,
+    /// Subnets.
+    Subnet,
+    /// Pools.
+    Pool,
+    /// Reservations.
+    Reservation,
+    /// Endpoints.
+    Endpoint,
+    /// Attachments.
+    Attachment,
+    /// Allocations.
+    Allocation,
+    /// Single addresses and their history.
+    Address,
+    /// The journal of events.
+    Event,
+    /// The cluster and its members.
+    Cluster,
+    /// Tokens.
+    Token,
+    /// Metrics.
+    Metrics,
+}
+
+impl Target {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Target::Network => "network",
+            Target::Subnet => "subnet",
+            Target::Pool => "pool",
+            Target::Reservation => "reservation",
+            Target::Endpoint => "endpoint",
+            Target::Attachment => "attachment",
+            Target::Allocation => "allocation",
+            Target::Address => "address",
+            Target::Event => "event",
+            Target::Cluster => "cluster",
+            Target::Token => "token",
+            Target::Metrics => "metrics",
+        }
+    }
+}
+
+/// Everything that can be done at all.
+pub const DEEDS: &[(Verb, Target)] = &[
+    (Verb::Read, Target::Network),
+    (Verb::Write, Target::Network),
+    (Verb::Delete, Target::Network),
+    (Verb::Read, Target::Subnet),
+    (Verb::Write, Target::Subnet),
+    (Verb::Delete, Target::Subnet),
+    (Verb::Read, Target::Pool),
+    (Verb::Write, Target::Pool),
+    (Verb::Delete, Target::Pool),
+    (Verb::Read, Target::Reservation),
+    (Verb::Write, Target::Reservation),
+    (Verb::Delete, Target::Reservation),
+    (Verb::Read, Target::Endpoint),
+    (Verb::Release, Target::Endpoint),
+    (Verb::Read, Target::Attachment),
+    (Verb::Release, Target::Attachment),
+    (Verb::Read, Target::Allocation),
+    (Verb::Allocate, Target::Allocation),
+    (Verb::Release, Target::Allocation),
+    (Verb::Read, Target::Address),
+    (Verb::Read, Target::Event),
+    (Verb::Delete, Target::Event),
+    (Verb::Read, Target::Cluster),
+    (Verb::Read, Target::Token),
+    (Verb::Write, Target::Token),
+    (Verb::Delete, Target::Token),
+    (Verb::Read, Target::Metrics),
+];
+
+/// Whether a role may do a verb to a target. What a node may do is further limited to its own node, and what
+/// anybody may do by the realms and labels of the token.
+#[must_use]
+pub fn may(role: Role, verb: Verb, target: Target) -> bool {
+    let kept = matches!(target, Target::Network | Target::Subnet | Target::Pool | Target::Reservation);
+    let reads = verb == Verb::Read && target != Target::Token;
+    match role {
+        Role::Admin => true,
+        Role::Viewer => reads,
+        Role::Operator => {
+            reads
+                || (matches!(verb, Verb::Write | Verb::Delete) && kept)
+                || matches!(verb, Verb::Allocate | Verb::Release)
+        }
+        Role::Node => matches!(
+            (verb, target),
+            (Verb::Allocate, Target::Allocation)
+                | (Verb::Release, Target::Attachment | Target::Allocation)
+                | (Verb::Read, Target::Attachment | Target::Cluster)
+        ),
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Verb {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A host of a realm.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct NodeKey {
+    /// The system that its name comes from.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// `realm/name`.
+impl fmt::Display for NodeKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.realm, self.name)
+    }
+}

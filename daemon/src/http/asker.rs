@@ -1,0 +1,238 @@
+//! Who asks, and what a request says about itself rather than about its subject.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use ipam_api::access::{NodeKey, Role, Target, Verb};
+use ipam_api::brand::{ANONYMOUS, HEADER_BUDGET_MS, HEADER_CHANGE_COMMENT, HEADER_REQUEST_ID, SECRET_PREFIX};
+use ipam_api::limits::{BUDGET_MS_DEFAULT, BUDGET_MS_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::shown;
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::access::check_deed;
+use ipam_raft::machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
+use ipam_raft::machine::{State, model};
+
+use super::App;
+use super::peer::{ClientName, Peer};
+use super::reply::Refused;
+
+/// Bytes of a request id that a caller may choose.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+/// Longest time by which an answer comes before the caller's patience ends.
+const ANSWER_MARGIN_MS_MAX: u64 = 200;
+/// Bytes of a secret that is looked at at all.
+const SECRET_BYTES_MAX: usize = 256;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(super) struct Asker {
+    pub(super) request_id: Text,
+    /// When it stops waiting.
+    pub(super) deadline: Instant,
+    /// Why it changes something.
+    pub(super) comment: Option<Text>,
+    presented: Presented,
+}
+
+/// What somebody shows to be let in.
+#[derive(Debug, Clone)]
+enum Presented {
+    /// The connection tells who it is.
+    Known { principal: Text, grant: Arc<Grant> },
+    /// The hash of a secret.
+    Secret(SecretHash),
+    /// Nothing, where something is needed.
+    Nothing,
+}
+
+/// Somebody who is known.
+#[derive(Debug, Clone)]
+pub(super) struct Known {
+    pub(super) principal: Text,
+    pub(super) credential: Credential,
+    pub(super) grant: Grant,
+    pub(super) purpose: Purpose,
+}
+
+impl Asker {
+    fn read(parts: &Parts, app: &App) -> Result<Self, Problem> {
+        let headers = &parts.headers;
+        Ok(Self {
+            request_id: request_id(headers).into(),
+            deadline: deadline(headers)?,
+            comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
+            presented: presented(headers, parts.extensions.get::<Peer>(), app)?,
+        })
+    }
+
+    /// Who it is, in a state; nothing, if the state doesn't know the token that is presented.
+    pub(super) fn known_in(&self, state: &State) -> Result<Option<Known>, Problem> {
+        let (principal, credential) = match &self.presented {
+            Presented::Nothing => {
+                return Err(Problem::new(Code::Unauthenticated, "nobody says who asks")
+                    .help("Send a token: Authorization: Bearer ipamd_…; ipamctl takes --token-file."));
+            }
+            Presented::Known { principal, grant } => {
+                (principal.clone(), Credential::Known(grant.as_ref().clone()))
+            }
+            Presented::Secret(hash) => match state.token_by_secret(hash) {
+                None => return Ok(None),
+                Some((id, token)) => {
+                    check_wall_time(token)?;
+                    (principal_of(token), Credential::Token { id })
+                }
+            },
+        };
+        let (grant, purpose) = state.grant(&credential)?;
+        Ok(Some(Known { principal, credential, grant, purpose }))
+    }
+}
+
+impl Known {
+    /// Refuses what the table of roles doesn't allow.
+    pub(super) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
+        if self.purpose == Purpose::Join {
+            return Err(Problem::new(Code::Forbidden, "a join token is for joining and for nothing else"));
+        }
+        Ok(check_deed(&self.grant, &self.principal, verb, target)?)
+    }
+}
+
+/// Nobody has such a token.
+pub(super) fn unknown_token() -> Problem {
+    Problem::new(Code::Unauthenticated, "the token is not known, or was revoked")
+        .help("Get a new one: ipamctl token create, by an administrator.")
+}
+
+/// The name under which a token's user appears. A node is called by what it is, since its token's name says
+/// nothing. Slashes keep these apart from the names of tokens.
+fn principal_of(token: &model::Token) -> Text {
+    match &token.grant.node {
+        Some(node) if token.grant.role == Role::Node => Text::from(format!("node/{node}")),
+        _ => Text::from(token.name.as_str()),
+    }
+}
+
+/// In `apply` log time decides; here the clock of this machine, so that a token ends on time in a cluster
+/// that nothing happens in.
+fn check_wall_time(token: &model::Token) -> Result<(), Problem> {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+    match token.expires_wall_ms {
+        Some(until_ms) if u128::from(until_ms) <= now.as_millis() => {
+            Err(Problem::new(Code::TokenExpired, format!("the token {} has expired", token.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl FromRequestParts<App> for Asker {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        Self::read(parts, app).map_err(Refused)
+    }
+}
+
+fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Presented, Problem> {
+    let known = |principal: String, grant: Grant| Presented::Known {
+        principal: Text::from(principal),
+        grant: Arc::new(grant),
+    };
+    if headers.contains_key(AUTHORIZATION) {
+        return Ok(Presented::Secret(bearer(headers)?));
+    }
+    Ok(match peer {
+        Some(Peer::Socket { uid }) if app.access.is_trusted(*uid) => {
+            known(format!("uid/{uid}"), Grant::of(Role::Admin))
+        }
+        Some(Peer::Tcp { certificate: Some(ClientName::Node { realm, name }), .. }) => {
+            let node = NodeKey { realm: realm.clone(), name: name.clone() };
+            known(format!("node/{node}"), Grant::of_node(node))
+        }
+        Some(Peer::Tcp { certificate: Some(ClientName::Client { name }), .. }) => {
+            match app.access.role_of_client(name) {
+                Some(role) => known(format!("client/{name}"), Grant::of(role)),
+                None => Presented::Nothing,
+            }
+        }
+        _ if app.access.open => known(ANONYMOUS.to_owned(), Grant::of(Role::Admin)),
+        _ => Presented::Nothing,
+    })
+}
+
+fn bearer(headers: &HeaderMap) -> Result<SecretHash, Problem> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, more) = (values.next().and_then(|value| value.to_str().ok()), values.next());
+    let secret = value
+        .filter(|_| more.is_none())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, secret)| secret.trim());
+    match secret {
+        Some(secret) if secret.starts_with(SECRET_PREFIX) && secret.len() <= SECRET_BYTES_MAX => {
+            Ok(secret_hash(secret))
+        }
+        _ => Err(Problem::new(Code::Unauthenticated, "the header Authorization carries no token of ours")
+            .help("Send it as Authorization: Bearer ipamd_….")),
+    }
+}
+
+/// A header's text, if it is there: short, and without characters that would break a line of a log.
+pub(super) fn header_text(
+    headers: &HeaderMap,
+    name: &str,
+    chars_max: usize,
+) -> Result<Option<Text>, Problem> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let text = std::str::from_utf8(value.as_bytes()).ok().map(str::trim);
+    match text {
+        Some(text)
+            if text.chars().count() <= chars_max
+                && !text.chars().any(char::is_control)
+                && !text.is_empty() =>
+        {
+            Ok(Some(Text::from(text)))
+        }
+        _ => Err(Problem::new(
+            Code::InvalidField,
+            format!(
+                "the header {name} must be text of 1 to {chars_max} characters without control characters"
+            ),
+        )),
+    }
+}
+
+/// The caller's name for the request, if it is a harmless one; else ours.
+pub(super) fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(HEADER_REQUEST_ID).and_then(|value| value.to_str().ok());
+    let harmless = |id: &&str| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
+    };
+    given.filter(harmless).map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), ToOwned::to_owned)
+}
+
+/// When the caller stops waiting.
+fn deadline(headers: &HeaderMap) -> Result<Instant, Problem> {
+    let budget_ms = match headers.get(HEADER_BUDGET_MS) {
+        None => BUDGET_MS_DEFAULT,
+        Some(value) => {
+            let text = value.to_str().unwrap_or_default();
+            text.parse::<u64>().map_err(|_| {
+                Problem::new(
+                    Code::InvalidField,
+                    format!("the header Budget-Ms is {}, no number", shown(text)),
+                )
+            })?
+        }
+    };
+    // Answered a little before the caller gives up: a clear refusal is worth more to it than silence.
+    let margin_ms = (budget_ms / 10).min(ANSWER_MARGIN_MS_MAX);
+    Ok(Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX) - margin_ms.min(BUDGET_MS_MAX)))
+}

@@ -1,0 +1,283 @@
+//! Who may do what, decided where it counts: in `apply`, on the state that the command meets.
+//!
+//! The door refuses what is hopeless; only here is it certain that a token still exists, that an allocation
+//! is really the node's own, and that a pool still has the labels.
+
+use ipam_api::Code;
+use ipam_api::access::{NodeKey, Target, Verb, may};
+use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::EndpointKey;
+
+use super::command::{Action, Allocate, Credential, Grant, Kind, Manager, Purpose, Refusal, Remarks, Text};
+use super::model::Allocation;
+use super::state::State;
+use super::step::Step;
+
+impl Kind {
+    /// What the table of roles calls it.
+    #[must_use]
+    pub fn target(self) -> Target {
+        match self {
+            Kind::Network => Target::Network,
+            Kind::Subnet => Target::Subnet,
+            Kind::Pool => Target::Pool,
+            Kind::Reservation => Target::Reservation,
+            Kind::Token => Target::Token,
+        }
+    }
+}
+
+impl Action {
+    /// What the table of roles must allow; nothing for what is looked at step by step, or otherwise.
+    #[must_use]
+    pub fn deed(&self) -> Option<(Verb, Target)> {
+        match self {
+            Action::PutNetwork(_) => Some((Verb::Write, Target::Network)),
+            Action::PutSubnet(_) => Some((Verb::Write, Target::Subnet)),
+            Action::PutPool(_) => Some((Verb::Write, Target::Pool)),
+            Action::PutReservation(_) => Some((Verb::Write, Target::Reservation)),
+            Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
+            Action::Allocate(_) => Some((Verb::Allocate, Target::Allocation)),
+            Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
+            Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
+            Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
+            Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
+            Action::Expire | Action::TrimJournal { .. } => Some((Verb::Delete, Target::Event)),
+            // Each step has its own.
+            Action::Transaction(_) => None,
+            // Allowed by the join token itself.
+            Action::Join { .. } => None,
+        }
+    }
+}
+
+impl State {
+    /// What a credential allows now.
+    ///
+    /// # Errors
+    /// `unauthenticated` for a token that is no more, `token-expired` for one whose time has passed.
+    pub fn grant(&self, credential: &Credential) -> Result<(Grant, Purpose), Refusal> {
+        let id = match credential {
+            Credential::Known(grant) => return Ok((grant.clone(), Purpose::Bearer)),
+            Credential::Token { id } => *id,
+        };
+        let row = self
+            .tokens
+            .get(id)
+            .ok_or_else(|| Refusal::new(Code::Unauthenticated, "the token was revoked"))?;
+        if row.expires_ms.is_some_and(|until_ms| until_ms <= self.log_time_ms()) {
+            return Err(Refusal::new(Code::TokenExpired, format!("the token {} has expired", row.name)));
+        }
+        Ok((row.grant.clone(), row.purpose))
+    }
+
+    /// The token with a secret, by the secret's hash.
+    #[must_use]
+    pub fn token_by_secret(
+        &self,
+        secret_hash: &super::command::SecretHash,
+    ) -> Option<(u64, &super::model::Token)> {
+        let id = *self.index.token_secrets.get(secret_hash)?;
+        self.tokens.get(id).map(|row| (id, row))
+    }
+
+    /// Refuses what the rights don't allow.
+    pub(super) fn permit(&self, grant: &Grant, principal: &Text, action: &Action) -> Result<(), Refusal> {
+        let Some((verb, target)) = action.deed() else { return Ok(()) };
+        check_deed(grant, principal, verb, target)?;
+        match action {
+            Action::Allocate(wish) => self.permit_allocate(grant, wish),
+            Action::ReleaseAttachment(release) => {
+                permit_realm(grant, &release.key.realm)?;
+                permit_attachment(grant, &release.key)?;
+                let held = self.attachment(&release.key).map(|(_, row)| row.allocations.as_slice());
+                self.permit_labels_of(grant, held.unwrap_or_default())
+            }
+            Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
+            Action::ReleaseEndpoint { key } => {
+                permit_realm(grant, &key.realm)?;
+                let incarnations = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+                incarnations
+                    .map(|row| self.permit_labels_of(grant, &row.allocations))
+                    .find(Result::is_err)
+                    .unwrap_or(Ok(()))
+            }
+            Action::PutNetwork(put) => {
+                self.permit_labels(grant, Kind::Network, &put.intention.name, Some(&put.intention.remarks))
+            }
+            Action::PutSubnet(put) => {
+                self.permit_labels(grant, Kind::Subnet, &put.intention.name, Some(&put.intention.remarks))
+            }
+            Action::PutPool(put) => {
+                self.permit_labels(grant, Kind::Pool, &put.intention.name, Some(&put.intention.remarks))
+            }
+            Action::PutReservation(put) => self.permit_labels(
+                grant,
+                Kind::Reservation,
+                &put.intention.name,
+                Some(&put.intention.remarks),
+            ),
+            Action::Delete(delete) => self.permit_labels(grant, delete.kind, &delete.name, None),
+            _ => Ok(()),
+        }
+    }
+
+    fn permit_allocate(&self, grant: &Grant, wish: &Allocate) -> Result<(), Refusal> {
+        permit_realm(grant, &wish.endpoint.realm)?;
+        if let Some(key) = &wish.attachment {
+            permit_realm(grant, &key.realm)?;
+            permit_attachment(grant, key)?;
+        }
+        let Some(node) = &grant.node else { return Ok(()) };
+        if wish.endpoint.realm != node.realm {
+            return Err(foreign(node, &wish.endpoint));
+        }
+        let elsewhere = |named: &ipam_api::ObjectName| *named != node.name;
+        // Without an attachment the node must be named, or nobody could say later whose the addresses are.
+        if wish.node.as_ref().map_or(wish.attachment.is_none(), elsewhere) {
+            return Err(Refusal::new(
+                Code::ForeignNode,
+                format!("node {node} asks for addresses on another node, or doesn't say on which"),
+            ));
+        }
+        let held = self.incarnations(&wish.endpoint).filter_map(|id| self.endpoints.get(id));
+        let mut held = held.flat_map(|row| row.allocations.iter()).filter_map(|id| self.allocations.get(*id));
+        if wish.attachment.is_none() && held.any(|row| !self.is_on(row, node)) {
+            return Err(foreign(node, &wish.endpoint));
+        }
+        Ok(())
+    }
+
+    fn permit_release(&self, grant: &Grant, id: u64) -> Result<(), Refusal> {
+        let Some(row) = self.allocations.get(id) else { return Ok(()) };
+        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        permit_realm(grant, &endpoint.key.realm)?;
+        self.permit_labels_of(grant, &[id])?;
+        match &grant.node {
+            Some(node) if !self.is_on(row, node) => Err(foreign(node, &endpoint.key)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether an allocation is a node's own.
+    fn is_on(&self, row: &Allocation, node: &NodeKey) -> bool {
+        match row.attachment.and_then(|id| self.attachments.get(id)) {
+            Some(attachment) => attachment.key.realm == node.realm && attachment.key.node == node.name,
+            None => {
+                let realm = self.endpoints.get(row.endpoint).map(|endpoint| &endpoint.key.realm);
+                row.node.as_ref() == Some(&node.name) && realm == Some(&node.realm)
+            }
+        }
+    }
+
+    /// What is changed must have the labels before and after.
+    fn permit_labels(
+        &self,
+        grant: &Grant,
+        kind: Kind,
+        name: &Name,
+        wanted: Option<&Remarks>,
+    ) -> Result<(), Refusal> {
+        let present = self.remarks(kind, name);
+        match wanted.into_iter().chain(present).find(|remarks| !fits(grant, remarks)) {
+            None => Ok(()),
+            Some(_) => Err(Refusal::new(
+                Code::Forbidden,
+                format!("{kind} {name} is not labelled {}, as this token demands", grant.labels),
+            )),
+        }
+    }
+
+    fn permit_labels_of(&self, grant: &Grant, allocations: &[u64]) -> Result<(), Refusal> {
+        if grant.labels.is_empty() {
+            return Ok(());
+        }
+        let pools = allocations.iter().filter_map(|id| self.allocations.get(*id)).map(|row| row.pool);
+        let mut pools = pools.filter_map(|id| self.pools.get(id));
+        match pools.find(|pool| !fits(grant, &pool.intention.remarks)) {
+            None => Ok(()),
+            Some(pool) => Err(Refusal::new(
+                Code::Forbidden,
+                format!(
+                    "pool {} is not labelled {}, as this token demands",
+                    pool.intention.name, grant.labels
+                ),
+            )),
+        }
+    }
+
+    /// What people have written on a resource.
+    pub(super) fn remarks(&self, kind: Kind, name: &Name) -> Option<&Remarks> {
+        let id = self.id_of(kind, name)?;
+        match kind {
+            Kind::Network => self.networks.get(id).map(|row| &row.intention.remarks),
+            Kind::Subnet => self.subnets.get(id).map(|row| &row.intention.remarks),
+            Kind::Pool => self.pools.get(id).map(|row| &row.intention.remarks),
+            Kind::Reservation => self.reservations.get(id).map(|row| &row.intention.remarks),
+            Kind::Token => None,
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Refuses to change what somebody else manages.
+    pub(super) fn check_manager(&self, kind: Kind, name: &Name) -> Result<(), Refusal> {
+        let managed_by = self.state.remarks(kind, name).and_then(|remarks| remarks.managed_by.clone());
+        let Some(by) = managed_by else { return Ok(()) };
+        match self.manager {
+            Manager::TakeOver => Ok(()),
+            Manager::Named(manager) if *manager == by => Ok(()),
+            Manager::Named(_) | Manager::Nobody => {
+                let detail = format!("{kind} {name} is managed by {}", ipam_api::name::shown(&by));
+                let help = "Change it where it is managed, or say that you take it over: take_over=true.";
+                let context = super::command::Context::Managed { by };
+                Err(Refusal::new(Code::ManagedElsewhere, detail).help(help).context(context))
+            }
+        }
+    }
+}
+
+/// Whether the labels of a pool, or of whatever else, are those that the rights demand.
+pub(super) fn fits(grant: &Grant, remarks: &Remarks) -> bool {
+    grant.labels.is_empty() || grant.labels.fits(|key| remarks.labels.get(key).map(|value| &**value))
+}
+
+/// Refuses what the table of roles doesn't allow.
+///
+/// # Errors
+/// `forbidden`.
+pub fn check_deed(grant: &Grant, principal: &str, verb: Verb, target: Target) -> Result<(), Refusal> {
+    if may(grant.role, verb, target) {
+        return Ok(());
+    }
+    Err(Refusal::new(
+        Code::Forbidden,
+        format!(
+            "{}, who is {}, may not {verb} what is of kind {target}",
+            ipam_api::name::shown(principal),
+            grant.role
+        ),
+    ))
+}
+
+fn permit_realm(grant: &Grant, realm: &Name) -> Result<(), Refusal> {
+    if grant.realms.is_empty() || grant.realms.contains(realm) {
+        return Ok(());
+    }
+    Err(Refusal::new(Code::Forbidden, format!("realm {realm} is none of those that this token may touch")))
+}
+
+fn permit_attachment(grant: &Grant, key: &AttachmentKey) -> Result<(), Refusal> {
+    match &grant.node {
+        Some(node) if node.realm != key.realm || node.name != key.node => Err(Refusal::new(
+            Code::ForeignNode,
+            format!("attachment {key} is on node {}/{}, and {node} asks", key.realm, key.node),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn foreign(node: &NodeKey, endpoint: &EndpointKey) -> Refusal {
+    Refusal::new(Code::ForeignNode, format!("{endpoint} is not on node {node}"))
+}
