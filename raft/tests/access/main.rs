@@ -1,0 +1,18 @@
+//! Who may do what, as `apply` decides it: roles, nodes, labels, realms, tokens, kept answers, managers.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+mod managers;
+mod nodes;
+#[path = "../support/random.rs"]
+#[allow(dead_code, reason = "shared with the tests that use more of it")]
+mod random;
+mod replays;
+mod roles;
+mod tokens;
+mod world;

@@ -1,0 +1,131 @@
+//! The table of roles, in full: what it allows is done, what it doesn't is refused with nothing changed.
+
+use ipam_api::Code;
+use ipam_api::access::{DEEDS, Role, Target, Verb, may};
+use ipam_raft::machine::command::{Expect, Kind, Purpose, Remarks, Transaction};
+use ipam_raft::machine::{Action, Grant, Terms};
+
+use crate::world::{World, add, delete, network, pool, reservation, subnet, token, with_labels};
+
+/// One action of each deed that goes through the log, possible in a fresh world.
+fn actions(world: &mut World) -> Vec<Action> {
+    let held = world.run(crate::world::admin(), Action::Allocate(add("n1", "pod/web/held", "web")));
+    let id = crate::world::ids(&held)[0];
+    let other = world.run(crate::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
+    other.unwrap();
+    for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
+        world.run(crate::world::admin(), action).unwrap();
+    }
+    world.run(crate::world::admin(), pool("gone", "lan", "10.0.0.100", Remarks::default())).unwrap();
+    let old = token("old", Purpose::Bearer, Grant::of(Role::Viewer), None);
+    world.run(crate::world::admin(), Action::CreateToken(old)).unwrap();
+    vec![
+        network("new"),
+        subnet("new", "10.8.0.0/24"),
+        pool("new", "lan", "10.0.0.101", Remarks::default()),
+        reservation("new"),
+        delete(Kind::Network, "gone"),
+        delete(Kind::Subnet, "gone"),
+        delete(Kind::Pool, "gone"),
+        delete(Kind::Reservation, "gone"),
+        delete(Kind::Token, "old"),
+        Action::Allocate(add("n1", "pod/web/new", "web")),
+        Action::ReleaseAllocation { id },
+        Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },
+        crate::world::del("n1", "other"),
+        Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),
+        Action::RotateToken { name: "old".parse().unwrap(), secret_hash: [1; 32], expect: Expect::Anything },
+        Action::Expire,
+    ]
+}
+
+fn grant_of(role: Role) -> Grant {
+    match role {
+        Role::Node => Grant::of_node(crate::world::node_key("n1")),
+        role => Grant::of(role),
+    }
+}
+
+#[test]
+fn every_role_may_do_what_the_table_says_and_nothing_else() {
+    let mut deeds = Vec::new();
+    for role in Role::ALL {
+        let count = actions(&mut World::new()).len();
+        for number in 0..count {
+            let mut world = World::new();
+            let action = actions(&mut world).swap_remove(number);
+            let (verb, target) = action.deed().unwrap();
+            deeds.push((verb, target));
+            let before = world.state.clone();
+            let outcome = world.run(Terms::of(grant_of(role)), action.clone());
+            if may(role, verb, target) {
+                assert!(outcome.is_ok(), "{role} {verb} {target}: {outcome:?}");
+            } else {
+                let refusal = outcome.unwrap_err();
+                assert_eq!(refusal.code, Code::Forbidden, "{role} {verb} {target}: {refusal:?}");
+                assert_eq!(world.state.digest(), before.digest(), "{role} {verb} {target}");
+                // Wrapped into a transaction it isn't allowed either.
+                let steps = vec![action];
+                let wrapped = Action::Transaction(Transaction { preconditions: Vec::new(), steps });
+                let code = world.code(Terms::of(grant_of(role)), wrapped);
+                assert_eq!(code, Some(Code::Forbidden), "{role} {verb} {target} in a transaction");
+            }
+        }
+    }
+    for (verb, target) in DEEDS {
+        assert!(*verb == Verb::Read || deeds.contains(&(*verb, *target)), "{verb} {target} was not tried");
+    }
+}
+
+#[test]
+fn a_role_that_may_write_may_read() {
+    for role in [Role::Operator, Role::Admin] {
+        for (verb, target) in DEEDS {
+            if *verb != Verb::Read && may(role, *verb, *target) && *target != Target::Event {
+                assert!(may(role, Verb::Read, *target), "{role} {verb} {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn labels_limit_what_is_changed_and_what_is_taken_from() {
+    let mut world = World::new();
+    let web = || with_labels(Role::Operator, "team=web");
+    let labelled = |team: &str| crate::world::labelled(&[("team", team)]);
+    let refused = |code: Option<Code>| assert_eq!(code, Some(Code::Forbidden));
+    // Its own pool, another's, another's with its own label written on it, its own with the label taken off.
+    assert_eq!(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", labelled("web"))), None);
+    refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("db"))));
+    refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("web"))));
+    refused(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", Remarks::default())));
+    refused(world.code(web(), delete(Kind::Pool, "db")));
+    refused(world.code(web(), network("blue")));
+    // Addresses.
+    let own = world.run(web(), Action::Allocate(add("n1", "pod/web/a", "web")));
+    assert!(own.is_ok());
+    refused(world.code(web(), Action::Allocate(add("n1", "pod/web/b", "db"))));
+    let foreign = world.run(crate::world::admin(), Action::Allocate(add("n1", "pod/web/c", "db")));
+    refused(world.code(web(), Action::ReleaseAllocation { id: crate::world::ids(&foreign)[0] }));
+    refused(world.code(web(), Action::ReleaseEndpoint { key: "pod/web/c".parse().unwrap() }));
+    refused(world.code(web(), crate::world::del("n1", "c")));
+    assert_eq!(world.code(web(), crate::world::del("n1", "a")), None);
+}
+
+#[test]
+fn realms_limit_whose_endpoints_are_touched() {
+    let mut world = World::new();
+    let grant = Grant { realms: vec!["prod".parse().unwrap()], ..Grant::of(Role::Operator) };
+    let prod = || Terms::of(grant.clone());
+    let hold = |endpoint: &str| Action::Allocate(crate::world::hold(None, endpoint, "web"));
+    assert_eq!(world.code(prod(), hold("pod/prod/web/a")), None);
+    assert_eq!(world.code(prod(), hold("pod/test/web/a")), Some(Code::Forbidden));
+    let foreign = world.run(crate::world::admin(), hold("pod/test/web/a"));
+    let id = crate::world::ids(&foreign)[0];
+    assert_eq!(world.code(prod(), Action::ReleaseAllocation { id }), Some(Code::Forbidden));
+    let key = "pod/test/web/a".parse().unwrap();
+    assert_eq!(world.code(prod(), Action::ReleaseEndpoint { key }), Some(Code::Forbidden));
+    assert_eq!(world.code(prod(), crate::world::del("n1", "a")), Some(Code::Forbidden), "realm default");
+    let key = "pod/prod/web/a".parse().unwrap();
+    assert_eq!(world.code(prod(), Action::ReleaseEndpoint { key }), None);
+}
