@@ -2,6 +2,8 @@
 
 /// Bytes of one HTTP request body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
+/// Bytes of one file of resources that the command line reads.
+pub const FILE_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a network configuration that the plugin reads from standard input.
 pub const CNI_STDIN_BYTES_MAX: usize = 1 << 20;
 /// Characters of a resource's name (RFC 1123 label length).

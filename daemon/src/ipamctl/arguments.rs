@@ -4,7 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, contexts, endpoint, network, pool, release, reservation, status, subnet, who_has,
+    allocate, allocation, apply, contexts, endpoint, network, pool, release, reservation, status, subnet,
+    token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -44,6 +45,10 @@ pub(crate) enum Command {
     Allocate(allocate::AllocateArguments),
     /// Give an address back, an allocation, or all of an endpoint
     Release(release::ReleaseArguments),
+    /// Make it as files say, in one step, all or none
+    Apply(apply::ApplyArguments),
+    /// How files differ from what there is
+    Diff(apply::DiffArguments),
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
@@ -82,6 +87,12 @@ pub(crate) enum Command {
     Endpoint {
         #[command(subcommand)]
         verb: endpoint::Verb,
+    },
+    /// What callers show to say who they are
+    #[command(alias = "tokens", after_help = token::EXAMPLES)]
+    Token {
+        #[command(subcommand)]
+        verb: token::Verb,
     },
     /// Single addresses held by an interface of an endpoint
     #[command(alias = "allocations", after_help = allocation::EXAMPLES)]

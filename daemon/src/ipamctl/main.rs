@@ -8,6 +8,7 @@
 
 mod allocate;
 mod allocation;
+mod apply;
 mod arguments;
 mod config;
 mod confirm;
@@ -34,6 +35,7 @@ mod subnet;
 mod surroundings;
 #[cfg(test)]
 mod tests;
+mod token;
 mod version;
 mod who_has;
 mod words;
@@ -133,6 +135,8 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::WhoHas(arguments) => who_has::run(context, &arguments).await,
         Command::Allocate(arguments) => allocate::run(context, &arguments).await,
         Command::Release(arguments) => release::run(context, &arguments).await,
+        Command::Apply(arguments) => apply::run(context, &arguments).await,
+        Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
         Command::Context { .. } => Ok(()),
@@ -141,6 +145,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Pool { verb } => pool::run(context, verb).await,
         Command::Reservation { verb } => reservation::run(context, verb).await,
         Command::Endpoint { verb } => endpoint::run(context, verb).await,
+        Command::Token { verb } => token::run(context, verb).await,
         Command::Allocation { verb } => allocation::run(context, verb).await,
     }
 }

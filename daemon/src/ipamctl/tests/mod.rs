@@ -43,13 +43,13 @@ fn parse(line: &str) -> Result<Arguments, clap::Error> {
 }
 
 /// What a server saw: method, path with query, the conditions and the body.
-type Seen = Arc<Mutex<Vec<String>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<String>>>;
 
 /// Answers a request with a status and a body; none is `not-found`.
-type Answers = fn(&str, &str, usize) -> Option<(u16, Value)>;
+pub(crate) type Answers = fn(&str, &str, usize) -> Option<(u16, Value)>;
 
 /// Starts a server that only pretends; `answers` gets method, path and how many requests there were before.
-async fn pretend(answers: Answers) -> (String, Seen) {
+pub(crate) async fn pretend(answers: Answers) -> (String, Seen) {
     let seen = Seen::default();
     let kept = seen.clone();
     let handler = move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
@@ -100,7 +100,7 @@ impl Write for Paper {
 }
 
 /// Runs a command line against a server, with nobody to ask.
-async fn run(server: &str, line: &str) -> (Result<(), Failure>, String) {
+pub(crate) async fn run(server: &str, line: &str) -> (Result<(), Failure>, String) {
     run_within(&Surroundings::default(), &format!("--no-input -q --server {server} {line}")).await
 }
 
@@ -116,16 +116,16 @@ async fn run_within(surroundings: &Surroundings, line: &str) -> (Result<(), Fail
     (result, text)
 }
 
-fn code(result: &Result<(), Failure>) -> u8 {
+pub(crate) fn code(result: &Result<(), Failure>) -> u8 {
     result.as_ref().map_or_else(Failure::exit_code, |()| 0)
 }
 
-fn meta(revision: u64) -> Value {
+pub(crate) fn meta(revision: u64) -> Value {
     json!({"id": 412, "revision": revision, "created_at": "2026-11-08T00:00:00Z", "created_by": "admin",
            "updated_at": "2026-11-19T08:00:00Z", "updated_by": "admin"})
 }
 
-fn pool(name: &str, allocated: u64) -> Value {
+pub(crate) fn pool(name: &str, allocated: u64) -> Value {
     json!({"name": name, "subnet": "lan-10", "network": "default", "ranges": ["10.10.0.50-10.10.0.199"],
            "exclude": [], "strategy": "next", "cooling_ms": 30_000, "labels": {"team": "web"}, "weight": 5,
            "meta": meta(1204),

@@ -1,0 +1,224 @@
+//! `ipamctl apply` and `ipamctl diff`: what files say, in one step, all or none.
+
+mod documents;
+mod kind;
+mod plan;
+#[cfg(test)]
+mod tests;
+mod view;
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::limits::TRANSACTION_STEPS_MAX;
+use ipam_api::{Code, Problem};
+use serde_json::Value;
+
+use crate::confirm;
+use crate::context::Context;
+use crate::exchange::Again;
+use crate::fail::Failure;
+use crate::output::format::Format;
+use crate::output::text;
+use kind::Kind;
+use plan::{Change, Current, Plan};
+
+/// What to make so.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool,
+reservation), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
+
+Examples:
+  ipamctl apply -f pools.yaml
+  ipamctl apply -f pools/ --comment NET-4711
+  ipamctl apply -f pools/ --manager argocd/infra-pools --prune --yes
+  ipamctl apply -f - --dry-run"
+)]
+pub(crate) struct ApplyArguments {
+    #[command(flatten)]
+    files: FileArguments,
+    /// Change also what somebody else manages
+    #[arg(long)]
+    take_over: bool,
+    /// Delete what this manager has and the files have no longer; pools in use drain
+    #[arg(long, requires = "manager")]
+    prune: bool,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+#[command(after_help = "Exits with 7 when there is a difference.
+
+Examples:
+  ipamctl diff -f pools/
+  ipamctl diff -f pools.yaml -o json
+  ipamctl diff -f pools/ --manager argocd/infra-pools")]
+pub(crate) struct DiffArguments {
+    #[command(flatten)]
+    files: FileArguments,
+}
+
+/// Which files, and whose.
+#[derive(Debug, Args)]
+struct FileArguments {
+    /// A file, a folder with .yaml, .yml and .json files, or - for standard input; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// Who keeps these resources here; written into their `managed_by`
+    #[arg(long, value_name = "NAME")]
+    manager: Option<String>,
+}
+
+/// Makes it so.
+pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<(), Failure> {
+    let files = &arguments.files;
+    let plan = compare(context, files, arguments.prune).await?;
+    let changes = plan.len();
+    if changes > TRANSACTION_STEPS_MAX {
+        return Err(Failure::usage(
+            format!("that is {changes} changes, and one step takes {TRANSACTION_STEPS_MAX}"),
+            "Nothing was changed. Divide the files; each part is a step of its own.",
+        ));
+    }
+    if context.format.is_for_people() {
+        context.print(&view::text(&plan))?;
+    }
+    if changes == 0 {
+        context.say("all is as the files say; nothing was changed");
+        return Ok(());
+    }
+    check_managers(&plan, arguments)?;
+    ask(context, &plan).await?;
+    let mut call = Call::post("/v1/transactions").json(&plan.transaction())?;
+    if arguments.take_over {
+        call = call.query("take_over", "true");
+    }
+    let answer = context.write(call, Again::ByKey).await?;
+    let number = text::plural(changes as u64, "change", "changes");
+    let sentence = if context.writing.dry_run {
+        format!("{number} would be made in one step ({})", view::counts(&plan))
+    } else {
+        format!("{number} in one step{} ({})", context.at_revision(&answer), view::counts(&plan))
+    };
+    context.done(&answer, &names(&plan), &sentence)
+}
+
+/// Says what would change.
+pub(crate) async fn diff(context: &Context, arguments: &DiffArguments) -> Result<(), Failure> {
+    let plan = compare(context, &arguments.files, false).await?;
+    if !context.data(view::json(&plan).to_string().as_bytes())? {
+        let name = matches!(context.format, Format::Name);
+        context.print(&if name { names(&plan) } else { view::text(&plan) })?;
+    }
+    if plan.len() > 0 {
+        return Err(Failure::Found);
+    }
+    context.say("all is as the files say");
+    Ok(())
+}
+
+fn names(plan: &Plan) -> String {
+    let named = |change: &Change| match change {
+        Change::Create(document) | Change::Update { document, .. } => {
+            Some(format!("{}/{}", document.kind.word(), document.name))
+        }
+        Change::Delete(current) | Change::Drain(current) => {
+            Some(format!("{}/{}", current.kind.word(), current.name))
+        }
+        Change::Keep(_) => None,
+    };
+    plan.0.iter().filter_map(named).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
+/// some that the files don't.
+async fn compare(context: &Context, files: &FileArguments, prune: bool) -> Result<Plan, Failure> {
+    let manager = files.manager.as_deref();
+    let documents = documents::read(&files.files, manager)?;
+    let mut current = Vec::new();
+    for kind in Kind::ALL {
+        if manager.is_some() || documents.iter().any(|document| document.kind == kind) {
+            current.extend(list(context, kind).await?);
+        }
+    }
+    Ok(Plan::of(documents, &current, manager, prune))
+}
+
+async fn list(context: &Context, kind: Kind) -> Result<Vec<Current>, Failure> {
+    let listed = context.list::<Value>(kind.path(), |_| true).await?;
+    let mut found = Vec::new();
+    for item in listed.items {
+        let json = serde_json::to_vec(&item).map_err(|error| unreadable(error.to_string()))?;
+        let (name, intention) = kind.read(&json).map_err(newer)?;
+        let revision = item.pointer("/meta/revision").and_then(Value::as_u64);
+        let revision =
+            revision.ok_or_else(|| unreadable(format!("{} {name} has no revision", kind.word())))?;
+        let held = item.pointer("/status/counts/allocated").or_else(|| item.pointer("/status/allocated"));
+        let held = held.and_then(Value::as_u64).unwrap_or_default();
+        found.push(Current { kind, name, intention, revision, held });
+    }
+    Ok(found)
+}
+
+/// What this program can't see it would take away.
+fn newer(problem: Problem) -> Failure {
+    Failure::usage(
+        format!("the servers have something that this ipamctl doesn't know: {}", problem.detail),
+        "Nothing was changed. Use the ipamctl of the servers' version (ipamctl version).",
+    )
+}
+
+fn unreadable(why: String) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
+        .help("Check that the address is ipamd's and that its version fits.")
+        .into()
+}
+
+/// Refuses what the servers would refuse, before anybody is asked.
+fn check_managers(plan: &Plan, arguments: &ApplyArguments) -> Result<(), Failure> {
+    if arguments.take_over {
+        return Ok(());
+    }
+    for change in &plan.0 {
+        let Change::Update { document, current, .. } = change else { continue };
+        let wanted = document.intention.get("managed_by").and_then(Value::as_str);
+        if let Some(manager) = current.managed_by().filter(|manager| Some(*manager) != wanted) {
+            let detail = format!("{} {} is managed by {manager}", document.kind.word(), document.name);
+            return Err(Problem::new(Code::ManagedElsewhere, detail)
+                .help("Change it there, or take it over with --take-over. Nothing was changed.")
+                .into());
+        }
+    }
+    Ok(())
+}
+
+/// Asks before something goes.
+async fn ask(context: &Context, plan: &Plan) -> Result<(), Failure> {
+    let going: Vec<&Current> = plan
+        .0
+        .iter()
+        .filter_map(|change| match change {
+            Change::Delete(current) | Change::Drain(current) => Some(current),
+            _ => None,
+        })
+        .collect();
+    if going.is_empty() {
+        return Ok(());
+    }
+    let of_kind = |kind: Kind| going.iter().filter(|current| current.kind == kind).count() as u64;
+    let words: Vec<String> = Kind::ALL
+        .into_iter()
+        .filter(|kind| of_kind(*kind) > 0)
+        .map(|kind| text::plural(of_kind(kind), kind.word(), &format!("{}s", kind.word())))
+        .collect();
+    let held: u64 =
+        going.iter().filter(|current| current.kind == Kind::Pool).map(|current| current.held).sum();
+    let summary = [format!(
+        "{} will go: no longer in these files. {} held in them.",
+        words.join(", "),
+        text::plural(held, "address is", "addresses are")
+    )];
+    confirm::moderate(context, &summary, "Delete them?").await
+}

@@ -1,0 +1,146 @@
+//! Files against a server that only pretends.
+
+use serde_json::{Value, json};
+
+use crate::tests::{code, pool, pretend, run};
+
+const FILE: &str = "kind: pool\nname: web\nsubnet: lan-10\nranges: [10.10.0.50-10.10.0.229]\n\
+    labels: {team: web}\n---\nkind: subnet\nname: lan-12\ncidr: 10.12.0.0/24\n---\n\
+    kind: pool\nname: web-c\nsubnet: lan-12\nranges: [10.12.0.10-10.12.0.209]\n";
+
+fn managed(name: &str, held: u64) -> Value {
+    let mut pool = pool(name, held);
+    pool["managed_by"] = "argocd".into();
+    pool
+}
+
+/// A server with the pools `web` and, of manager argocd, `old` and `older`.
+fn answers(method: &str, path: &str, _: usize) -> Option<(u16, Value)> {
+    let mut web = pool("web", 0);
+    web.as_object_mut().unwrap().remove("weight");
+    let (mut old, mut older) = (managed("old", 11), managed("older", 0));
+    for pool in [&mut old, &mut older] {
+        pool.as_object_mut().unwrap().remove("weight");
+    }
+    match (method, path) {
+        ("GET", path) if path.starts_with("/v1/pools?") => {
+            Some((200, json!({"items": [old, older, web], "revision": 7})))
+        }
+        ("GET", _) => Some((200, json!({"items": [], "revision": 7}))),
+        ("POST", path) if path.contains("dry_run=true") => Some((200, json!({"dry": true}))),
+        ("POST", _) => Some((200, json!({"results": [], "revision": 48211970}))),
+        _ => None,
+    }
+}
+
+async fn with_file(text: &str, line: &str) -> (u8, String, Vec<String>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.yaml");
+    std::fs::write(&file, text).unwrap();
+    let (server, seen) = pretend(answers).await;
+    let (result, text) = run(&server, &line.replace("FILE", file.to_str().unwrap())).await;
+    let seen = seen.lock().unwrap().clone();
+    (code(&result), text, seen)
+}
+
+fn sent(seen: &[String]) -> Value {
+    let line = seen.iter().find(|line| line.starts_with("POST")).unwrap();
+    serde_json::from_str(line.split_once(" {").map(|(_, body)| format!("{{{body}")).unwrap().as_str())
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_difference_is_shown_and_exits_with_seven() {
+    let (code, text, seen) = with_file(FILE, "diff -f FILE").await;
+    assert_eq!(code, 7);
+    assert_eq!(
+        text,
+        "+ subnet lan-12   10.12.0.0/24, network default\n\
+         ~ pool web        ranges   10.10.0.50-10.10.0.199 → 10.10.0.50-10.10.0.229   (+30 addresses)\n\
+         + pool web-c      subnet lan-12, 200 addresses\n"
+    );
+    assert!(seen.iter().all(|line| line.starts_with("GET")));
+    let (code, text, _) = with_file(
+        "kind: pool\nname: web\nsubnet: lan-10\nranges: [10.10.0.50-10.10.0.199]\nlabels: {team: web}",
+        "diff -f FILE",
+    )
+    .await;
+    assert_eq!((code, text.as_str()), (0, ""));
+    let (code, text, _) = with_file(FILE, "diff -f FILE -o json").await;
+    let plan: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((code, plan["changes"][1]["fields"][0]["field"].as_str()), (7, Some("ranges")));
+}
+
+#[tokio::test]
+async fn files_go_in_one_step() {
+    let (code, text, seen) = with_file(FILE, "apply -f FILE --comment NET-4711 -o json").await;
+    assert_eq!(code, 0);
+    assert!(text.contains("48211970"));
+    let posts: Vec<&String> = seen.iter().filter(|line| !line.starts_with("GET")).collect();
+    assert_eq!(posts.len(), 1);
+    assert!(
+        posts[0].starts_with("POST /v1/transactions change-comment:NET-4711 idempotency-key:"),
+        "{}",
+        posts[0]
+    );
+    let sent = sent(&seen);
+    assert_eq!(
+        sent["if"],
+        json!([{"path": "/v1/subnets/lan-12", "absent": true}, {"path": "/v1/pools/web-c", "absent": true}])
+    );
+    let paths: Vec<&str> =
+        sent["steps"].as_array().unwrap().iter().map(|step| step["path"].as_str().unwrap()).collect();
+    assert_eq!(paths, ["/v1/subnets/lan-12", "/v1/pools/web", "/v1/pools/web-c"]);
+    assert_eq!(sent["steps"][1]["if_match"], "1204");
+    assert_eq!(sent["steps"][1]["body"]["ranges"], json!(["10.10.0.50-10.10.0.229"]));
+    assert_eq!(sent["steps"][1]["body"].get("meta"), None);
+}
+
+#[tokio::test]
+async fn a_file_that_was_made_from_an_older_state_does_not_undo_a_newer_one() {
+    let (_, _, seen) = with_file("name: web\nsubnet: lan-10\nmeta: {revision: 9}\n", "apply -f FILE").await;
+    assert_eq!(sent(&seen)["steps"][0]["if_match"], "9");
+}
+
+#[tokio::test]
+async fn what_a_manager_no_longer_has_goes_when_somebody_says_so() {
+    let (_, text, _) = with_file(FILE, "diff -f FILE --manager argocd").await;
+    assert!(text.contains("! pool old        not in these files (kept; --prune would delete it: 11 in use, so it would drain)\n"), "{text}");
+    let (code, _, seen) = with_file(FILE, "apply -f FILE --manager argocd --prune").await;
+    assert_eq!(
+        (code, seen.iter().any(|line| line.starts_with("POST"))),
+        (2, false),
+        "it has to be said twice"
+    );
+    let (code, _, _) = with_file(FILE, "apply -f FILE --manager argocd --prune --dry-run").await;
+    assert_eq!(code, 0);
+    let (code, _, seen) = with_file(FILE, "apply -f FILE --manager argocd --prune --yes").await;
+    assert_eq!(code, 0);
+    let steps = sent(&seen)["steps"].clone();
+    assert_eq!((&steps[0]["method"], &steps[0]["body"]["terminating"]), (&json!("PUT"), &json!(true)));
+    assert_eq!((&steps[1]["method"], &steps[1]["path"]), (&json!("DELETE"), &json!("/v1/pools/older")));
+    assert_eq!(steps[2]["body"]["managed_by"], "argocd");
+}
+
+#[tokio::test]
+async fn what_somebody_else_manages_is_left_alone_unless_taken_over() {
+    let text = "kind: pool\nname: old\nsubnet: lan-10\n";
+    let (code, _, seen) = with_file(text, "apply -f FILE").await;
+    assert_eq!((code, seen.iter().any(|line| line.starts_with("POST"))), (1, false));
+    let (code, _, seen) = with_file(text, "apply -f FILE --take-over").await;
+    assert_eq!(code, 0);
+    assert!(seen.last().unwrap().starts_with("POST /v1/transactions?take_over=true "));
+}
+
+#[tokio::test]
+async fn more_than_one_step_takes_is_refused_with_the_number() {
+    let many: String = (0..1025).map(|n| format!("kind: network\nname: n{n}\n---\n")).collect();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("many.yaml");
+    std::fs::write(&file, many).unwrap();
+    let (server, seen) = pretend(answers).await;
+    let (result, _) = run(&server, &format!("apply -f {}", file.display())).await;
+    let said = result.unwrap_err().text(false).unwrap();
+    assert!(said.contains("1025 changes") && said.contains("1024"), "{said}");
+    assert!(seen.lock().unwrap().iter().all(|line| line.starts_with("GET")));
+}
