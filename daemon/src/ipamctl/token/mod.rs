@@ -13,7 +13,7 @@ use std::time::Duration;
 use clap::{Args, Subcommand, ValueEnum};
 use ipam_api::client::Call;
 use ipam_api::{Name, ObjectName};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use crate::confirm;
 use crate::context::Context;
@@ -135,6 +135,38 @@ pub(crate) struct DestinationArguments {
     to_file: Option<PathBuf>,
 }
 
+/// A token as it is asked for.
+#[derive(Debug, Serialize)]
+struct NewToken {
+    name: Name,
+    role: String,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    join: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node: Option<Node>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    realms: Vec<Name>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    labels: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ttl_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    description: Option<String>,
+}
+
+/// The node that a token is for.
+#[derive(Debug, Serialize)]
+struct Node {
+    realm: Name,
+    name: ObjectName,
+}
+
+impl From<(Name, ObjectName)> for Node {
+    fn from((realm, name): (Name, ObjectName)) -> Self {
+        Self { realm, name }
+    }
+}
+
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
@@ -181,23 +213,16 @@ fn path(name: &Name) -> String {
 async fn create(context: &Context, arguments: &CreateArguments) -> Result<(), Failure> {
     let name = &arguments.name;
     let role = arguments.role.to_possible_value().map(|value| value.get_name().to_owned());
-    let mut body = json!({"name": name, "role": role});
-    let mut set = |field: &str, value: Value| body[field] = value;
-    if let Some((realm, node)) = &arguments.node {
-        set("node", json!({"realm": realm, "name": node}));
-    }
-    if !arguments.realms.is_empty() {
-        set("realms", json!(arguments.realms));
-    }
-    if let Some(selector) = &context.reading.selector {
-        set("labels", selector.as_str().into());
-    }
-    if let Some(ttl) = arguments.ttl {
-        set("ttl_ms", milliseconds(ttl).into());
-    }
-    if let Some(description) = &arguments.description {
-        set("description", description.as_str().into());
-    }
+    let body = NewToken {
+        name: name.clone(),
+        role: role.unwrap_or_default(),
+        join: false,
+        node: arguments.node.clone().map(Node::from),
+        realms: arguments.realms.clone(),
+        labels: context.reading.selector.clone(),
+        ttl_ms: arguments.ttl.map(milliseconds),
+        description: arguments.description.clone(),
+    };
     make(context, name, &body, &arguments.destination).await
 }
 
@@ -205,18 +230,23 @@ async fn join(context: &Context, arguments: &JoinArguments) -> Result<(), Failur
     // Nobody uses its name again: what is made with it has a name of its own.
     let suffix: String = crate::identity::new_key().chars().skip(16).collect();
     let name: Name = format!("join-{suffix}").parse()?;
-    let mut body =
-        json!({"name": name, "role": NODE_ROLE, "join": true, "ttl_ms": milliseconds(arguments.ttl)});
-    if let Some((realm, node)) = &arguments.node {
-        body["node"] = json!({"realm": realm, "name": node});
-    }
+    let body = NewToken {
+        name: name.clone(),
+        role: NODE_ROLE.to_owned(),
+        join: true,
+        node: arguments.node.clone().map(Node::from),
+        realms: Vec::new(),
+        labels: None,
+        ttl_ms: Some(milliseconds(arguments.ttl)),
+        description: None,
+    };
     make(context, &name, &body, &arguments.destination).await
 }
 
 async fn make(
     context: &Context,
     name: &Name,
-    body: &Value,
+    body: &NewToken,
     destination: &DestinationArguments,
 ) -> Result<(), Failure> {
     let destination = Destination::open(context, destination.to_file.as_deref())?;
