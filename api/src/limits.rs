@@ -97,8 +97,31 @@ pub const PEM_BYTES_MAX: u64 = 1 << 20;
 /// Bytes of a file with a token.
 pub const TOKEN_BYTES_MAX: u64 = 16 << 10;
 
-/// Client connections of one member.
+/// Bytes of the head of a request.
+pub const HEAD_BYTES_MAX: usize = 64 << 10;
+/// Headers of a request.
+pub const HEADERS_MAX: usize = 64;
+/// Bytes of a request's path and query.
+pub const URI_BYTES_MAX: usize = 16 << 10;
+/// How long the body of a request may take.
+pub const BODY_READ_MS_MAX: u64 = 15_000;
+/// How long our own client keeps a connection that it doesn't use: shorter than a member does.
+pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
+
+/// Client connections of one member over the network.
 pub const CONNECTIONS_MAX: usize = 4096;
+/// Client connections of one address (IPv6: of one /64), which may be many clients behind one translator.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 1024;
+/// Client connections of one member over its unix socket.
+pub const SOCKET_CONNECTIONS_MAX: usize = 256;
+/// How long the TLS handshake with a client may take.
+pub const TLS_HANDSHAKE_MS_MAX: u64 = 5_000;
+/// TLS handshakes with clients at once; more are hung up on.
+pub const TLS_HANDSHAKES_MAX: usize = 1024;
+/// The same, of one address.
+pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
+/// File descriptors that are kept for everything but clients' connections.
+pub const DESCRIPTORS_KEPT: usize = 512;
 
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
@@ -158,4 +181,10 @@ const _: () =
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
 const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
+const _: () = assert!(IDLE_MS_MAX < HEAD_READ_MS_MAX);
+const _: () = assert!(URI_BYTES_MAX < HEAD_BYTES_MAX);
+const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX < CONNECTIONS_MAX);
+const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
+const _: () =
+    assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);

@@ -213,6 +213,10 @@ catalogue! {
         "A defect of ours", "Report it with the request id.";
     Unreachable "unreachable" 503 / 11 exit UNAVAILABLE retry Same
         "No server answers", "Check that the daemons run and that the addresses are right.";
+    TooSlow "too-slow" 408 / 11 exit UNAVAILABLE retry Same
+        "The request came too slowly", "Repeat it; check the network in between.";
+    TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
+        "TLS is required here", "Write https:// in the address, and name the CA of the servers.";
 }
 
 impl fmt::Display for Code {

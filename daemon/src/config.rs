@@ -1,5 +1,7 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
+mod tls;
+
 use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -9,11 +11,15 @@ use clap::Args;
 use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DAEMON_ENV_PREFIX, DATA_DIR, PEER_PORT};
 use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::{Name, shown};
-use ipam_raft::node::{InitialMember, Timing};
+use ipam_api::tls::TlsError;
+use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, Timing};
 use serde::Deserialize;
+use tracing_subscriber::EnvFilter;
+
+pub use self::tls::{ClientTlsFiles, PeerTlsFiles};
 
 /// Flags of `ipamd serve`.
-#[derive(Debug, Default, Args)]
+#[derive(Debug, Clone, Default, Args)]
 #[command(
     after_help = "Examples:\n  ipamd serve --config /etc/ipamd/ipamd.toml\n  ipamd serve --name n1 --data-dir /var/lib/ipamd --member n1=127.0.0.1:7441\n\nEvery setting may come from the file, from the environment (IPAMD_NAME, IPAMD_DATA_DIR, …) or from a\nflag; the later one wins. All members may share one file if their names come from elsewhere."
 )]
@@ -48,6 +54,8 @@ pub struct Flags {
     /// What is logged, such as `info` or `ipam_raft=debug`.
     #[arg(long, value_name = "FILTER")]
     log: Option<String>,
+    #[command(flatten)]
+    tls: tls::TlsFlags,
     /// Stop when the process that started this one ends, however it ends.
     #[arg(long, hide = true)]
     pub(crate) stop_with_parent: bool,
@@ -70,6 +78,10 @@ struct File {
     initial_members: Vec<FileMember>,
     #[serde(default)]
     raft: FileRaft,
+    #[serde(default)]
+    tls: tls::FileTls,
+    #[serde(default)]
+    peer_tls: tls::FilePeerTls,
 }
 
 #[derive(Debug, Deserialize)]
@@ -111,6 +123,10 @@ pub struct Config {
     pub snapshot_every_entries: u64,
     /// What is logged.
     pub log: String,
+    /// TLS with clients.
+    pub tls: Option<ClientTlsFiles>,
+    /// TLS among members.
+    pub peer_tls: Option<PeerTlsFiles>,
     /// What was odd and not wrong.
     pub warnings: Vec<String>,
 }
@@ -119,6 +135,12 @@ pub struct Config {
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub struct ConfigError(String);
+
+impl From<TlsError> for ConfigError {
+    fn from(error: TlsError) -> Self {
+        Self(error.to_string())
+    }
+}
 
 /// Settings that the environment may hold; anything else that begins like one of ours is ignored.
 #[derive(Debug, Default)]
@@ -132,6 +154,7 @@ struct Environment {
     insecure: Option<String>,
     log: Option<String>,
     config: Option<PathBuf>,
+    tls: tls::EnvironmentTls,
     warnings: Vec<String>,
 }
 
@@ -150,6 +173,7 @@ impl Environment {
                 "CLIENT_URL" => environment.client_url = Some(value),
                 "INSECURE" => environment.insecure = Some(value),
                 "LOG" => environment.log = Some(value),
+                setting if environment.tls.take(setting, &value) => {}
                 // Kubernetes sets IPAMD_PORT and the like for a Service of that name.
                 _ => environment.warnings.push(format!("{key} in the environment is none of ours; ignored")),
             }
@@ -194,15 +218,28 @@ impl Config {
                     ));
                 }
             };
-        for (key, listen) in [("client_listen", client_listen), ("peer_listen", peer_listen)] {
-            if !insecure && !listen.ip().is_loopback() {
+        let tls = ClientTlsFiles::merge(&flags.tls, &environment.tls, &file.tls)?;
+        let peer_tls = PeerTlsFiles::merge(&flags.tls, &environment.tls, &file.peer_tls)?;
+        for (key, listen, section, has_tls) in [
+            ("client_listen", client_listen, "[tls]", tls.is_some()),
+            ("peer_listen", peer_listen, "[peer_tls]", peer_tls.is_some()),
+        ] {
+            if !insecure && !has_tls && !listen.ip().is_loopback() {
                 return Err(wrong(
                     key,
                     &format!(
-                        "{listen} is beyond loopback, and this version has no TLS: anybody who reaches the port could take and free addresses. Listen on 127.0.0.1, or say `insecure = true` for a network that you trust"
+                        "{listen} is beyond loopback, and there is no {section}: anybody who reaches the port could take and free addresses. Say in {section} which certificate and key to use (`ipamctl cluster ca` makes them), listen on 127.0.0.1, or say `insecure = true` for a network that you trust"
                     ),
                 ));
             }
+        }
+        let client_url = first([&flags.client_url, &environment.client_url, &file.client_url]);
+        let scheme = if tls.is_some() { "https://" } else { "http://" };
+        if let Some(url) = client_url.as_ref().filter(|url| !url.starts_with(scheme)) {
+            return Err(wrong(
+                "client_url",
+                &format!("{} must begin with {scheme}, as clients are served", shown(url)),
+            ));
         }
         let initial_members = members(&flags.members, file.initial_members, &name, peer_listen)?;
         let timing = Timing::default();
@@ -231,7 +268,9 @@ impl Config {
             client_listen,
             peer_listen,
             client_socket: flags.client_socket.clone().or(environment.client_socket).or(file.client_socket),
-            client_url: first([&flags.client_url, &environment.client_url, &file.client_url]),
+            client_url,
+            tls,
+            peer_tls,
             initial_members,
             timing,
             snapshot_every_entries,
@@ -249,10 +288,37 @@ impl File {
     }
 }
 
+impl Config {
+    /// What is logged: what the operator says comes last and wins.
+    ///
+    /// # Errors
+    /// For something that is no filter.
+    pub fn log_filter(&self) -> Result<EnvFilter, ConfigError> {
+        EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", self.log)).map_err(|error| {
+            let filter = shown(&self.log);
+            wrong("log", &format!("{filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`"))
+        })
+    }
+
+    /// The same, when its certificates can be used.
+    ///
+    /// # Errors
+    /// What is wrong with them.
+    fn checked(self) -> Result<Self, ConfigError> {
+        if let Some(files) = &self.tls {
+            files.load()?;
+        }
+        if let Some(files) = &self.peer_tls {
+            files.load(&self.name)?;
+        }
+        Ok(self)
+    }
+}
+
 /// `ipamd check-config`.
 #[must_use]
 pub fn check(flags: &Flags) -> ExitCode {
-    let (text, code) = match Config::load(flags) {
+    let (text, code) = match Config::load(flags).and_then(Config::checked) {
         Ok(config) => (format!("{config:#?}\nThe configuration is valid.\n"), ExitCode::SUCCESS),
         Err(error) => (format!("error: {error}\n"), ExitCode::from(2)),
     };
@@ -338,14 +404,15 @@ fn members(
 
 /// Where clients reach a listener that is bound to `listen`.
 #[must_use]
-pub fn client_url(listen: SocketAddr) -> String {
+pub fn client_url(listen: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
     match listen.ip() {
         // Bound to every address: the host's name is the best guess that others can use.
         ip if ip.is_unspecified() => {
             let host = host_name().unwrap_or_else(|_| IpAddr::from([127, 0, 0, 1]).to_string());
-            format!("http://{host}:{}", listen.port())
+            format!("{scheme}://{host}:{}", listen.port())
         }
-        _ => format!("http://{listen}"),
+        _ => format!("{scheme}://{listen}"),
     }
 }
 
@@ -387,11 +454,23 @@ mod tests {
             ("name = \"a\"\nclient_listen = \"7440\"", "no address with a port"),
             ("name = \"a\"\n[[initial_members]]\nname = \"b\"\npeer = \"h:1\"", "not among b"),
             ("name = \"a\"\n[[initial_members]]\nname = \"a\"\npeer = \"h\"", "no address with a port"),
+            ("name = \"a\"\n[tls]\ncertificate = \"c\"", "tls.key: it is missing"),
+            ("name = \"a\"\n[tls]\nclient_ca = \"c\"", "tls.certificate: it is missing"),
+            ("name = \"a\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"", "peer_tls.ca: it is missing"),
+            ("name = \"a\"\n[peer_tls]\nclient_ca = \"c\"", "unknown field"),
+            ("name = \"a\"\nclient_url = \"https://a:7440\"", "must begin with http://"),
+            (
+                "name = \"a\"\nclient_listen = \"0.0.0.0:1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"\nca = \"a\"",
+                "no [tls]",
+            ),
             ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),
         ] {
             let error = load(file, &Flags::default(), &[]).unwrap_err().to_string();
             assert!(error.contains(says), "{file}: {error}");
         }
+        let tls = "name = \"a\"\nclient_listen = \"0.0.0.0:7440\"\n[tls]\ncertificate = \"c\"";
+        let config = load(tls, &Flags::default(), &[("IPAMD_TLS_KEY", "k")]).unwrap();
+        assert_eq!(config.tls.unwrap().key, Path::new("k"));
         assert!(
             load("name = \"a\"\ninsecure = true\nclient_listen = \"0.0.0.0:7440\"", &Flags::default(), &[])
                 .is_ok()

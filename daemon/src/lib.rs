@@ -9,8 +9,10 @@
 
 pub mod access;
 pub mod config;
+mod descriptors;
 pub mod dev;
 pub mod http;
 pub mod metrics;
+pub mod reload;
 pub mod serve;
 pub mod tasks;

@@ -8,19 +8,22 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipam_api::brand::PRODUCT;
-use ipam_api::name::shown;
-use ipam_raft::node::{LOG_DIRECTIVES, Node, NodeConfig};
+use ipam_api::tls::TlsError;
+use ipam_raft::node::{Node, NodeConfig};
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access::Access;
-use crate::config::{Config, ConfigError, Flags, client_url};
-use crate::http::{App, router, server};
+use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, client_url};
+use crate::http::server::{self, Listener};
+use crate::http::{App, router};
 use crate::metrics::Metrics;
-use crate::tasks;
+use crate::reload::{self, Reloads};
+use crate::{descriptors, tasks};
 
 /// How long handing over and closing may take.
 const LEAVE: Duration = Duration::from_secs(10);
@@ -40,8 +43,8 @@ enum ServeError {
     Start(#[from] ipam_raft::node::StartError),
     #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
     Failed(String),
-    #[error("log: {filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`")]
-    Log { filter: String, error: tracing_subscriber::filter::ParseError },
+    #[error(transparent)]
+    Tls(#[from] TlsError),
     #[error("the system refuses what every daemon needs: {0}")]
     System(#[from] std::io::Error),
 }
@@ -56,7 +59,7 @@ pub fn main(flags: &Flags) -> ExitCode {
             // Nobody is left to tell if standard error is closed.
             let _ = writeln!(std::io::stderr(), "ipamd: {error}");
             match error {
-                ServeError::Config(_) | ServeError::Log { .. } => ExitCode::from(2),
+                ServeError::Config(_) | ServeError::Tls(_) => ExitCode::from(2),
                 _ => ExitCode::FAILURE,
             }
         }
@@ -82,30 +85,41 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
         set_parent_process_death_signal(Some(Signal::TERM)).map_err(std::io::Error::from)?;
     }
     let config = Config::load(flags)?;
-    // What the operator says comes last and wins.
-    let filter = EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", config.log))
-        .map_err(|error| ServeError::Log { filter: shown(&config.log), error })?;
+    let mut reloads = Reloads::default();
+    let (filter, handle) = tracing_subscriber::reload::Layer::new(config.log_filter()?);
+    reloads.add("log", reload::log_filter(handle));
     let colours = std::io::stderr().is_terminal();
-    tracing_subscriber::fmt().with_env_filter(filter).with_ansi(colours).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    tracing_subscriber::registry().with(filter).with(lines).init();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(config))
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(config, flags, reloads))
 }
 
-async fn serve(config: Config) -> Result<(), ServeError> {
+async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<(), ServeError> {
+    let connections_max = descriptors::make_room();
+    let tls = config.tls.as_ref().map(ClientTlsFiles::load).transpose()?;
+    reloads.add("tls", reload::client_tls(tls.clone()));
+    let peer_tls = config.peer_tls.as_ref().map(|files| files.load(&config.name)).transpose()?;
+    reloads.add("peer_tls", reload::peer_tls(peer_tls.clone()));
     let bind = async |key, address| {
         TcpListener::bind(address).await.map_err(|error| ServeError::Bind { key, address, error })
     };
     let clients = bind("client_listen", config.client_listen).await?;
     let peers = bind("peer_listen", config.peer_listen).await?;
     let socket = config.client_socket.as_deref().map(bind_socket).transpose()?;
-    let url = config.client_url.clone().map_or_else(|| clients.local_addr().map(client_url), Ok)?;
+    let url = config
+        .client_url
+        .clone()
+        .map_or_else(|| clients.local_addr().map(|listen| client_url(listen, tls.is_some())), Ok)?;
     let peer_address = config
         .initial_members
         .iter()
         .find(|member| member.name == config.name)
         .map_or_else(|| config.peer_listen.to_string(), |member| member.peer_address.clone());
+    // From here on: without anybody who waits for it, it would end the process.
+    let hang_up = signal(SignalKind::hangup())?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let mut node_config = NodeConfig::new(
         config.data_dir,
@@ -115,6 +129,7 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         url.clone(),
         config.initial_members,
     );
+    node_config.peer_tls = peer_tls;
     node_config.timing = config.timing;
     node_config.snapshot_every_entries = config.snapshot_every_entries;
     let node = Node::start(node_config).await?;
@@ -126,17 +141,29 @@ async fn serve(config: Config) -> Result<(), ServeError> {
         Arc::new(Access { open: true, ..Access::default() }),
     );
     let router = router(app);
-    let mut servers = vec![tokio::spawn(server::serve(clients, router.clone(), stopping.clone()))];
+    let mut servers = vec![tokio::spawn(server::serve(
+        Listener::Network { listener: clients, tls },
+        connections_max,
+        router.clone(),
+        stopping.clone(),
+    ))];
     if let Some(socket) = socket {
-        servers.push(tokio::spawn(server::serve(socket, router, stopping)));
+        servers.push(tokio::spawn(server::serve(
+            Listener::Socket(socket),
+            connections_max,
+            router,
+            stopping,
+        )));
     }
     let tasks = tokio::spawn(tasks::run(node.clone()));
+    let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,
         why = node.failed() => Some(why),
     };
     tasks.abort();
+    reloading.abort();
     match failure {
         // What the disk refused once it may refuse again: nothing is handed over, nothing more is written.
         Some(why) => Err(ServeError::Failed(why)),

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::Url;
 
-use crate::limits::ATTEMPT_MS_MAX;
+use crate::limits::{ATTEMPT_MS_MAX, IDLE_MS_MAX};
 use crate::name::shown;
 use crate::{Code, Problem};
 
@@ -88,6 +88,7 @@ pub(super) fn builder() -> reqwest::ClientBuilder {
         .no_proxy()
         .redirect(reqwest::redirect::Policy::none())
         .tcp_nodelay(true)
+        .pool_idle_timeout(Duration::from_millis(IDLE_MS_MAX))
         .connect_timeout(Duration::from_millis(ATTEMPT_MS_MAX / 2))
 }
 

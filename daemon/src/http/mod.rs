@@ -5,10 +5,13 @@ mod allocation;
 mod ask;
 mod asker;
 mod attachment;
+mod body;
 mod cluster;
 mod convert;
 mod endpoint;
+mod head;
 mod health;
+mod last_word;
 mod network;
 pub mod peer;
 mod pool;
@@ -16,8 +19,10 @@ mod query;
 mod reply;
 mod reservation;
 mod resource;
+mod room;
 pub mod server;
 mod subnet;
+pub mod tls;
 mod write;
 
 use std::sync::Arc;
@@ -61,6 +66,7 @@ pub fn router(app: App) -> Router {
         .merge(health::routes())
         .fallback(reply::no_such_path)
         .method_not_allowed_fallback(reply::no_such_method)
+        .layer(axum::middleware::from_fn(head::strict))
         .layer(axum::middleware::from_fn_with_state(app.clone(), reply::around))
         .layer(DefaultBodyLimit::max(BODY_BYTES_MAX))
         .with_state(app)

@@ -12,12 +12,14 @@ use axum::response::{IntoResponse, Response};
 use ipam_api::brand::{
     HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION, HEADER_SERVER_TIMING, HEADER_STALE_MS,
 };
+use ipam_api::limits::BODY_READ_MS_MAX;
 use ipam_api::problem::Retry;
 use ipam_api::{Code, Problem};
 use serde::Serialize;
 
 use super::App;
 use super::asker::request_id;
+use super::body::Verdict;
 
 /// A refusal on its way out.
 #[derive(Debug)]
@@ -87,10 +89,17 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     let begun = Instant::now();
     let id = request_id(request.headers());
     set(request.headers_mut(), HEADER_REQUEST_ID, &id);
+    let verdict = request.extensions().get::<Verdict>().cloned();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let mut response = next.run(request).await;
     let problem = response.extensions_mut().remove::<Pending>().map(|pending| pending.0);
-    let problem = problem.or_else(|| unrendered(&response));
+    let too_slow = verdict.is_some_and(|verdict| verdict.too_slow());
+    let problem = problem.or_else(|| match too_slow {
+        true => {
+            Some(Problem::new(Code::TooSlow, format!("the body did not come within {BODY_READ_MS_MAX} ms")))
+        }
+        false => unrendered(&response),
+    });
     if let Some(mut problem) = problem {
         problem.request_id = Some(id.clone());
         app.metrics.refused(problem.code);

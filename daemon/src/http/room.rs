@@ -1,0 +1,118 @@
+//! How many connections there are, in all and of each address, so that nobody takes all of them.
+
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bits of an IPv6 address that tell one site's hosts apart, and that one host may choose as it likes.
+const HOST_BITS: u32 = 64;
+
+/// Room for so many, and for so many of one address.
+#[derive(Debug, Clone)]
+pub(super) struct Room {
+    max: usize,
+    max_per_address: usize,
+    taken: Arc<Mutex<Taken>>,
+}
+
+#[derive(Debug, Default)]
+struct Taken {
+    all: usize,
+    /// Never has a zero in it.
+    by_address: BTreeMap<IpAddr, usize>,
+}
+
+/// A place that somebody has, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    address: IpAddr,
+    taken: Arc<Mutex<Taken>>,
+}
+
+/// Why there is no place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Full {
+    /// So many are there in all.
+    All(usize),
+    /// So many are there of that address.
+    Address(usize),
+}
+
+impl Room {
+    pub(super) fn new(max: usize, max_per_address: usize) -> Self {
+        Self { max, max_per_address, taken: Arc::default() }
+    }
+
+    /// Takes a place for somebody at this address.
+    pub(super) fn enter(&self, address: IpAddr) -> Result<Place, Full> {
+        let address = counted_as(address);
+        let mut taken = held(&self.taken);
+        if taken.all >= self.max {
+            return Err(Full::All(taken.all));
+        }
+        let of_address = taken.by_address.get(&address).copied().unwrap_or_default();
+        if of_address >= self.max_per_address {
+            return Err(Full::Address(of_address));
+        }
+        taken.all += 1;
+        taken.by_address.insert(address, of_address + 1);
+        Ok(Place { address, taken: self.taken.clone() })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let mut taken = held(&self.taken);
+        taken.all = taken.all.saturating_sub(1);
+        match taken.by_address.get_mut(&self.address) {
+            Some(left) if *left > 1 => *left -= 1,
+            _ => {
+                taken.by_address.remove(&self.address);
+            }
+        }
+    }
+}
+
+fn held(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
+    taken.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The address, or the network that one host has many of.
+fn counted_as(address: IpAddr) -> IpAddr {
+    match address.to_canonical() {
+        IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> HOST_BITS << HOST_BITS)),
+        v4 @ IpAddr::V4(_) => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(text: &str) -> IpAddr {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn nobody_takes_all_places_and_those_left_are_taken_again() {
+        let room = Room::new(3, 2);
+        let first = room.enter(ip("10.0.0.1")).unwrap();
+        let second = room.enter(ip("::ffff:10.0.0.1")).unwrap();
+        assert_eq!(room.enter(ip("10.0.0.1")).unwrap_err(), Full::Address(2));
+        let third = room.enter(ip("10.0.0.2")).unwrap();
+        assert_eq!(room.enter(ip("10.0.0.3")).unwrap_err(), Full::All(3));
+        drop(second);
+        let fourth = room.enter(ip("10.0.0.1")).unwrap();
+        drop((first, third, fourth));
+        assert!(held(&room.taken).by_address.is_empty());
+        assert_eq!(held(&room.taken).all, 0);
+    }
+
+    #[test]
+    fn who_has_a_whole_network_counts_once() {
+        let room = Room::new(9, 1);
+        let _one = room.enter(ip("2001:db8::1")).unwrap();
+        assert!(room.enter(ip("2001:db8::ffff:2")).is_err());
+        assert!(room.enter(ip("2001:db8:0:1::1")).is_ok());
+    }
+}
