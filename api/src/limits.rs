@@ -162,6 +162,12 @@ pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
+/// Bytes of frames in one block of a segment: what a look at one event reads at most.
+pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
+/// Blocks of the journal that one page of events is looked for in; then the page ends, and says where.
+pub const EVENT_PAGE_BLOCKS_MAX: usize = 128;
+/// Segments whose index one page of events asks; then the page ends, and says where.
+pub const EVENT_PAGE_SEGMENTS_MAX: usize = 1024;
 /// Characters of an old or new value in an event.
 pub const FIELD_CHANGE_CHARS_MAX: usize = 256;
 

@@ -32,7 +32,8 @@ impl Reader {
     fn take(&mut self, state: &mut State) {
         for journaled in state.take_journaled() {
             match journaled {
-                Journaled::Frame { bytes, first } => {
+                Journaled::Frame { bytes, first, before } => {
+                    assert_eq!(before, self.chain);
                     self.chain = link(&self.chain, &bytes);
                     let frame = Frame::decode(&bytes).unwrap();
                     assert_eq!(frame.first(), first);

@@ -128,6 +128,110 @@ pub enum What {
     },
 }
 
+/// Every name that an event can have, with its meaning.
+pub const NAMES: &[(&str, &str)] = &[
+    ("network.created", "A network is new."),
+    ("network.changed", "A network's intention has changed."),
+    ("network.deleted", "A network is gone."),
+    ("subnet.created", "A subnet is new."),
+    ("subnet.changed", "A subnet's intention has changed."),
+    ("subnet.deleted", "A subnet is gone."),
+    ("pool.created", "A pool is new."),
+    ("pool.changed", "A pool's intention has changed."),
+    ("pool.deleted", "A pool is gone."),
+    ("pool.condition", "A pool began or ceased to be able to give; the reason says how it stands."),
+    ("reservation.created", "A reservation is new."),
+    ("reservation.changed", "A reservation's intention has changed."),
+    ("reservation.deleted", "A reservation is gone."),
+    ("address.allocated", "An endpoint holds an address."),
+    ("address.released", "An endpoint no longer holds an address."),
+    ("address.cooled", "A freed address has rested."),
+    ("journal.trimmed", "The oldest part of the journal was given up."),
+];
+
+impl What {
+    /// Its name, one of [`NAMES`].
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            What::Created { kind, .. } => names_of(*kind).0,
+            What::Changed { kind, .. } => names_of(*kind).1,
+            What::Deleted { kind, .. } => names_of(*kind).2,
+            What::Allocated { .. } => "address.allocated",
+            What::Released { .. } => "address.released",
+            What::Cooled { .. } => "address.cooled",
+            What::PoolReady { .. } => "pool.condition",
+            What::JournalTrimmed { .. } => "journal.trimmed",
+        }
+    }
+
+    /// The kind of its object: the first word of its name.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        let name = self.name();
+        name.split_once('.').map_or(name, |(kind, _)| kind)
+    }
+
+    /// The address that it is about.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            What::Allocated { address, .. }
+            | What::Released { address, .. }
+            | What::Cooled { address, .. } => Some(*address),
+            _ => None,
+        }
+    }
+
+    /// The network of its address, or the network that it is about.
+    #[must_use]
+    pub fn network(&self) -> Option<&Name> {
+        match self {
+            What::Allocated { network, .. }
+            | What::Released { network, .. }
+            | What::Cooled { network, .. } => Some(network),
+            What::Created { kind: Kind::Network, name }
+            | What::Changed { kind: Kind::Network, name, .. }
+            | What::Deleted { kind: Kind::Network, name } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The pool of its address, or the pool that it is about.
+    #[must_use]
+    pub fn pool(&self) -> Option<&Name> {
+        match self {
+            What::Allocated { pool, .. }
+            | What::Released { pool, .. }
+            | What::Cooled { pool, .. }
+            | What::PoolReady { pool, .. } => Some(pool),
+            What::Created { kind: Kind::Pool, name }
+            | What::Changed { kind: Kind::Pool, name, .. }
+            | What::Deleted { kind: Kind::Pool, name } => Some(name),
+            _ => None,
+        }
+    }
+
+    /// The endpoint that it is about.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&EndpointKey> {
+        match self {
+            What::Allocated { endpoint, .. } | What::Released { endpoint, .. } => Some(endpoint),
+            _ => None,
+        }
+    }
+}
+
+/// What a resource of a kind can go through.
+fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        Kind::Network => ("network.created", "network.changed", "network.deleted"),
+        Kind::Subnet => ("subnet.created", "subnet.changed", "subnet.deleted"),
+        Kind::Pool => ("pool.created", "pool.changed", "pool.deleted"),
+        Kind::Reservation => ("reservation.created", "reservation.changed", "reservation.deleted"),
+    }
+}
+
 /// Why an address was given or taken back. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reason {

@@ -247,6 +247,8 @@ pub enum Journaled {
         bytes: Vec<u8>,
         /// Its first event.
         first: EventId,
+        /// The chain before it.
+        before: Chain,
     },
     /// Seal the open segment, and begin the next.
     Sealed {
@@ -302,9 +304,10 @@ impl State {
         open.bytes += bytes.len() as u64;
         open.from_wall_ms = open.from_wall_ms.min(at.wall_ms);
         open.until_wall_ms = open.until_wall_ms.max(at.wall_ms);
-        open.chain = link(&open.chain, &bytes);
+        let before = open.chain;
+        open.chain = link(&before, &bytes);
         let full = open.bytes >= JOURNAL_SEGMENT_BYTES_MAX;
-        self.ledger.journaled.push(Journaled::Frame { bytes, first });
+        self.ledger.journaled.push(Journaled::Frame { bytes, first, before });
         if full {
             self.seal_segment();
         }
@@ -330,6 +333,17 @@ impl State {
     #[must_use]
     pub fn oldest_segment(&self) -> u64 {
         self.segments.first().map_or(self.header.journal.segment, |(number, _)| number)
+    }
+
+    /// The newest event there was; the default if there was none.
+    #[must_use]
+    pub fn newest_event(&self) -> EventId {
+        let JournalHead { open, trimmed, .. } = &self.header.journal;
+        match self.segments.last() {
+            _ if open.frames > 0 => open.last,
+            Some((_, segment)) => segment.last,
+            None => *trimmed,
+        }
     }
 
     /// The oldest event that is kept; the place behind what was given up if there is none.

@@ -117,6 +117,12 @@ impl<T: Row> Table<T> {
         self.rows.get_min().map(|(id, slot)| (*id, &*slot.row))
     }
 
+    /// The newest row.
+    #[must_use]
+    pub fn last(&self) -> Option<(u64, &T)> {
+        self.rows.get_max().map(|(id, slot)| (*id, &*slot.row))
+    }
+
     /// Writes a row.
     pub fn put(&mut self, id: u64, row: T, ledger: &mut Ledger) {
         let hash = hash(RowKey { table: T::TABLE, id }, &encode(&row));

@@ -13,9 +13,10 @@ use tokio::sync::{oneshot, watch};
 
 use super::durable::Durable;
 use super::error::StoreError;
+use super::journal::JournalFiles;
 use super::marker::Marker;
 use super::rows::{Point, Rows};
-use super::shared::WeakState;
+use super::shared::{SharedState, WeakState};
 
 /// How far rows and marker may lag.
 const LAG: Duration = Duration::from_millis(250);
@@ -83,6 +84,7 @@ pub(super) struct Behind {
     pub(super) dir: PathBuf,
     pub(super) shared: WeakState,
     pub(super) durable: Arc<Durable>,
+    pub(super) journal: Arc<JournalFiles>,
     /// What the marker shall say.
     pub(super) marker: Marker,
     /// What it says.
@@ -124,12 +126,17 @@ impl Behind {
     }
 
     fn write_rows(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
         if self.off > 0 {
             self.off -= 1;
+            self.write_journal(&shared);
             return;
         }
-        let Some(shared) = self.shared.upgrade() else { return };
         let taken = shared.take_for_rows();
+        // Before the rows, which must never be ahead of it.
+        if !self.write_journal(&shared) {
+            return;
+        }
         drop(shared);
         let same = self.rows.is_some() && self.epoch == taken.epoch;
         if same && self.marker.rows_applied == taken.applied && taken.touched.is_empty() {
@@ -169,6 +176,15 @@ impl Behind {
                 self.off = ROUNDS_OFF;
             }
         }
+    }
+
+    /// False when it can't be written: the process must end then, since nothing else keeps it for ever.
+    fn write_journal(&self, shared: &SharedState) -> bool {
+        let written = self.journal.write_out(shared, false);
+        if let Err(error) = &written {
+            self.failed.send_replace(Some(format!("the journal can't be written: {error}")));
+        }
+        written.is_ok()
     }
 
     fn write_marker(&mut self, clean: bool) -> Result<(), StoreError> {

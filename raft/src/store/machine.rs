@@ -10,10 +10,11 @@ use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
 
 use super::durable::Durable;
-use super::shared::{Live, SharedState};
+use super::journal::JournalFiles;
+use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
-use crate::machine::{self, At, State};
+use crate::machine::{self, At};
 use crate::types::{Entry, LogId, Outcomes, Types};
 
 /// Entries that are applied under one lock.
@@ -27,6 +28,7 @@ pub(crate) struct MachineStore {
     pub(super) shared: SharedState,
     pub(super) snapshots: Arc<SnapshotDir>,
     pub(super) durable: Arc<Durable>,
+    pub(super) journal: Arc<JournalFiles>,
 }
 
 /// An entry made ready to be applied, with nothing left to do under the lock but that.
@@ -70,7 +72,6 @@ impl Ready {
                     let (outcome, _happened) = machine::carry_out(&mut live.state, at, command);
                     outcomes.0.push(outcome);
                 }
-                live.state.take_journaled();
             }
         }
         (outcomes.0.len(), self.responder.map(|responder| (responder, outcomes)))
@@ -108,8 +109,10 @@ impl RaftStateMachine<Types> for MachineStore {
     async fn get_snapshot_builder(&mut self) -> Builder {
         Builder {
             point: self.shared.point(),
+            shared: self.shared.clone(),
             snapshots: Arc::clone(&self.snapshots),
             durable: Arc::clone(&self.durable),
+            journal: Arc::clone(&self.journal),
         }
     }
 
@@ -119,13 +122,18 @@ impl RaftStateMachine<Types> for MachineStore {
         snapshot: SnapshotFile,
     ) -> Result<(), io::Error> {
         let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
-        let (state, meta) = blocking(move || {
-            let state = snapshots.install(snapshot, &meta)?;
-            Ok((state, meta))
+        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
+        let (instant, last) = blocking(move || {
+            // What is sealed and only in memory would have to be fetched again.
+            journal.write_out(&shared, true)?;
+            let (state, blocks) = snapshots.install(snapshot, &meta)?;
+            journal.fit(&state);
+            let (applied, membership) = (meta.last_log_id, meta.last_membership);
+            Ok((Instant { state, applied, membership, journal: blocks }, applied))
         })
         .await?;
-        self.durable.set_snapshot(meta.last_log_id);
-        self.shared.replace(state, meta.last_log_id, meta.last_membership);
+        self.durable.set_snapshot(last);
+        self.shared.replace(instant);
         Ok(())
     }
 
@@ -137,18 +145,25 @@ impl RaftStateMachine<Types> for MachineStore {
 
 /// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
-    point: (State, Option<LogId>, Membership),
+    point: Instant,
+    shared: SharedState,
     snapshots: Arc<SnapshotDir>,
     durable: Arc<Durable>,
+    journal: Arc<JournalFiles>,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
-        let (state, applied, membership) = self.point.clone();
-        let snapshots = Arc::clone(&self.snapshots);
-        let file = blocking(move || snapshots.build(&state, applied, membership)).await?;
+        let (point, snapshots) = (self.point.clone(), Arc::clone(&self.snapshots));
+        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
+        let file = blocking(move || {
+            // The log may be purged of what a durable snapshot holds, and the snapshot holds no sealed segments.
+            journal.write_out(&shared, true)?;
+            snapshots.build(&point)
+        })
+        .await?;
         self.durable.set_snapshot(file.meta().last_log_id);
         Ok(file.into_snapshot())
     }

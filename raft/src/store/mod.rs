@@ -12,6 +12,7 @@ mod durable;
 mod error;
 mod frame;
 mod identity;
+pub(crate) mod journal;
 mod lock;
 mod log;
 mod log_open;
@@ -30,6 +31,8 @@ mod wal;
 
 pub use error::StoreError;
 pub use identity::Identity;
+pub(crate) use journal::Journal;
+pub use journal::{EventFilter, EventPage, EventQuery, JournalError};
 pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;

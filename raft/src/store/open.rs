@@ -10,6 +10,7 @@ use super::behind::{Behind, Nudge, Nudger};
 use super::disk;
 use super::durable::Durable;
 use super::error::StoreError;
+use super::journal::{Blocks, Journal, JournalFiles};
 use super::log::LogStore;
 use super::log_open;
 use super::machine::MachineStore;
@@ -29,6 +30,8 @@ pub(crate) struct Store {
     pub(crate) machine: MachineStore,
     /// The applied state, for everybody who reads.
     pub(crate) shared: SharedState,
+    /// The journal, for those who read it.
+    pub(crate) journal: Journal,
     /// Says why, once nothing can be written any more: then the process must end.
     pub(crate) failed: watch::Receiver<Option<String>>,
     /// Closes it all in good order.
@@ -57,7 +60,8 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         let what = format!("it ends with entry {covered:?}, but {:?} was applied", before.rows_applied);
         return Err(StoreError::damaged(&log_open::path(dir), what));
     }
-    let loaded = trusted_rows(dir, &before, same_boot, covered)?;
+    let journal = Arc::new(JournalFiles::open(dir)?);
+    let loaded = trusted_rows(dir, &before, same_boot, covered, &journal)?;
     let start = choose(loaded, &snapshots)?;
     if let Some(purged) =
         opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
@@ -77,7 +81,9 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     durable.set_log(opened.mark.clone());
     durable.set_snapshot(snapshots.last());
     let (nudger, nudges) = Nudger::new();
-    let shared = SharedState::new(start.state, start.point.applied, start.point.membership, nudger.clone());
+    journal.fit(&start.state);
+    let (applied, membership) = (start.point.applied, start.point.membership);
+    let shared = SharedState::new(start.state, applied, membership, start.journal, nudger.clone());
     let (failed, failed_watch) = watch::channel(None);
     let (log, log_thread) =
         LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed.clone())?;
@@ -85,6 +91,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         dir: dir.to_owned(),
         shared: shared.downgrade(),
         durable: Arc::clone(&durable),
+        journal: Arc::clone(&journal),
         marked: marker.clone(),
         marker,
         rows: start.rows,
@@ -99,7 +106,8 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         .map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
     nudger.changed();
-    let machine = MachineStore { shared: shared.clone(), snapshots: Arc::new(snapshots), durable };
+    let reader = Journal::new(shared.clone(), Arc::clone(&journal));
+    let machine = MachineStore { shared: shared.clone(), snapshots: Arc::new(snapshots), durable, journal };
     let closer = Closer {
         log: log.clone(),
         nudger,
@@ -109,7 +117,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, failed: failed_watch, closer })
+    Ok(Store { log, machine, shared, journal: reader, failed: failed_watch, closer })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to
@@ -132,7 +140,8 @@ fn trusted_rows(
     marker: &Marker,
     same_boot: bool,
     covered: Option<LogId>,
-) -> Result<Option<Loaded>, StoreError> {
+    journal: &JournalFiles,
+) -> Result<Option<(Loaded, Blocks)>, StoreError> {
     let fresh = !rows::path(dir).exists();
     let loaded = if !same_boot && !marker.clean && !fresh {
         Err("the machine went down without a clean stop".to_owned())
@@ -142,7 +151,10 @@ fn trusted_rows(
                 Err(format!("they went back to {applied:?}, from {:?}", marker.rows_applied))
             }
             applied if applied > covered => Err(format!("they are ahead of the log, at {applied:?}")),
-            _ => Ok(loaded),
+            _ => match journal.load_open(&loaded.1.header.journal) {
+                Ok(blocks) => Ok((loaded, blocks)),
+                Err(error) => Err(format!("the journal doesn't reach them: {error}")),
+            },
         })
     };
     match loaded {
@@ -159,23 +171,26 @@ fn trusted_rows(
 struct Start {
     state: State,
     point: Point,
+    /// The open segment of its journal.
+    journal: Blocks,
     /// The row store that holds just this state; none if it must be written afresh.
     rows: Option<Rows>,
 }
 
 /// Rows or snapshot, whichever is newer.
-fn choose(loaded: Option<Loaded>, snapshots: &SnapshotDir) -> Result<Start, StoreError> {
-    if let Some((rows, state, point)) = loaded
+fn choose(loaded: Option<(Loaded, Blocks)>, snapshots: &SnapshotDir) -> Result<Start, StoreError> {
+    if let Some(((rows, state, point), journal)) = loaded
         && point.applied >= snapshots.last()
     {
         snapshots.verify_current()?;
-        return Ok(Start { state, point, rows: Some(rows) });
+        return Ok(Start { state, point, journal, rows: Some(rows) });
     }
-    let Some((Header { meta, digest }, state)) = snapshots.load_current()? else {
-        return Ok(Start { state: State::default(), point: Point::default(), rows: None });
+    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current()? else {
+        let (state, point) = (State::default(), Point::default());
+        return Ok(Start { state, point, journal: Blocks::new(), rows: None });
     };
     let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
-    Ok(Start { state, point, rows: None })
+    Ok(Start { state, point, journal, rows: None })
 }
 
 /// Closes a store. Dropped instead, it leaves everything as a crash would.

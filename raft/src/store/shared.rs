@@ -5,6 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Wea
 use tokio::sync::watch;
 
 use super::behind::Nudger;
+use super::journal::{Blocks, Recent, View};
 use crate::machine::{RowKey, State};
 use crate::types::{LogId, StoredMembership};
 
@@ -30,6 +31,8 @@ impl WeakState {
 struct Inner {
     live: RwLock<Live>,
     applied: watch::Sender<Option<LogId>>,
+    /// The newest revision that has events.
+    events: watch::Sender<u64>,
     nudger: Nudger,
 }
 
@@ -38,8 +41,18 @@ pub(super) struct Live {
     pub(super) state: State,
     pub(super) applied: Option<LogId>,
     pub(super) membership: StoredMembership,
+    recent: Recent,
     epoch: u64,
     unwritten: usize,
+}
+
+/// State, last applied entry, membership and open segment of the journal, of one instant.
+#[derive(Clone)]
+pub(super) struct Instant {
+    pub(super) state: State,
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) journal: Blocks,
 }
 
 /// What the row writer takes at one instant.
@@ -56,10 +69,13 @@ impl SharedState {
         state: State,
         applied: Option<LogId>,
         membership: StoredMembership,
+        journal: Blocks,
         nudger: Nudger,
     ) -> Self {
-        let live = RwLock::new(Live { state, applied, membership, epoch: 0, unwritten: 0 });
-        Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), nudger }) }
+        let recent = Recent::new(&state.header.journal, journal);
+        let events = watch::Sender::new(state.newest_event().revision);
+        let live = RwLock::new(Live { state, applied, membership, recent, epoch: 0, unwritten: 0 });
+        Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), events, nudger }) }
     }
 
     pub(super) fn downgrade(&self) -> WeakState {
@@ -81,10 +97,43 @@ impl SharedState {
         self.inner.applied.subscribe()
     }
 
-    /// State, last applied entry and membership of one instant.
-    pub(super) fn point(&self) -> (State, Option<LogId>, StoredMembership) {
+    /// The newest revision that has events; raised after each applied chunk that has brought some.
+    pub(crate) fn events(&self) -> watch::Receiver<u64> {
+        self.inner.events.subscribe()
+    }
+
+    /// All that a snapshot needs, of one instant.
+    pub(super) fn point(&self) -> Instant {
         let live = self.read();
-        (live.state.clone(), live.applied, live.membership.clone())
+        Instant {
+            state: live.state.clone(),
+            applied: live.applied,
+            membership: live.membership.clone(),
+            journal: live.recent.open().to_vec(),
+        }
+    }
+
+    /// The journal of one instant.
+    pub(super) fn journal_view(&self) -> View {
+        let live = self.read();
+        View {
+            revision: live.state.revision(),
+            head: live.state.header.journal.clone(),
+            oldest: live.state.oldest_event(),
+            segments: live.state.segments.clone(),
+            recent: live.recent.clone(),
+        }
+    }
+
+    /// What of the journal is in memory, and the oldest segment that is to be kept.
+    pub(super) fn journal_to_write(&self) -> (Recent, u64) {
+        let live = self.read();
+        (live.recent.clone(), live.state.oldest_segment())
+    }
+
+    /// Lets go of sealed segments that are on disk by now.
+    pub(super) fn journal_written(&self, through: u64, epoch: u64) {
+        self.write().recent.forget(through, epoch);
     }
 
     pub(super) fn applied_state(&self) -> (Option<LogId>, StoredMembership) {
@@ -96,10 +145,14 @@ impl SharedState {
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Live) -> (usize, R)) -> R {
         let mut live = self.write();
         let (commands, result) = change(&mut live);
+        let journaled = live.state.take_journaled();
+        live.recent.take(journaled);
         live.unwritten = live.unwritten.saturating_add(commands);
         let (applied, many) = (live.applied, live.unwritten >= UNWRITTEN_COMMANDS_MAX);
+        let newest = live.state.newest_event().revision;
         drop(live);
         self.inner.applied.send_replace(applied);
+        self.inner.events.send_if_modified(|known| std::mem::replace(known, newest) != newest);
         if many {
             self.inner.nudger.soon()
         } else {
@@ -109,10 +162,12 @@ impl SharedState {
     }
 
     /// Puts another state in the place of this one, as a snapshot does.
-    pub(super) fn replace(&self, state: State, applied: Option<LogId>, membership: StoredMembership) {
+    pub(super) fn replace(&self, instant: Instant) {
+        let Instant { state, applied, membership, journal } = instant;
         self.change(|live| {
             let epoch = live.epoch.wrapping_add(1);
-            *live = Live { state, applied, membership, epoch, unwritten: 0 };
+            let recent = Recent::new(&state.header.journal, journal).after(&live.recent);
+            *live = Live { state, applied, membership, recent, epoch, unwritten: 0 };
             (0, ())
         });
     }

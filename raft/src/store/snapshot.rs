@@ -1,6 +1,7 @@
 //! The format of a snapshot: the whole state at one log entry, in one file.
 //!
-//! `magic, header frame, row frames of at most 256 KiB, end frame, blake3 of all that`. Frames let a reader
+//! `magic, header frame, row frames of at most 256 KiB, the open segment of the journal, end frame, blake3 of
+//! all that`. Frames let a reader
 //! stop at the first damaged one; the seal at the end says that all of them are there, in their order.
 
 use std::io::{self, Read, Write};
@@ -9,6 +10,7 @@ use openraft::type_config::alias::SnapshotMetaOf;
 use serde::{Deserialize, Serialize};
 
 use super::frame;
+use super::journal::{Blocks, read_blocks};
 use crate::machine::{RowKey, State};
 use crate::types::Types;
 
@@ -17,6 +19,8 @@ const VERSION: u8 = 1;
 const HEADER: u8 = 0xD1;
 const ROWS: u8 = 0xD2;
 const END: u8 = 0xD3;
+/// A block of the journal's open segment; sealed ones are fetched when the state is there.
+const JOURNAL: u8 = 0xD4;
 const FRAME_BYTES_MAX: usize = 256 << 10;
 
 pub(super) type Meta = SnapshotMetaOf<Types>;
@@ -29,7 +33,7 @@ pub(super) struct Header {
 }
 
 /// Writes a snapshot.
-pub(super) fn write(to: impl Write, state: &State, meta: Meta) -> io::Result<()> {
+pub(super) fn write(to: impl Write, state: &State, journal: &Blocks, meta: Meta) -> io::Result<()> {
     let mut to = Sealing { inner: to, seal: blake3::Hasher::new() };
     to.write_all(MAGIC)?;
     let header = postcard::to_stdvec(&Header { meta, digest: state.digest() }).map_err(frame::codec)?;
@@ -49,6 +53,9 @@ pub(super) fn write(to: impl Write, state: &State, meta: Meta) -> io::Result<()>
     }
     if !body.is_empty() {
         frame::write(&mut to, ROWS, VERSION, &body)?;
+    }
+    for block in journal {
+        frame::write(&mut to, JOURNAL, VERSION, block.bytes())?;
     }
     frame::write(&mut to, END, VERSION, &count.to_be_bytes())?;
     let seal = to.seal.finalize();
@@ -72,7 +79,7 @@ pub(super) fn verify(from: impl Read) -> io::Result<Header> {
 }
 
 /// Reads the state in it, and checks that it is the one that was written.
-pub(super) fn load(from: impl Read) -> io::Result<(Header, State)> {
+pub(super) fn load(from: impl Read) -> io::Result<(Header, State, Blocks)> {
     let mut rows = Rows::begin(from)?;
     let mut failed = None;
     let state = State::from_rows(std::iter::from_fn(|| {
@@ -88,7 +95,8 @@ pub(super) fn load(from: impl Read) -> io::Result<(Header, State)> {
     if state.digest() != rows.header.digest {
         return Err(frame::invalid("the digest of its rows isn't the one it claims"));
     }
-    Ok((rows.header, state))
+    let journal = read_blocks(&state.header.journal, rows.journal)?;
+    Ok((rows.header, state, journal))
 }
 
 /// A snapshot being read.
@@ -96,6 +104,7 @@ struct Rows<R> {
     from: Sealing<R>,
     header: Header,
     body: io::Cursor<Vec<u8>>,
+    journal: Vec<Vec<u8>>,
     count: u64,
     ended: bool,
 }
@@ -104,7 +113,7 @@ impl<R: Read> Rows<R> {
     fn begin(from: R) -> io::Result<Self> {
         let mut from = Sealing { inner: from, seal: blake3::Hasher::new() };
         let header = read_header(&mut from)?;
-        Ok(Self { from, header, body: io::Cursor::default(), count: 0, ended: false })
+        Ok(Self { from, header, body: io::Cursor::default(), journal: Vec::new(), count: 0, ended: false })
     }
 
     /// The next row; nothing after the last, once the seal was found to be right.
@@ -129,6 +138,10 @@ impl<R: Read> Rows<R> {
     fn next_frame(&mut self) -> io::Result<bool> {
         let kind: [u8; 1] = frame::read_array(&mut self.from)?;
         let from = kind.chain(&mut self.from);
+        if kind == [JOURNAL] {
+            self.journal.push(body(frame::read(from, JOURNAL)?)?);
+            return Ok(true);
+        }
         if kind == [ROWS] {
             self.body = io::Cursor::new(body(frame::read(from, ROWS)?)?);
             return Ok(true);

@@ -10,10 +10,12 @@ use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::error::StoreError;
+use super::journal::Blocks;
+use super::shared::Instant;
 use super::snapshot::{self, Header, Meta};
 use super::{disk, frame};
 use crate::machine::State;
-use crate::types::{LogId, StoredMembership};
+use crate::types::LogId;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
@@ -59,7 +61,7 @@ impl SnapshotDir {
     }
 
     /// The state in the current snapshot, if there is one.
-    pub(super) fn load_current(&self) -> Result<Option<(Header, State)>, StoreError> {
+    pub(super) fn load_current(&self) -> Result<Option<(Header, State, Blocks)>, StoreError> {
         self.read_current(snapshot::load)
     }
 
@@ -77,24 +79,20 @@ impl SnapshotDir {
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
     /// the current one.
-    pub(super) fn build(
-        &self,
-        state: &State,
-        last_log_id: Option<LogId>,
-        last_membership: StoredMembership,
-    ) -> io::Result<SnapshotFile> {
+    pub(super) fn build(&self, point: &Instant) -> io::Result<SnapshotFile> {
+        let (last_log_id, last_membership) = (point.applied, point.membership.clone());
         let aside = Aside::new(&self.dir);
         let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(&aside.path)?);
-        snapshot::write(&mut to, state, Meta { last_log_id, last_membership })?;
+        snapshot::write(&mut to, &point.state, &point.journal, Meta { last_log_id, last_membership })?;
         to.flush()?;
         to.get_ref().sync_all()?;
         self.make_current(aside, last_log_id)?;
         self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone"))
     }
 
-    /// Makes a snapshot that came from elsewhere the current one, and returns the state in it.
-    pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<State> {
-        let (header, state) = snapshot::load(buffered(File::open(&snapshot.path)?))?;
+    /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
+    pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<(State, Blocks)> {
+        let (header, state, journal) = snapshot::load(buffered(File::open(&snapshot.path)?))?;
         if header.meta != *meta {
             return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", header.meta)));
         }
@@ -110,7 +108,7 @@ impl SnapshotDir {
             }
             self.make_current(aside, meta.last_log_id)?;
         }
-        Ok(state)
+        Ok((state, journal))
     }
 
     /// The current snapshot, if there is one.

@@ -118,10 +118,10 @@ async fn an_older_snapshot_never_replaces_a_newer() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();
     run(&mut store, entries(1, 0..5)).await;
-    let (state, applied, membership) = store.shared.point();
+    let point = store.shared.point();
     run(&mut store, entries(1, 5..9)).await;
     build(&mut store).await;
-    let current = store.machine.snapshots.build(&state, applied, membership).unwrap();
+    let current = store.machine.snapshots.build(&point).unwrap();
     assert_eq!(current.meta().last_log_id, Some(log_id(1, 8)));
     assert_eq!(files(dir.path()), ["current"]);
     stop(store).await;

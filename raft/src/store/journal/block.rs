@@ -1,0 +1,136 @@
+//! A block: about 64 KiB of frames, the unit in which the journal is compressed, looked up and checked.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::sync::OnceLock;
+
+use ipam_api::limits::JOURNAL_BLOCK_BYTES;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::super::frame;
+use crate::machine::EventId;
+use crate::machine::journal::{Chain, Frame, link};
+
+const LENGTH: usize = 4;
+
+/// Frames in their order, each behind its length.
+#[derive(Debug, Clone)]
+pub(crate) struct Block {
+    bytes: Vec<u8>,
+    frames: u64,
+    first: EventId,
+    before: Chain,
+    keys: OnceLock<Vec<u64>>,
+}
+
+impl Block {
+    /// An empty one; `first` is the event that will come first.
+    pub(super) fn new(first: EventId, before: Chain) -> Self {
+        Self { bytes: Vec::new(), frames: 0, first, before, keys: OnceLock::new() }
+    }
+
+    /// Reads the bytes of a block, and the chain behind them.
+    pub(super) fn parse(bytes: Vec<u8>, before: Chain) -> io::Result<(Self, Chain)> {
+        let mut chain = before;
+        let mut block = Self::new(EventId::default(), before);
+        let mut rest = bytes.as_slice();
+        while let Some((frame, behind)) = split(rest)? {
+            if block.frames == 0 {
+                block.first = decode(frame)?.first();
+            }
+            chain = link(&chain, frame);
+            block.frames += 1;
+            rest = behind;
+        }
+        if block.frames == 0 {
+            return Err(frame::invalid("a block of the journal is empty"));
+        }
+        block.bytes = bytes;
+        Ok((block, chain))
+    }
+
+    pub(super) fn push(&mut self, frame: &[u8]) {
+        // A frame is bounded by what a log entry can bring about.
+        let length = u32::try_from(frame.len()).unwrap_or(u32::MAX);
+        self.bytes.extend_from_slice(&length.to_be_bytes());
+        self.bytes.extend_from_slice(frame);
+        self.frames += 1;
+        self.keys = OnceLock::new();
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes.len() >= JOURNAL_BLOCK_BYTES
+    }
+
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    pub(super) fn frames(&self) -> u64 {
+        self.frames
+    }
+
+    pub(super) fn first(&self) -> EventId {
+        self.first
+    }
+
+    /// The chain before its first frame.
+    pub(super) fn before(&self) -> Chain {
+        self.before
+    }
+
+    /// Its frames, as they are stored.
+    pub(super) fn raw(&self) -> impl Iterator<Item = &[u8]> {
+        let mut rest = self.bytes.as_slice();
+        std::iter::from_fn(move || {
+            let (frame, behind) = split(rest).ok().flatten()?;
+            rest = behind;
+            Some(frame)
+        })
+    }
+
+    /// Its frames, read.
+    pub(super) fn decoded(&self) -> impl Iterator<Item = io::Result<Frame>> {
+        self.raw().map(decode)
+    }
+
+    /// What can be looked up in it, sorted.
+    pub(super) fn keys(&self) -> &[u64] {
+        self.keys.get_or_init(|| {
+            let mut keys = BTreeSet::new();
+            for frame in self.decoded().flatten() {
+                for event in frame.into_events() {
+                    keys.insert(key("principal", &event.by.principal));
+                    keys.extend(event.what.address().map(|address| key("address", &address.to_string())));
+                    keys.extend(event.what.pool().map(|pool| key("pool", pool.as_str())));
+                    keys.extend(event.what.endpoint().map(|one| key("endpoint", &one.to_string())));
+                }
+            }
+            keys.into_iter().collect()
+        })
+    }
+}
+
+/// Under which number something is looked up. Part of the format of segments.
+pub(super) fn key(word: &str, value: &str) -> u64 {
+    let mut text = String::with_capacity(word.len() + 1 + value.len());
+    text.push_str(word);
+    text.push('\0');
+    text.push_str(value);
+    xxh3_64(text.as_bytes())
+}
+
+fn decode(bytes: &[u8]) -> io::Result<Frame> {
+    Frame::decode(bytes).ok_or_else(|| frame::invalid("a frame of the journal can't be read by this version"))
+}
+
+/// The first frame, and what is behind it; nothing at the end.
+fn split(bytes: &[u8]) -> io::Result<Option<(&[u8], &[u8])>> {
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let beyond = || frame::invalid("a frame of the journal reaches beyond its block");
+    let (length, rest) = bytes.split_first_chunk::<LENGTH>().ok_or_else(beyond)?;
+    let length = usize::try_from(u32::from_be_bytes(*length)).unwrap_or(usize::MAX);
+    rest.split_at_checked(length).map(Some).ok_or_else(beyond)
+}

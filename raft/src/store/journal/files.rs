@@ -1,0 +1,260 @@
+//! The journal's directory: who writes it, and what is in it.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::super::error::StoreError;
+use super::super::shared::SharedState;
+use super::super::{disk, frame};
+use super::block::Block;
+use super::recent::{Recent, rebuild};
+use super::sealed::{self, Sealed};
+use crate::machine::State;
+use crate::machine::journal::{JournalHead, Segment};
+
+const CHUNK: u8 = 0xE4;
+const CHUNK_VERSION: u8 = 1;
+
+/// The files of a journal.
+#[derive(Debug)]
+pub(crate) struct JournalFiles {
+    dir: PathBuf,
+    writing: Mutex<Option<OpenFile>>,
+    /// Sealed segments that are here, by number.
+    here: Mutex<BTreeSet<u64>>,
+}
+
+/// The open segment's file, and how much of the segment is in it.
+#[derive(Debug)]
+struct OpenFile {
+    number: u64,
+    epoch: u64,
+    file: File,
+    path: PathBuf,
+    block: usize,
+    byte: usize,
+}
+
+impl JournalFiles {
+    /// Opens the directory, and removes what was never finished.
+    pub(in super::super) fn open(data_dir: &Path) -> Result<Self, StoreError> {
+        let dir = data_dir.join("journal");
+        disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
+        let mut here = BTreeSet::new();
+        for entry in fs::read_dir(&dir).map_err(StoreError::io(&dir))? {
+            let entry = entry.map_err(StoreError::io(&dir))?;
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.ends_with(".new") {
+                fs::remove_file(entry.path()).map_err(StoreError::io(&entry.path()))?;
+            } else if let Some(number) = name.strip_prefix("segment-").and_then(|number| number.parse().ok())
+            {
+                here.insert(number);
+            }
+        }
+        Ok(Self { dir, writing: Mutex::new(None), here: Mutex::new(here) })
+    }
+
+    /// The open segment of a state, as its file has it. What the file has beyond that comes again with the log.
+    pub(in super::super) fn load_open(&self, head: &JournalHead) -> io::Result<Vec<Arc<Block>>> {
+        if head.open.frames == 0 {
+            return Ok(Vec::new());
+        }
+        let blocks = match fs::read(self.open_path(head.segment)) {
+            Ok(content) => read_chunks(&content, head)?,
+            // It was sealed, and the rows don't know yet.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let sealed = Sealed::open_any(&self.path_of(head.segment))?;
+                (0..sealed.blocks()).map(|number| sealed.block(number)).collect::<io::Result<_>>()?
+            }
+            Err(error) => return Err(error),
+        };
+        rebuild(head, blocks.iter().flat_map(Block::raw))
+    }
+
+    /// Forgets files that the state knows nothing of: they are written again when it does.
+    pub(in super::super) fn fit(&self, state: &State) {
+        self.here().retain(|number| state.segments.get(*number).is_some());
+    }
+
+    /// Writes down what is in memory and not yet here; with `sync`, durably.
+    pub(in super::super) fn write_out(&self, shared: &SharedState, sync: bool) -> io::Result<()> {
+        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
+        let (recent, oldest) = shared.journal_to_write();
+        for waiting in &recent.sealed {
+            if !self.has(waiting.number) {
+                sealed::write(
+                    &self.path_of(waiting.number),
+                    waiting.number,
+                    &waiting.segment,
+                    &waiting.blocks,
+                )?;
+                self.here().insert(waiting.number);
+            }
+        }
+        let before = writing.take();
+        let open = match before {
+            Some(open) if open.number == recent.number && open.epoch == recent.epoch => {
+                let mut open = open;
+                open.append(&recent)?;
+                open
+            }
+            before => {
+                let open = OpenFile::create(self.open_path(recent.number), &recent)?;
+                if let Some(before) = before.filter(|before| before.path != open.path) {
+                    remove(&before.path)?;
+                }
+                open
+            }
+        };
+        if sync {
+            open.file.sync_data()?;
+        }
+        *writing = Some(open);
+        if let Some(last) = recent.sealed.last() {
+            shared.journal_written(last.number, recent.epoch);
+        }
+        self.trim(oldest)
+    }
+
+    /// Removes what the state has given up.
+    fn trim(&self, oldest: u64) -> io::Result<()> {
+        let gone: Vec<u64> = self.here().range(..oldest).copied().collect();
+        for number in gone {
+            remove(&self.path_of(number))?;
+            self.here().remove(&number);
+        }
+        Ok(())
+    }
+
+    /// Whether a sealed segment is here.
+    pub(super) fn has(&self, number: u64) -> bool {
+        self.here().contains(&number)
+    }
+
+    /// Opens a sealed segment. One that isn't as it was written is put aside, so that it is fetched anew.
+    pub(super) fn sealed(&self, number: u64, segment: &Segment) -> io::Result<Sealed> {
+        Sealed::open(&self.path_of(number), number, segment)
+    }
+
+    /// Puts a damaged segment aside, for whoever wants to look into it.
+    pub(super) fn put_aside(&self, number: u64) {
+        let path = self.path_of(number);
+        if self.here().remove(&number)
+            && let Err(error) = fs::rename(&path, path.with_extension("damaged"))
+        {
+            tracing::warn!(%error, path = %path.display(), "a damaged segment of the journal can't be put aside");
+        }
+    }
+
+    /// A piece of a sealed segment's file, for a peer, with the file's length.
+    pub(crate) fn read_piece(
+        &self,
+        number: u64,
+        offset: u64,
+        bytes_max: usize,
+    ) -> io::Result<(Vec<u8>, u64)> {
+        if !self.has(number) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let file = File::open(self.path_of(number))?;
+        let length = file.metadata()?.len();
+        let left = usize::try_from(length.saturating_sub(offset)).unwrap_or(usize::MAX);
+        let mut piece = vec![0; left.min(bytes_max)];
+        file.read_exact_at(&mut piece, offset)?;
+        Ok((piece, length))
+    }
+
+    /// How much of a segment has come from peers so far.
+    pub(crate) fn come(&self, number: u64) -> u64 {
+        fs::metadata(self.incoming_path(number)).map_or(0, |metadata| metadata.len())
+    }
+
+    /// Adds a piece that a peer has sent; it follows what has come.
+    pub(crate) fn add_piece(&self, number: u64, piece: &[u8]) -> io::Result<()> {
+        OpenOptions::new().append(true).create(true).open(self.incoming_path(number))?.write_all(piece)
+    }
+
+    /// Checks every byte of what has come against the state, and keeps it if it is whole. What isn't is gone.
+    pub(crate) fn accept(&self, number: u64, segment: &Segment) -> io::Result<()> {
+        let path = self.incoming_path(number);
+        let whole = Sealed::open(&path, number, segment).and_then(|sealed| sealed.verify());
+        if let Err(error) = whole {
+            fs::remove_file(&path)?;
+            return Err(error);
+        }
+        File::open(&path)?.sync_all()?;
+        disk::rename(&path, &self.path_of(number))?;
+        self.here().insert(number);
+        Ok(())
+    }
+
+    fn here(&self) -> MutexGuard<'_, BTreeSet<u64>> {
+        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn path_of(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("segment-{number:010}"))
+    }
+
+    pub(super) fn open_path(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("open-{number:010}"))
+    }
+
+    fn incoming_path(&self, number: u64) -> PathBuf {
+        self.dir.join(format!("incoming-{number:010}"))
+    }
+}
+
+impl OpenFile {
+    /// Makes the file afresh, with all that is there by now.
+    fn create(path: PathBuf, recent: &Recent) -> io::Result<Self> {
+        let aside = path.with_extension("new");
+        let file = File::create(&aside)?;
+        let mut open = Self { number: recent.number, epoch: recent.epoch, file, path, block: 0, byte: 0 };
+        open.append(recent)?;
+        disk::rename(&aside, &open.path)?;
+        Ok(open)
+    }
+
+    /// Appends what has come since.
+    fn append(&mut self, recent: &Recent) -> io::Result<()> {
+        let mut content = Vec::new();
+        for (number, block) in recent.open.iter().enumerate().skip(self.block) {
+            let from = if number == self.block { self.byte } else { 0 };
+            let chunk = block.bytes().get(from..).unwrap_or_default();
+            if !chunk.is_empty() {
+                frame::write(&mut content, CHUNK, CHUNK_VERSION, chunk)?;
+            }
+            (self.block, self.byte) = (number, block.bytes().len());
+        }
+        self.file.write_all(&content)
+    }
+}
+
+/// The chunks of an open segment's file, as far as they are whole and the state needs them.
+fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<Vec<Block>> {
+    let mut blocks = Vec::new();
+    let (mut chain, mut frames) = (head.open.before, 0);
+    while frames < head.open.frames {
+        let chunk = frame::read(&mut content, CHUNK)?;
+        if chunk.version != CHUNK_VERSION {
+            return Err(frame::invalid(format!("a chunk of the journal has version {}", chunk.version)));
+        }
+        let (block, after) = Block::parse(chunk.body, chain)?;
+        (chain, frames) = (after, frames + block.frames());
+        blocks.push(block);
+    }
+    Ok(blocks)
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,27 @@
+//! The journal on disk and in memory: every event that is kept, in log order, whoever asks.
+//!
+//! The open segment is in memory and, written behind with the rows, in a file; sealed ones are compressed files
+//! of their own. The state has the chain that all of it must fit, so a byte that isn't as it was written is
+//! never served: it is damage, and another member has the segment whole.
+//!
+//! **Invariant:** rows on disk are never ahead of the journal on disk, and a snapshot is never durable before
+//! the journal is: the log is not purged of what the journal lacks.
+
+mod block;
+mod files;
+mod pages;
+mod query;
+mod recent;
+mod sealed;
+#[cfg(test)]
+mod tests;
+
+pub(super) use block::Block;
+pub(super) use files::JournalFiles;
+pub(crate) use pages::Journal;
+pub(super) use pages::View;
+pub use query::{EventFilter, EventPage, EventQuery, JournalError};
+pub(super) use recent::{Recent, read_blocks};
+
+/// The blocks of an open segment.
+pub(super) type Blocks = Vec<std::sync::Arc<Block>>;

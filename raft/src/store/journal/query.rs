@@ -1,0 +1,149 @@
+//! What can be asked of the journal, and what it answers.
+
+use std::io;
+use std::net::IpAddr;
+
+use ipam_api::name::Name;
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Problem};
+
+use super::block::key;
+use crate::machine::{Event, EventId};
+
+/// Which events somebody wants; what isn't said doesn't matter.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventFilter {
+    /// First words of their names, such as `pool`; any if empty.
+    pub kinds: Vec<String>,
+    /// The pool that they are about, or whose address.
+    pub pool: Option<Name>,
+    /// The network that they are about, or whose address.
+    pub network: Option<Name>,
+    /// The address that they are about.
+    pub address: Option<IpAddr>,
+    /// The endpoint that they are about.
+    pub endpoint: Option<EndpointKey>,
+    /// Who asked for them.
+    pub principal: Option<String>,
+    /// Not older than this wall time, in milliseconds.
+    pub since_ms: Option<u64>,
+    /// Not newer than this wall time, in milliseconds.
+    pub until_ms: Option<u64>,
+}
+
+impl EventFilter {
+    /// Whether an event is wanted.
+    #[must_use]
+    pub fn wants(&self, event: &Event) -> bool {
+        fn fits<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
+            wanted.is_none_or(|wanted| found == Some(wanted))
+        }
+        let what = &event.what;
+        (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == what.kind()))
+            && fits(self.address.as_ref(), what.address().as_ref())
+            && fits(self.pool.as_ref(), what.pool())
+            && fits(self.network.as_ref(), what.network())
+            && fits(self.endpoint.as_ref(), what.endpoint())
+            && fits(self.principal.as_deref(), Some(&event.by.principal))
+            && self.since_ms.is_none_or(|since_ms| event.wall_ms >= since_ms)
+            && self.until_ms.is_none_or(|until_ms| event.wall_ms <= until_ms)
+    }
+
+    /// The number under which the index has what is rarest among what is wanted.
+    pub(super) fn key(&self) -> Option<u64> {
+        if let Some(address) = self.address {
+            return Some(key("address", &address.to_string()));
+        }
+        if let Some(endpoint) = &self.endpoint {
+            return Some(key("endpoint", &endpoint.to_string()));
+        }
+        let pool = self.pool.as_ref().map(|pool| key("pool", pool.as_str()));
+        pool.or_else(|| self.principal.as_ref().map(|principal| key("principal", principal)))
+    }
+}
+
+/// A page of events.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct EventQuery {
+    /// The place behind which the page begins (before which, if reversed); none: the oldest kept (the newest).
+    pub after: Option<EventId>,
+    /// The newest first.
+    pub reverse: bool,
+    /// Events of the page at most.
+    pub limit: usize,
+    /// Which ones.
+    pub filter: EventFilter,
+}
+
+/// What was found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EventPage {
+    /// The events.
+    pub events: Vec<Event>,
+    /// Where to go on, if there may be more. A page may be short, or empty, and yet not the last.
+    pub next: Option<EventId>,
+    /// The oldest event that is kept.
+    pub oldest: EventId,
+    /// Its wall time, in milliseconds; the journal is complete from there. 0 if nothing was ever given up.
+    pub complete_since_ms: u64,
+    /// The revision up to which the page knows everything.
+    pub revision: u64,
+}
+
+/// Why the journal doesn't answer.
+#[derive(Debug, thiserror::Error)]
+pub enum JournalError {
+    /// What was asked for is no longer kept.
+    #[error("events before {oldest} are no longer kept")]
+    Compacted {
+        /// The oldest event that is.
+        oldest: EventId,
+    },
+    /// This member has it not yet.
+    #[error(
+        "this member is still fetching events {} to {} from the others; ask another member, or repeat", .from, .until
+    )]
+    Missing {
+        /// From here.
+        from: EventId,
+        /// To here.
+        until: EventId,
+    },
+    /// This member's copy isn't as it was written.
+    #[error(
+        "this member's copy of events {from} to {until} is damaged ({what}) and is being replaced; ask another"
+    )]
+    Damaged {
+        /// From here.
+        from: EventId,
+        /// To here.
+        until: EventId,
+        /// How it shows.
+        what: io::Error,
+    },
+    /// This member stops.
+    #[error("this member is stopping")]
+    Stopped,
+}
+
+impl From<JournalError> for Problem {
+    fn from(error: JournalError) -> Self {
+        let detail = error.to_string();
+        match error {
+            JournalError::Compacted { oldest } => Self::new(Code::RevisionCompacted, detail)
+                .help(format!("Begin again from a list, or with after={}.", before(oldest))),
+            JournalError::Missing { .. } | JournalError::Damaged { .. } => {
+                Self::new(Code::RevisionNotReached, detail)
+            }
+            JournalError::Stopped => Self::new(Code::ShuttingDown, detail),
+        }
+    }
+}
+
+/// The place just before an event.
+fn before(id: EventId) -> EventId {
+    match id.number {
+        0 => EventId::end_of(id.revision.saturating_sub(1)),
+        number => EventId { number: number - 1, ..id },
+    }
+}

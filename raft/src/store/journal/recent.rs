@@ -1,0 +1,108 @@
+//! The newest part of the journal, in memory: the open segment, and what was sealed and isn't on disk yet.
+
+use std::io;
+use std::sync::Arc;
+
+use super::super::frame;
+use super::block::Block;
+use crate::machine::Journaled;
+use crate::machine::journal::{JournalHead, Segment};
+
+/// A segment that waits to be written.
+#[derive(Debug, Clone)]
+pub(super) struct Waiting {
+    pub(super) number: u64,
+    pub(super) segment: Segment,
+    pub(super) blocks: Vec<Arc<Block>>,
+}
+
+/// What is in memory. A clone is cheap, and not touched by what comes later.
+#[derive(Debug, Clone)]
+pub(crate) struct Recent {
+    pub(super) sealed: Vec<Waiting>,
+    /// The number of the open segment.
+    pub(super) number: u64,
+    pub(super) open: Vec<Arc<Block>>,
+    /// Rises when a snapshot replaces all of it.
+    pub(super) epoch: u64,
+}
+
+impl Recent {
+    /// The journal of a state that holds these blocks in its open segment.
+    pub(crate) fn new(head: &JournalHead, open: Vec<Arc<Block>>) -> Self {
+        Self { sealed: Vec::new(), number: head.segment, open, epoch: 0 }
+    }
+
+    /// The same in the place of `old`.
+    pub(crate) fn after(self, old: &Self) -> Self {
+        Self { epoch: old.epoch.wrapping_add(1), ..self }
+    }
+
+    /// Lets go of what is on disk by now.
+    pub(crate) fn forget(&mut self, through: u64, epoch: u64) {
+        if epoch == self.epoch {
+            self.sealed.retain(|waiting| waiting.number > through);
+        }
+    }
+
+    /// The blocks of the open segment.
+    pub(crate) fn open(&self) -> &[Arc<Block>] {
+        &self.open
+    }
+
+    /// Takes in what the state has said.
+    pub(crate) fn take(&mut self, journaled: Vec<Journaled>) {
+        for journaled in journaled {
+            match journaled {
+                Journaled::Frame { bytes, first, before } => {
+                    if self.open.last().is_none_or(|block| block.is_full()) {
+                        self.open.push(Arc::new(Block::new(first, before)));
+                    }
+                    if let Some(block) = self.open.last_mut() {
+                        Arc::make_mut(block).push(&bytes);
+                    }
+                }
+                Journaled::Sealed { number, segment } => {
+                    let blocks = std::mem::take(&mut self.open);
+                    self.sealed.push(Waiting { number, segment, blocks });
+                    self.number = number + 1;
+                }
+            }
+        }
+    }
+}
+
+/// The blocks of an open segment from their bytes, as a snapshot has them.
+pub(crate) fn read_blocks(head: &JournalHead, bytes: Vec<Vec<u8>>) -> io::Result<Vec<Arc<Block>>> {
+    let mut chain = head.open.before;
+    let mut blocks = Vec::with_capacity(bytes.len());
+    for bytes in bytes {
+        let (block, after) = Block::parse(bytes, chain)?;
+        blocks.push(block);
+        chain = after;
+    }
+    rebuild(head, blocks.iter().flat_map(Block::raw))
+}
+
+/// The blocks of an open segment from its frames, checked against the state that vouches for them. What is
+/// behind those that the state knows is left out: the log brings it again.
+pub(super) fn rebuild<'a>(
+    head: &JournalHead,
+    frames: impl IntoIterator<Item = &'a [u8]>,
+) -> io::Result<Vec<Arc<Block>>> {
+    use crate::machine::journal::{Frame, link};
+    let mut recent = Recent::new(head, Vec::new());
+    let mut chain = head.open.before;
+    let mut count = 0;
+    for bytes in frames.into_iter().take(usize::try_from(head.open.frames).unwrap_or(usize::MAX)) {
+        let first = Frame::decode(bytes).map(|frame| frame.first());
+        let first = first.ok_or_else(|| frame::invalid("a frame of the journal can't be read"))?;
+        recent.take(vec![Journaled::Frame { bytes: bytes.to_vec(), first, before: chain }]);
+        chain = link(&chain, bytes);
+        count += 1;
+    }
+    if count != head.open.frames || chain != head.open.chain {
+        return Err(frame::invalid("the journal is not what the state vouches for"));
+    }
+    Ok(recent.open)
+}

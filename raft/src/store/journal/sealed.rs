@@ -1,0 +1,258 @@
+//! A sealed segment in its file: compressed blocks, an index, a footer that says where both are.
+//!
+//! `magic, block frames, index frames, footer frame, trailer`. Every byte is under a checksum, and the blocks
+//! under the chain of the state, so that no damage is ever served as history. The index is a sorted list of
+//! numbers (hashes of addresses, pools, endpoints, principals) with their blocks, cut into pages: the history
+//! of one address costs a binary search per segment and the blocks that it is in.
+
+use std::fs::File;
+use std::io::{self, Read, Write as _};
+use std::os::unix::fs::FileExt as _;
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::super::{disk, frame};
+use super::block::Block;
+use crate::machine::EventId;
+use crate::machine::journal::{Chain, Segment};
+
+const MAGIC: &[u8; 8] = b"IPAMJRNL";
+const VERSION: u8 = 1;
+const BLOCK: u8 = 0xE1;
+const INDEX: u8 = 0xE2;
+const FOOTER: u8 = 0xE3;
+/// Where the footer begins, its length, a sum over both, and the magic again.
+const TRAILER: usize = 24;
+/// Entries of one page of the index, of 12 bytes each.
+const PAGE_ENTRIES: usize = 512;
+const ENTRY: usize = 12;
+
+/// Where something stands in the file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Place {
+    offset: u64,
+    length: u32,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct BlockPlace {
+    place: Place,
+    /// Its bytes before compression.
+    bytes: u32,
+    first: EventId,
+    before: Chain,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct PagePlace {
+    place: Place,
+    first: u64,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Footer {
+    number: u64,
+    segment: Segment,
+    blocks: Vec<BlockPlace>,
+    pages: Vec<PagePlace>,
+}
+
+/// Writes a segment aside, makes it durable, and puts it in its place.
+pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<Block>]) -> io::Result<()> {
+    let mut content = MAGIC.to_vec();
+    let mut footer = Footer { number, segment: segment.clone(), blocks: Vec::new(), pages: Vec::new() };
+    for block in blocks {
+        let place = append(&mut content, BLOCK, &lz4_flex::block::compress(block.bytes()))?;
+        let bytes = u32::try_from(block.bytes().len()).map_err(io::Error::other)?;
+        footer.blocks.push(BlockPlace { place, bytes, first: block.first(), before: block.before() });
+    }
+    for page in entries(blocks)?.chunks(PAGE_ENTRIES) {
+        let mut body = Vec::with_capacity(page.len() * ENTRY);
+        for (key, block) in page {
+            body.extend_from_slice(&key.to_be_bytes());
+            body.extend_from_slice(&block.to_be_bytes());
+        }
+        let place = append(&mut content, INDEX, &body)?;
+        footer.pages.push(PagePlace { place, first: page.first().map_or(0, |(key, _)| *key) });
+    }
+    let body = postcard::to_stdvec(&footer).map_err(frame::codec)?;
+    let place = append(&mut content, FOOTER, &body)?;
+    content.extend_from_slice(&trailer(place));
+    disk::replace(path, &content)
+}
+
+/// What is looked up, with the blocks where it is, in order.
+fn entries(blocks: &[Arc<Block>]) -> io::Result<Vec<(u64, u32)>> {
+    let mut entries = Vec::new();
+    for (number, block) in blocks.iter().enumerate() {
+        let number = u32::try_from(number).map_err(io::Error::other)?;
+        entries.extend(block.keys().iter().map(|key| (*key, number)));
+    }
+    entries.sort_unstable();
+    Ok(entries)
+}
+
+fn append(content: &mut Vec<u8>, kind: u8, body: &[u8]) -> io::Result<Place> {
+    let offset = content.len() as u64;
+    let length = frame::write(&mut *content, kind, VERSION, body)?;
+    Ok(Place { offset, length: u32::try_from(length).map_err(io::Error::other)? })
+}
+
+fn trailer(Place { offset, length }: Place) -> [u8; TRAILER] {
+    let mut trailer = [0; TRAILER];
+    let mut to = trailer.as_mut_slice();
+    let mut sum = crc32fast::Hasher::new();
+    sum.update(&offset.to_be_bytes());
+    sum.update(&length.to_be_bytes());
+    // A slice of just this length takes all of it.
+    let _whole = to
+        .write_all(&offset.to_be_bytes())
+        .and_then(|()| to.write_all(&length.to_be_bytes()))
+        .and_then(|()| to.write_all(&sum.finalize().to_be_bytes()))
+        .and_then(|()| to.write_all(MAGIC));
+    trailer
+}
+
+/// A sealed segment, open for reading.
+#[derive(Debug)]
+pub(super) struct Sealed {
+    file: File,
+    footer: Footer,
+}
+
+impl Sealed {
+    /// Opens the segment that the state knows under this number; another one in its file is damage.
+    pub(super) fn open(path: &Path, number: u64, segment: &Segment) -> io::Result<Self> {
+        let sealed = Self::open_any(path)?;
+        if sealed.footer.number != number || sealed.footer.segment != *segment {
+            return Err(frame::invalid("it isn't the segment that the state knows"));
+        }
+        Ok(sealed)
+    }
+
+    /// Opens a segment that may be any.
+    pub(super) fn open_any(path: &Path) -> io::Result<Self> {
+        let file = File::open(path)?;
+        let length = file.metadata()?.len();
+        let end = length.checked_sub(TRAILER as u64).ok_or_else(|| frame::invalid("it is too short"))?;
+        let mut found = [0; TRAILER];
+        file.read_exact_at(&mut found, end)?;
+        let mut from = found.as_slice();
+        let offset = u64::from_be_bytes(frame::read_array(&mut from)?);
+        let place = Place { offset, length: u32::from_be_bytes(frame::read_array(&mut from)?) };
+        if trailer(place) != found || offset.checked_add(place.length.into()) != Some(end) {
+            return Err(frame::invalid("its trailer is damaged"));
+        }
+        let footer: Footer = postcard::from_bytes(&read(&file, place, FOOTER)?).map_err(frame::codec)?;
+        Ok(Self { file, footer })
+    }
+
+    pub(super) fn blocks(&self) -> usize {
+        self.footer.blocks.len()
+    }
+
+    /// The first event of a block.
+    pub(super) fn first_of(&self, block: usize) -> Option<EventId> {
+        self.footer.blocks.get(block).map(|block| block.first)
+    }
+
+    /// Reads a block, and checks it against the chain.
+    pub(super) fn block(&self, number: usize) -> io::Result<Block> {
+        let known = self.footer.blocks.get(number).ok_or_else(|| frame::invalid("it has no such block"))?;
+        let bytes = usize::try_from(known.bytes).unwrap_or(usize::MAX);
+        if bytes > frame::BODY_BYTES_MAX {
+            return Err(frame::invalid("a block claims too many bytes"));
+        }
+        let compressed = read(&self.file, known.place, BLOCK)?;
+        let bytes = lz4_flex::block::decompress(&compressed, bytes)
+            .map_err(|error| frame::invalid(format!("a block can't be decompressed: {error}")))?;
+        let (block, chain) = Block::parse(bytes, known.before)?;
+        let next = self.footer.blocks.get(number + 1).map_or(self.footer.segment.chain, |next| next.before);
+        if chain != next || block.first() != known.first {
+            return Err(frame::invalid("a block doesn't fit into the chain"));
+        }
+        Ok(block)
+    }
+
+    /// The blocks where something may be, in order.
+    pub(super) fn find(&self, key: u64) -> io::Result<Vec<usize>> {
+        let pages = &self.footer.pages;
+        // The page before the first that begins with the key, or later, may end with it.
+        let from = pages.partition_point(|page| page.first < key).saturating_sub(1);
+        let mut found = Vec::new();
+        for page in pages.iter().skip(from).take_while(|page| page.first <= key) {
+            for (other, block) in read_page(&self.file, page.place)? {
+                if other == key {
+                    found.push(usize::try_from(block).unwrap_or(usize::MAX));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// Reads every byte and checks it.
+    pub(super) fn verify(&self) -> io::Result<()> {
+        let mut magic = [0; MAGIC.len()];
+        self.file.read_exact_at(&mut magic, 0)?;
+        let mut end = MAGIC.len() as u64;
+        let mut follows = |place: Place| {
+            let fits = place.offset == end;
+            end = end.saturating_add(place.length.into());
+            fits
+        };
+        let mut whole = magic == *MAGIC;
+        let mut blocks = Vec::new();
+        for (number, block) in self.footer.blocks.iter().enumerate() {
+            whole &= follows(block.place);
+            blocks.push(Arc::new(self.block(number)?));
+        }
+        let mut indexed = Vec::new();
+        for page in &self.footer.pages {
+            whole &= follows(page.place);
+            let entries = read_page(&self.file, page.place)?;
+            whole &= entries.first().is_some_and(|(key, _)| *key == page.first);
+            indexed.extend(entries);
+        }
+        let before = blocks.first().map(|block| block.before());
+        let frames: u64 = blocks.iter().map(|block| block.frames()).sum();
+        whole &= before == Some(self.footer.segment.before) && frames == self.footer.segment.frames;
+        if !whole || entries(&blocks)? != indexed {
+            return Err(frame::invalid("its parts don't fit together"));
+        }
+        // The footer begins where the last part ends: opening it has checked the rest.
+        let mut kind = [0];
+        self.file.read_exact_at(&mut kind, end)?;
+        if kind != [FOOTER] { Err(frame::invalid("there is something before its footer")) } else { Ok(()) }
+    }
+}
+
+/// Reads one frame from its place, and nothing else.
+fn read(file: &File, place: Place, kind: u8) -> io::Result<Vec<u8>> {
+    let length = usize::try_from(place.length).unwrap_or(usize::MAX);
+    if length > frame::BODY_BYTES_MAX {
+        return Err(frame::invalid("a part of it claims too many bytes"));
+    }
+    let mut bytes = vec![0; length];
+    file.read_exact_at(&mut bytes, place.offset)?;
+    let mut from = bytes.as_slice();
+    let found = frame::read(&mut from, kind)?;
+    if found.version != VERSION || from.read(&mut [0])? != 0 {
+        return Err(frame::invalid("a part of it is of another version or length"));
+    }
+    Ok(found.body)
+}
+
+fn read_page(file: &File, place: Place) -> io::Result<Vec<(u64, u32)>> {
+    let body = read(file, place, INDEX)?;
+    let (entries, rest) = body.as_chunks::<ENTRY>();
+    if !rest.is_empty() {
+        return Err(frame::invalid("a page of its index ends in the middle of an entry"));
+    }
+    let entry = |entry: &[u8; ENTRY]| {
+        let [a, b, c, d, e, f, g, h, i, j, k, l] = *entry;
+        (u64::from_be_bytes([a, b, c, d, e, f, g, h]), u32::from_be_bytes([i, j, k, l]))
+    };
+    Ok(entries.iter().map(entry).collect())
+}

@@ -1,0 +1,95 @@
+//! The file of a sealed segment: every byte of it matters.
+
+use std::sync::Arc;
+
+use super::block::{Block, key};
+use super::recent::Recent;
+use super::sealed::{self, Sealed};
+use crate::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
+use crate::machine::journal::Segment;
+use crate::machine::{Action, At, Command, Journaled, Origin, State, apply};
+use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
+use ipam_api::name::Name;
+
+/// A sealed segment of several blocks.
+pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
+    let mut state = State::new();
+    let mut recent = Recent::new(&state.header.journal, Vec::new());
+    for number in 0..700_u64 {
+        let name = Name::new(&format!("network-{}", number % 40)).unwrap();
+        let remarks = Remarks { description: format!("{number}").repeat(40).into(), ..Remarks::default() };
+        let origin = Origin {
+            principal: format!("somebody-{}", number % 90).into(),
+            via: Via::Http,
+            request_id: format!("request-{number}").into(),
+            comment: Some("because".repeat(10).into()),
+            not_after_ms: None,
+        };
+        let put = Put { intention: NetworkIntention { name, remarks }, expect: Expect::Anything };
+        let command = Command { origin, action: Action::PutNetwork(put) };
+        let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };
+        apply(&mut state, At { log_time_ms, wall_ms: number, term: 1 }, &command).0.unwrap();
+        let journaled = state.take_journaled();
+        let sealed = journaled.iter().any(|one| matches!(one, Journaled::Sealed { .. }));
+        recent.take(journaled);
+        assert_eq!(sealed, number == 699);
+    }
+    let waiting = recent.sealed.remove(0);
+    assert!(waiting.blocks.len() > 3, "{} blocks", waiting.blocks.len());
+    (waiting.number, waiting.segment, waiting.blocks)
+}
+
+#[test]
+fn what_was_written_is_read_and_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("segment");
+    let (number, segment, blocks) = specimen();
+    sealed::write(&path, number, &segment, &blocks).unwrap();
+    let sealed = Sealed::open(&path, number, &segment).unwrap();
+    sealed.verify().unwrap();
+    assert_eq!(sealed.blocks(), blocks.len());
+    for (at, block) in blocks.iter().enumerate() {
+        assert_eq!(sealed.block(at).unwrap().bytes(), block.bytes());
+        for key in block.keys() {
+            assert!(sealed.find(*key).unwrap().contains(&at));
+        }
+    }
+    let nobody = key("principal", "nobody");
+    assert!(sealed.find(nobody).unwrap().is_empty());
+    assert!(Sealed::open(&path, number + 1, &segment).is_err(), "another's number");
+    assert!(Sealed::open(&path, number, &Segment { events: 1, ..segment }).is_err(), "another segment");
+}
+
+#[test]
+fn a_byte_altered_anywhere_is_found() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("segment");
+    let (number, segment, blocks) = specimen();
+    sealed::write(&path, number, &segment, &blocks).unwrap();
+    let content = std::fs::read(&path).unwrap();
+    let whole = |content: &[u8]| {
+        std::fs::write(&path, content).unwrap();
+        let verified = Sealed::open(&path, number, &segment).and_then(|sealed| sealed.verify());
+        // And whatever of it is served all the same is as it was.
+        if let Ok(sealed) = Sealed::open(&path, number, &segment) {
+            for (at, block) in blocks.iter().enumerate() {
+                if let Ok(found) = sealed.block(at) {
+                    assert_eq!(found.bytes(), block.bytes());
+                }
+            }
+        }
+        verified
+    };
+    whole(&content).unwrap();
+    // The ends byte by byte, what lies between in steps that meet every residue.
+    let middle = (200..content.len() - 600).step_by(211);
+    for offset in (0..200).chain(middle).chain(content.len() - 600..content.len()) {
+        let mut altered = content.clone();
+        altered[offset] ^= 1 << (offset % 8);
+        assert!(whole(&altered).is_err(), "flip at {offset} of {}", content.len());
+    }
+    for length in [0, 1, 23, 24, content.len() / 2, content.len() - 1] {
+        assert!(whole(&content[..length]).is_err(), "cut at {length}");
+    }
+    assert!(whole(&[content.as_slice(), &[0]].concat()).is_err(), "something behind its end");
+}
