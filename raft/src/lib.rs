@@ -14,5 +14,5 @@ mod transport;
 mod types;
 
 pub use node::{Node, NodeConfig};
-pub use store::{DirLock, Identity, StoreError, lock_dir};
+pub use store::{DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, StoreError, lock_dir};
 pub use types::Member;

@@ -5,7 +5,9 @@
 mod config;
 mod counters;
 mod error;
+mod fetching;
 mod founding;
+mod history;
 mod host;
 mod inner;
 mod leaving;
@@ -106,6 +108,7 @@ impl Node {
             ingredients: AsyncMutex::new(Some(ingredients)),
             running: watch::Sender::new(None),
             state: store.shared,
+            journal: store.journal,
             counters,
             waiting_for: Mutex::default(),
             failed: watch::Sender::new(None),
@@ -118,6 +121,7 @@ impl Node {
             lock: Mutex::new(Some(lock)),
         });
         inner.tasks.spawn(follow_leadership(inner.clone()));
+        inner.tasks.spawn(fetching::run(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
         inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone()), config.peer_tls));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };

@@ -128,12 +128,12 @@ proptest! {
 }
 
 #[test]
-fn only_sealed_segments_go_and_plugins_trim_nothing() {
+fn only_sealed_segments_go_and_only_admins_trim() {
     let mut state = State::new();
     let at = At { log_time_ms: 1, wall_ms: 1, term: 1 };
     assert!(apply(&mut state, at, &trim(1)).0.is_err(), "the open one stays");
     assert_eq!(apply(&mut state, at, &trim(0)).0.unwrap().answer, Answer::Trimmed { segments: 0 });
-    let mut plugin = trim(0);
-    plugin.origin.via = Via::Cni;
-    assert!(apply(&mut state, at, &plugin).0.is_err());
+    let mut operator = trim(0);
+    operator.terms = Terms::of(Grant::of(ipam_api::access::Role::Operator));
+    assert!(apply(&mut state, at, &operator).0.is_err());
 }

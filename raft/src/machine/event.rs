@@ -143,6 +143,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("reservation.created", "A reservation is new."),
     ("reservation.changed", "A reservation's intention has changed."),
     ("reservation.deleted", "A reservation is gone."),
+    ("token.created", "A token is new."),
+    ("token.changed", "A token has another secret or another use; never says which secret."),
+    ("token.deleted", "A token is gone and worth nothing."),
     ("address.allocated", "An endpoint holds an address."),
     ("address.released", "An endpoint no longer holds an address."),
     ("address.cooled", "A freed address has rested."),
@@ -229,6 +232,7 @@ fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         Kind::Subnet => ("subnet.created", "subnet.changed", "subnet.deleted"),
         Kind::Pool => ("pool.created", "pool.changed", "pool.deleted"),
         Kind::Reservation => ("reservation.created", "reservation.changed", "reservation.deleted"),
+        Kind::Token => ("token.created", "token.changed", "token.deleted"),
     }
 }
 

@@ -8,6 +8,7 @@ use openraft::raft::SnapshotResponse;
 use tokio::time::{Instant, timeout};
 
 use super::counters::Counters;
+use super::fetching;
 use super::inner::{Inner, held};
 use super::proposals::COMMAND_BYTES_MAX;
 use super::reads;
@@ -160,6 +161,9 @@ impl Door {
                 let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
                 let bytes = postcard::experimental::serialized_size(&*command).unwrap_or(COMMAND_BYTES_MAX);
                 Answer::Propose(running.proposals.propose(*command, bytes, deadline).await)
+            }
+            Request::JournalPiece { number, offset } => {
+                fetching::piece(&self.0.journal, number, offset).await
             }
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
         }

@@ -14,7 +14,7 @@ use super::error::StartError;
 use super::founding::{self, Founders};
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
-use crate::store::{DirLock, Identity, SharedState};
+use crate::store::{DirLock, Identity, Journal, SharedState};
 use crate::transport::{Hello, Party, PeerTls, Peers, Standing, Ticket};
 
 /// A member without its handle.
@@ -35,6 +35,7 @@ pub(super) struct Inner {
     pub(super) ingredients: AsyncMutex<Option<Ingredients>>,
     pub(super) running: watch::Sender<Option<Arc<Running>>>,
     pub(super) state: SharedState,
+    pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,
     pub(super) waiting_for: Mutex<Option<String>>,
     pub(super) failed: watch::Sender<Option<String>>,

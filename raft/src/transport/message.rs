@@ -39,6 +39,13 @@ pub(crate) enum Request {
     },
     /// Up to where must a reader have applied, for its read to be linearizable?
     ReadIndex,
+    /// A piece of a sealed segment of the journal.
+    JournalPiece {
+        /// The segment's number.
+        number: u64,
+        /// Where in its file.
+        offset: u64,
+    },
 }
 
 /// The answer. Variants are only ever appended.
@@ -58,6 +65,13 @@ pub(crate) enum Answer {
     ReadIndex(Result<LogId, Declined>),
     /// It can't be answered, and why.
     Failed(String),
+    /// A piece of a segment; empty at its end.
+    JournalPiece {
+        /// The bytes.
+        piece: Vec<u8>,
+        /// The length of the whole file.
+        length: u64,
+    },
 }
 
 /// Why a peer didn't do what another passed on to it. Variants are only ever appended.

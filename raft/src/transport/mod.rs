@@ -30,7 +30,7 @@ mod tls_tests;
 use std::future::Future;
 
 pub(crate) use append::{Span, check as check_append};
-pub(crate) use channel::CallError;
+pub(crate) use channel::{CallError, Channel};
 pub(crate) use message::{Answer, Declined, Request};
 pub(crate) use network::Network;
 pub(crate) use peers::{Peers, hello_at};

@@ -181,7 +181,7 @@ impl RaftNetworkV2<Types> for Link {
     {
         let patience = match self.appends {
             Purpose::Append => APPEND_PATIENCE,
-            Purpose::Control | Purpose::Snapshot => option.soft_ttl(),
+            Purpose::Control | Purpose::Snapshot | Purpose::Journal => option.soft_ttl(),
         };
         let pipeline = Pipeline {
             channel: self.channel(self.appends),

@@ -27,6 +27,8 @@ pub(crate) enum Purpose {
     Control,
     /// One snapshot.
     Snapshot,
+    /// Segments of the journal, in pieces.
+    Journal,
 }
 
 /// One end of a connection between members.

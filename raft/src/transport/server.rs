@@ -120,7 +120,7 @@ async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) 
     let Guest { ticket, stream } = guest;
     let served = match ticket.purpose {
         Purpose::Append => serving::in_order(host, stream).await,
-        Purpose::Control => serving::as_they_come(host, stream).await,
+        Purpose::Control | Purpose::Journal => serving::as_they_come(host, stream).await,
         Purpose::Snapshot => snapshot::receive(&host, stream).await,
     };
     if let Err(error) = served {

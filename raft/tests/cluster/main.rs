@@ -11,5 +11,6 @@
 
 mod founding;
 mod harness;
+mod history;
 mod leading;
 mod strangers;

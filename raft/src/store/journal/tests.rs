@@ -7,7 +7,8 @@ use super::recent::Recent;
 use super::sealed::{self, Sealed};
 use crate::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
 use crate::machine::journal::Segment;
-use crate::machine::{Action, At, Command, Journaled, Origin, State, apply};
+use crate::machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply};
+use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
 use ipam_api::name::Name;
 
@@ -26,7 +27,8 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
             not_after_ms: None,
         };
         let put = Put { intention: NetworkIntention { name, remarks }, expect: Expect::Anything };
-        let command = Command { origin, action: Action::PutNetwork(put) };
+        let terms = Terms::of(Grant::of(Role::Admin));
+        let command = Command { origin, terms, action: Action::PutNetwork(put) };
         let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };
         apply(&mut state, At { log_time_ms, wall_ms: number, term: 1 }, &command).0.unwrap();
         let journaled = state.take_journaled();

@@ -4,6 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
 use ipam_api::resource::{EndpointKey, Lifecycle, Strategy};
 use openraft::storage::RaftStateMachine as _;
@@ -12,9 +13,9 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
 use crate::machine::command::{
-    Allocate, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Via,
+    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Via,
 };
-use crate::machine::{self, Action, At, Command, Event, EventId, State};
+use crate::machine::{self, Action, At, Command, Event, EventId, Grant, State, Terms};
 use crate::store::journal::{EventFilter, EventQuery, JournalError};
 use crate::store::open;
 use crate::store::open::Store;
@@ -50,7 +51,7 @@ impl Naive {
                     gateway: None,
                     vlan: None,
                     routes: Vec::new(),
-                    dns: crate::machine::command::Dns::default(),
+                    dns: Dns::default(),
                     remarks: Remarks::default(),
                 };
                 Action::PutSubnet(Put { intention, expect: Expect::Anything })
@@ -105,7 +106,8 @@ impl Naive {
             comment: None,
             not_after_ms: None,
         };
-        let command = Command { origin, action };
+        let terms = Terms::of(Grant::of(Role::Admin));
+        let command = Command { origin, terms, action };
         let at = At { log_time_ms: self.log_time_ms, wall_ms: 1_000 + index, term: 1 };
         self.events.extend(machine::apply(&mut self.state, at, &command).1);
         self.index += 1;

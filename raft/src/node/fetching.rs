@@ -1,0 +1,107 @@
+//! Segments of the journal that this member lacks, since it came by its state through a snapshot or its copy
+//! was damaged: fetched from the others, piece by piece, in the background.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::limits::SNAPSHOT_PIECE_BYTES;
+use tokio::time::{Instant, sleep};
+
+use super::inner::Inner;
+use super::running::Running;
+use crate::machine::journal::Segment;
+use crate::store::Journal;
+use crate::transport::{Answer, Purpose, Request};
+
+/// How often to look whether something is missing.
+const LOOK: Duration = Duration::from_millis(500);
+/// How long a piece may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// Fetches what is missing, for as long as the member runs.
+pub(super) async fn run(inner: Arc<Inner>) {
+    loop {
+        sleep(LOOK).await;
+        let Some(running) = inner.running() else { continue };
+        for (number, segment) in inner.journal.missing() {
+            if let Err(why) = fetch(&inner.journal, &running, number, &segment).await {
+                tracing::debug!(number, why, "a segment of the journal can't be fetched yet");
+                break;
+            }
+            tracing::info!(
+                number,
+                events = segment.events,
+                "a segment of the journal was fetched from another member"
+            );
+        }
+    }
+}
+
+/// Asks the others in turn, until one has it whole.
+async fn fetch(journal: &Journal, running: &Running, number: u64, segment: &Segment) -> Result<(), String> {
+    let mut why = "there is nobody else".to_owned();
+    for (id, member) in running.members() {
+        if id == running.me.member_id {
+            continue;
+        }
+        let channel = running.peers.channel(id, &member, Purpose::Journal);
+        match fetch_from(journal, &channel, number, segment).await {
+            Ok(()) => return Ok(()),
+            Err(error) => why = format!("{}: {error}", member.name),
+        }
+    }
+    Err(why)
+}
+
+async fn fetch_from(
+    journal: &Journal,
+    channel: &crate::transport::Channel,
+    number: u64,
+    segment: &Segment,
+) -> Result<(), String> {
+    loop {
+        let offset = blocking(journal, move |journal| Ok(journal.files().come(number))).await?;
+        let request = Request::JournalPiece { number, offset };
+        let answer =
+            channel.call(request, Instant::now() + PATIENCE).await.map_err(|error| error.to_string())?;
+        let (piece, length) = match answer {
+            Answer::JournalPiece { piece, length } => (piece, length),
+            Answer::Failed(why) => return Err(why),
+            _ => return Err("it answered something else".to_owned()),
+        };
+        let come = offset.saturating_add(piece.len() as u64);
+        let segment = segment.clone();
+        let whole = blocking(journal, move |journal| {
+            if come < length && !piece.is_empty() {
+                return journal.files().add_piece(number, &piece).map(|()| false);
+            }
+            journal.files().add_piece(number, &piece)?;
+            journal.files().accept(number, &segment).map(|()| true)
+        })
+        .await?;
+        if whole {
+            return Ok(());
+        }
+    }
+}
+
+/// The answer to a peer that lacks a segment.
+pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Answer {
+    let read =
+        blocking(journal, move |journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES));
+    match read.await {
+        Ok((piece, length)) => Answer::JournalPiece { piece, length },
+        Err(why) => Answer::Failed(why),
+    }
+}
+
+async fn blocking<T: Send + 'static>(
+    journal: &Journal,
+    work: impl FnOnce(&Journal) -> std::io::Result<T> + Send + 'static,
+) -> Result<T, String> {
+    let journal = journal.clone();
+    match tokio::task::spawn_blocking(move || work(&journal)).await {
+        Ok(done) => done.map_err(|error| error.to_string()),
+        Err(error) => Err(error.to_string()),
+    }
+}

@@ -1,0 +1,30 @@
+//! The journal, as the daemon sees it: pages of events, and word of new ones.
+
+use tokio::sync::watch;
+
+use super::Node;
+use crate::store::{EventPage, EventQuery, JournalError};
+
+impl Node {
+    /// A page of events, from this member's own journal: up to where it has applied.
+    ///
+    /// # Errors
+    /// When what is asked for isn't kept any more, or isn't here (yet); see [`JournalError`].
+    pub async fn events(&self, query: EventQuery) -> Result<EventPage, JournalError> {
+        let journal = self.inner().journal.clone();
+        let read = tokio::task::spawn_blocking(move || journal.page(&query)).await;
+        read.unwrap_or(Err(JournalError::Stopped))
+    }
+
+    /// The newest revision that has events; changes after each that brings some.
+    #[must_use]
+    pub fn events_revision(&self) -> watch::Receiver<u64> {
+        self.inner().state.events()
+    }
+
+    /// Becomes true when this member begins to stop: whoever streams should end.
+    #[must_use]
+    pub fn stopping(&self) -> watch::Receiver<bool> {
+        self.inner().stopping.subscribe()
+    }
+}
