@@ -24,6 +24,7 @@ pub mod strict;
 pub mod time;
 #[cfg(feature = "tls")]
 pub mod tls;
+pub mod token;
 
 pub use address::{AddressRange, Family, RangeSet};
 pub use name::{Name, ObjectName};

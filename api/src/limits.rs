@@ -123,6 +123,8 @@ pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
 /// File descriptors that are kept for everything but clients' connections.
 pub const DESCRIPTORS_KEPT: usize = 512;
 
+/// Requests that one caller may have on their way to one member at once.
+pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 1024;
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
 /// Commands in one log entry.

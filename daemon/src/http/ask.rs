@@ -4,6 +4,7 @@ use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use ipam_api::access::{Target, Verb};
 use ipam_api::name::shown;
+use ipam_api::request::AttachmentKey;
 use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::{Expect, Text, Via};
 use ipam_raft::machine::{Action, Applied, Command, Origin, State, Terms};
@@ -61,6 +62,23 @@ impl App {
             return Ok(known);
         }
         asker.known_in(&self.node.read(asker.deadline).await?)?.ok_or_else(unknown_token)
+    }
+
+    /// Refuses those who may not look at what this member says of itself. Asks nobody else, so that it works
+    /// without a leader.
+    pub(super) fn check_here(&self, asker: &Asker, deed: (Verb, Target)) -> Result<(), Problem> {
+        asker.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(deed)
+    }
+
+    /// Refuses a node that asks for another node's attachment.
+    pub(super) fn check_own(&self, asker: &Asker, state: &State, key: &AttachmentKey) -> Result<(), Problem> {
+        let known = asker.known_in(state)?.ok_or_else(unknown_token)?;
+        match known.grant.node {
+            Some(node) if node.realm != key.realm || node.name != key.node => {
+                Err(Problem::new(Code::ForeignNode, format!("attachment {key} is not on node {node}")))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Reads the state for somebody who may: linearizable, or as this member has it, with its age.

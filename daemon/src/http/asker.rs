@@ -102,6 +102,20 @@ impl Known {
     }
 }
 
+/// Whom requests on their way are counted for: found out before anything is looked up, so that it costs
+/// nothing to send somebody away.
+pub(super) fn caller(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> String {
+    match (presented(headers, peer, app), peer) {
+        (Ok(Presented::Secret(hash)), _) => {
+            let digits: Vec<String> = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+            format!("token {}", digits.concat())
+        }
+        (_, Some(Peer::Socket { uid })) => format!("uid {uid}"),
+        (_, Some(Peer::Tcp { address, .. })) => format!("address {}", address.ip()),
+        (_, None) => "nobody".to_owned(),
+    }
+}
+
 /// Nobody has such a token.
 pub(super) fn unknown_token() -> Problem {
     Problem::new(Code::Unauthenticated, "the token is not known, or was revoked")

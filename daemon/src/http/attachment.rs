@@ -50,6 +50,7 @@ async fn show(
 ) -> Result<Shown<Attachment>, Refused> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
     let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query.consistency).await?;
+    app.check_own(&asker, &state, &key)?;
     let revision = state.revision();
     let found = state.attachment(&key).and_then(|(_, row)| {
         Some(Attachment {

@@ -3,6 +3,7 @@
 use axum::extract::State as AppState;
 use axum::routing::get;
 use axum::{Json, Router};
+use ipam_api::access::{Target, Verb};
 use ipam_api::brand::PRODUCT;
 use ipam_api::cluster::{Cluster, Member, Version};
 use ipam_raft::machine::space::Counts;
@@ -10,15 +11,21 @@ use ipam_raft::machine::state::LEVEL;
 use ipam_raft::node::{MemberInfo, Role};
 
 use super::App;
+use super::asker::Asker;
 use super::convert::counts;
 use super::query::{Asked, ReadQuery};
-use super::reply::Shown;
+use super::reply::{Refused, Shown};
 
 pub(super) fn routes() -> Router<App> {
     Router::new().route("/v1/cluster", get(show)).route("/version", get(version))
 }
 
-async fn show(AppState(app): AppState<App>, Asked(_): Asked<ReadQuery>) -> Shown<Cluster> {
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Asked(_): Asked<ReadQuery>,
+) -> Result<Shown<Cluster>, Refused> {
+    app.check_here(&asker, (Verb::Read, Target::Cluster))?;
     let status = app.node.status();
     let (state, stale_ms) = app.node.stale();
     let sum = |a: Counts, b: Counts| Counts {
@@ -47,7 +54,7 @@ async fn show(AppState(app): AppState<App>, Asked(_): Asked<ReadQuery>) -> Shown
         addresses: counts(addresses),
         pools: state.pools.len() as u64,
     };
-    Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) }
+    Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
 }
 
 fn member(info: MemberInfo) -> Member {

@@ -6,9 +6,11 @@ use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use ipam_api::access::{Target, Verb};
 use ipam_api::{Code, Problem};
 
 use super::App;
+use super::asker::Asker;
 use super::reply::Refused;
 
 pub(super) fn routes() -> Router<App> {
@@ -25,10 +27,11 @@ async fn ready(AppState(app): AppState<App>) -> Result<&'static str, Refused> {
     }
 }
 
-async fn metrics(AppState(app): AppState<App>) -> Response {
-    match app.metrics.encode(&app.node) {
+async fn metrics(AppState(app): AppState<App>, asker: Asker) -> Result<Response, Refused> {
+    app.check_here(&asker, (Verb::Read, Target::Metrics))?;
+    Ok(match app.metrics.encode(&app.node) {
         Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
             .into_response(),
         Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    }
+    })
 }

@@ -9,6 +9,7 @@ mod body;
 mod cluster;
 mod convert;
 mod endpoint;
+mod flights;
 mod head;
 mod health;
 mod last_word;
@@ -23,6 +24,7 @@ mod room;
 pub mod server;
 mod subnet;
 pub mod tls;
+mod token;
 mod write;
 
 use std::sync::Arc;
@@ -32,6 +34,7 @@ use axum::extract::DefaultBodyLimit;
 use ipam_api::limits::BODY_BYTES_MAX;
 use ipam_raft::node::Node;
 
+use self::flights::Flights;
 use crate::access::Access;
 use crate::metrics::Metrics;
 
@@ -41,13 +44,14 @@ pub struct App {
     pub(crate) node: Node,
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) access: Arc<Access>,
+    flights: Flights,
 }
 
 impl App {
     /// Handlers for a member.
     #[must_use]
     pub fn new(node: Node, metrics: Arc<Metrics>, access: Arc<Access>) -> Self {
-        Self { node, metrics, access }
+        Self { node, metrics, access, flights: Flights::default() }
     }
 }
 
@@ -62,6 +66,7 @@ pub fn router(app: App) -> Router {
         .merge(allocation::routes())
         .merge(attachment::routes())
         .merge(address::routes())
+        .merge(token::routes())
         .merge(cluster::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

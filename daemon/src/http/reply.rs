@@ -18,8 +18,9 @@ use ipam_api::{Code, Problem};
 use serde::Serialize;
 
 use super::App;
-use super::asker::request_id;
+use super::asker::{caller, request_id};
 use super::body::Verdict;
+use super::peer::Peer;
 
 /// A refusal on its way out.
 #[derive(Debug)]
@@ -91,7 +92,17 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     set(request.headers_mut(), HEADER_REQUEST_ID, &id);
     let verdict = request.extensions().get::<Verdict>().cloned();
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
-    let mut response = next.run(request).await;
+    let caller = caller(request.headers(), request.extensions().get::<Peer>(), &app);
+    let flight = app.flights.begin(caller);
+    let mut response = match flight {
+        Some(_) => next.run(request).await,
+        None => {
+            let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
+            let detail = format!("the caller has {limit} requests on their way already");
+            Refused(Problem::new(Code::TooManyRequests, detail)).into_response()
+        }
+    };
+    drop(flight);
     let problem = response.extensions_mut().remove::<Pending>().map(|pending| pending.0);
     let too_slow = verdict.is_some_and(|verdict| verdict.too_slow());
     let problem = problem.or_else(|| match too_slow {
@@ -146,7 +157,7 @@ fn render(problem: &Problem) -> Response {
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, PROBLEM_JSON);
-    if problem.status == 503 || (problem.status == 409 && problem.retry == Retry::After) {
+    if matches!(problem.status, 429 | 503) || (problem.status == 409 && problem.retry == Retry::After) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response

@@ -1,0 +1,203 @@
+//! `/v1/tokens` and `/v1/join`: what callers ask with.
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
+use ipam_api::brand::SECRET_PREFIX;
+use ipam_api::name::{Name, shown};
+use ipam_api::resource::Page;
+use ipam_api::time::Timestamp;
+use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::command::{
+    self, CreateToken, Delete, Grant, Kind, SecretHash, Stored, Text, Via, secret_hash,
+};
+use ipam_raft::machine::{Action, Answer, Applied, State, model};
+
+use super::App;
+use super::ask::expect;
+use super::asker::Asker;
+use super::convert::meta;
+use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
+use super::reply::{Refused, Shown};
+use super::write::Write;
+
+const READ: (Verb, Target) = (Verb::Read, Target::Token);
+
+pub(super) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/tokens", get(list).post(create))
+        .route("/v1/tokens/{name}", get(show).delete(delete))
+        .route("/v1/tokens/{name}/rotate", post(rotate))
+        .route("/v1/join", post(join))
+}
+
+async fn list(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Asked(query): Asked<ListQuery>,
+) -> Result<Shown<Page<Token>>, Refused> {
+    let (limit, after) = (query.limit()?, query.after::<Name>()?);
+    let (state, stale_ms) = app.read(&asker, READ, query.consistency).await?;
+    let mut names = state.names(Kind::Token, after.as_ref());
+    let mut items = Vec::new();
+    let mut last = None;
+    for (name, id) in names.by_ref().take(limit) {
+        items.extend(state.tokens.get(id).map(token));
+        last = Some(name.to_string());
+    }
+    let next = names.next().and(last);
+    let revision = state.revision();
+    Ok(Shown { stale_ms, ..Shown::new(Page { items, revision, next }, revision) })
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<Token>, Refused> {
+    let (state, stale_ms) = app.read(&asker, READ, query.consistency).await?;
+    let found = find(&state, &name)?;
+    Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
+}
+
+async fn create(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let request: TokenRequest = write.read()?;
+    let secret = new_secret();
+    let action = Action::CreateToken(CreateToken {
+        name: request.name,
+        purpose: match request.purpose {
+            Purpose::Bearer => command::Purpose::Bearer,
+            Purpose::Join => command::Purpose::Join,
+        },
+        grant: Grant {
+            role: request.role,
+            node: request.node,
+            realms: request.realms,
+            labels: request.labels,
+        },
+        ttl_ms: request.ttl_ms,
+        description: Text::from(request.description),
+        secret_hash: secret_hash(&secret),
+    });
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, Some(secret))?)
+}
+
+async fn rotate(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let secret = new_secret();
+    let action = Action::RotateToken {
+        name: name_of(&name)?,
+        secret_hash: secret_hash(&secret),
+        expect: expect(&headers)?,
+    };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, Some(secret))?)
+}
+
+async fn delete(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<StatusCode, Refused> {
+    let action = Action::Delete(Delete {
+        kind: Kind::Token,
+        name: name_of(&name)?,
+        expect: expect(&headers)?,
+        drain: false,
+    });
+    app.propose(&write, Via::Http, action).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn join(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let request: JoinRequest = write.read()?;
+    let action = Action::Join { node: request.node, secret_hash: hash_in(&request.secret_hash)? };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, None)?)
+}
+
+/// The answer that makes a token. One that is given again comes without the secret, which nobody has kept.
+fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Problem> {
+    let Applied { revision, answer, replayed } = applied;
+    let Answer::Stored { created, resource, .. } = answer else {
+        return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
+    };
+    let Stored::Token(row) = *resource else {
+        return Err(Problem::new(Code::Internal, "the machine stored something else than a token"));
+    };
+    let body = Token { secret: secret.filter(|_| !replayed), ..token(&row) };
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let location = created.then(|| format!("/v1/tokens/{}", row.name));
+    Ok(Shown { status, location, etag: Some(row.meta.revision), ..Shown::new(body, revision) })
+}
+
+/// 244 random bits, with a beginning by which it is known for what it is where it doesn't belong.
+fn new_secret() -> String {
+    format!("{SECRET_PREFIX}{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
+fn hash_in(text: &str) -> Result<SecretHash, Problem> {
+    let mut hash = SecretHash::default();
+    let digits = text
+        .as_bytes()
+        .chunks_exact(2)
+        .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+    let bytes: Option<Vec<u8>> = digits.collect();
+    match bytes {
+        Some(bytes) if bytes.len() == hash.len() && text.len() == 2 * hash.len() => {
+            hash.copy_from_slice(&bytes);
+            Ok(hash)
+        }
+        _ => Err(Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits")),
+    }
+}
+
+fn name_of(name: &str) -> Result<Name, Problem> {
+    Name::new(name).map_err(|problem| {
+        Problem::new(Code::NotFound, format!("no token can be called {}: {}", shown(name), problem.detail))
+    })
+}
+
+fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {
+    let name = name_of(name)?;
+    let found = state.id_of(Kind::Token, &name).and_then(|id| state.tokens.get(id));
+    found.ok_or_else(|| Problem::new(Code::NotFound, format!("token {name} does not exist")))
+}
+
+fn token(row: &model::Token) -> Token {
+    Token {
+        name: row.name.clone(),
+        purpose: match row.purpose {
+            command::Purpose::Bearer => Purpose::Bearer,
+            command::Purpose::Join => Purpose::Join,
+        },
+        role: row.grant.role,
+        node: row.grant.node.clone(),
+        realms: row.grant.realms.clone(),
+        labels: row.grant.labels.clone(),
+        description: row.description.to_string(),
+        meta: meta(&row.meta),
+        status: TokenStatus { expires_at: row.expires_wall_ms.map(Timestamp), used: row.used_for.is_some() },
+        secret: None,
+    }
+}
