@@ -1,13 +1,23 @@
-//! What a member lets in by itself, without a token.
+//! Whom a member lets in by itself: what its configuration and its tokens file say, replaced as a whole when
+//! they are read again.
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::SystemTime;
 
-use ipam_api::access::Role;
+use ipam_api::access::{NodeKey, Role};
 use ipam_api::name::Name;
+use ipam_api::{Selector, time::Timestamp};
+use ipam_raft::machine::command::{Grant, SecretHash, Text};
+use serde::Deserialize;
 
-/// Whom a member knows by the connection alone.
+/// Bytes of a tokens file.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// What the configuration says.
 #[derive(Debug, Clone, Default)]
-pub struct Access {
+pub struct AccessConfig {
     /// Whether whoever asks without saying who may do everything: only on loopback, or when somebody has
     /// said that the network is trusted.
     pub open: bool,
@@ -15,18 +25,239 @@ pub struct Access {
     pub trusted_uids: Vec<u32>,
     /// Roles of clients by the names in their certificates.
     pub clients: BTreeMap<Name, Role>,
+    /// Tokens that this member knows beside those of the cluster.
+    pub tokens_file: Option<PathBuf>,
+}
+
+/// Whom a member lets in by itself.
+#[derive(Debug, Clone)]
+pub struct Access(Arc<RwLock<Arc<Rules>>>);
+
+/// What is in force at one time.
+#[derive(Debug)]
+struct Rules {
+    config: AccessConfig,
+    tokens: FileTokens,
+}
+
+type FileTokens = BTreeMap<SecretHash, FileToken>;
+
+/// A token of the file.
+#[derive(Debug, Clone)]
+struct FileToken {
+    principal: Text,
+    grant: Arc<Grant>,
+    expires_at: Option<Timestamp>,
+}
+
+/// A tokens file that can't be used.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {why}")]
+pub struct TokensFileError {
+    path: String,
+    why: String,
+}
+
+/// What a file's token says to whoever shows it.
+pub(crate) enum Shown {
+    /// It is known.
+    Known { principal: Text, grant: Arc<Grant> },
+    /// Its time has passed.
+    Expired { principal: Text },
 }
 
 impl Access {
+    /// Reads the tokens file, if there is one.
+    ///
+    /// # Errors
+    /// What is wrong with it, for the operator.
+    pub fn new(config: AccessConfig) -> Result<Self, TokensFileError> {
+        Ok(Self(Arc::new(RwLock::new(Arc::new(Rules::read(config)?)))))
+    }
+
+    /// Puts another configuration in force, and reads the tokens file again. What is wrong leaves all as it was.
+    ///
+    /// # Errors
+    /// What is wrong with the file, for the operator.
+    pub fn replace(&self, config: AccessConfig) -> Result<(), TokensFileError> {
+        let rules = Arc::new(Rules::read(config)?);
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = rules;
+        Ok(())
+    }
+
+    fn rules(&self) -> Arc<Rules> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Whether whoever asks without saying who may do everything.
+    #[must_use]
+    pub fn is_open(&self) -> bool {
+        self.rules().config.open
+    }
+
     /// Whether a user of the unix socket may do everything.
     #[must_use]
     pub fn is_trusted(&self, uid: u32) -> bool {
-        uid == 0 || uid == rustix::process::getuid().as_raw() || self.trusted_uids.contains(&uid)
+        uid == 0
+            || uid == rustix::process::getuid().as_raw()
+            || self.rules().config.trusted_uids.contains(&uid)
     }
 
     /// What a client may whose certificate has this name.
     #[must_use]
     pub fn role_of_client(&self, name: &Name) -> Option<Role> {
-        self.clients.get(name).copied()
+        self.rules().config.clients.get(name).copied()
+    }
+
+    /// Whose secret it is, if the file has it.
+    pub(crate) fn token(&self, secret_hash: &SecretHash) -> Option<Shown> {
+        let rules = self.rules();
+        let token = rules.tokens.get(secret_hash)?;
+        let principal = Text::clone(&token.principal);
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_millis();
+        Some(match token.expires_at {
+            Some(Timestamp(until_ms)) if u128::from(until_ms) <= now => Shown::Expired { principal },
+            _ => Shown::Known { principal, grant: Arc::clone(&token.grant) },
+        })
+    }
+}
+
+impl Rules {
+    fn read(config: AccessConfig) -> Result<Self, TokensFileError> {
+        let tokens = match &config.tokens_file {
+            Some(path) => {
+                read(path).map_err(|why| TokensFileError { path: path.display().to_string(), why })?
+            }
+            None => FileTokens::new(),
+        };
+        Ok(Self { config, tokens })
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    token: Vec<Entry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entry {
+    name: Name,
+    role: Role,
+    /// In hexadecimal, as `ipamctl token hash` prints it.
+    secret_hash: String,
+    node: Option<NodeKey>,
+    #[serde(default)]
+    realms: Vec<Name>,
+    #[serde(default)]
+    labels: Selector,
+    expires_at: Option<Timestamp>,
+}
+
+fn read(path: &Path) -> Result<FileTokens, String> {
+    let metadata = std::fs::metadata(path).map_err(|error| format!("can't be read: {error}"))?;
+    if metadata.len() > FILE_BYTES_MAX {
+        return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
+    }
+    let text = std::fs::read_to_string(path).map_err(|error| format!("can't be read: {error}"))?;
+    // Where and what, and nothing of what the line says: somebody may have written a secret there.
+    let file: File = toml::from_str(&text).map_err(|error| error.message().to_owned())?;
+    let mut tokens = FileTokens::new();
+    for entry in file.token {
+        let name = entry.name.clone();
+        let hash = parse_hash(&entry.secret_hash).ok_or_else(|| {
+            format!("the secret_hash of {name} must be 64 hexadecimal digits (not the secret)")
+        })?;
+        if (entry.role == Role::Node) != entry.node.is_some() {
+            return Err(format!("token {name}: the role node, and no other, names a node"));
+        }
+        let grant = Grant { role: entry.role, node: entry.node, realms: entry.realms, labels: entry.labels };
+        // With a slash, so that it can't be taken for a token of the cluster.
+        let principal = Text::from(format!("file/{name}"));
+        let token = FileToken { principal, grant: Arc::new(grant), expires_at: entry.expires_at };
+        if tokens.insert(hash, token).is_some() {
+            return Err(format!("the secret_hash of {name} is there twice"));
+        }
+    }
+    Ok(tokens)
+}
+
+/// A hash as it is written: 64 hexadecimal digits.
+pub(crate) fn parse_hash(text: &str) -> Option<SecretHash> {
+    let mut hash = SecretHash::default();
+    if text.len() != 2 * hash.len() {
+        return None;
+    }
+    for (byte, pair) in hash.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        // `from_str_radix` would take a sign.
+        if !pair.iter().all(u8::is_ascii_hexdigit) {
+            return None;
+        }
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use ipam_raft::machine::command::secret_hash;
+
+    use super::*;
+
+    fn hex(hash: SecretHash) -> String {
+        hash.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    fn access(text: &str) -> Result<(tempfile::TempDir, Access), TokensFileError> {
+        let dir = tempfile::TempDir::new().unwrap();
+        let path = dir.path().join("tokens.toml");
+        std::fs::write(&path, text).unwrap();
+        let config = AccessConfig { tokens_file: Some(path), ..AccessConfig::default() };
+        Access::new(config).map(|access| (dir, access))
+    }
+
+    #[test]
+    fn a_file_says_who_somebody_is() {
+        let text = format!(
+            "[[token]]\nname = \"ci\"\nrole = \"operator\"\nsecret_hash = \"{}\"\nlabels = \"team=web\"\n\
+             [[token]]\nname = \"old\"\nrole = \"viewer\"\nsecret_hash = \"{}\"\nexpires_at = \"2020-01-01T00:00:00Z\"\n",
+            hex(secret_hash("ipamd_a")),
+            hex(secret_hash("ipamd_b"))
+        );
+        let (dir, access) = access(&text).unwrap();
+        match access.token(&secret_hash("ipamd_a")) {
+            Some(Shown::Known { principal, grant }) => {
+                assert_eq!((&*principal, grant.role), ("file/ci", Role::Operator));
+            }
+            _ => panic!("not known"),
+        }
+        assert!(matches!(access.token(&secret_hash("ipamd_b")), Some(Shown::Expired { .. })));
+        assert!(access.token(&secret_hash("ipamd_c")).is_none());
+        // What is broken leaves the old one in force; what is emptied ends it.
+        let path = dir.path().join("tokens.toml");
+        let config = || AccessConfig { tokens_file: Some(path.clone()), ..AccessConfig::default() };
+        std::fs::write(&path, "token = 5").unwrap();
+        assert!(access.replace(config()).is_err());
+        assert!(access.token(&secret_hash("ipamd_a")).is_some());
+        std::fs::write(&path, "").unwrap();
+        access.replace(config()).unwrap();
+        assert!(access.token(&secret_hash("ipamd_a")).is_none());
+    }
+
+    #[test]
+    fn a_file_that_makes_no_sense_is_refused_without_showing_a_secret() {
+        for text in [
+            "nonsense = 1",
+            "[[token]]\nname = \"a\"\nrole = \"admin\"\nsecret_hash = \"ipamd_secret\"",
+            "[[token]]\nname = \"a\"\nrole = \"node\"\nsecret_hash = \"00\"",
+            "[[token]]\nname = \"a\"\nrole = \"admin\"\nsecret = \"ipamd_secret\"",
+        ] {
+            let error = access(text).map(drop).unwrap_err().to_string();
+            assert!(!error.contains("ipamd_secret"), "{error}");
+        }
+        assert_eq!(parse_hash(&"+1".repeat(32)), None);
+        assert_eq!(parse_hash("é"), None);
     }
 }

@@ -1,5 +1,6 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
+mod access;
 mod tls;
 
 use std::io::Write as _;
@@ -17,6 +18,8 @@ use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};
+
+use crate::access::AccessConfig;
 
 /// Flags of `ipamd serve`.
 #[derive(Debug, Clone, Default, Args)]
@@ -82,6 +85,8 @@ struct File {
     tls: tls::FileTls,
     #[serde(default)]
     peer_tls: tls::FilePeerTls,
+    #[serde(default)]
+    access: access::FileAccess,
 }
 
 #[derive(Debug, Deserialize)]
@@ -121,6 +126,8 @@ pub struct Config {
     pub timing: Timing,
     /// Log entries between two snapshots.
     pub snapshot_every_entries: u64,
+    /// Who may ask without a token of the cluster.
+    pub access: AccessConfig,
     /// What is logged.
     pub log: String,
     /// TLS with clients.
@@ -274,6 +281,7 @@ impl Config {
             initial_members,
             timing,
             snapshot_every_entries,
+            access: file.access.complete(!client_listen.ip().is_loopback(), insecure)?,
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
             warnings: environment.warnings,
         })

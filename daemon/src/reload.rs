@@ -6,6 +6,7 @@
 use tokio::signal::unix::Signal;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
+use crate::access::Access;
 use crate::config::{Config, Flags};
 use crate::http::tls::ClientTls;
 use ipam_raft::node::PeerTls;
@@ -72,6 +73,11 @@ pub fn peer_tls(tls: Option<PeerTls>) -> impl Fn(&Config) -> Result<(), String> 
         }
         _ => Err("[peer_tls] begins and ends with a restart only".to_owned()),
     }
+}
+
+/// Who may ask, and the tokens file.
+pub fn access(access: Access) -> impl Fn(&Config) -> Result<(), String> {
+    move |config| access.replace(config.access.clone()).map_err(|error| error.to_string())
 }
 
 /// What is logged.

@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
-use crate::access::Access;
+use crate::access::{Access, TokensFileError};
 use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, client_url};
 use crate::http::server::{self, Listener};
 use crate::http::{App, router};
@@ -33,6 +33,8 @@ const LEAVE: Duration = Duration::from_secs(10);
 enum ServeError {
     #[error(transparent)]
     Config(#[from] ConfigError),
+    #[error("access.tokens_file {0}")]
+    Tokens(#[from] TokensFileError),
     #[error(
         "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that port?"
     )]
@@ -59,14 +61,14 @@ pub fn main(flags: &Flags) -> ExitCode {
             // Nobody is left to tell if standard error is closed.
             let _ = writeln!(std::io::stderr(), "ipamd: {error}");
             match error {
-                ServeError::Config(_) | ServeError::Tls(_) => ExitCode::from(2),
+                ServeError::Config(_) | ServeError::Tls(_) | ServeError::Tokens(_) => ExitCode::from(2),
                 _ => ExitCode::FAILURE,
             }
         }
     }
 }
 
-/// Binds a unix socket for this user alone. One that nobody answers any more is left over and replaced.
+/// Binds a unix socket for whoever is on this machine: the kernel says who connects, and that decides. One that nobody answers any more is left over and replaced.
 fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
     let why = |error| ServeError::BindSocket { path: path.display().to_string(), error };
     if path.exists() {
@@ -76,7 +78,7 @@ fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
         std::fs::remove_file(path).map_err(why)?;
     }
     let listener = UnixListener::bind(path).map_err(why)?;
-    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).map_err(why)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(why)?;
     Ok(listener)
 }
 
@@ -100,6 +102,8 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
 async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<(), ServeError> {
     let connections_max = descriptors::make_room();
     let tls = config.tls.as_ref().map(ClientTlsFiles::load).transpose()?;
+    let access = Access::new(config.access.clone())?;
+    reloads.add("access", reload::access(access.clone()));
     reloads.add("tls", reload::client_tls(tls.clone()));
     let peer_tls = config.peer_tls.as_ref().map(|files| files.load(&config.name)).transpose()?;
     reloads.add("peer_tls", reload::peer_tls(peer_tls.clone()));
@@ -135,11 +139,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);
-    let app = App::new(
-        node.clone(),
-        Arc::new(Metrics::new()),
-        Arc::new(Access { open: true, ..Access::default() }),
-    );
+    let app = App::new(node.clone(), Arc::new(Metrics::new()), access);
     let router = router(app);
     let mut servers = vec![tokio::spawn(server::serve(
         Listener::Network { listener: clients, tls },

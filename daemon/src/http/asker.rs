@@ -19,6 +19,7 @@ use ipam_raft::machine::{State, model};
 use super::App;
 use super::peer::{ClientName, Peer};
 use super::reply::Refused;
+use crate::access::Shown;
 
 /// Bytes of a request id that a caller may choose.
 const REQUEST_ID_BYTES_MAX: usize = 64;
@@ -157,7 +158,14 @@ fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Pres
         grant: Arc::new(grant),
     };
     if headers.contains_key(AUTHORIZATION) {
-        return Ok(Presented::Secret(bearer(headers)?));
+        let secret_hash = bearer(headers)?;
+        return match app.access.token(&secret_hash) {
+            Some(Shown::Known { principal, grant }) => Ok(Presented::Known { principal, grant }),
+            Some(Shown::Expired { principal }) => {
+                Err(Problem::new(Code::TokenExpired, format!("the token {principal} has expired")))
+            }
+            None => Ok(Presented::Secret(secret_hash)),
+        };
     }
     Ok(match peer {
         Some(Peer::Socket { uid }) if app.access.is_trusted(*uid) => {
@@ -173,7 +181,7 @@ fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Pres
                 None => Presented::Nothing,
             }
         }
-        _ if app.access.open => known(ANONYMOUS.to_owned(), Grant::of(Role::Admin)),
+        _ if app.access.is_open() => known(ANONYMOUS.to_owned(), Grant::of(Role::Admin)),
         _ => Presented::Nothing,
     })
 }

@@ -43,14 +43,14 @@ use crate::metrics::Metrics;
 pub struct App {
     pub(crate) node: Node,
     pub(crate) metrics: Arc<Metrics>,
-    pub(crate) access: Arc<Access>,
+    pub(crate) access: Access,
     flights: Flights,
 }
 
 impl App {
     /// Handlers for a member.
     #[must_use]
-    pub fn new(node: Node, metrics: Arc<Metrics>, access: Arc<Access>) -> Self {
+    pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
         Self { node, metrics, access, flights: Flights::default() }
     }
 }

@@ -11,9 +11,7 @@ use ipam_api::resource::Page;
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{
-    self, CreateToken, Delete, Grant, Kind, SecretHash, Stored, Text, Via, secret_hash,
-};
+use ipam_raft::machine::command::{self, CreateToken, Delete, Grant, Kind, Stored, Text, Via, secret_hash};
 use ipam_raft::machine::{Action, Answer, Applied, State, model};
 
 use super::App;
@@ -23,6 +21,7 @@ use super::convert::meta;
 use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
+use crate::access::parse_hash;
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
 
@@ -131,7 +130,9 @@ async fn join(
     write: Write,
 ) -> Result<Shown<Token>, Refused> {
     let request: JoinRequest = write.read()?;
-    let action = Action::Join { node: request.node, secret_hash: hash_in(&request.secret_hash)? };
+    let secret_hash = parse_hash(&request.secret_hash)
+        .ok_or_else(|| Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits"))?;
+    let action = Action::Join { node: request.node, secret_hash };
     let applied = app.propose(&write, Via::Http, action).await?;
     Ok(made(applied, None)?)
 }
@@ -154,22 +155,6 @@ fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Proble
 /// 244 random bits, with a beginning by which it is known for what it is where it doesn't belong.
 fn new_secret() -> String {
     format!("{SECRET_PREFIX}{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
-}
-
-fn hash_in(text: &str) -> Result<SecretHash, Problem> {
-    let mut hash = SecretHash::default();
-    let digits = text
-        .as_bytes()
-        .chunks_exact(2)
-        .map(|pair| std::str::from_utf8(pair).ok().and_then(|pair| u8::from_str_radix(pair, 16).ok()));
-    let bytes: Option<Vec<u8>> = digits.collect();
-    match bytes {
-        Some(bytes) if bytes.len() == hash.len() && text.len() == 2 * hash.len() => {
-            hash.copy_from_slice(&bytes);
-            Ok(hash)
-        }
-        _ => Err(Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits")),
-    }
 }
 
 fn name_of(name: &str) -> Result<Name, Problem> {

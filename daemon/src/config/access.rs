@@ -1,0 +1,50 @@
+//! `[access]`: who may ask, beside those who have a token of the cluster.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ipam_api::access::Role;
+use ipam_api::name::Name;
+use serde::{Deserialize, Serialize};
+
+use super::{ConfigError, wrong};
+use crate::access::AccessConfig;
+
+/// The section of the file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileAccess {
+    /// Whether everybody must say who they are. Beyond loopback it is so unless `insecure`.
+    pub(super) require_tokens: Option<bool>,
+    pub(super) tokens_file: Option<PathBuf>,
+    #[serde(default)]
+    pub(super) trusted_uids: Vec<u32>,
+    #[serde(default)]
+    pub(super) clients: BTreeMap<Name, Role>,
+}
+
+impl FileAccess {
+    /// Complete. `exposed` says whether clients can come from beyond loopback, `insecure` whether somebody has
+    /// said that this network is trusted.
+    pub(super) fn complete(self, exposed: bool, insecure: bool) -> Result<AccessConfig, ConfigError> {
+        let required = match self.require_tokens {
+            None => exposed && !insecure,
+            Some(false) if exposed && !insecure => {
+                return Err(wrong(
+                    "access.require_tokens",
+                    "it can't be false where clients come from beyond loopback: anybody who reaches the port could do everything. Leave it out, or say `insecure = true` for a network that you trust",
+                ));
+            }
+            Some(required) => required,
+        };
+        if self.clients.values().any(|role| *role == Role::Node) {
+            return Err(wrong("access.clients", "the role node comes from a node's certificate or token"));
+        }
+        Ok(AccessConfig {
+            open: !required,
+            trusted_uids: self.trusted_uids,
+            clients: self.clients,
+            tokens_file: self.tokens_file,
+        })
+    }
+}
