@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, contexts, endpoint, network, pool, release, reservation, status, subnet,
-    token, who_has,
+    allocate, allocation, apply, cluster, contexts, endpoint, network, pool, release, reservation, status,
+    subnet, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -52,6 +52,12 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
+    /// The members, and their certificates
+    #[command(after_help = cluster::EXAMPLES)]
+    Cluster {
+        #[command(subcommand)]
+        verb: cluster::Verb,
+    },
     /// The clusters that this command line knows, and which one it asks
     #[command(alias = "contexts", after_help = contexts::EXAMPLES)]
     Context {

@@ -10,6 +10,7 @@ mod allocate;
 mod allocation;
 mod apply;
 mod arguments;
+mod cluster;
 mod config;
 mod confirm;
 mod context;
@@ -123,6 +124,10 @@ async fn carry_out(
         let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
         return contexts::run(&context, verb, &global.connection, surroundings);
     }
+    if let Command::Cluster { verb } = arguments.command {
+        let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
+        return cluster::run(&context, verb);
+    }
     let settings = Settings::resolve(&global.connection, surroundings)?;
     let context = Context::new(global, settings, surroundings, output)?;
     dispatch(arguments.command, &context).await
@@ -139,7 +144,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Context { .. } => Ok(()),
+        Command::Cluster { .. } | Command::Context { .. } => Ok(()),
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,
