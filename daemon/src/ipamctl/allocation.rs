@@ -65,7 +65,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { id } => {
             let answer = context.read(&format!("/v1/allocations/{id}")).await?;
-            context.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, Timestamp::now())))
+            context.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, context.now())))
         }
         Verb::Delete { id } => release::allocation(context, id).await,
     }

@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, cluster, contexts, endpoint, network, pool, release, reservation, status,
+    allocate, allocation, apply, cluster, completion, contexts, endpoint, network, pool, release, reservation, status,
     subnet, token, who_has,
 };
 
@@ -52,6 +52,14 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
+    /// What a shell needs to complete commands, flags, and names that the servers know
+    Completion(completion::CompletionArguments),
+    /// Write the manual pages of all commands
+    #[command(hide = true, after_help = "Examples:\n  ipamctl man man1/")]
+    Man {
+        /// The folder for them
+        folder: std::path::PathBuf,
+    },
     /// The members, and their certificates
     #[command(after_help = cluster::EXAMPLES)]
     Cluster {
@@ -106,4 +114,14 @@ pub(crate) enum Command {
         #[command(subcommand)]
         verb: allocation::Verb,
     },
+}
+
+impl Command {
+    /// Whether it is done here alone.
+    pub(crate) fn asks_nobody(&self) -> bool {
+        matches!(
+            self,
+            Command::Cluster { .. } | Command::Context { .. } | Command::Completion(_) | Command::Man { .. }
+        )
+    }
 }

@@ -1,18 +1,18 @@
 //! What every command needs: the servers, the defaults of names, and how to print.
 
 use std::cell::RefCell;
-use std::io::{IsTerminal as _, Write};
+use std::io::Write;
 use std::time::Duration;
 
 use ipam_api::Name;
 use ipam_api::client::Client;
 use ipam_api::resource::EndpointKey;
+use ipam_api::time::Timestamp;
 
 use crate::fail::Failure;
 use crate::global::{GlobalArguments, ReadingArguments, WritingArguments};
 use crate::output::Tone;
 use crate::output::format::Format;
-use crate::output::table::terminal_width;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 
@@ -40,6 +40,8 @@ pub(crate) struct Context {
     pub(crate) width: Option<usize>,
     /// Whether data goes to a terminal.
     pub(crate) terminal: bool,
+    /// The time, where it stands still.
+    now: Option<Timestamp>,
     /// The command line, to say how it is repeated.
     pub(crate) words: Vec<String>,
     output: RefCell<Box<dyn Write>>,
@@ -53,7 +55,6 @@ impl Context {
         surroundings: &Surroundings,
         output: Box<dyn Write>,
     ) -> Result<Self, Failure> {
-        let terminal = std::io::stdout().is_terminal();
         Ok(Self {
             client: Client::with(&settings.servers, &settings.options)?,
             network: settings.network.clone(),
@@ -64,12 +65,11 @@ impl Context {
             headers: !global.output.no_headers,
             quiet: global.output.quiet,
             debug: global.output.debug,
-            interactive: !global.writing.no_input
-                && std::io::stdin().is_terminal()
-                && std::io::stderr().is_terminal(),
-            color: global.output.color.is_on(terminal),
-            width: if terminal { terminal_width() } else { None },
-            terminal,
+            interactive: !global.writing.no_input && surroundings.attended,
+            color: global.output.color.is_on(surroundings.terminal),
+            width: surroundings.width,
+            terminal: surroundings.terminal,
+            now: surroundings.now,
             words: surroundings.words.clone(),
             output: RefCell::new(output),
         })
@@ -78,6 +78,11 @@ impl Context {
     /// A client of one server alone.
     pub(crate) fn client_of(&self, server: &str) -> Result<Client, ipam_api::Problem> {
         Client::with(&[server], &self.settings.options)
+    }
+
+    /// The time from which ages are counted.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(Timestamp::now)
     }
 
     /// How long one command may wait for an answer.

@@ -70,7 +70,7 @@ impl Context {
             let names: Vec<String> = listed.items.iter().map(|item| (listing.name)(item) + "\n").collect();
             return self.print(&names.concat());
         }
-        self.print_table(&(listing.table)(&listed.items, self.format.is_wide(), Timestamp::now()))?;
+        self.print_table(&(listing.table)(&listed.items, self.format.is_wide(), self.now()))?;
         self.say_footer(&listed, listing.words);
         Ok(())
     }

@@ -11,6 +11,7 @@ mod allocation;
 mod apply;
 mod arguments;
 mod cluster;
+mod completion;
 mod config;
 mod confirm;
 mod context;
@@ -22,6 +23,7 @@ mod fail;
 mod global;
 mod identity;
 mod list;
+mod manual;
 mod metadata;
 mod network;
 mod output;
@@ -56,10 +58,16 @@ use surroundings::Surroundings;
 const EXIT_INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    completion::answer();
     let (words, hint) = words::translate(std::env::args_os().collect());
-    let arguments = match Arguments::try_parse_from(words) {
+    let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => {
+            if let Some(instead) = words::absent(&words) {
+                let failure = Failure::usage("there is no such command in this version.", instead);
+                say(&failure.text(false).unwrap_or_default());
+                return ExitCode::from(failure.exit_code());
+            }
             if let Some(hint) = hint {
                 say(&hint);
             }
@@ -119,14 +127,16 @@ async fn carry_out(
     output: Box<dyn std::io::Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
-    if let Command::Context { verb } = arguments.command {
+    if arguments.command.asks_nobody() {
         // It must work with a configuration that leads nowhere.
         let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
-        return contexts::run(&context, verb, &global.connection, surroundings);
-    }
-    if let Command::Cluster { verb } = arguments.command {
-        let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
-        return cluster::run(&context, verb);
+        return match arguments.command {
+            Command::Cluster { verb } => cluster::run(&context, verb),
+            Command::Context { verb } => contexts::run(&context, verb, &global.connection, surroundings),
+            Command::Completion(arguments) => completion::run(&context, &arguments),
+            Command::Man { folder } => manual::run(&context, &folder),
+            _ => Ok(()),
+        };
     }
     let settings = Settings::resolve(&global.connection, surroundings)?;
     let context = Context::new(global, settings, surroundings, output)?;
@@ -144,7 +154,10 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Cluster { .. } | Command::Context { .. } => Ok(()),
+        Command::Cluster { .. }
+        | Command::Context { .. }
+        | Command::Completion(_)
+        | Command::Man { .. } => Ok(()),
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,

@@ -1,8 +1,13 @@
-//! What a command finds around it: environment variables, and the words that it was called with.
+//! What a command finds around it: environment variables, the words that it was called with, a terminal or
+//! none.
 
 use std::collections::BTreeMap;
+use std::io::IsTerminal as _;
 
 use ipam_api::brand::{CA_FILE_ENV, CERT_FILE_ENV, CONTEXT_ENV, KEY_FILE_ENV, SERVERS_ENV, TOKEN_FILE_ENV};
+use ipam_api::time::Timestamp;
+
+use crate::output::table::terminal_width;
 
 /// All variables that are looked at.
 const VARIABLES: [&str; 8] = [
@@ -22,6 +27,14 @@ pub(crate) struct Surroundings {
     pub(crate) variables: BTreeMap<String, String>,
     /// The command line, the program's name first.
     pub(crate) words: Vec<String>,
+    /// Whether data goes to a terminal.
+    pub(crate) terminal: bool,
+    /// Columns of that terminal, if it says.
+    pub(crate) width: Option<usize>,
+    /// Whether somebody can be asked.
+    pub(crate) attended: bool,
+    /// The time, where it stands still.
+    pub(crate) now: Option<Timestamp>,
 }
 
 impl Surroundings {
@@ -33,13 +46,20 @@ impl Surroundings {
         if let Some(program) = words.first_mut() {
             "ipamctl".clone_into(program);
         }
-        Self { words, ..Self::of(variables) }
+        let terminal = std::io::stdout().is_terminal();
+        Self {
+            words,
+            terminal,
+            width: if terminal { terminal_width() } else { None },
+            attended: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
+            ..Self::of(variables)
+        }
     }
 
     /// Those that somebody says.
     pub(crate) fn of<'a, Value: Into<String>>(variables: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
         let variables = variables.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect();
-        Self { variables, words: Vec::new() }
+        Self { variables, ..Self::default() }
     }
 
     /// A variable that is set and not empty.

@@ -47,7 +47,7 @@ pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Resul
             None => Ok(()),
         };
     }
-    context.print(&shown(&address, Timestamp::now(), context.width))
+    context.print(&shown(&address, context.now(), context.width))
 }
 
 /// The text, in lines that fit.

@@ -10,7 +10,7 @@ use clap::CommandFactory as _;
 use crate::arguments::Arguments;
 
 /// Our nouns.
-const NOUNS: [&str; 6] = ["network", "subnet", "pool", "reservation", "endpoint", "allocation"];
+const NOUNS: [&str; 7] = ["network", "subnet", "pool", "reservation", "endpoint", "allocation", "token"];
 
 /// Verbs that others put before the noun, and what we call them.
 const VERBS: [(&str, &str); 11] = [
@@ -28,7 +28,7 @@ const VERBS: [(&str, &str); 11] = [
 ];
 
 /// What others call our nouns: their word, how it reads in a sentence, our word.
-const FOREIGN: [(&str, &str, &str); 12] = [
+const FOREIGN: [(&str, &str, &str); 15] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
     ("scope", "a scope", "network"),
@@ -41,7 +41,57 @@ const FOREIGN: [(&str, &str, &str); 12] = [
     ("spiderendpoint", "a SpiderEndpoint", "endpoint"),
     ("workloadendpoint", "a WorkloadEndpoint", "endpoint"),
     ("lease", "a lease", "allocation"),
+    ("iprange", "an IP range", "pool"),
+    ("inclusterippool", "an InClusterIPPool", "pool"),
+    ("reservedrange", "a reserved range", "reservation"),
 ];
+
+/// Words that people expect and that this version doesn't have, with what it has instead.
+const ABSENT: [(&str, &str); 24] = [
+    ("prefix", "Prefixes aren't built yet; what there is: ipamctl subnet list"),
+    ("aggregate", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
+    ("block", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
+    ("trench", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
+    ("conduit", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
+    ("node", "Nodes aren't kept by themselves yet; what one holds: ipamctl allocation list --node NAME"),
+    ("namespace", "Namespaces aren't kept by themselves yet; who is in them: ipamctl endpoint list"),
+    ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
+    ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
+    ("cluster", "Members can't be changed from here yet; who they are: ipamctl status"),
+    ("member", "Members can't be changed from here yet; who they are: ipamctl status"),
+    ("backup", "Backups aren't built yet; what there is as files: ipamctl pool list -o yaml"),
+    ("restore", "Restoring isn't built yet; resources come back from files: ipamctl apply -f FILE"),
+    ("role", "Roles are fixed: viewer, operator, admin, node. What has one: ipamctl token list"),
+    ("user", "Who asks shows a token here: ipamctl token list"),
+    ("event", "History isn't built yet; who has an address now: ipamctl who-has ADDRESS"),
+    ("history", "History isn't built yet; who has an address now: ipamctl who-has ADDRESS"),
+    ("watch", "Watching isn't built yet; what is the case now: ipamctl status"),
+    ("gc", "Reclaiming by hand isn't built yet; one address goes back with: ipamctl release ADDRESS"),
+    ("fsck", "Comparing with agents isn't built yet; who has an address: ipamctl who-has ADDRESS"),
+    ("import", "Importing isn't built yet; files are taken by: ipamctl apply -f FILE"),
+    (
+        "explain",
+        "Explaining isn't built yet; a try without effect says why not: ipamctl allocate … --dry-run",
+    ),
+    ("config", "Which clusters there are is kept in contexts here: ipamctl context list"),
+    ("login", "Who asks shows a token here: ipamctl context set NAME --server URL --token-file FILE"),
+];
+
+/// What to do instead of a command that this version doesn't have.
+pub(crate) fn absent(words: &[OsString]) -> Option<String> {
+    let place = *places(words).first()?;
+    let word = words.get(place)?.to_str()?.to_ascii_lowercase();
+    let grammar = Arguments::command();
+    // What is built in the meantime isn't absent.
+    let has = |name: &str| grammar.find_subcommand(name).is_some();
+    let singular =
+        word.strip_suffix("es").filter(|_| word == "prefixes").unwrap_or(word.trim_end_matches('s'));
+    if has(&word) {
+        return None;
+    }
+    let (_, hint) = ABSENT.iter().find(|(absent, _)| *absent == word || *absent == singular)?;
+    Some((*hint).to_owned())
+}
 
 /// Puts a command line into our words and our order; with a hint where a word was foreign.
 pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<String>) {
@@ -168,6 +218,21 @@ mod tests {
             ("ipamctl", "ipamctl"),
         ] {
             assert_eq!(translated(theirs), (ours.to_owned(), None), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_built_is_said_to_be_so() {
+        let absent = |line: &str| absent(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
+        assert!(absent("ipamctl -o json prefixes list").unwrap().starts_with("Prefixes aren't built yet"));
+        assert!(absent("ipamctl gc --dry-run").unwrap().contains("ipamctl release"));
+        assert_eq!(absent("ipamctl pool list"), None);
+        assert_eq!(absent("ipamctl frobnicate"), None);
+        for (_, hint) in ABSENT {
+            // What is named instead must exist.
+            let (_, command) = hint.split_once(": ipamctl ").unwrap();
+            let word = command.split(' ').next().unwrap();
+            assert!(Arguments::command().find_subcommand(word).is_some(), "{hint}");
         }
     }
 

@@ -91,9 +91,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {
             let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;
-            context.show(&answer, name.as_str(), || {
-                Ok(view::shown(&pool, ipam_api::time::Timestamp::now(), context.width))
-            })?;
+            context.show(&answer, name.as_str(), || Ok(view::shown(&pool, context.now(), context.width)))?;
             if context.format.is_for_people() {
                 context.say(&view::next_steps(&pool));
             }

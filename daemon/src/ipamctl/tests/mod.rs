@@ -106,7 +106,7 @@ pub(crate) async fn run(server: &str, line: &str) -> (Result<(), Failure>, Strin
 }
 
 /// Runs a command line in surroundings of one's own.
-async fn run_within(surroundings: &Surroundings, line: &str) -> (Result<(), Failure>, String) {
+pub(crate) async fn run_within(surroundings: &Surroundings, line: &str) -> (Result<(), Failure>, String) {
     let line = format!("ipamctl {line}");
     let arguments = parse(&line).unwrap_or_else(|error| panic!("{line}\n{error}"));
     let words = split(&line).into_iter().map(|word| word.into_string().unwrap()).collect();

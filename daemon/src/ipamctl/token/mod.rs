@@ -187,7 +187,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                     return Err(resource::suggest(context, failure, "tokens", name.as_str()).await);
                 }
             };
-            context.show(&answer, name.as_str(), || Ok(view::shown(&answer.read()?)))
+            context.show(&answer, name.as_str(), || Ok(view::shown(&answer.read()?, context.now())))
         }
         Verb::Create(arguments) => create(context, &arguments).await,
         Verb::Rotate { name, destination } => rotate(context, &name, &destination).await,

@@ -88,8 +88,7 @@ pub(super) fn table(tokens: &[Token], wide: bool, now: Timestamp) -> Table {
 }
 
 /// The text of `token show`.
-pub(super) fn shown(token: &Token) -> String {
-    let now = Timestamp::now();
+pub(super) fn shown(token: &Token, now: Timestamp) -> String {
     let mut fields = Fields::default();
     fields.raw(&text::heading("token", &token.name, &token.meta, None));
     fields.line("role", text::dash(&token.role));
