@@ -95,6 +95,12 @@ fn start(arguments: Arguments) -> u8 {
     let color = arguments.global.color_on_errors();
     let code = runtime.block_on(async {
         tokio::select! {
+            // Ctrl-C is listened for before anything is sent.
+            biased;
+            _ = tokio::signal::ctrl_c() => {
+                say("interrupted: nobody waits any more, but a change that was already sent is still carried out.");
+                EXIT_INTERRUPTED
+            }
             result = run(arguments) => match result {
                 Ok(()) => ipam_api::problem::exit::DONE,
                 Err(failure) => {
@@ -104,10 +110,6 @@ fn start(arguments: Arguments) -> u8 {
                     failure.exit_code()
                 }
             },
-            _ = tokio::signal::ctrl_c() => {
-                say("interrupted: nobody waits any more, but a change that was already sent is still carried out.");
-                EXIT_INTERRUPTED
-            }
         }
     });
     // A question that nobody answered still sits in a thread that reads the terminal; don't wait for it.

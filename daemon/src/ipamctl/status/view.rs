@@ -82,7 +82,10 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
                 if judgement.is_well() { ("OK", Tone::Good) } else { ("DEGRADED", Tone::Attention) };
             fields.line(
                 "health",
-                format!("{:<9} {some} · leader {leader} · can lose {can_lose}", paint(word, tone)),
+                format!(
+                    "{} {some} · leader {leader} · can lose {can_lose}",
+                    paint(&format!("{word:<9}"), tone)
+                ),
             );
         }
         Health::Diverged => {

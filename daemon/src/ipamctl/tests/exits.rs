@@ -2,6 +2,89 @@
 
 use super::*;
 
+/// Answers every write with a problem.
+macro_rules! refusing {
+    ($code:expr) => {
+        |method, _, _| match method {
+            "GET" => Some((200, pool("web", 0))),
+            _ => {
+                let problem = Problem::new($code, "pool web is as it is").help("Leave it.");
+                Some((problem.status, serde_json::to_value(problem).unwrap()))
+            }
+        }
+    };
+}
+
+/// What somebody reads at the end of a command that didn't end well.
+async fn ended(answers: Answers, line: &str) -> (u8, String) {
+    let (server, _) = pretend(answers).await;
+    let (result, _) = run(&server, line).await;
+    (code(&result), result.err().and_then(|failure| failure.text(false)).unwrap_or_default())
+}
+
+const CREATE: &str = "pool create web --subnet lan --timeout 300ms";
+
+#[tokio::test]
+async fn done_is_zero_also_when_there_was_nothing_to_do() {
+    assert_eq!(ended(|_, _, _| Some((201, pool("web", 0))), CREATE).await, (0, String::new()));
+    assert_eq!(ended(|_, _, _| Some((200, pool("web", 0))), "pool set web --enable").await.0, 0);
+}
+
+#[tokio::test]
+async fn refused_by_a_rule_is_one() {
+    for code in [Code::InUse, Code::PoolExhausted, Code::Forbidden, Code::ManagedElsewhere] {
+        assert_eq!(code.entry().exit, 1, "{code}");
+    }
+    let expected = "in use: pool web is as it is\n  Leave it.   (exit 1)";
+    assert_eq!(ended(refusing!(Code::InUse), CREATE).await, (1, expected.to_owned()));
+}
+
+#[tokio::test]
+async fn what_cannot_be_meant_is_two() {
+    assert_eq!(ended(refusing!(Code::InvalidField), CREATE).await.0, 2);
+    let (code, said) = ended(|_, _, _| None, "apply -f /nowhere.yaml").await;
+    assert!(code == 2 && said.starts_with("usage: /nowhere.yaml can't be read"), "{said}");
+}
+
+#[tokio::test]
+async fn not_found_is_three() {
+    let (code, said) = ended(|_, _, _| None, "pool show web").await;
+    assert!(code == 3 && said.starts_with("not found: "), "{said}");
+}
+
+#[tokio::test]
+async fn somebody_was_faster_is_four() {
+    assert_eq!(ended(refusing!(Code::AlreadyExists), CREATE).await.0, 4);
+    assert_eq!(ended(refusing!(Code::RevisionMismatch), "pool set web --disable").await.0, 4);
+}
+
+#[tokio::test]
+async fn nothing_was_changed_is_five() {
+    let (code, said) = ended(refusing!(Code::NoLeader), CREATE).await;
+    assert!(code == 5 && said.starts_with("no leader: "), "{said}");
+}
+
+#[tokio::test]
+async fn nobody_knows_is_six_and_says_how_to_repeat() {
+    let (server, seen) = pretend(|_, _, _| Some((502, json!("bad gateway")))).await;
+    let (result, _) = run(&server, &format!("{CREATE} --comment \"NET 4711\"")).await;
+    let said = result.unwrap_err().text(false).unwrap();
+    let sent = seen.lock().unwrap().clone();
+    let key = sent[0].split_once("idempotency-key:").unwrap().1.split_once(' ').unwrap().0;
+    let repeat = format!("{CREATE} --comment 'NET 4711' --idempotency-key {key}   (exit 6)");
+    assert!(said.starts_with("outcome unknown: ") && said.ends_with(&repeat), "{said}");
+    assert!(sent.len() > 1 && sent.iter().all(|line| line.contains(key)), "the key makes repeating safe");
+}
+
+#[tokio::test]
+async fn something_found_is_seven() {
+    let (code, said) = ended(world::world, "status --check").await;
+    assert_eq!((code, said), (0, String::new()));
+    let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    std::fs::write(file.path(), "kind: pool\nname: new\nsubnet: lan\n").unwrap();
+    assert_eq!(ended(world::world, &format!("diff -f {}", file.path().display())).await.0, 7);
+}
+
 #[tokio::test]
 async fn nobody_answers() {
     for line in ["status", "pool list --timeout 200ms"] {

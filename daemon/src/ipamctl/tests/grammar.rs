@@ -4,7 +4,7 @@ use clap::CommandFactory as _;
 
 use super::*;
 
-fn walk(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
+pub(crate) fn walk(command: &clap::Command, visit: &mut impl FnMut(&clap::Command)) {
     visit(command);
     for sub in command.get_subcommands().filter(|sub| sub.get_name() != "help") {
         walk(sub, visit);

@@ -4,7 +4,9 @@ mod cluster;
 mod commands;
 mod exits;
 mod flags;
+mod golden;
 mod grammar;
+pub(crate) mod world;
 
 use std::cell::RefCell;
 use std::ffi::OsString;

@@ -1,0 +1,160 @@
+//! A server that has one of everything, under any name.
+
+use super::*;
+
+fn item(fields: Value, status: Value) -> Value {
+    let mut item = json!({"description": "front of house", "labels": {"env": "prod", "team": "web"},
+                          "annotations": {}, "managed_by": "argocd/infra-pools", "meta": meta(1204)});
+    item.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+    item["status"] = status;
+    item
+}
+
+fn network(name: &str) -> Value {
+    item(json!({"name": name}), json!({"subnets": 2, "allocated": 125}))
+}
+
+fn subnet(name: &str) -> Value {
+    item(
+        json!({"name": name, "network": "default", "cidr": "10.10.0.0/24", "gateway": "10.10.0.1", "vlan": 110,
+               "routes": [{"destination": "10.99.0.0/16", "gateway": "10.10.0.2"}],
+               "dns": {"nameservers": ["10.10.0.53"], "domain": "example.com"}}),
+        json!({"family": 4, "pools": 2, "allocated": 125}),
+    )
+}
+
+fn pool_of(name: &str) -> Value {
+    let six = name.ends_with('6');
+    let (cidr, ranges) = match six {
+        true => ("2001:db8:1::/64", json!([])),
+        false => ("10.10.0.0/24", json!(["10.10.0.50-10.10.0.199"])),
+    };
+    let counts = if six {
+        let many = ipam_api::limits::JSON_INTEGER_MAX;
+        json!({"size": many, "allocated": 125, "cooling": 0, "quarantined": 0, "reserved": 0, "excluded": 1,
+               "free": many, "saturated": true})
+    } else {
+        json!({"size": 150, "allocated": 125, "cooling": 9, "quarantined": 1, "reserved": 3, "excluded": 6,
+               "free": 6, "saturated": false})
+    };
+    item(
+        json!({"name": name, "subnet": "lan-10", "network": "default", "ranges": ranges,
+               "exclude": if six { json!([]) } else { json!(["10.10.0.100-10.10.0.105"]) },
+               "strategy": "next", "cooling_ms": 30_000, "strict_cooling": false, "allow_edges": false,
+               "default": false, "disabled": false, "terminating": false}),
+        json!({"revision": 48_211_907, "family": if six { 6 } else { 4 }, "cidr": cidr, "counts": counts,
+               "conditions": [{"type": "Ready", "status": "True", "reason": "Serving", "message": "",
+                               "since": "2026-11-08T00:00:00Z"}]}),
+    )
+}
+
+fn reservation(name: &str) -> Value {
+    item(
+        json!({"name": name, "network": "default", "addresses": ["10.10.0.12-10.10.0.19"]}),
+        json!({"held": 1}),
+    )
+}
+
+fn token(name: &str) -> Value {
+    json!({"name": name, "role": "operator", "realms": ["prod-eu"], "labels": "team=web", "description": "the pipeline",
+           "meta": meta(9), "status": {"expires_at": "2026-12-20T11:00:00Z"}})
+}
+
+fn endpoint(key: &[&str]) -> Value {
+    let [kind, realm, namespace, name] = key else { panic!("{key:?}") };
+    json!({"kind": kind, "realm": realm, "namespace": namespace, "name": name, "uid": "6c9f4", "meta": meta(9),
+           "status": {"interfaces": [{"name": "eth0", "mac": "0a:58:0a:0a:00:4d", "addresses": [
+               {"address": "10.10.0.77/24", "gateway": "10.10.0.1", "pool": "web", "allocation": 48190233,
+                "checked": true}]}]}})
+}
+
+fn held(id: u64) -> Value {
+    let mut allocation = allocation("attached");
+    allocation["id"] = id.into();
+    allocation
+}
+
+fn cluster() -> Value {
+    json!({"id": "7f3c-91aa", "generation": 1, "level": 3, "answered_by": "n1", "leader": "n1", "term": 17,
+           "revision": 48_211_907, "digest": "d1", "applied": 900, "stale_ms": 0, "pools": 31,
+           "members": [{"id": 1, "name": "n1", "role": "leader", "client_url": "", "peer_address": "n1:7441"}],
+           "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
+                         "excluded": 1, "free": 4_410, "saturated": false}})
+}
+
+fn one(plural: &str, name: &str) -> Option<Value> {
+    Some(match plural {
+        "networks" => network(name),
+        "subnets" => subnet(name),
+        "pools" => pool_of(name),
+        "reservations" => reservation(name),
+        "tokens" => token(name),
+        "allocations" => held(name.parse().ok()?),
+        "addresses" => json!({"address": name, "network": "default", "subnet": "lan-10", "pool": "web",
+                              "state": "allocated", "revision": 48_211_907, "allocation": held(48_190_233)}),
+        _ => return None,
+    })
+}
+
+fn several(plural: &str) -> Option<Vec<Value>> {
+    let names: &[&str] = match plural {
+        "networks" => &["default", "lab"],
+        "subnets" => &["lan-10", "lan-11"],
+        "pools" => &["web", "web6"],
+        "reservations" => &["printers"],
+        "tokens" => &["ci"],
+        "allocations" => &["48190233", "48190234"],
+        "endpoints" => return Some(vec![endpoint(&["pod", "prod-eu", "web", "frontend-7"])]),
+        _ => return None,
+    };
+    names.iter().map(|name| one(plural, name)).collect()
+}
+
+/// Answers as a server does that has what is asked for.
+pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
+    let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    if query.contains("dry_run=true") {
+        return Some((200, json!({"dry": true})));
+    }
+    let parts: Vec<&str> = path.trim_start_matches("/v1").trim_start_matches('/').split('/').collect();
+    match (method, parts.as_slice()) {
+        ("GET", ["version"]) => Some((200, json!({"product": "ipamd", "version": "0.1.0", "level": 3}))),
+        ("GET", ["cluster"]) => Some((200, cluster())),
+        ("GET", [plural]) => Some((200, json!({"items": several(plural)?, "revision": 48_211_907}))),
+        ("GET", ["endpoints", key @ ..]) => Some((200, endpoint(key))),
+        ("GET", [plural, name]) => Some((200, one(plural, name)?)),
+        ("POST", ["transactions"]) => Some((200, json!({"results": [], "revision": 48_211_970}))),
+        ("POST", ["allocations"]) => Some((
+            201,
+            json!({"endpoint": {"kind": "host", "name": "db-07"}, "repeated": false, "revision": 48_211_912,
+                   "interfaces": [{"name": "eth0", "addresses": [
+                       {"address": "10.20.12.31/24", "gateway": "10.20.12.1", "pool": "rack-12",
+                        "allocation": 48_211_911, "checked": false},
+                       {"address": "2001:db8:20:c::1f/64", "gateway": "2001:db8:20:c::1", "pool": "rack-12-v6",
+                        "allocation": 48_211_912, "checked": false}]}]}),
+        )),
+        ("POST", ["tokens", ..]) => {
+            let mut token = token("ci");
+            token["secret"] = "ipamd_s3cret".into();
+            Some((201, token))
+        }
+        ("POST", [plural]) => Some((201, several(plural)?.remove(0))),
+        ("PUT" | "PATCH", [plural, name]) => Some((200, one(plural, name)?)),
+        ("DELETE", ["allocations" | "endpoints", ..]) => {
+            Some((200, json!({"addresses": ["10.10.0.77"], "revision": 48_211_970})))
+        }
+        ("DELETE", [_, _]) => Some((200, json!({}))),
+        _ => None,
+    }
+}
+
+/// Surroundings in which the time stands still and a terminal has so many columns.
+pub(crate) fn terminal(columns: usize) -> Surroundings {
+    Surroundings {
+        terminal: true,
+        width: Some(columns),
+        // 2026-11-20 11:14:07 UTC.
+        now: Some(ipam_api::time::Timestamp(1_795_173_247_000)),
+        ..Surroundings::default()
+    }
+}
