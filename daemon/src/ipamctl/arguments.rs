@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, cluster, completion, contexts, endpoint, network, pool, release, reservation, status,
-    subnet, token, who_has,
+    allocate, allocation, apply, cluster, completion, contexts, endpoint, network, pool, release,
+    reservation, status, subnet, token, who_has,
 };
 
 /// Asks and changes ipamd.

@@ -150,15 +150,16 @@ fn connection(words: &[String]) -> ConnectionArguments {
             rest => rest.strip_prefix('=').map(str::to_owned),
         })
     };
-    let mut said = ConnectionArguments::default();
-    said.servers =
-        value("--server").map(|text| text.split(',').map(str::to_owned).collect()).unwrap_or_default();
-    said.context = value("--context").and_then(|name| name.parse().ok());
-    said.token_file = value("--token-file").map(Into::into);
-    said.ca_file = value("--ca-file").map(Into::into);
-    said.cert_file = value("--cert-file").map(Into::into);
-    said.key_file = value("--key-file").map(Into::into);
-    said
+    let servers = value("--server").map(|text| text.split(',').map(str::to_owned).collect());
+    ConnectionArguments {
+        servers: servers.unwrap_or_default(),
+        context: value("--context").and_then(|name| name.parse().ok()),
+        token_file: value("--token-file").map(Into::into),
+        ca_file: value("--ca-file").map(Into::into),
+        cert_file: value("--cert-file").map(Into::into),
+        key_file: value("--key-file").map(Into::into),
+        ..ConnectionArguments::default()
+    }
 }
 
 #[cfg(test)]

@@ -156,10 +156,9 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Cluster { .. }
-        | Command::Context { .. }
-        | Command::Completion(_)
-        | Command::Man { .. } => Ok(()),
+        Command::Cluster { .. } | Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => {
+            Ok(())
+        }
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,

@@ -137,6 +137,13 @@ async fn examples_work() {
         .unwrap();
         let mut words: Vec<String> =
             split(&example).into_iter().skip(1).map(|word| word.into_string().unwrap()).collect();
+        // Nothing is written over, so each of these has a folder of its own.
+        let folder = tempfile::tempdir().unwrap();
+        let ca = folder.path().join("ca").display().to_string();
+        if example.contains(" ca issue ") {
+            let made = run_within(&Surroundings::default(), &format!("cluster ca init {ca} -q")).await;
+            assert_eq!(code(&made.0), 0);
+        }
         for index in 0..words.len() {
             let before = index.checked_sub(1).map(|index| words[index].clone()).unwrap_or_default();
             match before.as_str() {
@@ -146,6 +153,7 @@ async fn examples_work() {
                     words[index] = home.path().join(index.to_string()).display().to_string()
                 }
                 "--server" => words[index] = server.clone(),
+                _ if words[index] == "./ca" => words[index].clone_from(&ca),
                 _ => {}
             }
         }
