@@ -48,6 +48,12 @@ impl Context {
         if let Some(comment) = &writing.comment {
             call = call.header(HEADER_CHANGE_COMMENT, comment)?;
         }
+        if let Some(manager) = &writing.manager {
+            call = call.query("manager", manager);
+        }
+        if writing.take_over {
+            call = call.query("take_over", "true");
+        }
         if writing.dry_run {
             return self.try_out(call).await;
         }

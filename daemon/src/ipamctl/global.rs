@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ipam_api::selector::Selector;
 use ipam_api::{Name, ObjectName};
 
 use crate::output::format::Format;
@@ -83,7 +84,7 @@ pub(crate) struct OutputArguments {
 pub(crate) struct ReadingArguments {
     /// Only what has these labels, as team=web,tier!=db
     #[arg(short = 'l', long = "labels", value_name = "SELECTOR", global = true)]
-    pub(crate) selector: Option<String>,
+    pub(crate) selector: Option<Selector>,
     /// Order of a list, as name, or -status.counts.free for the largest first
     #[arg(long, value_name = "FIELD", global = true, allow_hyphen_values = true)]
     pub(crate) sort_by: Option<String>,
@@ -117,6 +118,12 @@ pub(crate) struct WritingArguments {
     /// Why, for the history
     #[arg(long, value_name = "TEXT", global = true, value_parser = crate::identity::parse_comment)]
     pub(crate) comment: Option<String>,
+    /// In whose name it is changed: what somebody manages, only they change
+    #[arg(long, value_name = "NAME", global = true)]
+    pub(crate) manager: Option<String>,
+    /// Change also what somebody else manages
+    #[arg(long, global = true)]
+    pub(crate) take_over: bool,
     /// By which the servers know a repeated command again; made up without it
     #[arg(long, value_name = "KEY", global = true, value_parser = crate::identity::parse_key)]
     pub(crate) idempotency_key: Option<String>,

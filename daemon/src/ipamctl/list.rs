@@ -104,7 +104,7 @@ impl Context {
     /// A list's path with what was said about order and labels.
     fn selected(&self, mut path: String) -> String {
         if let Some(labels) = &self.reading.selector {
-            path = with_query(&path, "labels", labels);
+            path = with_query(&path, "labels", &labels.to_string());
         }
         if let Some(field) = &self.reading.sort_by {
             path = with_query(&path, "sort", field);

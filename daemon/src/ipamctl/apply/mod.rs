@@ -39,9 +39,6 @@ Examples:
 pub(crate) struct ApplyArguments {
     #[command(flatten)]
     files: FileArguments,
-    /// Change also what somebody else manages
-    #[arg(long)]
-    take_over: bool,
     /// Delete what this manager has and the files have no longer; pools in use drain
     #[arg(long, requires = "manager")]
     prune: bool,
@@ -66,9 +63,6 @@ struct FileArguments {
     /// A file, a folder with .yaml, .yml and .json files, or - for standard input; may be repeated
     #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// Who keeps these resources here; written into their `managed_by`
-    #[arg(long, value_name = "NAME")]
-    manager: Option<String>,
 }
 
 /// Makes it so.
@@ -89,12 +83,9 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
         context.say("all is as the files say; nothing was changed");
         return Ok(());
     }
-    check_managers(&plan, arguments)?;
+    check_managers(&plan, context.writing.take_over)?;
     ask(context, &plan).await?;
-    let mut call = Call::post("/v1/transactions").json(&plan.transaction())?;
-    if arguments.take_over {
-        call = call.query("take_over", "true");
-    }
+    let call = Call::post("/v1/transactions").json(&plan.transaction())?;
     let answer = context.write(call, Again::ByKey).await?;
     let number = text::plural(changes as u64, "change", "changes");
     let sentence = if context.writing.dry_run {
@@ -135,7 +126,7 @@ fn names(plan: &Plan) -> String {
 /// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
 /// some that the files don't.
 async fn compare(context: &Context, files: &FileArguments, prune: bool) -> Result<Plan, Failure> {
-    let manager = files.manager.as_deref();
+    let manager = context.writing.manager.as_deref();
     let documents = documents::read(&files.files, manager)?;
     let mut current = Vec::new();
     for kind in Kind::ALL {
@@ -177,8 +168,8 @@ fn unreadable(why: String) -> Failure {
 }
 
 /// Refuses what the servers would refuse, before anybody is asked.
-fn check_managers(plan: &Plan, arguments: &ApplyArguments) -> Result<(), Failure> {
-    if arguments.take_over {
+fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
+    if take_over {
         return Ok(());
     }
     for change in &plan.0 {

@@ -56,8 +56,8 @@ fn reservation(name: &str) -> Value {
 }
 
 fn token(name: &str) -> Value {
-    json!({"name": name, "role": "operator", "realms": ["prod-eu"], "labels": "team=web", "description": "the pipeline",
-           "meta": meta(9), "status": {"expires_at": "2026-12-20T11:00:00Z"}})
+    json!({"name": name, "role": "operator", "realms": ["prod-eu"], "labels": "team=web", "description": "the pipeline", "purpose": "bearer",
+           "meta": meta(9), "status": {"expires_at": "2026-12-20T11:00:00Z", "used": false}})
 }
 
 fn endpoint(key: &[&str]) -> Value {

@@ -11,9 +11,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+use ipam_api::Name;
+use ipam_api::access::{NodeKey, Role};
 use ipam_api::client::Call;
-use ipam_api::{Name, ObjectName};
-use serde::Serialize;
+use ipam_api::selector::Selector;
+use ipam_api::token::{Purpose, Token, TokenRequest};
 
 use crate::confirm;
 use crate::context::Context;
@@ -23,7 +25,6 @@ use crate::list::Listing;
 use crate::output::text::parse_duration;
 use crate::resource;
 use secret::Destination;
-use view::Token;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl token create ci --role operator --ttl 30d --to-file ci.token
@@ -32,8 +33,6 @@ pub(crate) const EXAMPLES: &str = "Examples:
 
 /// Where tokens are.
 const PATH: &str = "/v1/tokens";
-/// The role that a node's agent and plugin have.
-const NODE_ROLE: &str = "node";
 
 /// What to do with tokens.
 #[derive(Debug, Subcommand)]
@@ -90,6 +89,17 @@ pub(crate) enum RoleArgument {
     Node,
 }
 
+impl From<RoleArgument> for Role {
+    fn from(argument: RoleArgument) -> Self {
+        match argument {
+            RoleArgument::Viewer => Role::Viewer,
+            RoleArgument::Operator => Role::Operator,
+            RoleArgument::Admin => Role::Admin,
+            RoleArgument::Node => Role::Node,
+        }
+    }
+}
+
 /// A new token.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
@@ -100,7 +110,7 @@ pub(crate) struct CreateArguments {
     role: RoleArgument,
     /// The node that it is for, as REALM/NAME
     #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
-    node: Option<(Name, ObjectName)>,
+    node: Option<NodeKey>,
     /// Only endpoints of this realm; may be repeated
     #[arg(long = "only-realm", value_name = "REALM")]
     realms: Vec<Name>,
@@ -120,9 +130,12 @@ pub(crate) struct JoinArguments {
     /// How long it is good for, as 10m or 1h
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
     ttl: Duration,
+    /// Only nodes of this realm; may be repeated
+    #[arg(long = "only-realm", value_name = "REALM")]
+    realms: Vec<Name>,
     /// The only node that may use it, as REALM/NAME
     #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
-    node: Option<(Name, ObjectName)>,
+    node: Option<NodeKey>,
     #[command(flatten)]
     destination: DestinationArguments,
 }
@@ -135,38 +148,6 @@ pub(crate) struct DestinationArguments {
     to_file: Option<PathBuf>,
 }
 
-/// A token as it is asked for.
-#[derive(Debug, Serialize)]
-struct NewToken {
-    name: Name,
-    role: String,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    join: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    node: Option<Node>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    realms: Vec<Name>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    labels: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    ttl_ms: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    description: Option<String>,
-}
-
-/// The node that a token is for.
-#[derive(Debug, Serialize)]
-struct Node {
-    realm: Name,
-    name: ObjectName,
-}
-
-impl From<(Name, ObjectName)> for Node {
-    fn from((realm, name): (Name, ObjectName)) -> Self {
-        Self { realm, name }
-    }
-}
-
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
@@ -174,7 +155,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             let listing = Listing {
                 path: PATH,
                 filters: Vec::new(),
-                name: |token: &Token| token.name.clone(),
+                name: |token: &Token| token.name.to_string(),
                 table: view::table,
                 words: ("token", "tokens"),
             };
@@ -211,46 +192,43 @@ fn path(name: &Name) -> String {
 }
 
 async fn create(context: &Context, arguments: &CreateArguments) -> Result<(), Failure> {
-    let name = &arguments.name;
-    let role = arguments.role.to_possible_value().map(|value| value.get_name().to_owned());
-    let body = NewToken {
-        name: name.clone(),
-        role: role.unwrap_or_default(),
-        join: false,
-        node: arguments.node.clone().map(Node::from),
+    let request = TokenRequest {
+        name: arguments.name.clone(),
+        purpose: Purpose::Bearer,
+        role: arguments.role.into(),
+        node: arguments.node.clone(),
         realms: arguments.realms.clone(),
-        labels: context.reading.selector.clone(),
+        labels: context.reading.selector.clone().unwrap_or_default(),
         ttl_ms: arguments.ttl.map(milliseconds),
-        description: arguments.description.clone(),
+        description: arguments.description.clone().unwrap_or_default(),
     };
-    make(context, name, &body, &arguments.destination).await
+    make(context, &request, &arguments.destination).await
 }
 
 async fn join(context: &Context, arguments: &JoinArguments) -> Result<(), Failure> {
     // Nobody uses its name again: what is made with it has a name of its own.
     let suffix: String = crate::identity::new_key().chars().skip(16).collect();
-    let name: Name = format!("join-{suffix}").parse()?;
-    let body = NewToken {
-        name: name.clone(),
-        role: NODE_ROLE.to_owned(),
-        join: true,
-        node: arguments.node.clone().map(Node::from),
-        realms: Vec::new(),
-        labels: None,
+    let request = TokenRequest {
+        name: format!("join-{suffix}").parse()?,
+        purpose: Purpose::Join,
+        role: Role::Node,
+        node: arguments.node.clone(),
+        realms: arguments.realms.clone(),
+        labels: Selector::default(),
         ttl_ms: Some(milliseconds(arguments.ttl)),
-        description: None,
+        description: String::new(),
     };
-    make(context, &name, &body, &arguments.destination).await
+    make(context, &request, &arguments.destination).await
 }
 
 async fn make(
     context: &Context,
-    name: &Name,
-    body: &NewToken,
+    request: &TokenRequest,
     destination: &DestinationArguments,
 ) -> Result<(), Failure> {
+    let name = &request.name;
     let destination = Destination::open(context, destination.to_file.as_deref())?;
-    let call = Call::post(PATH).json(body)?;
+    let call = Call::post(PATH).json(request)?;
     // A repetition can't say the secret again: nobody keeps it.
     let repeat = format!(
         "ipamctl token show {name}   (if it is there, its secret is lost: ipamctl token rotate {name})"
@@ -279,10 +257,10 @@ fn milliseconds(duration: Duration) -> u64 {
 }
 
 /// Reads `REALM/NAME`.
-fn parse_node(text: &str) -> Result<(Name, ObjectName), String> {
+fn parse_node(text: &str) -> Result<NodeKey, String> {
     let (realm, name) = text
         .split_once('/')
         .ok_or_else(|| format!("{} is no node; write REALM/NAME", ipam_api::name::shown(text)))?;
-    let realm = realm.parse().map_err(|problem: ipam_api::Problem| problem.detail)?;
-    Ok((realm, name.parse().map_err(|problem: ipam_api::Problem| problem.detail)?))
+    let refused = |problem: ipam_api::Problem| problem.detail;
+    Ok(NodeKey { realm: realm.parse().map_err(refused)?, name: name.parse().map_err(refused)? })
 }

@@ -10,7 +10,7 @@ const SECRET: &str = "ipamd_s3cret";
 
 fn answers(method: &str, path: &str, _: usize) -> Option<(u16, Value)> {
     let mut token = json!({"name": "ci", "role": "operator", "realms": ["prod-eu"], "labels": "team=web",
-                           "node": null, "description": "", "meta": meta(9), "status": {"expires_at": null}});
+                           "purpose": "bearer", "description": "", "meta": meta(9), "status": {"used": false}});
     match (method, path) {
         ("GET", "/v1/tokens/ci") => Some((200, token)),
         ("GET", path) if path.starts_with("/v1/tokens?") => {
@@ -36,7 +36,7 @@ async fn a_token_is_made_as_it_was_said() {
     let seen = seen.lock().unwrap();
     assert_eq!(
         serde_json::from_str::<Value>(seen[0].strip_prefix("POST /v1/tokens ").unwrap()).unwrap(),
-        json!({"name": "ci", "role": "node", "node": {"realm": "prod-eu", "name": "worker-3"},
+        json!({"name": "ci", "purpose": "bearer", "role": "node", "node": {"realm": "prod-eu", "name": "worker-3"},
                "realms": ["prod-eu"], "labels": "team=web", "ttl_ms": 2_592_000_000_u64})
     );
 }
@@ -100,5 +100,8 @@ async fn a_join_token_is_short_and_for_a_node() {
     let seen = seen.lock().unwrap();
     let sent: Value = serde_json::from_str(seen[0].strip_prefix("POST /v1/tokens ").unwrap()).unwrap();
     assert!(sent["name"].as_str().unwrap().starts_with("join-"));
-    assert_eq!((&sent["role"], &sent["ttl_ms"]), (&json!("node"), &json!(600_000)));
+    assert_eq!(
+        (&sent["purpose"], &sent["role"], &sent["ttl_ms"]),
+        (&json!("join"), &json!("node"), &json!(600_000))
+    );
 }
