@@ -7,6 +7,7 @@
 mod call;
 mod options;
 mod server;
+mod stream;
 #[cfg(test)]
 mod tests;
 
@@ -22,6 +23,7 @@ pub use self::call::{Answer, Call, Expect, with_query};
 pub use self::options::Options;
 use self::options::Token;
 use self::server::{Place, Server, builder};
+pub use self::stream::EventStream;
 use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER, HEADER_REVISION};
 use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX};
 use crate::problem::{Applied, Code, Problem, Retry};

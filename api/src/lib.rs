@@ -14,6 +14,7 @@ pub mod brand;
 pub mod certificate;
 pub mod client;
 pub mod cluster;
+pub mod event;
 pub mod limits;
 pub mod name;
 pub mod problem;

@@ -164,6 +164,16 @@ pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
+/// Streams of events of one member at once; more are refused as `overloaded`.
+pub const EVENT_STREAMS_MAX: usize = 256;
+/// Events that a stream reads and sends at once.
+pub const EVENT_STREAM_PAGE: usize = 500;
+/// How often a quiet stream says how far it is.
+pub const EVENT_PROGRESS_MS: u64 = 15_000;
+/// How long the reader of a stream may take nothing before it is dropped.
+pub const EVENT_READER_MS_MAX: u64 = 30_000;
+/// How long a member may know no leader before it ends its streams, so that their readers find another.
+pub const EVENT_STALE_MS_MAX: u64 = 3_000;
 /// Bytes of frames in one block of a segment: what a look at one event reads at most.
 pub const JOURNAL_BLOCK_BYTES: usize = 64 << 10;
 /// Blocks of the journal that one page of events is looked for in; then the page ends, and says where.
@@ -196,3 +206,4 @@ const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
 const _: () =
     assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
+const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "watchers must leave room for those who ask");

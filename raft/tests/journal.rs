@@ -56,7 +56,7 @@ impl Reader {
 
 fn trim(through: u64) -> Command {
     let origin = Origin {
-        principal: "task:trim".into(),
+        principal: "task/journal".into(),
         via: Via::Task,
         request_id: "trim".into(),
         comment: None,

@@ -9,6 +9,7 @@ mod body;
 mod cluster;
 mod convert;
 mod endpoint;
+mod event;
 mod flights;
 mod head;
 mod health;
@@ -31,8 +32,9 @@ use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use ipam_api::limits::BODY_BYTES_MAX;
+use ipam_api::limits::{BODY_BYTES_MAX, EVENT_STREAMS_MAX};
 use ipam_raft::node::Node;
+use tokio::sync::Semaphore;
 
 use self::flights::Flights;
 use crate::access::Access;
@@ -45,13 +47,16 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) access: Access,
     flights: Flights,
+    /// Room for streams of events.
+    pub(crate) streams: Arc<Semaphore>,
 }
 
 impl App {
     /// Handlers for a member.
     #[must_use]
     pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
-        Self { node, metrics, access, flights: Flights::default() }
+        let streams = Arc::new(Semaphore::new(EVENT_STREAMS_MAX));
+        Self { node, metrics, access, flights: Flights::default(), streams }
     }
 }
 
@@ -66,6 +71,7 @@ pub fn router(app: App) -> Router {
         .merge(allocation::routes())
         .merge(attachment::routes())
         .merge(address::routes())
+        .merge(event::routes())
         .merge(token::routes())
         .merge(cluster::routes())
         .merge(health::routes())

@@ -95,7 +95,7 @@ impl By {
     /// What only time has brought about, though it came along with somebody's command.
     fn of_time(&self) -> Self {
         Self {
-            principal: Text::from("task:expire"),
+            principal: Text::from("task/expire"),
             via: Via::Task,
             request_id: Text::clone(&self.request_id),
             comment: None,

@@ -87,8 +87,8 @@ impl Journal {
         Ok(EventPage {
             events: walk.events,
             next,
-            oldest: view.oldest,
-            complete_since_ms: view.head.trimmed_wall_ms,
+            oldest: (!view.segments.is_empty() || view.head.open.frames > 0).then_some(view.oldest),
+            complete_since_ms: (view.head.trimmed != EventId::default()).then_some(view.head.trimmed_wall_ms),
             revision: view.revision,
         })
     }

@@ -82,10 +82,10 @@ pub struct EventPage {
     pub events: Vec<Event>,
     /// Where to go on, if there may be more. A page may be short, or empty, and yet not the last.
     pub next: Option<EventId>,
-    /// The oldest event that is kept.
-    pub oldest: EventId,
-    /// Its wall time, in milliseconds; the journal is complete from there. 0 if nothing was ever given up.
-    pub complete_since_ms: u64,
+    /// The oldest event that is kept, if any is.
+    pub oldest: Option<EventId>,
+    /// The wall time from which on everything is kept, in milliseconds; none if nothing was ever given up.
+    pub complete_since_ms: Option<u64>,
     /// The revision up to which the page knows everything.
     pub revision: u64,
 }

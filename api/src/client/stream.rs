@@ -1,0 +1,195 @@
+//! Events as they happen, from whichever server will say them: who is cut off goes on elsewhere behind the last
+//! event that was seen, so that none is missed and none comes twice.
+
+use std::collections::VecDeque;
+use std::time::{Duration, Instant};
+
+use reqwest::header::{ACCEPT, AUTHORIZATION};
+
+use super::{Client, Token, reason};
+use crate::event::Event;
+use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX, EVENT_PROGRESS_MS};
+use crate::problem::{Code, Problem, Retry};
+
+/// A stream that has said nothing for so long is dead: quiet ones say how far they are.
+const SILENCE: Duration = Duration::from_millis(3 * EVENT_PROGRESS_MS);
+/// Pause before the next server is asked.
+const PAUSE: Duration = Duration::from_millis(100);
+/// Bytes of one event that are read at most; the largest is far smaller.
+const BLOCK_BYTES_MAX: usize = 16 * BODY_BYTES_MAX;
+
+/// Events as they happen.
+#[derive(Debug)]
+pub struct EventStream<'client> {
+    client: &'client Client,
+    path: String,
+    last: Option<String>,
+    /// How long to look for a server that answers.
+    patience: Duration,
+    at: usize,
+    open: Option<Open>,
+    come: VecDeque<Said>,
+}
+
+/// How far the stream is, and an event if it is one.
+type Said = (Option<String>, Option<Event>);
+
+#[derive(Debug)]
+struct Open {
+    response: reqwest::Response,
+    buffer: Vec<u8>,
+}
+
+impl Client {
+    /// Follows `path` (`/v1/events` with its query) from behind `after`, or as the query says. For `patience` it
+    /// looks for a server that answers, each time it is cut off.
+    #[must_use]
+    pub fn events(&self, path: &str, after: Option<String>, patience: Duration) -> EventStream<'_> {
+        let path = path.to_owned();
+        EventStream { client: self, path, last: after, patience, at: 0, open: None, come: VecDeque::new() }
+    }
+}
+
+impl EventStream<'_> {
+    /// The next event. May be dropped and called again: nothing is lost.
+    ///
+    /// # Errors
+    /// The server's problem, if going on elsewhere doesn't help (`revision-compacted`, `forbidden`);
+    /// `unreachable` when no server answers.
+    pub async fn next(&mut self) -> Result<Event, Problem> {
+        loop {
+            while let Some((id, event)) = self.come.pop_front() {
+                if id.is_some() {
+                    self.last = id;
+                }
+                if let Some(event) = event {
+                    return Ok(event);
+                }
+            }
+            if self.open.is_none() {
+                self.connect().await?;
+            }
+            if let Err(Some(problem)) = self.read().await {
+                self.open = None;
+                if !helps_elsewhere(&problem) {
+                    return Err(problem);
+                }
+            }
+        }
+    }
+
+    /// The place behind the last event that was returned: where to go on, as `after`.
+    #[must_use]
+    pub fn last(&self) -> Option<&str> {
+        self.last.as_deref()
+    }
+
+    /// Asks the servers in turn until one streams.
+    async fn connect(&mut self) -> Result<(), Problem> {
+        let begun = Instant::now();
+        let mut why = String::new();
+        while begun.elapsed() < self.patience {
+            let Some(server) = self.client.servers.get(self.at % self.client.servers.len().max(1)) else {
+                break;
+            };
+            // The next time another one.
+            self.at = self.at.wrapping_add(1);
+            let url = server.base.join(&self.path).map_err(|error| {
+                Problem::new(Code::InvalidField, format!("{} is no path: {error}", self.path))
+            })?;
+            let mut request = server.http.get(url).header(ACCEPT, "text/event-stream");
+            if let Some(Token(token)) = &self.client.token {
+                request = request.header(AUTHORIZATION, token.clone());
+            }
+            if let Some(last) = &self.last {
+                request = request.header("last-event-id", last);
+            }
+            match tokio::time::timeout(Duration::from_millis(ATTEMPT_MS_MAX), request.send()).await {
+                Ok(Ok(response)) if response.status().is_success() => {
+                    self.open = Some(Open { response, buffer: Vec::new() });
+                    return Ok(());
+                }
+                Ok(Ok(response)) => {
+                    let status = response.status();
+                    let body = response.bytes().await.unwrap_or_default();
+                    match serde_json::from_slice::<Problem>(&body) {
+                        Ok(problem) if !helps_elsewhere(&problem) => return Err(problem),
+                        Ok(problem) => why = format!("{server}: {}", problem.detail),
+                        Err(_) => why = format!("{server}: answered {status}, but not as ipamd does"),
+                    }
+                }
+                Ok(Err(error)) => why = format!("{server}: {}", reason(&error)),
+                Err(_) => why = format!("{server}: timed out"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+        Err(Problem::new(Code::Unreachable, format!("no server streams events; {why}")))
+    }
+
+    /// Reads what has come. Without a problem, the stream has only ended.
+    async fn read(&mut self) -> Result<(), Option<Problem>> {
+        let Some(open) = &mut self.open else { return Ok(()) };
+        let piece = match tokio::time::timeout(SILENCE, open.response.chunk()).await {
+            Ok(Ok(Some(piece))) => piece,
+            Ok(Ok(None) | Err(_)) | Err(_) => {
+                self.open = None;
+                return Ok(());
+            }
+        };
+        open.buffer.extend_from_slice(&piece);
+        while let Some(end) = open.buffer.windows(2).position(|two| two == b"\n\n") {
+            let block: Vec<u8> = open.buffer.drain(..end + 2).collect();
+            let block = String::from_utf8_lossy(&block).into_owned();
+            self.come.extend(parse(&block).map_err(Some)?);
+        }
+        if open.buffer.len() > BLOCK_BYTES_MAX {
+            self.open = None;
+        }
+        Ok(())
+    }
+}
+
+/// What one block says.
+fn parse(block: &str) -> Result<Option<Said>, Problem> {
+    let field = |name: &str| {
+        let value = block.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+        value.map(|value| value.strip_prefix(' ').unwrap_or(value))
+    };
+    let id = field("id").map(str::to_owned);
+    let (kind, data) = (field("event").unwrap_or_default(), field("data").unwrap_or_default());
+    match kind {
+        "problem" => Err(serde_json::from_str(data).unwrap_or_else(|_| {
+            Problem::new(Code::Internal, "the stream ended with a problem that can't be read")
+        })),
+        "progress" | "" => Ok(id.map(|id| (Some(id), None))),
+        _ => match serde_json::from_str(data) {
+            Ok(event) => Ok(Some((id, Some(event)))),
+            Err(error) => Err(Problem::new(Code::Internal, format!("an event can't be read: {error}"))),
+        },
+    }
+}
+
+/// Whether another server, or the same a little later, may do better.
+fn helps_elsewhere(problem: &Problem) -> bool {
+    matches!(problem.retry, Retry::Same | Retry::After)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_say_what_they_say() {
+        let (id, event) = parse("id: 7\nevent: progress\ndata: {\"revision\":7}\n\n").unwrap().unwrap();
+        assert_eq!((id.as_deref(), event), (Some("7"), None));
+        assert!(parse(": a comment\n\n").unwrap().is_none());
+        let problem = Problem::new(Code::RevisionCompacted, "gone");
+        let block = format!("event: problem\ndata: {}\n\n", serde_json::to_string(&problem).unwrap());
+        assert_eq!(parse(&block).unwrap_err().code, Code::RevisionCompacted);
+        assert!(parse("id: 1.0\nevent: pool.changed\ndata: {\n\n").is_err());
+        let item = r#"{"revision":9,"number":1,"at":"2026-11-20T00:00:00.000Z","what":"pool.new-word","object":"web","kind":"pool","by":{"principal":"a","via":"http","request_id":"r"},"later":1}"#;
+        let (id, event) =
+            parse(&format!("id: 9.1\nevent: pool.new-word\ndata: {item}\n\n")).unwrap().unwrap();
+        assert_eq!((id, event.unwrap().id()), (Some("9.1".to_owned()), "9.1".to_owned()));
+    }
+}

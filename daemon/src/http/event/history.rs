@@ -1,0 +1,142 @@
+//! `/v1/addresses/{ip}/history`: who had an address, and when.
+
+use std::net::IpAddr;
+
+use axum::extract::{Path, State as AppState};
+use ipam_api::Problem;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::parse_address;
+use ipam_api::event::AddressHistory;
+use ipam_api::resource::EndpointKey;
+use ipam_api::time::Timestamp;
+use ipam_raft::machine::command::Kind;
+use ipam_raft::machine::state::Occupant;
+use ipam_raft::machine::{Event, EventId, State, What};
+use ipam_raft::{EventPage, EventQuery};
+
+use super::item;
+use super::query::{HistoryQuery, moment};
+use crate::http::App;
+use crate::http::asker::Asker;
+use crate::http::query::Asked;
+use crate::http::reply::{Refused, Shown};
+
+/// How an address stood, and who held it then or last before.
+struct Standing {
+    word: &'static str,
+    holder: Option<EndpointKey>,
+}
+
+pub(super) async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(ip): Path<String>,
+    Asked(query): Asked<HistoryQuery>,
+) -> Result<Shown<AddressHistory>, Refused> {
+    let address = parse_address(&ip)?;
+    let at_ms = query.at.as_deref().map(moment).transpose()?;
+    let asked = query.page(address, at_ms)?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.consistency).await?;
+    let page = app.node.events(asked.clone()).await.map_err(Problem::from)?;
+    let standing = match at_ms {
+        Some(at_ms) => Some(standing(&app, &state, address, &asked, at_ms).await?),
+        None => None,
+    };
+    let (word, holder) = standing.map_or((None, None), |found| (Some(found.word.to_owned()), found.holder));
+    let history = AddressHistory {
+        address,
+        network: query.network,
+        at: at_ms.map(Timestamp),
+        state: word,
+        last_holder: holder,
+        events: page.events.iter().map(item::event).collect(),
+        next: page.next.map(|next| next.to_string()),
+        oldest_kept: page.complete_since_ms.map(Timestamp),
+        revision: page.revision,
+    };
+    Ok(Shown { stale_ms, ..Shown::new(history, page.revision) })
+}
+
+/// How an address stood at a moment: after the last event whose clock showed that moment or an earlier one.
+async fn standing(
+    app: &App,
+    state: &State,
+    address: IpAddr,
+    asked: &EventQuery,
+    at_ms: u64,
+) -> Result<Standing, Problem> {
+    let mut before = EventQuery { after: None, limit: 1, ..asked.clone() };
+    before.filter.since_ms = None;
+    let (last, page) = first(app, before).await?;
+    if let Some(last) = last {
+        let holder = match last.what.endpoint() {
+            Some(endpoint) => Some(endpoint.clone()),
+            None => holder_before(app, asked, last.id()).await?,
+        };
+        return Ok(Standing { word: word_after(&last.what), holder });
+    }
+    if page.complete_since_ms.is_some_and(|since_ms| at_ms < since_ms) {
+        return Ok(Standing { word: "unknown", holder: None });
+    }
+    // Nothing that is kept happened to it before: what happened next, or how it stands now, tells.
+    let mut after = EventQuery { after: None, reverse: false, limit: 1, ..asked.clone() };
+    (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
+    let (next, _) = first(app, after).await?;
+    Ok(match next.map(|event| event.what) {
+        Some(What::Released { endpoint, .. }) => Standing { word: "allocated", holder: Some(endpoint) },
+        Some(What::Cooled { .. }) => Standing { word: "cooling", holder: None },
+        Some(_) => Standing { word: "free", holder: None },
+        None => now(state, address, asked),
+    })
+}
+
+/// How it stands now; asked only if nothing has happened to it since.
+fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
+    let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
+    match network.and_then(|network| state.occupant(network, address)) {
+        Some(Occupant::Allocation(id)) => {
+            let endpoint = state.allocations.get(id).and_then(|row| state.endpoints.get(row.endpoint));
+            Standing { word: "allocated", holder: endpoint.map(|row| row.key.clone()) }
+        }
+        Some(Occupant::Cooling(_)) => Standing { word: "cooling", holder: None },
+        None => Standing { word: "free", holder: None },
+    }
+}
+
+fn word_after(what: &What) -> &'static str {
+    match what {
+        What::Allocated { .. } => "allocated",
+        What::Released { rests: true, .. } => "cooling",
+        _ => "free",
+    }
+}
+
+/// Who held it before an event that has no holder.
+async fn holder_before(app: &App, asked: &EventQuery, id: EventId) -> Result<Option<EndpointKey>, Problem> {
+    let mut before = EventQuery { after: Some(id), limit: 1, ..asked.clone() };
+    before.filter.since_ms = None;
+    loop {
+        let (event, _) = first(app, before.clone()).await?;
+        match event {
+            None => return Ok(None),
+            Some(event) => match event.what.endpoint() {
+                Some(endpoint) => return Ok(Some(endpoint.clone())),
+                None => before.after = Some(event.id()),
+            },
+        }
+    }
+}
+
+/// The first event of a query, through as many pages as it takes.
+async fn first(app: &App, mut query: EventQuery) -> Result<(Option<Event>, EventPage), Problem> {
+    loop {
+        let mut page = app.node.events(query.clone()).await?;
+        if let Some(event) = page.events.pop() {
+            return Ok((Some(event), page));
+        }
+        match page.next {
+            Some(next) => query.after = Some(next),
+            None => return Ok((None, page)),
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! An event as HTTP shows it.
+
+use ipam_api::event as shown;
+use ipam_api::time::Timestamp;
+use ipam_raft::machine::command::Via;
+use ipam_raft::machine::{By, Event, What};
+
+pub(super) fn event(event: &Event) -> shown::Event {
+    let Event { revision, number, wall_ms, by, what } = event;
+    let mut item = shown::Event {
+        revision: *revision,
+        number: *number,
+        at: Timestamp(*wall_ms),
+        what: what.name().to_owned(),
+        object: String::new(),
+        kind: what.kind().to_owned(),
+        network: None,
+        pool: None,
+        endpoint: what.endpoint().cloned(),
+        interface: None,
+        allocation: None,
+        node: None,
+        by: self::by(by),
+        reason: None,
+        comment: by.comment.as_deref().map(str::to_owned),
+        changes: Vec::new(),
+    };
+    if let Some(address) = what.address() {
+        item.object = address.to_string();
+        item.network = what.network().cloned();
+        item.pool = what.pool().cloned();
+    }
+    match what {
+        What::Created { name, .. } | What::Deleted { name, .. } => item.object = name.to_string(),
+        What::Changed { name, changes, .. } => {
+            item.object = name.to_string();
+            item.changes = changes
+                .iter()
+                .map(|change| shown::FieldChange {
+                    field: change.field.clone(),
+                    from: change.from.clone(),
+                    to: change.to.clone(),
+                })
+                .collect();
+        }
+        What::Allocated { interface, node, allocation, reason, .. }
+        | What::Released { interface, node, allocation, reason, .. } => {
+            item.interface = Some(interface.clone());
+            item.node = node.clone();
+            item.allocation = Some(*allocation);
+            item.reason = Some(reason.as_str().to_owned());
+        }
+        What::Cooled { .. } => {}
+        What::PoolReady { pool, readiness } => {
+            item.object = pool.to_string();
+            item.reason = Some(readiness.as_str().to_owned());
+        }
+        What::JournalTrimmed { through, segments, events, bytes } => {
+            item.object = "journal".to_owned();
+            item.reason =
+                Some(format!("{segments} segments through {through}: {events} events, {bytes} bytes"));
+        }
+    }
+    item
+}
+
+fn by(by: &By) -> shown::By {
+    let via = match by.via {
+        Via::Http => "http",
+        Via::Cni => "cni",
+        Via::Task => "task",
+    };
+    shown::By {
+        principal: by.principal.to_string(),
+        via: via.to_owned(),
+        request_id: by.request_id.to_string(),
+    }
+}

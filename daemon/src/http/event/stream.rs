@@ -1,0 +1,186 @@
+//! Events as they happen, as server-sent events.
+//!
+//! `id` is an event's place, so that a reader who comes back, to this member or another, goes on behind the last
+//! one it has seen (`Last-Event-ID`). A quiet stream says now and then how far it is. It ends when this member
+//! stops or loses touch with the cluster, when the asker may no longer read, and when the reader takes nothing.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::http::HeaderMap;
+use axum::http::header::{CONTENT_TYPE, HeaderName};
+use axum::response::{IntoResponse as _, Response};
+use futures::stream;
+use ipam_api::access::{Target, Verb};
+use ipam_api::limits::{
+    EVENT_PROGRESS_MS, EVENT_READER_MS_MAX, EVENT_STALE_MS_MAX, EVENT_STREAM_PAGE, EVENT_STREAMS_MAX,
+};
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::EventId;
+use ipam_raft::{EventPage, EventQuery};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::item;
+use super::query::{EventsQuery, place};
+use crate::http::App;
+use crate::http::asker::Asker;
+
+/// Where a reader that comes back says how far it was.
+const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
+/// Pages that wait for a slow reader.
+const PAGES_WAITING_MAX: usize = 4;
+/// How often to look whether the stream should end.
+const LOOK: Duration = Duration::from_secs(1);
+/// Events that come one behind the other travel together.
+const GATHER: Duration = Duration::from_millis(5);
+
+/// One stream, on the side that fills it.
+struct Stream {
+    app: App,
+    asker: Asker,
+    query: EventQuery,
+    to: Sender<Bytes>,
+    _place: OwnedSemaphorePermit,
+}
+
+/// Begins to stream.
+pub(super) async fn open(
+    app: App,
+    asker: Asker,
+    headers: &HeaderMap,
+    asked: &EventsQuery,
+) -> Result<Response, Problem> {
+    let mut query = EventQuery { limit: EVENT_STREAM_PAGE, ..asked.page()? };
+    if query.reverse {
+        return Err(Problem::new(Code::InvalidFilter, "a stream goes forward only")
+            .help("Leave reverse out, or ask for a page: Accept: application/json."));
+    }
+    app.who(&asker).await?.check((Verb::Read, Target::Event))?;
+    if let Some(last) = headers.get(LAST_EVENT_ID) {
+        query.after = Some(place(last.to_str().unwrap_or_default())?);
+    }
+    // From now on, where nothing says from when.
+    if query.after.is_none() && query.filter.since_ms.is_none() {
+        query.after = Some(EventId::end_of(app.node.read(asker.deadline).await?.revision()));
+    }
+    if app.node.stale().1 >= EVENT_STALE_MS_MAX {
+        return Err(Problem::new(Code::NoLeader, "this member has lost touch with the cluster"));
+    }
+    let place = app.streams.clone().try_acquire_owned().map_err(|_| {
+        Problem::new(Code::Overloaded, format!("{EVENT_STREAMS_MAX} streams of events are open here"))
+            .help("Ask another member, or end streams that nobody reads.")
+    })?;
+    let mut news = app.node.events_revision();
+    news.mark_unchanged();
+    let first = app.node.events(query.clone()).await?;
+    let (to, from) = channel(PAGES_WAITING_MAX);
+    let stream = Stream { app, asker, query, to, _place: place };
+    tokio::spawn(stream.run(first, news));
+    let head = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
+    Ok((head, Body::from_stream(body(from))).into_response())
+}
+
+/// The response's body. Once filled no more, it ends in good order.
+fn body(from: Receiver<Bytes>) -> impl futures::Stream<Item = Result<Bytes, std::convert::Infallible>> {
+    stream::unfold(from, async |mut from| from.recv().await.map(|bytes| (Ok(bytes), from)))
+}
+
+impl Stream {
+    async fn run(mut self, first: EventPage, mut news: tokio::sync::watch::Receiver<u64>) {
+        let mut stopping = self.app.node.stopping();
+        let mut page = first;
+        let mut progress = Instant::now() + Duration::from_millis(EVENT_PROGRESS_MS);
+        // A reader that is cut off before the first event must know where to go on.
+        if page.next.is_none() && !self.send(self.progress(&page)).await {
+            return;
+        }
+        loop {
+            if !self.send(written(&page)).await {
+                return;
+            }
+            let more = page.next.is_some();
+            // All that there was up to the page's revision has been sent, wanted or not.
+            let known = page.next.unwrap_or(EventId::end_of(page.revision));
+            self.query.after = self.query.after.max(Some(known));
+            let (mut due, mut fresh) = (false, false);
+            while !more && !due && !fresh {
+                tokio::select! {
+                    changed = news.changed() => {
+                        if changed.is_err() {
+                            return;
+                        }
+                        fresh = true;
+                    }
+                    () = sleep_until(progress) => due = true,
+                    _ = stopping.wait_for(|stopping| *stopping) => return,
+                    () = sleep(LOOK) => {}
+                }
+                if self.to.is_closed() || !self.may_go_on() {
+                    return;
+                }
+            }
+            if fresh {
+                sleep(GATHER).await;
+            }
+            if *stopping.borrow() {
+                return;
+            }
+            news.mark_unchanged();
+            page = match self.app.node.events(self.query.clone()).await {
+                Ok(page) => page,
+                Err(error) => {
+                    let problem = Problem::from(error);
+                    let data = serde_json::to_string(&problem).unwrap_or_default();
+                    self.send(format!("event: problem\ndata: {data}\n\n")).await;
+                    return;
+                }
+            };
+            if due {
+                progress = Instant::now() + Duration::from_millis(EVENT_PROGRESS_MS);
+                if page.next.is_none() && !self.send(self.progress(&page)).await {
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Whether this member still hears of what happens, and the asker may still read it.
+    fn may_go_on(&self) -> bool {
+        let (state, stale_ms) = self.app.node.stale();
+        let known = self.asker.known_in(&state).ok().flatten();
+        stale_ms < EVENT_STALE_MS_MAX
+            && known.is_some_and(|known| known.check((Verb::Read, Target::Event)).is_ok())
+    }
+
+    /// How far the stream is; only where the page at hand holds nothing to be sent first.
+    fn progress(&self, page: &EventPage) -> String {
+        if !page.events.is_empty() {
+            return String::new();
+        }
+        let known = self.query.after.max(Some(EventId::end_of(page.revision))).unwrap_or_default();
+        format!("id: {known}\nevent: progress\ndata: {{\"revision\":{}}}\n\n", known.revision)
+    }
+
+    /// False when the reader is gone, or takes nothing.
+    async fn send(&self, text: String) -> bool {
+        if text.is_empty() {
+            return true;
+        }
+        self.to.send_timeout(text.into(), Duration::from_millis(EVENT_READER_MS_MAX)).await.is_ok()
+    }
+}
+
+/// The events of a page, each in lines of its own: JSON has no line breaks, whatever is in it.
+fn written(page: &EventPage) -> String {
+    let mut text = String::new();
+    for event in &page.events {
+        let item = item::event(event);
+        let Ok(data) = serde_json::to_string(&item) else { continue };
+        // Writing to a string doesn't fail.
+        let _ = write!(text, "id: {}\nevent: {}\ndata: {data}\n\n", event.id(), item.what);
+    }
+    text
+}
