@@ -105,12 +105,12 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     drop(flight);
     let problem = response.extensions_mut().remove::<Pending>().map(|pending| pending.0);
     let too_slow = verdict.is_some_and(|verdict| verdict.too_slow());
-    let problem = problem.or_else(|| match too_slow {
+    let problem = match too_slow {
         true => {
             Some(Problem::new(Code::TooSlow, format!("the body did not come within {BODY_READ_MS_MAX} ms")))
         }
-        false => unrendered(&response),
-    });
+        false => problem.or_else(|| unrendered(&response)),
+    };
     if let Some(mut problem) = problem {
         problem.request_id = Some(id.clone());
         app.metrics.refused(problem.code);

@@ -17,6 +17,8 @@ mod bad_starts;
 mod command_line;
 mod events;
 mod forming;
+mod hostile;
 mod resources;
+mod secure;
 mod serving;
 mod vectors;

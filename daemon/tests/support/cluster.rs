@@ -10,6 +10,7 @@ use ipam_api::cluster::Cluster as Shown;
 use tempfile::TempDir;
 
 use super::member::Member;
+use super::tls::Ca;
 use super::until;
 
 /// Members that are, or are to be, one cluster.
@@ -40,6 +41,16 @@ impl Cluster {
         let config = format!("log = \"info\"\n[raft]\n{raft}\n");
         std::fs::write(cluster.config(), config).unwrap();
         cluster
+    }
+
+    /// So many members that speak TLS with everybody, by a CA of their own; none is up.
+    pub(crate) fn secure(count: usize) -> (Self, Ca) {
+        let mut cluster = Self::of(count);
+        let ca = Ca::new(cluster.dir.path().join("ca"));
+        for member in &mut cluster.members {
+            member.tls = Some(ca.member(&member.name, &cluster.ip.to_string()));
+        }
+        (cluster, ca)
     }
 
     /// So many members, up and ready.
@@ -122,7 +133,7 @@ impl Cluster {
 
     /// A client of all members.
     pub(crate) fn ask(&self) -> Client {
-        Client::new(&self.urls()).unwrap()
+        Client::with(&self.urls(), &self.members[0].options()).unwrap()
     }
 
     /// A client of one member.

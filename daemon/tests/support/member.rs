@@ -5,9 +5,10 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use ipam_api::client::{Call, Client};
+use ipam_api::client::{Call, Client, Options};
 use rustix::process::{Pid, Signal, kill_process};
 
+use super::tls::Holder;
 use super::{programs, until};
 
 /// Lines of a member's log that a failure shows.
@@ -21,13 +22,15 @@ pub(crate) struct Member {
     pub(crate) peer: SocketAddr,
     pub(crate) data_dir: PathBuf,
     pub(crate) log: PathBuf,
+    /// Its certificate, if it speaks TLS with everybody.
+    pub(crate) tls: Option<Holder>,
     process: Option<Child>,
 }
 
 impl Member {
     pub(crate) fn new(name: &str, client: SocketAddr, peer: SocketAddr, dir: &Path) -> Self {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
-        Self { name: name.to_owned(), client, peer, data_dir, log, process: None }
+        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, process: None }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
@@ -38,6 +41,18 @@ impl Member {
         command.args(["--client-listen", &self.client.to_string()]);
         command.arg("--client-socket").arg(self.socket());
         command.args(["--peer-listen", &self.peer.to_string()]);
+        if let Some(Holder { ca, certificate, key }) = &self.tls {
+            for (flag, file) in [
+                ("--tls-certificate", certificate),
+                ("--tls-key", key),
+                ("--tls-client-ca", ca),
+                ("--peer-tls-certificate", certificate),
+                ("--peer-tls-key", key),
+                ("--peer-tls-ca", ca),
+            ] {
+                command.arg(flag).arg(file);
+            }
+        }
         for (name, peer) in peers {
             command.args(["--member", &format!("{name}={peer}")]);
         }
@@ -64,7 +79,8 @@ impl Member {
     }
 
     pub(crate) fn url(&self) -> String {
-        format!("http://{}", self.client)
+        let scheme = if self.tls.is_some() { "https" } else { "http" };
+        format!("{scheme}://{}", self.client)
     }
 
     /// Where it answers clients too: from within any network namespace.
@@ -74,7 +90,12 @@ impl Member {
 
     /// A client of this member alone.
     pub(crate) fn ask(&self) -> Client {
-        Client::new(&[self.url()]).unwrap()
+        Client::with(&[self.url()], &self.options()).unwrap()
+    }
+
+    /// What a client must know to believe it.
+    pub(crate) fn options(&self) -> Options {
+        Options { ca_file: self.tls.as_ref().map(|holder| holder.ca.clone()), ..Options::default() }
     }
 
     pub(crate) async fn is_ready(&self) -> Result<(), String> {
@@ -100,6 +121,11 @@ impl Member {
     /// SIGTERM, without waiting for what comes of it.
     pub(crate) fn terminate(&self) {
         self.signal(Signal::TERM);
+    }
+
+    /// SIGHUP: it reads again what it can.
+    pub(crate) fn hang_up(&self) {
+        self.signal(Signal::HUP);
     }
 
     fn signal(&self, signal: Signal) {

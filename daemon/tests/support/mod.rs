@@ -16,6 +16,7 @@ pub(crate) mod plugin;
 pub(crate) mod programs;
 pub(crate) mod random;
 pub(crate) mod raw;
+pub(crate) mod tls;
 pub(crate) mod wait;
 
 pub(crate) use cluster::Cluster;

@@ -91,7 +91,8 @@ pub(crate) async fn finds_no_leader(to: SocketAddr, method: &str, path: &str, bo
     answer
 }
 
-fn parse(answer: &[u8]) -> Option<Raw> {
+/// Reads an answer's bytes; nothing if it isn't a whole head.
+pub(crate) fn parse(answer: &[u8]) -> Option<Raw> {
     let text = String::from_utf8_lossy(answer);
     let (head, body) = text.split_once("\r\n\r\n")?;
     let mut lines = head.split("\r\n");

@@ -1,0 +1,190 @@
+//! A cluster with TLS everywhere, as an operator sets it up, and certificates renewed while it works.
+
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ipam_api::client::{Client, Options};
+
+use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::tls::{Ca, connect};
+use crate::support::{Cluster, programs, until};
+
+fn ipamctl(cluster: &Cluster, arguments: &[&str]) -> std::process::Output {
+    let mut command = Command::new(programs::ipamctl());
+    command.env_clear().args(["--server", &cluster.urls().join(",")]).args(arguments);
+    command.output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
+    let (cluster, ca) = Cluster::secure(3);
+    let mut cluster = cluster.all_up().await;
+    make_pools(&cluster.ask()).await;
+    for at in 0..3 {
+        // A member that doesn't lead passes it on, over TLS.
+        allocate(&cluster.at(at), &wish(&format!("h{at}"), &["web"])).await.unwrap();
+    }
+    cluster.settled().await;
+    // Whoever comes back finds the others again.
+    cluster.members[0].kill();
+    cluster.start(0);
+    cluster.ready().await;
+    assert_eq!(cluster.settled().await.addresses.allocated, 3);
+    let ca_file = ca.certificate();
+    let shown = ipamctl(&cluster, &["--ca-file", ca_file.to_str().unwrap(), "pool", "show", "web"]);
+    assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    let unbelieved = ipamctl(&cluster, &["--timeout", "2s", "pool", "show", "web"]);
+    let said = String::from_utf8_lossy(&unbelieved.stderr);
+    assert_eq!(unbelieved.status.code(), Some(5), "{said}");
+    assert!(said.contains("CA that isn't trusted"), "{said}");
+    for member in &cluster.members {
+        assert!(!member.logged().contains("PRIVATE KEY"));
+    }
+}
+
+/// Those who ask a cluster until they are told to stop.
+struct Load {
+    stop: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    tasks: Vec<tokio::task::JoinHandle<()>>,
+}
+
+impl Load {
+    /// Every request makes a connection of its own, so that each meets the certificate of its time; and none may
+    /// fail.
+    fn on(cluster: &Cluster) -> Self {
+        let (stop, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let tasks = (0..4).map(|worker| {
+            let (urls, options) = (cluster.urls(), cluster.members[0].options());
+            let (stop, answered) = (stop.clone(), answered.clone());
+            tokio::spawn(async move {
+                for round in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        return;
+                    }
+                    let client = Client::with(&urls, &options).unwrap();
+                    allocate(&client, &wish(&format!("w{worker}-{round}"), &["web"])).await.unwrap();
+                    answered.fetch_add(1, Ordering::Relaxed);
+                }
+            })
+        });
+        Self { tasks: tasks.collect(), stop, answered }
+    }
+
+    /// Waits until so many more have been answered.
+    async fn more(&self, count: usize) {
+        let wanted = self.answered.load(Ordering::Relaxed) + count;
+        until("more requests are answered", async || {
+            assert!(!self.tasks.iter().any(tokio::task::JoinHandle::is_finished), "a request has failed");
+            let answered = self.answered.load(Ordering::Relaxed);
+            if answered >= wanted { Ok(()) } else { Err(format!("{answered} of {wanted}")) }
+        })
+        .await;
+    }
+
+    async fn end(self) {
+        self.stop.store(true, Ordering::Relaxed);
+        for task in self.tasks {
+            task.await.unwrap();
+        }
+    }
+}
+
+/// The certificate that a member shows.
+async fn shown(cluster: &Cluster, ca: &Ca, at: usize) -> Vec<u8> {
+    let stream = connect(cluster.members[at].client, "localhost", &ca.certificate(), None).await.unwrap();
+    stream.get_ref().1.peer_certificates().unwrap()[0].to_vec()
+}
+
+/// Tells a member to read again, and waits until it says something of that.
+async fn reload(cluster: &Cluster, at: usize, says: &str) {
+    let count = || cluster.members[at].logged().matches(says).count();
+    let before = count();
+    cluster.members[at].hang_up();
+    until(says, async || if count() > before { Ok(()) } else { Err(cluster.members[at].tail()) }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn certificates_are_renewed_under_load_without_a_failed_request() {
+    let (cluster, ca) = Cluster::secure(3);
+    let mut cluster = cluster.all_up().await;
+    make_pools(&cluster.ask()).await;
+    let load = Load::on(&cluster);
+    load.more(20).await;
+    for at in 0..3 {
+        let (name, address) = (cluster.members[at].name.clone(), cluster.members[at].client.ip().to_string());
+        let before = shown(&cluster, &ca, at).await;
+        ca.member(&name, &address);
+        assert_eq!(shown(&cluster, &ca, at).await, before, "nothing is read before it is said");
+        reload(&cluster, at, "what=\"peer_tls\"").await;
+        assert_ne!(shown(&cluster, &ca, at).await, before);
+        load.more(20).await;
+    }
+    // Members that meet anew show each other the new ones.
+    cluster.members[2].kill();
+    cluster.start(2);
+    cluster.ready().await;
+    load.more(20).await;
+    load.end().await;
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_broken_certificate_is_refused_at_a_reload_and_at_a_start() {
+    let (cluster, ca) = Cluster::secure(1);
+    let mut cluster = cluster.all_up().await;
+    let holder = cluster.members[0].tls.clone().unwrap();
+    let before = shown(&cluster, &ca, 0).await;
+    let (certificate, key) =
+        (std::fs::read(&holder.certificate).unwrap(), std::fs::read(&holder.key).unwrap());
+    let others = ca.member("n9", "127.0.0.1");
+    for (certificate, key) in [
+        (b"garbage".to_vec(), key.clone()),
+        (certificate.clone(), b"garbage".to_vec()),
+        (certificate.clone(), std::fs::read(&others.key).unwrap()),
+        (Vec::new(), key.clone()),
+    ] {
+        std::fs::write(&holder.certificate, certificate).unwrap();
+        std::fs::write(&holder.key, key).unwrap();
+        reload(&cluster, 0, "reload: refused; the old one stays what=\"peer_tls\"").await;
+        assert_eq!(shown(&cluster, &ca, 0).await, before);
+    }
+    // Another member's would do for clients, and no member would believe it.
+    std::fs::copy(&others.certificate, &holder.certificate).unwrap();
+    std::fs::copy(&others.key, &holder.key).unwrap();
+    reload(&cluster, 0, "it must be for n1.member.ipamd.internal").await;
+    cluster.members[0].kill();
+    cluster.start(0);
+    assert_eq!(cluster.members[0].exit().await.code(), Some(2));
+    assert!(cluster.members[0].logged().contains("it must be for n1.member.ipamd.internal"));
+    // Put back, it is itself again.
+    std::fs::write(&holder.certificate, certificate).unwrap();
+    std::fs::write(&holder.key, key).unwrap();
+    cluster.start(0);
+    cluster.ready().await;
+    assert!(!cluster.members[0].logged().contains("PRIVATE KEY"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_logged_changes_at_a_reload() {
+    let mut cluster = Cluster::of(1);
+    cluster.start_all();
+    cluster.ready().await;
+    let config = cluster.config();
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("log = \"info\"", "log = \"debug\"")).unwrap();
+    reload(&cluster, 0, "reload: read again what=\"log\"").await;
+    until("something is said at debug", async || {
+        let _ = Client::with(&cluster.urls(), &Options::default());
+        let _ = tokio::net::TcpStream::connect(cluster.members[0].client).await;
+        let _ = crate::support::raw::send(cluster.members[0].client, b"nonsense\r\n\r\n").await;
+        if cluster.members[0].logged().contains("DEBUG") { Ok(()) } else { Err("nothing".to_owned()) }
+    })
+    .await;
+    std::fs::write(&config, "log = \"a=b=c\"").unwrap();
+    reload(&cluster, 0, "reload: refused; the old one stays what=\"log\"").await;
+    std::fs::write(&config, "nonsense").unwrap();
+    reload(&cluster, 0, "everything stays as it was").await;
+    assert!(cluster.members[0].is_ready().await.is_ok());
+}
