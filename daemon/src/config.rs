@@ -1,6 +1,7 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
 mod access;
+mod journal;
 mod tls;
 
 use std::io::Write as _;
@@ -20,6 +21,7 @@ use tracing_subscriber::EnvFilter;
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};
 
 use crate::access::AccessConfig;
+use crate::tasks::journal::JournalLimits;
 
 /// Flags of `ipamd serve`.
 #[derive(Debug, Clone, Default, Args)]
@@ -87,6 +89,8 @@ struct File {
     peer_tls: tls::FilePeerTls,
     #[serde(default)]
     access: access::FileAccess,
+    #[serde(default)]
+    journal: journal::FileJournal,
 }
 
 #[derive(Debug, Deserialize)]
@@ -128,6 +132,8 @@ pub struct Config {
     pub snapshot_every_entries: u64,
     /// Who may ask without a token of the cluster.
     pub access: AccessConfig,
+    /// How long history is kept.
+    pub journal: JournalLimits,
     /// What is logged.
     pub log: String,
     /// TLS with clients.
@@ -282,6 +288,7 @@ impl Config {
             timing,
             snapshot_every_entries,
             access: file.access.complete(!client_listen.ip().is_loopback(), insecure)?,
+            journal: file.journal.complete()?,
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
             warnings: environment.warnings,
         })

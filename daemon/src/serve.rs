@@ -155,7 +155,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
             stopping,
         )));
     }
-    let tasks = tokio::spawn(tasks::run(node.clone()));
+    let tasks = tokio::spawn(tasks::run(node.clone(), config.journal));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
         _ = terminate.recv() => None,

@@ -1,7 +1,8 @@
-//! Leader-only tasks. Each is an idempotent function without input; what it does goes through the log.
-//!
-//! So far there is one: letting log time pass where nobody asks for anything, so that what has cooled is
-//! shown as free. `apply` does the same with every command; this only keeps a quiet cluster honest.
+//! Leader-only tasks. Each is an idempotent function without input, in a file of its own; what it does goes
+//! through the log, and none repeats anything itself: the next round will.
+
+mod expire;
+pub mod journal;
 
 use std::time::{Duration, Instant};
 
@@ -10,13 +11,15 @@ use ipam_raft::machine::command::{Text, Via};
 use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
 use ipam_raft::node::Node;
 
-/// How often the leader looks whether something has passed.
+use journal::JournalLimits;
+
+/// How often the leader looks whether there is something to do.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a proposal of a task may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the tasks on this member while it leads, until it is aborted.
-pub async fn run(node: Node) {
+pub async fn run(node: Node, journal: JournalLimits) {
     let mut leadership = node.leadership();
     loop {
         if leadership.wait_for(Option::is_some).await.is_err() {
@@ -24,26 +27,25 @@ pub async fn run(node: Node) {
         }
         tokio::time::sleep(INTERVAL).await;
         if leadership.borrow().is_some() {
-            expire(&node).await;
+            expire::run(&node).await;
+            journal::run(&node, journal).await;
         }
     }
 }
 
-/// Proposes that time has passed, if something waits for that.
-async fn expire(node: &Node) {
-    let (state, _) = node.stale();
-    if state.next_expiry_ms().is_none() {
-        return;
-    }
+/// Proposes what a task found to be due.
+async fn propose(node: &Node, task: &str, action: Action) {
     let origin = Origin {
-        principal: Text::from("task/expire"),
+        principal: Text::from(format!("task/{task}")),
         via: Via::Task,
         request_id: Text::from(uuid::Uuid::now_v7().simple().to_string()),
         comment: None,
         not_after_ms: None,
     };
-    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: Action::Expire };
-    if let Err(error) = node.propose(command, Instant::now() + PATIENCE).await {
-        tracing::debug!(%error, "time could not be let pass; the next round will");
+    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
+    match node.propose(command, Instant::now() + PATIENCE).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail, "a task was refused"),
+        Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
     }
 }

@@ -1,0 +1,90 @@
+//! Gives up the oldest part of the journal, by size and by age. Both are counted in whole segments, so a little
+//! more is kept than was said, never less.
+
+use ipam_api::time::Timestamp;
+use ipam_raft::machine::{Action, State};
+use ipam_raft::node::Node;
+
+/// How much of the journal is kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JournalLimits {
+    /// Bytes of events, before compression; on disk they are about a fifth.
+    pub keep_bytes: u64,
+    /// Days, by wall time.
+    pub keep_days: u64,
+}
+
+const DAY_MS: u64 = 24 * 3600 * 1000;
+
+/// Proposes to give up what is beyond the limits, if anything is.
+pub(super) async fn run(node: &Node, limits: JournalLimits) {
+    let due = due(&node.stale().0, limits, Timestamp::now().0);
+    if let Some(through) = due {
+        super::propose(node, "journal", Action::TrimJournal { through }).await;
+    }
+}
+
+/// The newest segment that is to go, with all before it.
+fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
+    let open = state.header.journal.open.bytes;
+    let mut kept: u64 =
+        state.segments.iter().map(|(_, segment)| segment.bytes).sum::<u64>().saturating_add(open);
+    let too_old = now_ms.saturating_sub(limits.keep_days.saturating_mul(DAY_MS));
+    let mut due = None;
+    for (number, segment) in state.segments.iter() {
+        // What would go below the limit stays, unless it is too old.
+        if kept.saturating_sub(segment.bytes) < limits.keep_bytes && segment.until_wall_ms >= too_old {
+            break;
+        }
+        kept = kept.saturating_sub(segment.bytes);
+        due = Some(number);
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
+    use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Text, Via};
+    use ipam_raft::machine::{At, Command, Grant, Origin, Terms, apply};
+
+    use super::*;
+
+    /// Ten segments of a day each, and an open one.
+    fn state() -> State {
+        let mut state = State::new();
+        for day in 0..=10_u64 {
+            let origin = Origin {
+                principal: Text::from("tester"),
+                via: Via::Http,
+                request_id: Text::from("r"),
+                comment: None,
+                not_after_ms: None,
+            };
+            let name = format!("network-{day}").parse().unwrap();
+            let intention = NetworkIntention { name, remarks: Remarks::default() };
+            let action = Action::PutNetwork(Put { intention, expect: Expect::Anything });
+            let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
+            let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms: day * DAY_MS, term: 1 };
+            apply(&mut state, at, &Command { origin, terms, action }).0.unwrap();
+        }
+        assert_eq!(state.segments.len(), 10);
+        state
+    }
+
+    #[test]
+    fn what_is_too_old_or_too_much_goes_and_nothing_else() {
+        let state = state();
+        let limits = |keep_bytes, keep_days| JournalLimits { keep_bytes, keep_days };
+        let now_ms = 10 * DAY_MS;
+        assert_eq!(due(&state, limits(u64::MAX, 400), now_ms), None);
+        assert_eq!(due(&state, limits(u64::MAX, 3), now_ms), Some(7), "events of day 7 are kept");
+        assert_eq!(due(&state, limits(u64::MAX, 1), 400 * DAY_MS), Some(10), "all that is sealed");
+        let each = state.segments.iter().next().unwrap().1.bytes;
+        assert_eq!(due(&state, limits(20 * each, 400), now_ms), None);
+        let through = due(&state, limits(4 * each, 400), now_ms).unwrap();
+        let kept: u64 = state.segments.iter_after(through).map(|(_, segment)| segment.bytes).sum();
+        assert!(kept + state.header.journal.open.bytes >= 4 * each, "never less than was said");
+        assert!((6..=8).contains(&through), "{through}");
+    }
+}
