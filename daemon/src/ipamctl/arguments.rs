@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::global::GlobalArguments;
 use crate::{
     allocate, allocation, apply, cluster, completion, contexts, endpoint, network, pool, release,
-    reservation, status, subnet, token, who_has,
+    reservation, status, subnet, support, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -52,6 +52,12 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
+    /// One file with what all servers say of themselves, for whoever helps
+    #[command(after_help = support::EXAMPLES)]
+    Support {
+        #[command(subcommand)]
+        verb: support::Verb,
+    },
     /// What a shell needs to complete commands, flags, and names that the servers know
     Completion(completion::CompletionArguments),
     /// Write the manual pages of all commands

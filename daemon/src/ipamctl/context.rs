@@ -75,9 +75,15 @@ impl Context {
         })
     }
 
-    /// A client of one server alone.
+    /// A client of one server alone. Whoever asks others over TLS only doesn't show a token to a server
+    /// without, just because one of the others names it.
     pub(crate) fn client_of(&self, server: &str) -> Result<Client, ipam_api::Problem> {
-        Client::with(&[server], &self.settings.options)
+        let open = |server: &str| server.trim_start().starts_with("http://");
+        let mut options = self.settings.options.clone();
+        if open(server) && !self.settings.servers.iter().any(|named| open(named)) {
+            options.token_file = None;
+        }
+        Client::with(&[server], &options)
     }
 
     /// The time from which ages are counted.

@@ -127,9 +127,10 @@ impl Refusal {
             lines.push(format!("repeat safely:  {repeat}"));
             return ("outcome unknown".to_owned(), detail, lines);
         }
-        let head = problem.code.to_string().replace('-', " ");
+        let mut head = problem.code.to_string().replace('-', " ");
         let mut sentence = problem.detail.clone();
         if problem.code == Code::Unreachable {
+            head = "unavailable".to_owned();
             // One line a server: which one answers and which doesn't is all there is to see.
             let mut pieces = problem.detail.split("; ").map(|piece| without_number(piece).to_owned());
             sentence = format!("{}. Nothing was changed.", pieces.next().unwrap_or_default());
@@ -182,7 +183,7 @@ mod tests {
         let failure = Failure::from(Problem::new(Code::Unreachable, detail));
         assert_eq!(
             failure.text(false).unwrap(),
-            "unreachable: no server answered within 10.0 s. Nothing was changed.\n  \
+            "unavailable: no server answered within 10.0 s. Nothing was changed.\n  \
              http://a:1: connection refused\n  http://b:1: timed out\n  \
              Check that the daemons run and that the addresses are right.   (exit 5)"
         );

@@ -35,6 +35,7 @@ mod settings;
 mod show;
 mod status;
 mod subnet;
+mod support;
 mod surroundings;
 #[cfg(test)]
 mod tests;
@@ -164,6 +165,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Pool { verb } => pool::run(context, verb).await,
         Command::Reservation { verb } => reservation::run(context, verb).await,
         Command::Endpoint { verb } => endpoint::run(context, verb).await,
+        Command::Support { verb } => support::run(context, verb).await,
         Command::Token { verb } => token::run(context, verb).await,
         Command::Allocation { verb } => allocation::run(context, verb).await,
     }

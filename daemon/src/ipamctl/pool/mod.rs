@@ -13,6 +13,7 @@ use crate::context::Context;
 use crate::fail::Failure;
 use crate::output::text;
 use crate::resource::{self, Noun, Read};
+use crate::subnet::Subnets;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl pool list
@@ -91,7 +92,15 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {
             let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;
-            context.show(&answer, name.as_str(), || Ok(view::shown(&pool, context.now(), context.width)))?;
+            // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
+            let subnet = match context.format.is_for_people() {
+                true => resource::fetch::<Subnets>(context, &pool.intention.subnet).await.ok(),
+                false => None,
+            };
+            let subnet = subnet.map(|(subnet, _)| subnet.intention);
+            context.show(&answer, name.as_str(), || {
+                Ok(view::shown(&pool, subnet.as_ref(), context.now(), context.width))
+            })?;
             if context.format.is_for_people() {
                 context.say(&view::next_steps(&pool));
             }

@@ -1,6 +1,6 @@
 //! How pools look.
 
-use ipam_api::resource::{Condition, Strategy};
+use ipam_api::resource::{Condition, Strategy, Subnet};
 use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Family, RangeSet};
 
@@ -108,13 +108,25 @@ fn condition(pool: &Read<Pools>) -> String {
 }
 
 /// The text of `pool show`.
-pub(super) fn shown(pool: &Read<Pools>, now: Timestamp, width: Option<usize>) -> String {
+pub(super) fn shown(
+    pool: &Read<Pools>,
+    subnet: Option<&Subnet>,
+    now: Timestamp,
+    width: Option<usize>,
+) -> String {
     let (intention, status) = (&pool.intention, &pool.status);
     let counts = &status.counts;
     let mut fields = Fields::default();
     let network = intention.network.as_ref().map(|network| network.as_str());
     fields.raw(&text::heading("pool", intention.name.as_str(), &pool.meta, network));
-    fields.line("subnet", format!("{}  {}", intention.subnet, status.cidr));
+    let mut line = format!("{}  {}", intention.subnet, status.cidr);
+    if let Some(vlan) = subnet.and_then(|subnet| subnet.vlan) {
+        line = format!("{line}  vlan {vlan}");
+    }
+    if let Some(gateway) = subnet.and_then(|subnet| subnet.gateway) {
+        line = format!("{line}  gateway {gateway}");
+    }
+    fields.line("subnet", line);
     let mut line = ranges(pool);
     if !intention.exclude.is_empty() {
         line = format!("{line}   excluded {}", text::joined(&intention.exclude));
@@ -323,8 +335,8 @@ CONDITION   STATUS  REASON       SINCE  MESSAGE
 Ready       True    Serving      12d
 NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
 ";
-        assert_eq!(shown(&web(), NOW, Some(120)), expected);
-        assert_eq!(shown(&web(), NOW, Some(80)), expected);
+        assert_eq!(shown(&web(), None, NOW, Some(120)), expected);
+        assert_eq!(shown(&web(), None, NOW, Some(80)), expected);
         assert_eq!(
             next_steps(&web()),
             "next: ipamctl allocation list --pool web · ipamctl pool set web --add-range …"
@@ -334,6 +346,8 @@ NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
     #[test]
     fn a_pool_that_goes_away_says_what_is_left() {
         let old = pools().remove(3);
-        assert!(shown(&old, NOW, None).contains("gone when the last is released; 11 addresses are left"));
+        assert!(
+            shown(&old, None, NOW, None).contains("gone when the last is released; 11 addresses are left")
+        );
     }
 }

@@ -41,6 +41,8 @@ pub(super) struct Seen<'a> {
     pub(super) member: &'a Member,
     /// Its own words, or why there are none.
     pub(super) answer: Result<&'a Cluster, &'a str>,
+    /// The version of its program, if it says.
+    pub(super) version: Option<&'a str>,
 }
 
 impl<'a> Judgement<'a> {
@@ -55,7 +57,13 @@ impl<'a> Judgement<'a> {
         let members: Vec<Seen<'a>> = cluster
             .members
             .iter()
-            .map(|member| Seen { member, answer: answer_of(member, observed, cluster) })
+            .map(|member| {
+                let (answer, version) = match answer_of(member, observed, cluster) {
+                    Ok(said) => (Ok(&said.cluster), said.version.as_deref()),
+                    Err(why) => (Err(why), None),
+                };
+                Seen { member, answer, version }
+            })
             .collect();
         let strangers = observed
             .iter()
@@ -112,9 +120,10 @@ fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
 
 /// What a member says of itself. It is known by its name: the address under which it was asked may be
 /// another one than the one it gives.
-fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Cluster, &'a str> {
-    let itself = observed.iter().filter_map(|one| one.answer.as_ref().ok()).map(|said| &said.cluster);
-    if let Some(own) = itself.into_iter().find(|own| own.id == of.id && own.answered_by == member.name) {
+fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Said, &'a str> {
+    let mut said = observed.iter().filter_map(|one| one.answer.as_ref().ok());
+    let is_own = |cluster: &Cluster| cluster.id == of.id && cluster.answered_by == member.name;
+    if let Some(own) = said.find(|said| is_own(&said.cluster)) {
         return Ok(own);
     }
     let failed = observed.iter().find(|one| one.server == plain(&member.client_url));

@@ -13,7 +13,7 @@ use clap::Args;
 use futures::StreamExt as _;
 use futures::stream::FuturesUnordered;
 use ipam_api::client::Call;
-use ipam_api::cluster::Cluster;
+use ipam_api::cluster::{Cluster, Version};
 use ipam_api::{Code, Problem};
 
 use crate::context::Context;
@@ -50,6 +50,8 @@ struct Observed {
 #[derive(Debug)]
 struct Said {
     cluster: Cluster,
+    /// The version of its program, if it says.
+    version: Option<String>,
     /// The same as bytes, for `-o json`.
     body: Vec<u8>,
 }
@@ -67,6 +69,11 @@ pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Resul
         })?;
     }
     if arguments.check && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+}
+
+/// The servers that were named and the members that they name, those that don't answer too.
+pub(crate) async fn known_servers(context: &Context) -> Vec<String> {
+    ask_all(context).await.into_iter().map(|one| one.server).collect()
 }
 
 /// Asks the servers that were named, and the members that they name.
@@ -98,12 +105,14 @@ async fn ask_all(context: &Context) -> Vec<Observed> {
 
 /// Asks one server alone, for what it knows itself.
 async fn ask(context: &Context, server: String) -> Observed {
-    let call = Call::get("/v1/cluster?consistency=stale").within(context.timeout().min(DEADLINE));
-    let answer = async {
-        let answer = context.ask_one(&server, call).await?;
-        Ok(Said { cluster: answer.read()?, body: answer.body })
-    };
-    let answer = answer.await.map_err(|problem: Problem| reason(&server, &problem));
+    let within = context.timeout().min(DEADLINE);
+    let cluster = context.ask_one(&server, Call::get("/v1/cluster?consistency=stale").within(within));
+    let version = context.ask_one(&server, Call::get("/version").within(within));
+    let (cluster, version) = futures::join!(cluster, version);
+    let version = version.and_then(|answer| answer.read::<Version>()).map(|version| version.version).ok();
+    let answer = cluster
+        .and_then(|answer| Ok(Said { cluster: answer.read()?, version, body: answer.body }))
+        .map_err(|problem: Problem| reason(&server, &problem));
     Observed { server, answer }
 }
 

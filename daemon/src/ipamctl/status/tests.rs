@@ -21,7 +21,11 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
         "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
                       "excluded": 1, "free": 4_410, "saturated": false}
     });
-    Said { cluster: serde_json::from_value(body.clone()).unwrap(), body: body.to_string().into_bytes() }
+    Said {
+        cluster: serde_json::from_value(body.clone()).unwrap(),
+        version: Some("0.4.2".to_owned()),
+        body: body.to_string().into_bytes(),
+    }
 }
 
 fn up(id: u64, said: Said) -> Observed {
@@ -47,10 +51,10 @@ cluster      7f3c-91aa   generation 1   feature level 3
 health       OK        3 of 3 members answer · leader n2 · can lose 1
 state        revision 48211907   term 17
 
-MEMBER  ROLE    ADDRESS               REVISION  BEHIND  STATE
-n1      voter   n1.ipam.example:7440  48211907  0       ok
-n2      leader  n2.ipam.example:7440  48211907  -       ok
-n3      voter   n3.ipam.example:7440  48211907  2       ok
+MEMBER  ROLE    ADDRESS               VERSION  REVISION  BEHIND  STATE
+n1      voter   n1.ipam.example:7440  0.4.2    48211907  0       ok
+n2      leader  n2.ipam.example:7440  0.4.2    48211907  -       ok
+n3      voter   n3.ipam.example:7440  0.4.2    48211907  2       ok
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 ";
@@ -74,10 +78,10 @@ health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
              Nothing can be changed until there is a leader; reading goes on with --consistency stale.
 state        revision 48211907   term 18
 
-MEMBER  ROLE   ADDRESS               REVISION  BEHIND  STATE
-n1      voter  n1.ipam.example:7440  -         -       no answer: connection refused
-n2      voter  n2.ipam.example:7440  -         -       no answer: timed out
-n3      voter  n3.ipam.example:7440  48211907  -       sees no leader for 14s, term 18
+MEMBER  ROLE   ADDRESS               VERSION  REVISION  BEHIND  STATE
+n1      voter  n1.ipam.example:7440  -        -         -       no answer: connection refused
+n2      voter  n2.ipam.example:7440  -        -         -       no answer: timed out
+n3      voter  n3.ipam.example:7440  0.4.2    48211907  -       sees no leader for 14s, term 18
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 
@@ -152,4 +156,17 @@ fn a_reason_is_cut_out_of_the_problem() {
 #[test]
 fn nobody_is_no_picture() {
     assert!(Judgement::of(&[down(1, "timed out")]).is_none());
+}
+
+#[test]
+fn who_is_not_let_in_is_told_so() {
+    let mut observed = healthy();
+    observed[0] = down(1, "the certificate is for n9.ipam.example");
+    observed[2] = down(3, "unauthenticated: nobody has said who asks");
+    let text = screen(&observed, 120);
+    assert!(
+        text.contains("  look at the certificate of n1:   the certificate is for n9.ipam.example\n"),
+        "{text}"
+    );
+    assert!(text.contains("  say to n3 who asks:   --token-file or --cert-file\n"), "{text}");
 }

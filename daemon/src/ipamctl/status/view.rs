@@ -1,10 +1,15 @@
 //! How the picture looks.
 
+use ipam_api::Code;
+
 use super::judge::{Health, Judgement, Seen, leads};
 use crate::context::Context;
 use crate::output::Tone;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+
+/// Problems of whoever isn't known, or may not look.
+const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Forbidden];
 
 /// The screen, with the colours and the width of a context.
 pub(super) fn text(judgement: &Judgement<'_>, context: &Context) -> String {
@@ -106,6 +111,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
         .text("MEMBER")
         .text("ROLE")
         .spare("ADDRESS", 1)
+        .spare("VERSION", 4)
         .spare("REVISION", 3)
         .spare("BEHIND", 2)
         .text("STATE");
@@ -117,7 +123,8 @@ fn members(judgement: &Judgement<'_>) -> Table {
         table.row([
             member.name.clone(),
             role.to_owned(),
-            address(&member.client_url).to_owned(),
+            text::dash(address(&member.client_url)),
+            text::or_dash(seen.version.as_ref()),
             text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
             text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
             state(seen),
@@ -128,7 +135,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
 
 /// Where a member answers, as short as it can be typed.
 fn address(url: &str) -> &str {
-    url.trim_start_matches("http://").trim_end_matches('/')
+    url.trim_start_matches("http://").trim_start_matches("https://").trim_end_matches('/')
 }
 
 fn state(seen: &Seen<'_>) -> String {
@@ -151,11 +158,18 @@ fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
         lines.push(format!("{server} belongs to cluster {id}; take it out of --server or IPAM_SERVERS"));
     }
     for seen in &judgement.members {
-        if seen.answer.is_err() {
-            lines.push(format!(
-                "start ipamd on {}:   systemctl status ipamd   (on that machine)",
-                seen.member.name
-            ));
+        let name = &seen.member.name;
+        match seen.answer {
+            Ok(_) => {}
+            Err(why) if why.contains("certificate") => {
+                lines.push(format!("look at the certificate of {name}:   {why}"));
+            }
+            Err(why) if WHO_ASKS.iter().any(|code| why.starts_with(code.entry().code)) => {
+                lines.push(format!("say to {name} who asks:   --token-file or --cert-file"));
+            }
+            Err(_) => {
+                lines.push(format!("start ipamd on {name}:   systemctl status ipamd   (on that machine)"));
+            }
         }
     }
     for (server, why) in &judgement.strangers {

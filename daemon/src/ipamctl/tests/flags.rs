@@ -75,7 +75,7 @@ async fn what_is_read_is_asked_of_the_server() {
         ("pool list --sort-by -status.counts.free", "/v1/pools?sort=-status.counts.free&limit=1000"),
         ("pool list --field name --subnet lan", "/v1/pools?subnet=lan&fields=name&limit=1000"),
         ("pool list --at-least-revision 9 --limit 1", "/v1/pools?limit=1&at_least_revision=9"),
-        ("pool show web --at-least-revision 9", "/v1/pools/web?at_least_revision=9"),
+        ("pool show web -o json --at-least-revision 9", "/v1/pools/web?at_least_revision=9"),
     ] {
         assert_eq!(code(&run(&server, line).await.0), 0, "{line}");
         assert_eq!(*seen.lock().unwrap().last().unwrap(), format!("GET {asked}"));
@@ -139,7 +139,11 @@ async fn contexts_are_kept_and_used() {
     assert_eq!(names, "lab\nprod\n");
     let (_, table) = run_within(&around, "context list").await;
     assert!(table.contains("*  lab") && table.contains("prod (production)"), "{table}");
-    assert_eq!(code(&run_within(&around, "pool show web").await.0), 0, "the first one is the current one");
+    assert_eq!(
+        code(&run_within(&around, "pool show web -o name").await.0),
+        0,
+        "the first one is the current one"
+    );
     assert_eq!(seen.lock().unwrap().len(), 1);
     assert_eq!(code(&run_within(&around, "context use nowhere").await.0), 2);
     assert_eq!(code(&run_within(&around, "context set empty").await.0), 2);

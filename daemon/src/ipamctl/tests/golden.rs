@@ -149,8 +149,8 @@ async fn examples_work() {
             match before.as_str() {
                 // Files are those of the test, and servers are the one that pretends.
                 "-f" => words[index] = file.display().to_string(),
-                "--to-file" | "man" => {
-                    words[index] = home.path().join(index.to_string()).display().to_string()
+                "--to-file" | "man" | "bundle" => {
+                    words[index] = folder.path().join(index.to_string()).display().to_string()
                 }
                 "--server" => words[index] = server.clone(),
                 _ if words[index] == "./ca" => words[index].clone_from(&ca),
