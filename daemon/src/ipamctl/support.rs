@@ -20,7 +20,7 @@ use crate::status::{self, DEADLINE};
 pub(crate) const EXAMPLES: &str = "Examples:\n  ipamctl support bundle ipamd.tar";
 
 /// What every server is asked: the name in the bundle, the path, what it is.
-const ASKED: [(&str, &str, &str); 5] = [
+const ASKED: [(&str, &str, &str); 6] = [
     (
         "cluster.json",
         "/v1/cluster?consistency=stale",
@@ -30,6 +30,11 @@ const ASKED: [(&str, &str, &str); 5] = [
     ("ready.txt", "/readyz", "whether it serves, or why not"),
     ("metrics.txt", "/metrics", "its counters and durations"),
     ("pools.json", "/v1/pools?consistency=stale&limit=1000", "its pools with their counts"),
+    (
+        "events.json",
+        "/v1/events?consistency=stale&reverse=true&limit=1000",
+        "what happened last, and who asked for it",
+    ),
 ];
 
 /// What to do for support.
@@ -104,7 +109,7 @@ fn manifest(context: &Context, servers: &[String]) -> String {
         text.push_str(&format!("  {name:<13} {what}\n"));
     }
     text.push_str(
-        "\nNo tokens, keys, certificates or configuration. Names and addresses of pools are in it.\n",
+        "\nNo tokens, keys, certificates or configuration. Names, addresses and who asked for what are in it.\n",
     );
     text
 }
