@@ -124,7 +124,7 @@ pub const TLS_HANDSHAKES_PER_ADDRESS_MAX: usize = 256;
 pub const DESCRIPTORS_KEPT: usize = 512;
 
 /// Requests that one caller may have on their way to one member at once.
-pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 1024;
+pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 512;
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
 /// Commands in one log entry.
@@ -202,6 +202,10 @@ const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(IDLE_MS_MAX < HEAD_READ_MS_MAX);
 const _: () = assert!(URI_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX < CONNECTIONS_MAX);
+const _: () = assert!(
+    REQUESTS_IN_FLIGHT_PER_CALLER_MAX < CONNECTIONS_PER_ADDRESS_MAX,
+    "who asks for too much at once is told so, and not only cut off"
+);
 const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
 const _: () =
     assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
-use axum::http::header::AUTHORIZATION;
+use axum::http::header::{AUTHORIZATION, HOST};
 use axum::http::request::Parts;
 use ipam_api::access::{NodeKey, Role, Target, Verb};
 use ipam_api::brand::{ANONYMOUS, HEADER_BUDGET_MS, HEADER_CHANGE_COMMENT, HEADER_REQUEST_ID, SECRET_PREFIX};
@@ -181,9 +181,26 @@ fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Pres
                 None => Presented::Nothing,
             }
         }
+        Some(Peer::Tcp { address, .. })
+            if app.access.is_open() && address.ip().is_loopback() && !is_local_host(headers) =>
+        {
+            return Err(Problem::new(Code::Forbidden, "the request was meant for another host")
+                .help("Ask by address or as localhost, or give out tokens: access.require_tokens."));
+        }
         _ if app.access.is_open() => known(ANONYMOUS.to_owned(), Grant::of(Role::Admin)),
         _ => Presented::Nothing,
     })
+}
+
+/// Whether a request is addressed to this machine. A page of a browser here may ask for a name of its own that
+/// leads to loopback, and nobody else's tokens stand in its way where none are needed.
+fn is_local_host(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<std::net::IpAddr>().is_ok()
 }
 
 fn bearer(headers: &HeaderMap) -> Result<SecretHash, Problem> {

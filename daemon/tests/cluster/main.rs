@@ -11,6 +11,7 @@
 #[path = "../support/mod.rs"]
 mod support;
 
+mod access;
 mod bad_bodies;
 mod bad_input;
 mod bad_starts;

@@ -41,7 +41,7 @@ impl Raw {
 
 /// A request's bytes. A body is JSON unless a header says something else.
 pub(crate) fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Vec<u8> {
-    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: test\r\nconnection: close\r\n");
+    let mut head = format!("{method} {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n");
     let says = |name| headers.iter().any(|(header, _)| *header == name);
     if !body.is_empty() && !says("content-type") {
         head.push_str("content-type: application/json\r\n");
