@@ -1,7 +1,10 @@
 //! What can go wrong: one closed catalogue, and the shape in which HTTP carries it (RFC 9457).
 
+mod context;
+
 use std::fmt;
 
+pub use context::{Context, FieldError, Holder};
 use serde::{Deserialize, Serialize};
 
 use crate::brand::PROBLEM_TYPE_PREFIX;
@@ -255,6 +258,12 @@ pub struct Problem {
     /// The state that it was decided on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<u64>,
+    /// Where in the body it is wrong.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub errors: Vec<FieldError>,
+    /// Names and numbers for programs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context: Option<Box<Context>>,
 }
 
 fn known_code<'de, D: serde::Deserializer<'de>>(deserializer: D) -> Result<Code, D::Error> {
@@ -279,7 +288,33 @@ impl Problem {
             applied: Applied::No,
             request_id: None,
             revision: None,
+            errors: Vec::new(),
+            context: None,
         }
+    }
+
+    /// The same about one place of the body, named by a JSON pointer.
+    #[must_use]
+    pub fn at(mut self, pointer: impl Into<String>) -> Self {
+        let error = FieldError { pointer: pointer.into(), code: self.code, detail: self.detail.clone() };
+        self.errors.push(error);
+        self
+    }
+
+    /// The same where the body is a part of a larger one, below `pointer`.
+    #[must_use]
+    pub fn below(mut self, pointer: &str) -> Self {
+        for error in &mut self.errors {
+            error.pointer.insert_str(0, pointer);
+        }
+        self
+    }
+
+    /// The same with more names and numbers.
+    #[must_use]
+    pub fn with(mut self, add: impl FnOnce(&mut Context)) -> Self {
+        add(self.context.get_or_insert_default());
+        self
     }
 
     /// The same with a more exact piece of advice.

@@ -1,7 +1,8 @@
 //! Reading what people send: strictly, with the nearest known word where one is unknown.
 
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
+use serde_path_to_error::Segment;
 
 use crate::name::shown;
 use crate::problem::{Code, Problem};
@@ -11,32 +12,80 @@ use crate::problem::{Code, Problem};
 ///
 /// # Errors
 /// `malformed-body` when it isn't JSON or not an object; `unknown-field` with the nearest known name;
-/// `invalid-field` with what was wrong.
+/// `invalid-field` with what was wrong, and where.
 pub fn from_slice<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
+    from_object(object(body)?)
+}
+
+/// Reads a body as the object that it must be.
+///
+/// # Errors
+/// `malformed-body`.
+pub fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     let value: Value = serde_json::from_slice(body)
         .map_err(|error| Problem::new(Code::MalformedBody, format!("the body is not JSON: {error}")))?;
-    let Value::Object(mut object) = value else {
-        return Err(Problem::new(Code::MalformedBody, "the body must be a JSON object"));
-    };
+    match value {
+        Value::Object(object) => Ok(object),
+        _ => Err(Problem::new(Code::MalformedBody, "the body must be a JSON object")),
+    }
+}
+
+/// The same as [`from_slice`], of an object that is read already.
+///
+/// # Errors
+/// As [`from_slice`].
+pub fn from_object<T: DeserializeOwned>(mut object: Map<String, Value>) -> Result<T, Problem> {
     object.remove("meta");
     object.remove("status");
-    serde_json::from_value(Value::Object(object)).map_err(|error| from_serde(&error))
+    serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
+        let pointer = pointer(error.path());
+        refused(&error.into_inner().to_string(), pointer)
+    })
+}
+
+/// A path as a JSON pointer.
+fn pointer(path: &serde_path_to_error::Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => push(&mut pointer, &index.to_string()),
+            Segment::Map { key } => push(&mut pointer, key),
+            Segment::Enum { variant } => push(&mut pointer, variant),
+            Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+fn push(pointer: &mut String, segment: &str) {
+    pointer.push('/');
+    pointer.push_str(&segment.replace('~', "~0").replace('/', "~1"));
 }
 
 /// Turns serde's words into ours.
-fn from_serde(error: &serde_json::Error) -> Problem {
-    let text = error.to_string();
-    let Some(rest) = text.strip_prefix("unknown field `") else {
-        return of_a_value(&text);
-    };
-    let mut quoted = rest.split('`');
+fn refused(text: &str, mut pointer: String) -> Problem {
+    if let Some((unknown, problem)) = unknown_word(text, Code::UnknownField, "field") {
+        if pointer.rsplit('/').next() != Some(unknown) {
+            push(&mut pointer, unknown);
+        }
+        return problem.at(pointer);
+    }
+    if let Some(missing) = text.strip_prefix("missing field `").and_then(|rest| rest.split('`').next()) {
+        push(&mut pointer, missing);
+    }
+    of_a_value(text).at(pointer)
+}
+
+/// What serde says of an unknown field, with the nearest of those that it would have known.
+pub fn unknown_word<'a>(text: &'a str, code: Code, what: &str) -> Option<(&'a str, Problem)> {
+    let mut quoted = text.strip_prefix("unknown field `")?.split('`');
     let unknown = quoted.next().unwrap_or_default();
     let known = quoted.skip(1).step_by(2).filter(|name| !name.is_empty());
     let detail = match nearest(unknown, known) {
-        Some(name) => format!("unknown field {}; did you mean \"{name}\"?", shown(unknown)),
-        None => format!("unknown field {}", shown(unknown)),
+        Some(name) => format!("unknown {what} {}; did you mean \"{name}\"?", shown(unknown)),
+        None => format!("unknown {what} {}", shown(unknown)),
     };
-    Problem::new(Code::UnknownField, detail)
+    Some((unknown, Problem::new(code, detail)))
 }
 
 /// A value that its own type refused: with the code that it begins with, if it does.
@@ -88,6 +137,20 @@ mod tests {
         let problem = from_slice::<Network>(br#"{"name":"a","descripton":"x"}"#).unwrap_err();
         assert_eq!(problem.code, Code::UnknownField);
         assert!(problem.detail.contains("did you mean \"description\""), "{}", problem.detail);
+    }
+
+    #[test]
+    fn a_mistake_is_pointed_at() {
+        use crate::request::AllocateRequest;
+        use crate::resource::Pool;
+        let pointer = |problem: Problem| problem.errors[0].pointer.clone();
+        let pool = |body: &str| pointer(from_slice::<Pool>(body.as_bytes()).unwrap_err());
+        assert_eq!(pool(r#"{"name":"a","subnet":"b","ranges":["10.0.0.1","x"]}"#), "/ranges/1");
+        assert_eq!(pool(r#"{"name":"a","subnet":"b","rangs":[]}"#), "/rangs");
+        assert_eq!(pool(r#"{"name":"a"}"#), "/subnet");
+        assert_eq!(pool(r#"{"name":"a","subnet":"b","labels":{"a/b":1}}"#), "/labels/a~1b");
+        let body = br#"{"endpoint":{"kind":"host","name":"h"},"interfaces":[{"name":"e","mca":"x"}]}"#;
+        assert_eq!(pointer(from_slice::<AllocateRequest>(body).unwrap_err()), "/interfaces/0/mca");
     }
 
     #[test]

@@ -14,9 +14,11 @@ mod leaving;
 mod proposals;
 mod reads;
 mod running;
+mod spent;
 mod status;
 mod tasks;
 mod tenure;
+
 mod working;
 
 use std::sync::atomic::AtomicU64;
@@ -29,6 +31,7 @@ use host::Door;
 use inner::{Inner, held};
 use openraft::async_runtime::watch::WatchReceiver;
 use running::{Ingredients, RaftHandle};
+pub use spent::Spent;
 pub use status::{MemberInfo, Role, Status};
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
@@ -147,7 +150,33 @@ impl Node {
         command: Command,
         deadline: impl Into<Instant>,
     ) -> Result<Outcome, ProposeError> {
+        self.propose_timed(command, deadline).await.map(|(outcome, _timing)| outcome)
+    }
+
+    /// The same, and where the time went.
+    ///
+    /// # Errors
+    /// See [`ProposeError`].
+    pub async fn propose_timed(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<(Outcome, Spent), ProposeError> {
         working::propose(self.inner(), command, deadline.into()).await
+    }
+
+    /// The state as this member has it, as soon as it is at `revision`. Asks nobody.
+    ///
+    /// # Errors
+    /// When it isn't until the deadline.
+    pub async fn reached(&self, revision: u64, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        working::reached(self.inner(), revision, deadline.into()).await
+    }
+
+    /// The revision that this member is at.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.inner().state.with(State::revision)
     }
 
     /// The state, with everything in it that was acknowledged before this call, by whichever member.

@@ -13,9 +13,14 @@ openraft::declare_raft_types!(
         Node = Member,
 );
 
-/// What became of the commands of one entry, in their order; empty for entries that carry none.
+/// What became of the commands of one entry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-pub(crate) struct Outcomes(pub(crate) Vec<Outcome>);
+pub(crate) struct Outcomes {
+    /// In the order of the commands; empty for entries that carry none.
+    pub(crate) all: Vec<Outcome>,
+    /// How long this member took to apply them.
+    pub(crate) took: std::time::Duration,
+}
 
 /// What the log's membership says of a member. Its addresses here are those of its founding or joining; the
 /// environment may have changed them since, which is why members are looked up by name.

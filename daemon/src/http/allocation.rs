@@ -90,7 +90,7 @@ async fn show(
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<Allocation>, Refused> {
     let id = number(&id)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query).await?;
     let found = state.allocations.get(id).and_then(|row| allocation(&state, id, row));
     let found =
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("allocation {id} does not exist")))?;

@@ -1,5 +1,7 @@
 //! How handlers ask the replicated state: with whose rights, how long, and what must be the case.
 
+use std::time::SystemTime;
+
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use ipam_api::access::{Target, Verb};
@@ -7,11 +9,11 @@ use ipam_api::name::shown;
 use ipam_api::request::AttachmentKey;
 use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::{Expect, Text, Via};
-use ipam_raft::machine::{Action, Applied, Command, Origin, State, Terms};
+use ipam_raft::machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 
 use super::App;
 use super::asker::{Asker, Known, unknown_token};
-use super::query::Consistency;
+use super::query::{Consistency, Freshness};
 use super::write::Write;
 
 /// What must be the case, by `If-Match` and `If-None-Match`.
@@ -30,9 +32,22 @@ pub(super) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
     }
 }
 
+/// What became of a proposal, or would have become of it.
+#[derive(Debug)]
+pub(super) struct Done {
+    pub(super) applied: Applied,
+    /// The state that it would have led to, if it was only tried.
+    tried: Option<State>,
+}
+
 impl App {
     /// Proposes an action and waits until it is carried out or refused.
     pub(super) async fn propose(&self, write: &Write, via: Via, action: Action) -> Result<Applied, Problem> {
+        Ok(self.carry_out(write, via, action).await?.applied)
+    }
+
+    /// The same for those who show the state after it. A dry run ends here: nothing is proposed.
+    pub(super) async fn carry_out(&self, write: &Write, via: Via, action: Action) -> Result<Done, Problem> {
         let asker = &write.asker;
         let known = self.who(asker).await?;
         if let Some(deed) = action.deed() {
@@ -41,7 +56,7 @@ impl App {
         let terms = Terms {
             credential: known.credential,
             idempotency: write.idempotency.clone(),
-            manager: write.manager.clone(),
+            manager: write.manager.clone().unwrap_or_default(),
         };
         action.check()?;
         terms.check()?;
@@ -52,8 +67,52 @@ impl App {
             comment: asker.comment.clone(),
             not_after_ms: None,
         };
-        let outcome = self.node.propose(Command { origin, terms, action }, asker.deadline).await?;
-        Ok(outcome?)
+        let command = Command { origin, terms, action };
+        let (outcome, tried) = if write.dry_run {
+            let (outcome, state) = self.try_out(asker, command).await?;
+            (outcome, Some(state))
+        } else {
+            let (outcome, spent) = self.node.propose_timed(command, asker.deadline).await?;
+            asker.notes.note_spent(spent);
+            (outcome, None)
+        };
+        write.note_replayed(&outcome);
+        Ok(Done { applied: outcome?, tried })
+    }
+
+    /// What a command would do, on a copy of the state as of now.
+    async fn try_out(&self, asker: &Asker, command: Command) -> Result<(Outcome, State), Problem> {
+        let mut state = self.node.read(asker.deadline).await?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let at = At { log_time_ms: state.log_time_ms(), wall_ms, term: 0 };
+        // A transaction of a thousand steps takes its time, and others wait for this thread.
+        let tried = tokio::task::spawn_blocking(move || {
+            let (outcome, _) = apply(&mut state, at, &command);
+            (outcome, state)
+        });
+        tried.await.map_err(|_| Problem::new(Code::Internal, "the dry run has ended without an answer"))
+    }
+
+    /// A state that has everything in it that was done, for what is shown beside it.
+    pub(super) async fn after(&self, asker: &Asker, done: &Done) -> State {
+        match &done.tried {
+            Some(state) => state.clone(),
+            // It is done, whatever becomes of showing it: then with the status as this member has it.
+            None => match self.node.reached(done.applied.revision, asker.deadline).await {
+                Ok(state) => state,
+                Err(_) => self.node.stale().0,
+            },
+        }
+    }
+
+    /// The answer that was kept for a request, if it was made before.
+    pub(super) fn kept(&self, write: &Write, state: &State) -> Result<Option<Done>, Problem> {
+        let Some(idempotency) = &write.idempotency else { return Ok(None) };
+        let known = write.asker.known_in(state)?.ok_or_else(unknown_token)?;
+        let Some(outcome) = state.replayed(&known.principal, idempotency) else { return Ok(None) };
+        write.note_replayed(&outcome);
+        Ok(Some(Done { applied: outcome?, tried: None }))
     }
 
     /// Who asks. A token that this member has not heard of yet is looked up as of now.
@@ -86,15 +145,23 @@ impl App {
         &self,
         asker: &Asker,
         deed: (Verb, Target),
-        consistency: Consistency,
+        freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
-        let (state, stale_ms) = match consistency {
-            Consistency::Linearizable => (self.node.read(asker.deadline).await?, None),
-            Consistency::Stale => {
+        let Freshness { consistency, at_least_revision } = freshness.into();
+        let (mut state, stale_ms) = match (consistency, at_least_revision) {
+            (Some(Consistency::Linearizable), _) | (None, None) => {
+                (self.node.read(asker.deadline).await?, None)
+            }
+            (Some(Consistency::Stale), _) | (None, Some(_)) => {
                 let (state, stale_ms) = self.node.stale();
                 (state, Some(stale_ms))
             }
         };
+        if let Some(revision) = at_least_revision
+            && state.revision() < revision
+        {
+            state = self.node.reached(revision, asker.deadline).await?;
+        }
         asker.known_in(&state)?.ok_or_else(unknown_token)?.check(deed)?;
         Ok((state, stale_ms))
     }

@@ -17,6 +17,7 @@ use ipam_raft::machine::command::{Credential, Grant, Purpose, SecretHash, Text, 
 use ipam_raft::machine::{State, model};
 
 use super::App;
+use super::notes::Notes;
 use super::peer::{ClientName, Peer};
 use super::reply::Refused;
 use crate::access::Shown;
@@ -36,6 +37,7 @@ pub(super) struct Asker {
     pub(super) deadline: Instant,
     /// Why it changes something.
     pub(super) comment: Option<Text>,
+    pub(super) notes: Notes,
     presented: Presented,
 }
 
@@ -66,6 +68,7 @@ impl Asker {
             request_id: request_id(headers).into(),
             deadline: deadline(headers)?,
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
+            notes: Notes::of(parts),
             presented: presented(headers, parts.extensions.get::<Peer>(), app)?,
         })
     }

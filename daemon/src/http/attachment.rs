@@ -49,7 +49,7 @@ async fn show(
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<Attachment>, Refused> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query).await?;
     app.check_own(&asker, &state, &key)?;
     let revision = state.revision();
     let found = state.attachment(&key).and_then(|(_, row)| {

@@ -54,7 +54,7 @@ async fn show(
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<View>, Refused> {
     let key = key(path)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query).await?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id));
     let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
     Ok(Shown { stale_ms, etag: Some(view.meta.revision), ..Shown::new(view, state.revision()) })

@@ -2,8 +2,8 @@
 
 use ipam_api::name::Name;
 use ipam_api::resource::{Network, NetworkStatus, Resource};
-use ipam_raft::machine::command::{Expect, Kind, NetworkIntention, Put};
-use ipam_raft::machine::{Action, State};
+use ipam_raft::machine::command::{Expect, Kind, NetworkIntention, Put, Stored};
+use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{labels, meta, remarks};
 use super::resource::Kinded;
@@ -17,6 +17,7 @@ impl Kinded for Networks {
     const KIND: Kind = Kind::Network;
     type Intention = Network;
     type Status = NetworkStatus;
+    type Row = model::Network;
 
     fn name(intention: &Network) -> &Name {
         &intention.name
@@ -28,8 +29,18 @@ impl Kinded for Networks {
         Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect })
     }
 
-    fn show(state: &State, id: u64) -> Option<Resource<Network, NetworkStatus>> {
-        let row = state.networks.get(id)?;
+    fn row(state: &State, id: u64) -> Option<&model::Network> {
+        state.networks.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Network> {
+        match stored {
+            Stored::Network(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Network) -> Resource<Network, NetworkStatus> {
         let remarks = &row.intention.remarks;
         let intention = Network {
             name: row.intention.name.clone(),
@@ -38,9 +49,9 @@ impl Kinded for Networks {
             annotations: labels(&remarks.annotations),
             managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
         };
-        let subnets: Vec<u64> = state.subnets_of(id).collect();
+        let subnets: Vec<u64> = state.subnets_of(row.meta.id).collect();
         let allocated = subnets.iter().map(|subnet| allocated_in(state, *subnet)).sum();
         let status = NetworkStatus { subnets: subnets.len() as u64, allocated };
-        Some(Resource { intention, meta: meta(&row.meta), status })
+        Resource { intention, meta: meta(&row.meta), status }
     }
 }

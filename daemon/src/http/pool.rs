@@ -1,13 +1,18 @@
 //! `/v1/pools`.
 
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipam_api::Family;
+use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
 use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put};
+use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Stored};
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::model::PoolState;
 use ipam_raft::machine::space::Space;
-use ipam_raft::machine::{Action, State};
+use ipam_raft::machine::{Action, State, model};
+use ipnet::IpNet;
 
 use super::convert::{counts, labels, meta, remarks};
 use super::resource::Kinded;
@@ -20,6 +25,7 @@ impl Kinded for Pools {
     const KIND: Kind = Kind::Pool;
     type Intention = Pool;
     type Status = PoolStatus;
+    type Row = model::Pool;
 
     fn name(intention: &Pool) -> &Name {
         &intention.name
@@ -44,15 +50,25 @@ impl Kinded for Pools {
         Action::PutPool(Put { intention, expect })
     }
 
-    fn show(state: &State, id: u64) -> Option<Resource<Pool, PoolStatus>> {
-        let row = state.pools.get(id)?;
-        let subnet = state.subnets.get(row.subnet)?;
-        let space = state.space(id)?;
+    fn row(state: &State, id: u64) -> Option<&model::Pool> {
+        state.pools.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Pool> {
+        match stored {
+            Stored::Pool(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Pool) -> Resource<Pool, PoolStatus> {
+        let id = row.meta.id;
+        let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.intention);
         let pool = &row.intention;
         let intention = Pool {
             name: pool.name.clone(),
             subnet: pool.subnet.clone(),
-            network: Some(subnet.intention.network.clone()),
+            network: subnet.map(|subnet| subnet.network.clone()),
             ranges: pool.ranges.clone(),
             exclude: pool.exclude.clone(),
             strategy: pool.strategy,
@@ -67,15 +83,26 @@ impl Kinded for Pools {
             annotations: labels(&pool.remarks.annotations),
             managed_by: pool.remarks.managed_by.as_ref().map(ToString::to_string),
         };
+        // A pool that is gone is shown as it was stored, with nothing in it: to whoever repeats the request that
+        // stored it.
+        let cidr = subnet.map_or_else(|| first_of(pool), |subnet| subnet.cidr);
+        let space = state.space(id);
+        let ready = space.and_then(|space| state.pool_states.get(id).map(|row| ready(row, space)));
         let status = PoolStatus {
             revision: state.revision(),
-            family: space.family,
-            cidr: subnet.intention.cidr,
-            counts: counts(space.counts()),
-            conditions: state.pool_states.get(id).map(|row| ready(row, space)).into_iter().collect(),
+            family: Family::of(cidr.addr()),
+            cidr,
+            counts: space.map(|space| counts(space.counts())).unwrap_or_default(),
+            conditions: ready.into_iter().collect(),
         };
-        Some(Resource { intention, meta: meta(&row.meta), status })
+        Resource { intention, meta: meta(&row.meta), status }
     }
+}
+
+/// Something of a pool's subnet where the subnet is gone.
+fn first_of(pool: &PoolIntention) -> IpNet {
+    let first = pool.ranges.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), AddressRange::first_address);
+    IpNet::from(first)
 }
 
 /// Whether the pool can give, in words.

@@ -2,9 +2,10 @@
 
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
-use ipam_api::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use axum::http::{Method, Uri};
+use ipam_api::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::Name;
-use ipam_api::{Code, Problem};
+use ipam_api::{Code, Problem, strict};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
@@ -21,12 +22,84 @@ pub(super) enum Consistency {
     Stale,
 }
 
+/// How fresh an answer must be, as far as anybody said.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Freshness {
+    pub(super) consistency: Option<Consistency>,
+    /// Not older than that; then this member's own state will do.
+    pub(super) at_least_revision: Option<u64>,
+}
+
+impl From<Consistency> for Freshness {
+    fn from(consistency: Consistency) -> Self {
+        Self { consistency: Some(consistency), at_least_revision: None }
+    }
+}
+
 /// Parameters of a read.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ReadQuery {
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
+}
+
+impl From<ReadQuery> for Freshness {
+    fn from(ReadQuery { consistency, at_least_revision }: ReadQuery) -> Self {
+        Self { consistency, at_least_revision }
+    }
+}
+
+/// Parameters of every write, beside its own.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct WriteQuery {
+    /// Nothing shall happen; what would?
     #[serde(default)]
-    pub(super) consistency: Consistency,
+    pub(super) dry_run: bool,
+    /// Whoever manages it, it shall be changed.
+    #[serde(default)]
+    pub(super) take_over: bool,
+    /// In whose management it is changed.
+    pub(super) manager: Option<String>,
+}
+
+impl WriteQuery {
+    /// Their names.
+    pub(super) const NAMES: [&str; 3] = ["dry_run", "take_over", "manager"];
+
+    /// What is said of them; whatever else is said is looked at by [`Asked`].
+    pub(super) fn of(uri: &Uri) -> Result<Self, Problem> {
+        let query = parts(uri, |name| Self::NAMES.contains(&name));
+        let query: Self = read(&query)?;
+        let manager = query.manager.as_deref().unwrap_or("-");
+        if manager.is_empty()
+            || manager.chars().count() > TEXT_CHARS_MAX
+            || manager.contains(char::is_control)
+        {
+            return Err(Problem::new(Code::InvalidFilter, "the parameter manager names nobody"));
+        }
+        Ok(query)
+    }
+}
+
+/// The parts of a query whose names `wanted` wants, as they stand.
+fn parts(uri: &Uri, wanted: impl Fn(&str) -> bool) -> String {
+    let parts = uri.query().unwrap_or_default().split('&');
+    let wanted = parts.filter(|part| wanted(part.split('=').next().unwrap_or_default()));
+    wanted.collect::<Vec<_>>().join("&")
+}
+
+fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let uri = format!("/?{query}").parse::<Uri>();
+    let uri = uri.map_err(|_| Problem::new(Code::InvalidFilter, "the query can't be read"))?;
+    Query::<T>::try_from_uri(&uri).map(|Query(query)| query).map_err(|error| {
+        let text = error.body_text();
+        let text = text.rsplit_once("query string: ").map_or(text.as_str(), |(_, text)| text);
+        // The path to the parameter comes first, where serde knows it.
+        let unknown = text.find("unknown field `").and_then(|at| text.get(at..));
+        let known = unknown.and_then(|text| strict::unknown_word(text, Code::InvalidFilter, "parameter"));
+        known.map_or_else(|| Problem::new(Code::InvalidFilter, text), |(_, problem)| problem)
+    })
 }
 
 /// Parameters of a list.
@@ -91,8 +164,9 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
-        Query::<T>::try_from_uri(&parts.uri)
-            .map(|Query(query)| Self(query))
-            .map_err(|error| Refused(Problem::new(Code::InvalidFilter, error.body_text())))
+        // Every write has those, and `Write` reads them.
+        let of_writes = |name: &str| parts.method != Method::GET && WriteQuery::NAMES.contains(&name);
+        let query = self::parts(&parts.uri, |name| !of_writes(name));
+        read(&query).map(Self).map_err(Refused)
     }
 }

@@ -5,12 +5,13 @@ use std::time::Instant;
 use axum::Json;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, ETAG, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use ipam_api::brand::{
-    HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION, HEADER_SERVER_TIMING, HEADER_STALE_MS,
+    HEADER_DRY_RUN, HEADER_IDEMPOTENCY_REPLAYED, HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION,
+    HEADER_SERVER_TIMING, HEADER_STALE_MS,
 };
 use ipam_api::limits::BODY_READ_MS_MAX;
 use ipam_api::problem::Retry;
@@ -20,6 +21,7 @@ use serde::Serialize;
 use super::App;
 use super::asker::{caller, request_id};
 use super::body::Verdict;
+use super::notes::Notes;
 use super::peer::Peer;
 
 /// A refusal on its way out.
@@ -91,6 +93,8 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     let id = request_id(request.headers());
     set(request.headers_mut(), HEADER_REQUEST_ID, &id);
     let verdict = request.extensions().get::<Verdict>().cloned();
+    let notes = Notes::default();
+    request.extensions_mut().insert(notes.clone());
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let caller = caller(request.headers(), request.extensions().get::<Peer>(), &app);
     let flight = app.flights.begin(caller);
@@ -113,14 +117,23 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     };
     if let Some(mut problem) = problem {
         problem.request_id = Some(id.clone());
+        problem.revision.get_or_insert_with(|| app.node.revision());
         app.metrics.refused(problem.code);
+        let allow = response.headers_mut().remove(ALLOW);
         response = render(&problem);
+        response.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
     }
     let took = begun.elapsed();
     let headers = response.headers_mut();
     set(headers, HEADER_REQUEST_ID, &id);
     set(headers, CACHE_CONTROL.as_str(), "no-store");
-    set(headers, HEADER_SERVER_TIMING, &format!("total;dur={:.3}", took.as_secs_f64() * 1000.0));
+    set(headers, HEADER_SERVER_TIMING, &notes.timing(took));
+    if notes.is_dry_run() {
+        set(headers, HEADER_DRY_RUN, "true");
+    }
+    if notes.is_replayed() {
+        set(headers, HEADER_IDEMPOTENCY_REPLAYED, "true");
+    }
     if let Some(url) = app.node.leader_client_url() {
         set(headers, HEADER_LEADER, &url);
     }
@@ -157,6 +170,9 @@ fn render(problem: &Problem) -> Response {
     *response.status_mut() =
         StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     response.headers_mut().insert(CONTENT_TYPE, PROBLEM_JSON);
+    if let Some(current) = problem.context.as_ref().and_then(|context| context.current.as_ref()) {
+        set(response.headers_mut(), ETAG.as_str(), &format!("\"{current}\""));
+    }
     if matches!(problem.status, 429 | 503) || (problem.status == 409 && problem.retry == Retry::After) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }

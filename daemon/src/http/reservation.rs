@@ -2,9 +2,9 @@
 
 use ipam_api::name::Name;
 use ipam_api::resource::{Reservation, ReservationStatus, Resource};
-use ipam_raft::machine::command::{Expect, Kind, Put, ReservationIntention};
+use ipam_raft::machine::command::{Expect, Kind, Put, ReservationIntention, Stored};
 use ipam_raft::machine::state::Occupant;
-use ipam_raft::machine::{Action, State};
+use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{labels, meta, remarks};
 use super::resource::Kinded;
@@ -17,6 +17,7 @@ impl Kinded for Reservations {
     const KIND: Kind = Kind::Reservation;
     type Intention = Reservation;
     type Status = ReservationStatus;
+    type Row = model::Reservation;
 
     fn name(intention: &Reservation) -> &Name {
         &intention.name
@@ -32,8 +33,18 @@ impl Kinded for Reservations {
         })
     }
 
-    fn show(state: &State, id: u64) -> Option<Resource<Reservation, ReservationStatus>> {
-        let row = state.reservations.get(id)?;
+    fn row(state: &State, id: u64) -> Option<&model::Reservation> {
+        state.reservations.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Reservation> {
+        match stored {
+            Stored::Reservation(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Reservation) -> Resource<Reservation, ReservationStatus> {
         let ReservationIntention { name, network, addresses, remarks } = &row.intention;
         let intention = Reservation {
             name: name.clone(),
@@ -49,6 +60,6 @@ impl Kinded for Reservations {
             .flat_map(|range| state.occupied(row.network, *range))
             .filter(|(_, occupant)| matches!(occupant, Occupant::Allocation(_)))
             .count();
-        Some(Resource { intention, meta: meta(&row.meta), status: ReservationStatus { held: held as u64 } })
+        Resource { intention, meta: meta(&row.meta), status: ReservationStatus { held: held as u64 } }
     }
 }

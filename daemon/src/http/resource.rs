@@ -1,25 +1,32 @@
-//! What networks, subnets, pools and reservations have in common: the same six requests.
+//! What networks, subnets, pools and reservations have in common: the same seven requests.
 
 use axum::Router;
-use axum::body::Bytes;
 use axum::extract::{Path, State as AppState};
 use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use ipam_api::access::Verb;
 use ipam_api::name::{Name, shown};
 use ipam_api::resource::{Page, Resource};
 use ipam_api::{Code, Problem, strict};
-use ipam_raft::machine::command::{Delete, Expect, Kind, Via};
+use ipam_raft::machine::command::{Delete, Expect, Kind, Stored, Via};
 use ipam_raft::machine::{Action, Answer, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::App;
-use super::ask::expect;
+use super::ask::{Done, expect};
 use super::asker::Asker;
-use super::query::{Asked, DeleteQuery, ListQuery, NoQuery, ReadQuery};
+use super::merge::merge;
+use super::query::{Asked, Consistency, DeleteQuery, ListQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
+
+/// How often a change is merged anew when others are faster.
+const TRIES_MAX: usize = 32;
+/// Names that are looked through for one that was meant.
+const NAMES_COMPARED_MAX: usize = 10_000;
 
 /// One kind of named resource, between HTTP and the machine.
 pub(super) trait Kinded: Send + Sync + 'static {
@@ -31,13 +38,24 @@ pub(super) trait Kinded: Send + Sync + 'static {
     type Intention: Serialize + DeserializeOwned + Send;
     /// The status as JSON has it.
     type Status: Serialize + Send;
+    /// The resource as the machine has it.
+    type Row;
 
     /// The name in an intention.
     fn name(intention: &Self::Intention) -> &Name;
     /// The intention as the log has it.
     fn put(intention: Self::Intention, expect: Expect) -> Action;
-    /// The resource as people read it.
-    fn show(state: &State, id: u64) -> Option<Resource<Self::Intention, Self::Status>>;
+    /// A row.
+    fn row(state: &State, id: u64) -> Option<&Self::Row>;
+    /// The row that a write has stored.
+    fn stored(stored: Stored) -> Option<Self::Row>;
+    /// The resource as people read it: the row's intention, and what the state says of it.
+    fn view(state: &State, row: &Self::Row) -> Resource<Self::Intention, Self::Status>;
+
+    /// A resource of the state as people read it.
+    fn show(state: &State, id: u64) -> Option<Resource<Self::Intention, Self::Status>> {
+        Self::row(state, id).map(|row| Self::view(state, row))
+    }
 }
 
 type View<K> = Shown<Resource<<K as Kinded>::Intention, <K as Kinded>::Status>>;
@@ -48,7 +66,7 @@ pub(super) fn routes<K: Kinded>() -> Router<App> {
     let item = format!("/v1/{}/{{name}}", K::PATH);
     Router::new()
         .route(&collection, get(list::<K>).post(create::<K>))
-        .route(&item, get(show::<K>).put(put::<K>).delete(delete::<K>))
+        .route(&item, get(show::<K>).put(put::<K>).patch(patch::<K>).delete(delete::<K>))
 }
 
 async fn list<K: Kinded>(
@@ -77,18 +95,21 @@ async fn show<K: Kinded>(
     Asked(query): Asked<ReadQuery>,
 ) -> Result<View<K>, Refused> {
     let name = name_in_path::<K>(&name)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query.consistency).await?;
-    let view = view::<K>(&state, &name).ok_or_else(|| unknown::<K>(&state, &name))?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query).await?;
+    let view = view::<K>(&state, &name).ok_or_else(|| unknown(&state, K::KIND, &name))?;
     Ok(Shown { stale_ms, ..view })
 }
 
 async fn create<K: Kinded>(
     AppState(app): AppState<App>,
     Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<View<K>, Refused> {
-    let intention: K::Intention = write.read()?;
-    store::<K>(&app, &write, intention, Expect::Absent).await
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let object = write.object()?;
+    write.manage_as(&object);
+    let intention: K::Intention = strict::from_object(object)?;
+    let done = app.carry_out(&write, Via::Http, K::put(intention, Expect::Absent)).await?;
+    Ok(stored::<K>(&app, &write.asker, done).await?)
 }
 
 async fn put<K: Kinded>(
@@ -96,49 +117,97 @@ async fn put<K: Kinded>(
     headers: HeaderMap,
     Path(name): Path<String>,
     Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<View<K>, Refused> {
-    let intention: K::Intention = write.read()?;
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let object = write.object()?;
+    write.manage_as(&object);
+    let expect = expected(&headers, &object)?;
+    let intention: K::Intention = strict::from_object(object)?;
     if K::name(&intention).as_str() != name {
         let detail = format!("the body names {} and the path {}", K::name(&intention), shown(&name));
-        return Err(Problem::new(Code::InvalidField, detail).into());
+        return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
     }
-    let expect = match expect(&headers)? {
-        Expect::Anything => revision_in(&write.body).map_or(Expect::Anything, Expect::Revision),
+    let done = app.carry_out(&write, Via::Http, K::put(intention, expect)).await?;
+    Ok(stored::<K>(&app, &write.asker, done).await?)
+}
+
+/// What must be the case. What was shown and comes back says in `meta.revision` what it was made from.
+fn expected(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Expect, Problem> {
+    Ok(match expect(headers)? {
+        Expect::Anything => {
+            let revision = body.get("meta").and_then(|meta| meta.get("revision")).and_then(Value::as_u64);
+            revision.map_or(Expect::Anything, Expect::Revision)
+        }
         said => said,
+    })
+}
+
+async fn patch<K: Kinded>(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let (name, change) = (name_in_path::<K>(&name)?, write.object()?);
+    write.manage_as(&change);
+    let expect = expected(&headers, &change)?;
+    let deed = (Verb::Write, K::KIND.target());
+    let mut tries_left = TRIES_MAX;
+    loop {
+        let (state, _) = app.read(&write.asker, deed, Consistency::Linearizable).await?;
+        if let Some(done) = app.kept(&write, &state)? {
+            return Ok(stored::<K>(&app, &write.asker, done).await?);
+        }
+        let (intention, read_at) = merged::<K>(&state, &name, change.clone())?;
+        let expecting = if expect == Expect::Anything { Expect::Revision(read_at) } else { expect };
+        tries_left -= 1;
+        match app.carry_out(&write, Via::Http, K::put(intention, expecting)).await {
+            // Somebody else was faster, and nobody said that this must not happen.
+            Err(problem)
+                if problem.code == Code::RevisionMismatch && expect == Expect::Anything && tries_left > 0 => {
+            }
+            done => return Ok(stored::<K>(&app, &write.asker, done?).await?),
+        }
+    }
+}
+
+/// A resource with a change merged into it, and the revision at which it was read.
+pub(super) fn merged<K: Kinded>(
+    state: &State,
+    name: &Name,
+    mut change: Map<String, Value>,
+) -> Result<(K::Intention, u64), Problem> {
+    let present = state.id_of(K::KIND, name).and_then(|id| K::show(state, id));
+    let present = present.ok_or_else(|| unknown(state, K::KIND, name))?;
+    let Ok(Value::Object(mut object)) = serde_json::to_value(&present.intention) else {
+        return Err(Problem::new(Code::Internal, "the resource can't be written as JSON"));
     };
-    store::<K>(&app, &write, intention, expect).await
+    change.remove("meta");
+    change.remove("status");
+    merge(&mut object, change);
+    let intention: K::Intention = strict::from_object(object)?;
+    if K::name(&intention) != name {
+        let detail = format!("{} {name} keeps its name", K::KIND);
+        return Err(Problem::new(Code::ImmutableField, detail).at("/name"));
+    }
+    Ok((intention, present.meta.revision))
 }
 
-/// What was shown and comes back says in `meta.revision` what it was made from.
-fn revision_in(body: &Bytes) -> Option<u64> {
-    #[derive(serde::Deserialize)]
-    struct Shown {
-        meta: Option<Meta>,
-    }
-    #[derive(serde::Deserialize)]
-    struct Meta {
-        revision: Option<u64>,
-    }
-    serde_json::from_slice::<Shown>(body).ok()?.meta?.revision
-}
-
-async fn store<K: Kinded>(
-    app: &App,
-    write: &Write,
-    intention: K::Intention,
-    expect: Expect,
-) -> Result<View<K>, Refused> {
-    let name = K::name(&intention).clone();
-    let applied = app.propose(write, Via::Http, K::put(intention, expect)).await?;
-    let created = matches!(applied.answer, Answer::Stored { created: true, .. });
-    let (state, _) = app
-        .read(&write.asker, (Verb::Read, K::KIND.target()), super::query::Consistency::Linearizable)
-        .await?;
-    let view = view::<K>(&state, &name).ok_or_else(|| unknown::<K>(&state, &name))?;
+/// The answer to a write that has stored something, or ended it.
+async fn stored<K: Kinded>(app: &App, asker: &Asker, done: Done) -> Result<Response, Problem> {
+    let state = app.after(asker, &done).await;
+    let Answer::Stored { created, resource, .. } = done.applied.answer else {
+        // A pool told to end that was empty.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let row = K::stored(*resource)
+        .ok_or_else(|| Problem::new(Code::Internal, "the machine stored something else than was sent"))?;
+    let view = K::view(&state, &row);
+    let location = created.then(|| format!("/v1/{}/{}", K::PATH, K::name(&view.intention)));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
-    let location = created.then(|| format!("/v1/{}/{name}", K::PATH));
-    Ok(Shown { status, location, ..view })
+    let etag = Some(view.meta.revision);
+    Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())
 }
 
 async fn delete<K: Kinded>(
@@ -147,20 +216,18 @@ async fn delete<K: Kinded>(
     Path(name): Path<String>,
     Asked(query): Asked<DeleteQuery>,
     write: Write,
-) -> Result<axum::response::Response, Refused> {
-    use axum::response::IntoResponse;
+) -> Result<Response, Refused> {
     let name = name_in_path::<K>(&name)?;
     let delete = Delete { kind: K::KIND, name: name.clone(), expect: expect(&headers)?, drain: query.drain };
-    let applied = app.propose(&write, Via::Http, Action::Delete(delete)).await?;
-    if !matches!(applied.answer, Answer::Draining { .. }) {
+    let done = app.carry_out(&write, Via::Http, Action::Delete(delete)).await?;
+    if !matches!(done.applied.answer, Answer::Draining { .. }) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let (state, _) = app
-        .read(&write.asker, (Verb::Read, K::KIND.target()), super::query::Consistency::Linearizable)
-        .await?;
+    let state = app.after(&write.asker, &done).await;
     Ok(match view::<K>(&state, &name) {
         Some(view) => Shown { status: StatusCode::ACCEPTED, ..view }.into_response(),
-        None => StatusCode::NO_CONTENT.into_response(),
+        // Empty, and gone meanwhile.
+        None => StatusCode::ACCEPTED.into_response(),
     })
 }
 
@@ -180,11 +247,13 @@ fn name_in_path<K: Kinded>(name: &str) -> Result<Name, Problem> {
     })
 }
 
-fn unknown<K: Kinded>(state: &State, name: &Name) -> Problem {
-    let mut names = state.names(K::KIND, None).map(|(known, _)| known.as_str());
-    let detail = format!("{} {name} does not exist", K::KIND);
+/// Nothing of that kind has that name.
+pub(super) fn unknown(state: &State, kind: Kind, name: &Name) -> Problem {
+    let mut names = state.names(kind, None).take(NAMES_COMPARED_MAX).map(|(known, _)| known.as_str());
+    let detail = format!("{kind} {name} does not exist");
     match strict::nearest(name.as_str(), names.by_ref()) {
-        Some(near) => Problem::new(Code::NotFound, format!("{detail}; did you mean {near}?")),
+        Some(near) => Problem::new(Code::NotFound, format!("{detail}; did you mean {near}?"))
+            .with(|context| context.similar.push(near.to_owned())),
         None => Problem::new(Code::NotFound, detail),
     }
 }

@@ -3,8 +3,8 @@
 use ipam_api::Family;
 use ipam_api::name::Name;
 use ipam_api::resource::{Resource, Subnet, SubnetStatus};
-use ipam_raft::machine::command::{Expect, Kind, Put, SubnetIntention};
-use ipam_raft::machine::{Action, State};
+use ipam_raft::machine::command::{Expect, Kind, Put, Stored, SubnetIntention};
+use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{dns_in, dns_out, labels, meta, remarks};
 use super::resource::Kinded;
@@ -17,6 +17,7 @@ impl Kinded for Subnets {
     const KIND: Kind = Kind::Subnet;
     type Intention = Subnet;
     type Status = SubnetStatus;
+    type Row = model::Subnet;
 
     fn name(intention: &Subnet) -> &Name {
         &intention.name
@@ -36,8 +37,18 @@ impl Kinded for Subnets {
         Action::PutSubnet(Put { intention, expect })
     }
 
-    fn show(state: &State, id: u64) -> Option<Resource<Subnet, SubnetStatus>> {
-        let row = state.subnets.get(id)?;
+    fn row(state: &State, id: u64) -> Option<&model::Subnet> {
+        state.subnets.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Subnet> {
+        match stored {
+            Stored::Subnet(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Subnet) -> Resource<Subnet, SubnetStatus> {
         let SubnetIntention { name, network, cidr, gateway, vlan, routes, dns, remarks } = &row.intention;
         let intention = Subnet {
             name: name.clone(),
@@ -52,12 +63,13 @@ impl Kinded for Subnets {
             annotations: labels(&remarks.annotations),
             managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
         };
+        let id = row.meta.id;
         let status = SubnetStatus {
             family: Family::of(cidr.addr()),
             pools: state.pools_of(id).count() as u64,
             allocated: allocated_in(state, id),
         };
-        Some(Resource { intention, meta: meta(&row.meta), status })
+        Resource { intention, meta: meta(&row.meta), status }
     }
 }
 

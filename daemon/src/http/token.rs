@@ -58,7 +58,7 @@ async fn show(
     Path(name): Path<String>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<Shown<Token>, Refused> {
-    let (state, stale_ms) = app.read(&asker, READ, query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, READ, query).await?;
     let found = find(&state, &name)?;
     Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
 }

@@ -2,17 +2,20 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderMap, Method};
 use ipam_api::brand::HEADER_IDEMPOTENCY_KEY;
 use ipam_api::limits::IDEMPOTENCY_KEY_BYTES_MAX;
 use ipam_api::name::shown;
 use ipam_api::{Code, Problem, strict};
-use ipam_raft::machine::command::{Idempotency, Manager, request_hash};
+use ipam_raft::machine::Outcome;
+use ipam_raft::machine::command::{Idempotency, Manager, Text, request_hash};
 use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
 
 use super::App;
 use super::asker::{Asker, header_text};
+use super::query::WriteQuery;
 use super::reply::{Refused, refused_body};
 
 /// A request that changes something.
@@ -22,14 +25,36 @@ pub(super) struct Write {
     pub(super) body: Bytes,
     /// Its name, if the caller gave it one.
     pub(super) idempotency: Option<Idempotency>,
-    /// In whose management.
-    pub(super) manager: Manager,
+    /// In whose management, if that was said.
+    pub(super) manager: Option<Manager>,
+    /// It shall only be tried.
+    pub(super) dry_run: bool,
 }
 
 impl Write {
     /// The body, read strictly.
     pub(super) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         strict::from_slice(&self.body)
+    }
+
+    /// The body, as the object that it must be.
+    pub(super) fn object(&self) -> Result<Map<String, Value>, Problem> {
+        strict::object(&self.body)
+    }
+
+    /// Asks in the management that the body names, unless something else was said.
+    pub(super) fn manage_as(&mut self, body: &Map<String, Value>) {
+        if self.manager.is_none()
+            && let Some(manager) = body.get("managed_by").and_then(Value::as_str)
+        {
+            self.manager = Some(Manager::Named(Text::from(manager)));
+        }
+    }
+
+    pub(super) fn note_replayed(&self, outcome: &Outcome) {
+        if outcome.as_ref().map_or_else(|refusal| refusal.replayed, |applied| applied.replayed) {
+            self.asker.notes.note_replayed();
+        }
     }
 }
 
@@ -40,23 +65,32 @@ impl FromRequest<App> for Write {
         let (mut parts, body) = request.into_parts();
         let asker = Asker::from_request_parts(&mut parts, app).await?;
         let key = header_text(&parts.headers, HEADER_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_BYTES_MAX)?;
-        let headers = parts.headers.clone();
+        let WriteQuery { dry_run, take_over, manager } = WriteQuery::of(&parts.uri)?;
+        if dry_run {
+            asker.notes.note_dry_run();
+        }
+        let manager = match (take_over, manager) {
+            (true, _) => Some(Manager::TakeOver),
+            (false, manager) => manager.map(|name| Manager::Named(Text::from(name))),
+        };
+        let (method, headers) = (parts.method.clone(), parts.headers.clone());
         let target = format!("{} {}", parts.method, parts.uri);
         let body = Bytes::from_request(Request::from_parts(parts, body), app)
             .await
             .map_err(|rejection| refused_body(rejection.status()))?;
-        check_json(&headers, &body)?;
+        check_json(&method, &headers, &body)?;
         let idempotency =
             key.map(|key| Idempotency { key, request: request_hash(&[target.as_bytes(), &body]) });
-        Ok(Self { asker, body, idempotency, manager: Manager::Nobody })
+        Ok(Self { asker, body, idempotency, manager, dry_run })
     }
 }
 
 /// Refuses a body that doesn't claim to be JSON.
-fn check_json(headers: &HeaderMap, body: &Bytes) -> Result<(), Problem> {
+fn check_json(method: &Method, headers: &HeaderMap, body: &Bytes) -> Result<(), Problem> {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let kind = kind.split(';').next().unwrap_or_default().trim();
-    if kind.eq_ignore_ascii_case("application/json") || body.is_empty() {
+    let merges = *method == Method::PATCH && kind.eq_ignore_ascii_case("application/merge-patch+json");
+    if kind.eq_ignore_ascii_case("application/json") || merges || body.is_empty() {
         return Ok(());
     }
     Err(Problem::new(Code::UnsupportedMediaType, format!("the body's type is {}", shown(kind))))

@@ -20,6 +20,7 @@ mod events;
 mod forming;
 mod hostile;
 mod resources;
+mod rest;
 mod secure;
 mod serving;
 mod vectors;

@@ -681,10 +681,37 @@ impl Refusal {
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let problem = Problem::new(refusal.code, refusal.detail);
-        match refusal.help {
-            Some(help) => problem.help(help),
+        let mut problem = Problem::new(refusal.code, refusal.detail);
+        if let Some(help) = refusal.help {
+            problem = problem.help(help);
+        }
+        match refusal.context {
+            Some(context) => problem.with(|shown| context.show(shown)),
             None => problem,
+        }
+    }
+}
+
+impl Context {
+    fn show(self, shown: &mut ipam_api::problem::Context) {
+        match self {
+            Context::Changed { current, by, fields } => {
+                shown.current = Some(current.to_string());
+                shown.changed_by = Some(by.to_string());
+                shown.changed_fields = Some(fields.iter().map(ToString::to_string).collect());
+            }
+            Context::Held { held, examples } => {
+                shown.held = Some(held);
+                let holder = |(address, endpoint)| ipam_api::problem::Holder { address, endpoint };
+                shown.examples = examples.into_iter().map(holder).collect();
+            }
+            Context::Step { step, inner } => {
+                if let Some(inner) = inner {
+                    inner.show(shown);
+                }
+                shown.step = Some(step);
+            }
+            Context::Managed { by } => shown.managed_by = Some(by.to_string()),
         }
     }
 }

@@ -111,7 +111,11 @@ impl Step<'_> {
             return (self.state.revision(), outcome);
         }
         let (revision, outcome) = self.run(action, expired);
-        self.keep(asked, &outcome);
+        // Somebody else was faster. It stays so for ever, since revisions don't come back; and who merges a change
+        // with what it has read may merge it again under the same key.
+        if !outcome.as_ref().is_err_and(|refusal| refusal.code == Code::RevisionMismatch) {
+            self.keep(asked, &outcome);
+        }
         (revision, outcome)
     }
 

@@ -106,9 +106,11 @@ impl Step<'_> {
             return Ok(Answer::Gone);
         }
         if !delete.drain {
-            return Err(Refusal::new(Code::InUse, format!("{held} addresses of pool {name} are held")).help(
-                format!("Drain it: ipamctl pool delete {name} --drain lets it end when they are released."),
-            ));
+            let help =
+                format!("Drain it: ipamctl pool delete {name} --drain lets it end when they are released.");
+            return Err(Refusal::new(Code::InUse, format!("{held} addresses of pool {name} are held"))
+                .help(help)
+                .context(Context::Held { held, examples: Vec::new() }));
         }
         if !row.intention.terminating {
             let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;

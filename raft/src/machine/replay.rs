@@ -11,7 +11,8 @@ use super::step::Step;
 
 impl State {
     /// The kept answer to a request, if it was made before.
-    pub(super) fn replayed(&self, principal: &Text, asked: &Idempotency) -> Option<Outcome> {
+    #[must_use]
+    pub fn replayed(&self, principal: &Text, asked: &Idempotency) -> Option<Outcome> {
         let id = self.index.replays.get(&(Text::clone(principal), Text::clone(&asked.key)))?;
         let row = self.replays.get(*id)?;
         if row.request != asked.request {

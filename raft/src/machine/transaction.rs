@@ -43,6 +43,18 @@ impl Step<'_> {
 }
 
 impl State {
+    /// The name of a resource.
+    #[must_use]
+    pub fn name_of(&self, kind: Kind, id: u64) -> Option<&Name> {
+        match kind {
+            Kind::Network => self.networks.get(id).map(|row| &row.intention.name),
+            Kind::Subnet => self.subnets.get(id).map(|row| &row.intention.name),
+            Kind::Pool => self.pools.get(id).map(|row| &row.intention.name),
+            Kind::Reservation => self.reservations.get(id).map(|row| &row.intention.name),
+            Kind::Token => self.tokens.get(id).map(|row| &row.name),
+        }
+    }
+
     /// Identity and history of a named resource.
     #[must_use]
     pub fn meta(&self, kind: Kind, name: &Name) -> Option<&Meta> {

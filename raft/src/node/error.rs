@@ -95,6 +95,14 @@ pub enum ReadError {
     /// There was a leader, but this member didn't catch up in time.
     #[error("this member didn't catch up in time")]
     DeadlineExceeded,
+    /// This member didn't get to the revision in time.
+    #[error("this member is at revision {at}, and not yet at {revision}")]
+    NotReached {
+        /// Which one.
+        revision: u64,
+        /// How far it is.
+        at: u64,
+    },
     /// This member is stopping.
     #[error("this member is stopping")]
     ShuttingDown,
@@ -106,6 +114,7 @@ impl From<ReadError> for Problem {
             ReadError::NoLeader => Code::NoLeader,
             ReadError::Overloaded => Code::Overloaded,
             ReadError::DeadlineExceeded => Code::DeadlineExceeded,
+            ReadError::NotReached { .. } => Code::RevisionNotReached,
             ReadError::ShuttingDown => Code::ShuttingDown,
         };
         Self::new(code, error.to_string())

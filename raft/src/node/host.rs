@@ -160,7 +160,8 @@ impl Door {
                 };
                 let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
                 let bytes = postcard::experimental::serialized_size(&*command).unwrap_or(COMMAND_BYTES_MAX);
-                Answer::Propose(running.proposals.propose(*command, bytes, deadline).await)
+                let decided = running.proposals.propose(*command, bytes, deadline).await;
+                Answer::Propose(decided.map(|(outcome, _timing)| outcome))
             }
             Request::JournalPiece { number, offset } => {
                 fetching::piece(&self.0.journal, number, offset).await

@@ -13,11 +13,12 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::running::RaftHandle;
+use super::spent::Spent;
 use super::tenure::Tenure;
 use crate::batch::{Batch, Opened};
 use crate::machine::{Command, Outcome};
 use crate::transport::{Declined, Stage};
-use crate::types::Types;
+use crate::types::{Outcomes, Types};
 
 /// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than one,
 /// so that the disk doesn't wait for the network.
@@ -34,14 +35,18 @@ struct Proposal {
     ticket: Ticket,
 }
 
+/// An outcome, and where its time went.
+type Decided = (Outcome, Spent);
+
 /// The proposer's end of a proposal.
 struct Ticket {
     stage: Stage,
-    reply: oneshot::Sender<Result<Outcome>>,
+    since: Instant,
+    reply: oneshot::Sender<Result<Decided>>,
 }
 
 impl Ticket {
-    fn answer(self, answer: Result<Outcome>) {
+    fn answer(self, answer: Result<Decided>) {
         // Nobody there: the proposer gave up meanwhile.
         let _ = self.reply.send(answer);
     }
@@ -70,13 +75,13 @@ impl Proposals {
         mut command: Command,
         bytes: usize,
         deadline: Instant,
-    ) -> Result<Outcome> {
+    ) -> Result<Decided> {
         let Some(tenure) = *self.office.borrow() else { return Err(Declined::NoLeader) };
         // Only here, where log time runs, can it be said in log time until when somebody waits.
         command.origin.not_after_ms = Some(tenure.log_time_at_ms(deadline));
         let (reply, mut answer) = oneshot::channel();
         let stage = Stage::default();
-        let ticket = Ticket { stage: stage.clone(), reply };
+        let ticket = Ticket { stage: stage.clone(), since: Instant::now(), reply };
         match self.queue.try_send(Proposal { command, bytes, deadline, ticket }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
@@ -188,14 +193,16 @@ async fn append(raft: &RaftHandle, tenure: &Tenure, commands: Vec<Command>, entr
 /// Hands the outcomes of an entry to those who wait for them.
 async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, begun: Instant, entry: Entry) {
     let outcomes = match outcome.await {
-        Ok(Ok(response)) => response.data.0,
+        Ok(Ok(response)) => response.data,
         // Refused before it was appended.
         Ok(Err(ClientWriteError::ForwardToLeader(_))) => return entry.decline(&Declined::NoLeader),
         Ok(Err(_)) | Err(_) => return entry.decline(&Declined::Unknown),
     };
     let Entry { tickets, place, counters } = entry;
     drop(place);
-    counters.committed(begun.elapsed());
+    let took = begun.elapsed();
+    counters.committed(took);
+    let Outcomes { all: outcomes, took: apply } = outcomes;
     if outcomes.len() != tickets.len() {
         tracing::error!(
             commands = tickets.len(),
@@ -205,6 +212,8 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
     }
     let mut outcomes = outcomes.into_iter();
     for ticket in tickets {
-        ticket.answer(outcomes.next().ok_or(Declined::Unknown));
+        let queue = begun.saturating_duration_since(ticket.since);
+        let timing = Spent::Here { queue, log: took.saturating_sub(apply), apply };
+        ticket.answer(outcomes.next().map(|outcome| (outcome, timing)).ok_or(Declined::Unknown));
     }
 }

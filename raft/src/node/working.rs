@@ -12,6 +12,7 @@ use super::error::{ProposeError, ReadError};
 use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::running::{Leader, Running, leader};
+use super::spent::Spent;
 use crate::machine::{Command, Outcome, State};
 use crate::transport::{Answer, CallError, Declined, Purpose, Request};
 use crate::types::Member;
@@ -23,7 +24,7 @@ pub(super) async fn propose(
     inner: &Inner,
     command: Command,
     deadline: Instant,
-) -> Result<Outcome, ProposeError> {
+) -> Result<(Outcome, Spent), ProposeError> {
     let bytes = postcard::experimental::serialized_size(&command).unwrap_or(usize::MAX);
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
@@ -46,7 +47,7 @@ async fn propose_until(
     command: Command,
     bytes: usize,
     deadline: Instant,
-) -> Result<Outcome, Declined> {
+) -> Result<(Outcome, Spent), Declined> {
     loop {
         if inner.is_stopping() {
             return Err(Declined::ShuttingDown);
@@ -60,7 +61,9 @@ async fn propose_until(
             Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
             Leader::Other(id, member) => {
                 Counters::add(&inner.counters.proposals_forwarded);
-                pass_on(&running, id, &member, command.clone(), deadline).await
+                let begun = Instant::now();
+                let outcome = pass_on(&running, id, &member, command.clone(), deadline).await;
+                outcome.map(|outcome| (outcome, Spent::Forwarded(begun.elapsed())))
             }
         };
         match outcome {
@@ -117,6 +120,22 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
             Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
             Err(_) => change(inner, &running, deadline).await,
         }
+    }
+}
+
+/// The state as this member has it, once it is at a revision.
+pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> Result<State, ReadError> {
+    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
+    let mut applied = inner.state.applied();
+    let mut stopping = inner.stopping.subscribe();
+    let reached = applied.wait_for(|_| inner.state.with(|state| state.revision() >= revision));
+    tokio::select! {
+        reached = timeout_at(deadline, reached) => match reached {
+            Ok(Ok(_)) => Ok(inner.state.view()),
+            Ok(Err(_)) => Err(ReadError::ShuttingDown),
+            Err(_) => Err(ReadError::NotReached { revision, at: inner.state.with(State::revision) }),
+        },
+        _ = stopping.wait_for(|stopping| *stopping) => Err(ReadError::ShuttingDown),
     }
 }
 

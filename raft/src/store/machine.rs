@@ -68,13 +68,15 @@ impl Ready {
             Work::Membership(membership) => live.membership = membership,
             Work::Commands(Opened { log_time_ms, wall_ms, commands }) => {
                 let at = At { log_time_ms, wall_ms, term: self.log_id.leader_id.term };
+                let begun = std::time::Instant::now();
                 for command in &commands {
                     let (outcome, _happened) = machine::carry_out(&mut live.state, at, command);
-                    outcomes.0.push(outcome);
+                    outcomes.all.push(outcome);
                 }
+                outcomes.took = begun.elapsed();
             }
         }
-        (outcomes.0.len(), self.responder.map(|responder| (responder, outcomes)))
+        (outcomes.all.len(), self.responder.map(|responder| (responder, outcomes)))
     }
 }
 

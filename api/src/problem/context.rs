@@ -1,0 +1,58 @@
+//! What a problem says to programs beyond its code: names and numbers, and where in the body it is.
+
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::problem::Code;
+use crate::resource::EndpointKey;
+
+/// Names and numbers. Which of them are there depends on the code.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Context {
+    /// With `revision-mismatch`: the present revision, as `If-Match` takes it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current: Option<String>,
+    /// With `revision-mismatch`: who made the last change.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_by: Option<String>,
+    /// With `revision-mismatch`: the fields of the last change; none if it was the creation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed_fields: Option<Vec<String>>,
+    /// With `in-use`: how many addresses are held.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// With `in-use`: some of them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Holder>,
+    /// Of a transaction: the step that was refused, counted from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub step: Option<u32>,
+    /// With `managed-elsewhere`: by whom.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+    /// With `not-found`: names that exist and look like it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub similar: Vec<String>,
+}
+
+/// A held address with its holder.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// The address.
+    pub address: IpAddr,
+    /// Who holds it.
+    pub endpoint: EndpointKey,
+}
+
+/// What is wrong with one place of the body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldError {
+    /// Where (RFC 6901): `/ranges/0`; empty for the whole.
+    pub pointer: String,
+    /// What sort of mistake it is.
+    #[serde(deserialize_with = "super::known_code")]
+    pub code: Code,
+    /// One sentence.
+    pub detail: String,
+}

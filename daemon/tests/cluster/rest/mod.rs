@@ -1,0 +1,27 @@
+//! The conventions that every resource keeps: what clients of any language may count on.
+
+mod dry_run;
+mod patch;
+mod repeat;
+
+use std::net::SocketAddr;
+
+use serde_json::Value;
+
+use crate::support::Cluster;
+use crate::support::ask::make_pools;
+use crate::support::raw::{Raw, ask};
+
+/// A cluster with the two pools of the tests.
+async fn with_pools(members: usize) -> Cluster {
+    let cluster = Cluster::up(members).await;
+    make_pools(&cluster.ask()).await;
+    cluster
+}
+
+/// A read that must succeed.
+async fn read(to: SocketAddr, path: &str) -> Raw {
+    let answer = ask(to, "GET", path, &[], &Value::Null).await;
+    assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    answer
+}

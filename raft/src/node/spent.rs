@@ -1,0 +1,19 @@
+//! Where the time of a proposal went.
+
+use std::time::Duration;
+
+/// Where the time of a proposal went, as the member knows it that took it in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spent {
+    /// This member leads.
+    Here {
+        /// Until it was on its way into the log.
+        queue: Duration,
+        /// Until a majority had it and it was to be applied.
+        log: Duration,
+        /// Until the commands of its entry were applied.
+        apply: Duration,
+    },
+    /// It was passed on to the member that leads, and back.
+    Forwarded(Duration),
+}
