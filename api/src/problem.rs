@@ -214,10 +214,10 @@ catalogue! {
         "Not implemented", "Upgrade.";
     Internal "internal" 500 / 999 exit REFUSED retry Same
         "A defect of ours", "Report it with the request id.";
-    TooManyRequests "too-many-requests" 429 / 11 exit UNAVAILABLE retry After
-        "Too many requests at once", "Wait for some of your own requests to end.";
     Unreachable "unreachable" 503 / 11 exit UNAVAILABLE retry Same
         "No server answers", "Check that the daemons run and that the addresses are right.";
+    TooManyRequests "too-many-requests" 429 / 11 exit UNAVAILABLE retry After
+        "Too many requests at once", "Wait for some of your own requests to end.";
     TooSlow "too-slow" 408 / 11 exit UNAVAILABLE retry Same
         "The request came too slowly", "Repeat it; check the network in between.";
     TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
