@@ -1,0 +1,95 @@
+//! What others build on, each a committed text file in `api/contracts/`: whoever changes one of these sees it in
+//! the difference, and so does whoever reads it. `UPDATE=1 cargo test -p ipamd --test contracts` writes them.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+
+use std::fmt::Write as _;
+use std::path::Path;
+use std::process::Command;
+
+use ipam_api::Code;
+use ipam_api::access::{DEEDS, Role, may};
+use ipam_api::problem::exit;
+use ipam_raft::machine::event::NAMES;
+
+/// Compares a contract with its file, or writes the file.
+#[track_caller]
+fn hold(file: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../api/contracts").join(file);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, text).unwrap();
+        return;
+    }
+    let written = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = written.lines().zip(text.lines()).find(|(old, new)| old != new);
+    assert!(
+        written == text,
+        "{file} is a contract and would change: {differs:?}\nIf that is meant: UPDATE=1 cargo test -p ipamd --test contracts, and say in CHANGELOG.md who is affected."
+    );
+}
+
+#[test]
+fn problems() {
+    let mut text = "# code | HTTP | CNI | exit | retry | title | help\n".to_owned();
+    for code in Code::ALL {
+        let entry = code.entry();
+        let retry = format!("{:?}", entry.retry).to_lowercase();
+        let _ = writeln!(
+            text,
+            "{} | {} | {} | {} | {retry} | {} | {}",
+            entry.code, entry.http, entry.cni, entry.exit, entry.title, entry.help
+        );
+    }
+    hold("problems.txt", &text);
+}
+
+#[test]
+fn exit_codes() {
+    let rows = [
+        (exit::DONE, "done, also when there was nothing to do"),
+        (exit::REFUSED, "refused by a rule"),
+        (exit::USAGE, "usage: flags, file syntax, local validation"),
+        (exit::NOT_FOUND, "not found"),
+        (exit::RACED, "somebody else was faster: revision mismatch, already exists"),
+        (exit::UNAVAILABLE, "unavailable, nothing was changed, repeating is safe"),
+        (exit::UNKNOWN, "outcome unknown: repeat with the printed key"),
+        (exit::FOUND, "ran fine and found something"),
+        (130, "interrupted"),
+    ];
+    let text: String = rows.iter().map(|(code, meaning)| format!("{code} | {meaning}\n")).collect();
+    hold("exit-codes.txt", &format!("# exit code of ipamctl | meaning\n{text}"));
+}
+
+#[test]
+fn roles() {
+    let mut text = "# verb target | ".to_owned();
+    text += &Role::ALL.map(Role::as_str).join(" | ");
+    text.push('\n');
+    for (verb, target) in DEEDS {
+        let cells = Role::ALL.map(|role| if may(role, *verb, *target) { "yes" } else { "-" });
+        let _ = writeln!(text, "{verb} {target} | {}", cells.join(" | "));
+    }
+    text += "# A node does it to its own node's only. Tokens may be limited further, by realm and label.\n";
+    hold("roles.txt", &text);
+}
+
+#[test]
+fn events() {
+    let text: String = NAMES.iter().map(|(name, meaning)| format!("{name} | {meaning}\n")).collect();
+    hold("events.txt", &format!("# event | meaning\n{text}"));
+}
+
+#[test]
+fn command_line_of_the_daemon() {
+    let mut text = String::new();
+    for words in [&["--help"][..], &["serve", "--help"], &["dev", "--help"], &["check-config", "--help"]] {
+        let output = Command::new(env!("CARGO_BIN_EXE_ipamd"))
+            .args(words)
+            .env_clear()
+            .env("COLUMNS", "100")
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{words:?}");
+        let _ = write!(text, "$ ipamd {}\n{}\n", words.join(" "), String::from_utf8(output.stdout).unwrap());
+    }
+    hold("ipamd-help.txt", &text);
+}
