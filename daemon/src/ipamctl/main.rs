@@ -17,6 +17,7 @@ mod confirm;
 mod context;
 mod contexts;
 mod curl;
+mod difference;
 mod endpoint;
 mod exchange;
 mod fail;

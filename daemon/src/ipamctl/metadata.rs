@@ -23,14 +23,27 @@ pub(crate) struct MetadataArguments {
 /// The same for what exists already.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MetadataChanges {
-    #[command(flatten)]
-    set: MetadataArguments,
-    /// A label to take away; may be repeated
-    #[arg(long = "remove-label", value_name = "KEY")]
-    remove_labels: Vec<String>,
-    /// An annotation to take away; may be repeated
-    #[arg(long = "remove-annotation", value_name = "KEY")]
-    remove_annotations: Vec<String>,
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A label to have, or with a minus behind its key not to have; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
+    labels: Vec<Edit>,
+    /// An annotation to have, or with a minus behind its key not to have; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
+    annotations: Vec<Edit>,
+    /// Who keeps it in another place; empty for nobody
+    #[arg(long, value_name = "WHO")]
+    managed_by: Option<String>,
+}
+
+/// What becomes of a label or an annotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Edit {
+    /// It has this value.
+    Set(String, String),
+    /// It is no longer there.
+    Remove(String),
 }
 
 /// The fields in a resource.
@@ -57,23 +70,41 @@ pub(crate) use metadata_fields;
 impl MetadataArguments {
     /// Writes what was said into the fields.
     pub(crate) fn apply(&self, fields: MetadataFields<'_>) {
-        if let Some(description) = &self.description {
-            fields.description.clone_from(description);
-        }
+        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
         fields.labels.extend(self.labels.iter().cloned());
         fields.annotations.extend(self.annotations.iter().cloned());
-        if let Some(who) = &self.managed_by {
-            *fields.managed_by = Some(who.clone()).filter(|who| !who.is_empty());
-        }
     }
 }
 
 impl MetadataChanges {
     /// Writes what was said into the fields.
     pub(crate) fn apply(&self, fields: MetadataFields<'_>) {
-        fields.labels.retain(|key, _| !self.remove_labels.contains(key));
-        fields.annotations.retain(|key, _| !self.remove_annotations.contains(key));
-        self.set.apply(fields);
+        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
+        edit(fields.labels, &self.labels);
+        edit(fields.annotations, &self.annotations);
+    }
+}
+
+fn say(
+    description: &mut String,
+    managed_by: &mut Option<String>,
+    said: Option<&String>,
+    who: Option<&String>,
+) {
+    if let Some(said) = said {
+        description.clone_from(said);
+    }
+    if let Some(who) = who {
+        *managed_by = Some(who.clone()).filter(|who| !who.is_empty());
+    }
+}
+
+fn edit(labels: &mut Labels, edits: &[Edit]) {
+    for edit in edits {
+        match edit {
+            Edit::Set(key, value) => labels.insert(key.clone(), value.clone()),
+            Edit::Remove(key) => labels.remove(key),
+        };
     }
 }
 
@@ -82,5 +113,34 @@ fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err(format!("{} is not of the form key=value", ipam_api::name::shown(text))),
+    }
+}
+
+/// Reads `key=value`, or `key-`.
+fn parse_edit(text: &str) -> Result<Edit, String> {
+    match text.strip_suffix('-') {
+        Some(key) if !key.is_empty() && !key.contains('=') => Ok(Edit::Remove(key.to_owned())),
+        _ => match parse_pair(text) {
+            Ok((key, value)) => Ok(Edit::Set(key, value)),
+            Err(_) => Err(format!("{} is neither key=value nor key-", ipam_api::name::shown(text))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minus_takes_away() {
+        assert_eq!(parse_edit("old-").unwrap(), Edit::Remove("old".to_owned()));
+        assert_eq!(parse_edit("a=b-").unwrap(), Edit::Set("a".to_owned(), "b-".to_owned()));
+        assert_eq!(parse_edit("a=").unwrap(), Edit::Set("a".to_owned(), String::new()));
+        for bad in ["", "-", "a", "=b"] {
+            assert!(parse_edit(bad).is_err(), "{bad}");
+        }
+        let mut labels = Labels::from([("old".to_owned(), "x".to_owned())]);
+        edit(&mut labels, &[Edit::Remove("old".to_owned()), Edit::Set("a".to_owned(), "b".to_owned())]);
+        assert_eq!(labels, Labels::from([("a".to_owned(), "b".to_owned())]));
     }
 }

@@ -46,7 +46,7 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
     Create(CreateArguments),
     /// Change a network
-    #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --remove-label old")]
+    #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --label old-")]
     Set(SetArguments),
     /// Delete a network that has no subnets
     #[command(

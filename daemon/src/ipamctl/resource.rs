@@ -6,9 +6,10 @@ use ipam_api::time::Timestamp;
 use ipam_api::{Code, Name, strict};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::context::Context;
+use crate::difference;
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::list::Listing;
@@ -97,14 +98,21 @@ pub(crate) async fn edit<N: Noun>(
         let (found, read) = fetch::<N>(context, name).await?;
         let mut wanted = found.intention.clone();
         change(&mut wanted, &found.status)?;
-        let Some(body) = changed(&read.body, &found.intention, &wanted)? else {
+        let (old, new) = (fields(&found.intention)?, fields(&wanted)?);
+        let differences = difference::between(&old, &new);
+        if differences.is_empty() {
             let sentence = format!("{} {name} is already so; nothing was changed", N::WORD);
             return context.done(&read, name.as_str(), &sentence);
-        };
-        let call = Call::put(path::<N>(name)).json(&body)?.expect(Expect::Revision(found.meta.revision));
+        }
+        // Only what changes is sent: what this program doesn't know (a newer server's fields) stays as it is.
+        let call = Call::patch(path::<N>(name)).json(&difference::patch(&old, &new))?;
+        let call = call.expect(Expect::Revision(found.meta.revision));
         let again = Again::Same("the same command again; what is already so stays so".to_owned());
         match context.write(call, again).await {
             Ok(answer) => {
+                if context.writing.dry_run && context.format.is_for_people() {
+                    context.print(&difference::lines(&differences).join("\n"))?;
+                }
                 let (changed, at) = (context.tense("changed"), context.at_revision(&answer));
                 let sentence = format!("{} {name} {changed}{at}", N::WORD);
                 return context.done(&answer, name.as_str(), &sentence);
@@ -115,20 +123,12 @@ pub(crate) async fn edit<N: Noun>(
     }
 }
 
-/// The body with the change in it; none if nothing differs. Fields that this program doesn't know (a newer
-/// server's) stay as they were read: an edit must not take away what it can't see.
-fn changed<T: Serialize>(body: &[u8], old: &T, new: &T) -> Result<Option<Value>, Failure> {
-    let object = |value: &T| serde_json::to_value(value).map_err(unreadable);
-    let (old, new) = (object(old)?, object(new)?);
-    if old == new {
-        return Ok(None);
+/// An intention, field by field.
+fn fields<T: Serialize>(intention: &T) -> Result<Map<String, Value>, Failure> {
+    match serde_json::to_value(intention).map_err(unreadable)? {
+        Value::Object(fields) => Ok(fields),
+        other => Ok(Map::from_iter([(String::new(), other)])),
     }
-    let mut whole: Value = serde_json::from_slice(body).map_err(unreadable)?;
-    if let (Value::Object(whole), Value::Object(old), Value::Object(new)) = (&mut whole, old, new) {
-        whole.retain(|key, _| key != "meta" && key != "status" && !old.contains_key(key));
-        whole.extend(new);
-    }
-    Ok(Some(whole))
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {
@@ -153,25 +153,4 @@ pub(crate) async fn delete<N: Noun>(context: &Context, name: &Name, drain: bool)
         format!("{} {name} {}", N::WORD, context.tense("deleted"))
     };
     context.done(&answer, name.as_str(), &sentence)
-}
-
-#[cfg(test)]
-mod tests {
-    use ipam_api::resource::Network;
-
-    use super::*;
-
-    #[test]
-    fn an_edit_keeps_what_it_does_not_know() {
-        let body = br#"{"name":"a","description":"x","colour":"red","meta":{"revision":7},"status":{}}"#;
-        let old: Network = strict::from_slice(br#"{"name":"a","description":"x"}"#).unwrap();
-        let mut new = old.clone();
-        assert!(changed(body, &old, &new).unwrap().is_none());
-        new.description = "y".to_owned();
-        let sent = changed(body, &old, &new).unwrap().unwrap();
-        assert_eq!(
-            sent,
-            serde_json::json!({"name":"a","description":"y","colour":"red","labels":{},"annotations":{}})
-        );
-    }
 }

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ipam_api::{AddressRange, Name};
+use ipam_api::Name;
 use serde_json::{Value, json};
 
 use super::documents::Document;
 use super::kind::{Intention, Kind};
+use crate::difference::{self, Difference, ranges};
 
 /// A resource as the servers have it.
 #[derive(Debug, Clone)]
@@ -24,14 +25,6 @@ impl Current {
     pub(super) fn managed_by(&self) -> Option<&str> {
         self.intention.get("managed_by").and_then(Value::as_str)
     }
-}
-
-/// One field that differs.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Difference {
-    pub(super) field: String,
-    pub(super) from: Value,
-    pub(super) to: Value,
 }
 
 /// One thing to do, or to know.
@@ -162,30 +155,13 @@ fn order(change: &Change) -> (u8, u8, bool, Name) {
 }
 
 fn grows(document: &Document, current: &Current) -> bool {
-    let (old, new) = (ranges(&current.intention, "ranges"), ranges(&document.intention, "ranges"));
+    let (old, new) = (ranges(current.intention.get("ranges")), ranges(document.intention.get("ranges")));
     new.iter().any(|range| !old.iter().any(|known| known.contains(range)))
-}
-
-/// A field of ranges.
-pub(super) fn ranges(intention: &Intention, field: &str) -> Vec<AddressRange> {
-    let texts = intention.get(field).and_then(Value::as_array).into_iter().flatten();
-    texts.filter_map(|text| text.as_str()?.parse().ok()).collect()
 }
 
 /// The fields in which they differ. The network of a pool is its subnet's, also where a file doesn't say it.
 fn differences(document: &Document, current: &Current) -> Vec<Difference> {
-    let mut fields: Vec<&String> = document.intention.keys().chain(current.intention.keys()).collect();
-    fields.sort();
-    fields.dedup();
-    let value = |intention: &Intention, field: &str| intention.get(field).cloned().unwrap_or_default();
-    fields
-        .into_iter()
-        .map(|field| Difference {
-            from: value(&current.intention, field),
-            to: value(&document.intention, field),
-            field: field.clone(),
-        })
-        .filter(|difference| difference.from != difference.to)
-        .filter(|found| !(document.kind == Kind::Pool && found.field == "network" && found.to.is_null()))
-        .collect()
+    let mut found = difference::between(&current.intention, &document.intention);
+    found.retain(|one| !(document.kind == Kind::Pool && one.field == "network" && one.to.is_null()));
+    found
 }

@@ -1,10 +1,10 @@
 //! How a plan looks.
 
-use ipam_api::{AddressRange, Family, RangeSet};
 use serde_json::{Value, json};
 
 use super::kind::{Intention, Kind};
-use super::plan::{Change, Difference, Plan, ranges};
+use super::plan::{Change, Plan};
+use crate::difference::{self, addresses, ranges, shown};
 use crate::output::text;
 
 /// One line a change, and one for each further field that differs.
@@ -35,10 +35,7 @@ fn title(change: &Change) -> String {
 fn details(change: &Change) -> Vec<String> {
     match change {
         Change::Create(document) => vec![created(document.kind, &document.intention)],
-        Change::Update { differences, .. } => {
-            let wide = differences.iter().map(|found| found.field.len()).max().unwrap_or_default();
-            differences.iter().map(|found| differs(found, wide)).collect()
-        }
+        Change::Update { differences, .. } => difference::lines(differences),
         Change::Delete(_) => vec!["deleted: not in these files".to_owned()],
         Change::Drain(current) => vec![format!(
             "not in these files; {} in use, so it drains: nothing more is given, and it goes with the last",
@@ -59,59 +56,11 @@ fn created(kind: Kind, intention: &Intention) -> String {
     match kind {
         Kind::Network => field("description"),
         Kind::Subnet => format!("{}, network {}", field("cidr"), field("network")),
-        Kind::Pool => match ranges(intention, "ranges") {
+        Kind::Pool => match ranges(intention.get("ranges")) {
             given if given.is_empty() => format!("all of subnet {}", field("subnet")),
             given => format!("subnet {}, {}", field("subnet"), addresses(&given)),
         },
-        Kind::Reservation => addresses(&ranges(intention, "addresses")),
-    }
-}
-
-fn differs(found: &Difference, wide: usize) -> String {
-    let line = format!("{:<wide$}   {} → {}", found.field, shown(&found.from), shown(&found.to));
-    if found.field != "ranges" {
-        return line;
-    }
-    let sizes = [&found.from, &found.to].map(|value| {
-        let texts = value.as_array().into_iter().flatten();
-        let list: Vec<AddressRange> = texts.filter_map(|text| text.as_str()?.parse().ok()).collect();
-        size(&list)
-    });
-    match sizes {
-        // No ranges means all of the subnet, whose size isn't said here.
-        [0, _] | [_, 0] => line,
-        [from, to] if to > from => format!("{line}   (+{} addresses)", text::size(to - from)),
-        [from, to] if to < from => format!("{line}   (-{} addresses)", text::size(from - to)),
-        _ => line,
-    }
-}
-
-fn addresses(list: &[AddressRange]) -> String {
-    match size(list) {
-        1 => "1 address".to_owned(),
-        number => format!("{} addresses", text::size(number)),
-    }
-}
-
-fn size(list: &[AddressRange]) -> u128 {
-    [Family::V4, Family::V6].into_iter().fold(0_u128, |sum, family| {
-        let of_family = list.iter().filter(|range| range.family() == family);
-        sum.saturating_add(RangeSet::new(family, of_family).size())
-    })
-}
-
-/// A value in a line.
-fn shown(value: &Value) -> String {
-    match value {
-        Value::Null => "-".to_owned(),
-        Value::String(word) => text::dash(word),
-        Value::Array(items) if items.iter().all(Value::is_string) => {
-            text::joined(items.iter().filter_map(Value::as_str))
-        }
-        Value::Object(fields) if fields.values().all(Value::is_string) => text::joined(
-            fields.iter().map(|(key, value)| format!("{key}={}", value.as_str().unwrap_or_default())),
-        ),
-        other => other.to_string(),
+        Kind::Reservation => addresses(&ranges(intention.get("addresses"))),
     }
 }
 

@@ -120,6 +120,19 @@ async fn a_dry_run_asks_nobody_and_says_what_would_be() {
 }
 
 #[tokio::test]
+async fn a_dry_run_of_a_change_shows_what_changes() {
+    let (server, seen) = pretend(|method, _, _| match method {
+        "GET" => Some((200, pool("web", 0))),
+        _ => Some((200, json!({"dry": true}))),
+    })
+    .await;
+    let (_, text) = run(&server, "pool set web --cooling 1m --label team- --dry-run").await;
+    assert_eq!(text, "cooling_ms   30000 → 60000\nlabels       team=web → -\n");
+    let sent = seen.lock().unwrap().last().unwrap().clone();
+    assert!(sent.ends_with(r#"{"cooling_ms":60000,"labels":{"team":null}}"#), "{sent}");
+}
+
+#[tokio::test]
 async fn a_dry_run_that_was_none_is_not_kept_quiet() {
     let (server, _) = pretend(|_, _, _| Some((201, pool("web", 0)))).await;
     let (result, _) = run(&server, "pool create web --subnet lan --dry-run").await;
