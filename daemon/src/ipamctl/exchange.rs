@@ -1,6 +1,8 @@
 //! Asking the servers, and telling them.
 
-use ipam_api::brand::{HEADER_CHANGE_COMMENT, HEADER_DRY_RUN, HEADER_IDEMPOTENCY_KEY};
+use ipam_api::brand::{
+    HEADER_CHANGE_COMMENT, HEADER_DRY_RUN, HEADER_IDEMPOTENCY_KEY, HEADER_IDEMPOTENCY_REPLAYED,
+};
 use ipam_api::client::{Answer, Call, with_query};
 use ipam_api::problem::Applied;
 use ipam_api::{Code, Problem};
@@ -9,9 +11,6 @@ use crate::context::Context;
 use crate::fail::Failure;
 use crate::global::Consistency;
 use crate::identity;
-
-/// Response header: it had been done before, and the answer is that of the first time.
-const HEADER_REPLAYED: &str = "idempotency-replayed";
 
 /// What to do when nobody knows whether a write was done.
 #[derive(Debug, Clone)]
@@ -70,7 +69,7 @@ impl Context {
             call = call.header(HEADER_IDEMPOTENCY_KEY, &key)?.repeatable();
         }
         let answer = self.send(call).await.map_err(|problem| self.failure(problem).repeat_by(repeat))?;
-        if answer.header(HEADER_REPLAYED).is_some() {
+        if answer.header(HEADER_IDEMPOTENCY_REPLAYED).is_some() {
             self.say("that was done before; this is the answer of the first time.");
         }
         Ok(answer)

@@ -136,6 +136,10 @@ impl Refusal {
             sentence = format!("{}. Nothing was changed.", pieces.next().unwrap_or_default());
             lines.extend(pieces);
         }
+        // Where it is, unless the sentence says it: one that is wrong in several places has a line for each.
+        if problem.errors.len() > 1 {
+            lines.extend(problem.errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)));
+        }
         // A server may have had the same idea.
         if let Some(name) = self.meant.as_ref().filter(|_| !sentence.contains("did you mean")) {
             let _ = write!(sentence, ".  Did you mean {name}?");

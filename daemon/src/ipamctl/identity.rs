@@ -1,11 +1,8 @@
 //! By what a repeated command is known again, and how to repeat it.
 
-use ipam_api::limits::TEXT_CHARS_MAX;
+use ipam_api::limits::{IDEMPOTENCY_KEY_BYTES_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::shown;
 use uuid::Uuid;
-
-/// Longest key that is taken from a command line.
-const KEY_CHARS_MAX: usize = 200;
 
 /// A key that nobody else has, and that sorts by its time.
 pub(crate) fn new_key() -> String {
@@ -14,10 +11,13 @@ pub(crate) fn new_key() -> String {
 
 /// Reads a key: visible ASCII, since it travels in a header.
 pub(crate) fn parse_key(text: &str) -> Result<String, String> {
-    if !text.is_empty() && text.len() <= KEY_CHARS_MAX && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if !text.is_empty()
+        && text.len() <= IDEMPOTENCY_KEY_BYTES_MAX
+        && text.bytes().all(|byte| byte.is_ascii_graphic())
+    {
         Ok(text.to_owned())
     } else {
-        Err(format!("{} is no key: 1 to {KEY_CHARS_MAX} visible ASCII characters", shown(text)))
+        Err(format!("{} is no key: 1 to {IDEMPOTENCY_KEY_BYTES_MAX} visible ASCII characters", shown(text)))
     }
 }
 

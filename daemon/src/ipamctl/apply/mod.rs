@@ -86,7 +86,8 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     check_managers(&plan, context.writing.take_over)?;
     ask(context, &plan).await?;
     let call = Call::post("/v1/transactions").json(&plan.transaction())?;
-    let answer = context.write(call, Again::ByKey).await?;
+    let written = context.write(call, Again::ByKey).await;
+    let answer = written.map_err(|failure| about_step(failure, &plan))?;
     let number = text::plural(changes as u64, "change", "changes");
     let sentence = if context.writing.dry_run {
         format!("{number} would be made in one step ({})", view::counts(&plan))
@@ -183,6 +184,25 @@ fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// Says which file a refused step is from.
+fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
+    let Failure::Refused(refusal) = &mut failure else { return failure };
+    let step = refusal.problem.context.as_ref().and_then(|context| context.step);
+    let step = step.and_then(|step| usize::try_from(step).ok());
+    let Some(change) = step.and_then(|step| plan.steps().nth(step)) else { return failure };
+    let place = match change {
+        Change::Create(document) | Change::Update { document, .. } => {
+            format!("{} {} of {}", document.kind.word(), document.name, document.place)
+        }
+        Change::Delete(current) | Change::Drain(current) | Change::Keep(current) => {
+            format!("{} {}", current.kind.word(), current.name)
+        }
+    };
+    refusal.problem.detail = format!("{place}: {}", refusal.problem.detail);
+    refusal.problem.help = format!("{} Nothing was changed.", refusal.problem.help);
+    failure
 }
 
 /// Asks before something goes.

@@ -89,9 +89,14 @@ impl Plan {
         Self(changes)
     }
 
+    /// What changes, in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Change> {
+        self.0.iter().filter(|change| !matches!(change, Change::Keep(_)))
+    }
+
     /// How many things change.
     pub(super) fn len(&self) -> usize {
-        self.0.iter().filter(|change| !matches!(change, Change::Keep(_))).count()
+        self.steps().count()
     }
 
     /// The transaction that does all of it, or nothing.

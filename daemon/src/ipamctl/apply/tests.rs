@@ -144,3 +144,23 @@ async fn more_than_one_step_takes_is_refused_with_the_number() {
     assert!(said.contains("1025 changes") && said.contains("1024"), "{said}");
     assert!(seen.lock().unwrap().iter().all(|line| line.starts_with("GET")));
 }
+
+#[tokio::test]
+async fn a_refused_step_is_said_with_its_file() {
+    let (server, _) = pretend(|method, path, before| match method {
+        "POST" => {
+            let problem = ipam_api::Problem::new(ipam_api::Code::Overlap, "the ranges overlap with pool db");
+            let problem = problem.with(|context| context.step = Some(1));
+            Some((409, serde_json::to_value(problem).unwrap()))
+        }
+        _ => answers(method, path, before),
+    })
+    .await;
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("all.yaml");
+    std::fs::write(&file, FILE).unwrap();
+    let (result, _) = run(&server, &format!("apply -f {}", file.display())).await;
+    let said = result.unwrap_err().text(false).unwrap();
+    let expected = format!("overlap: pool web of {}, document 1: the ranges overlap", file.display());
+    assert!(said.starts_with(&expected) && said.contains("Nothing was changed."), "{said}");
+}
