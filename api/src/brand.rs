@@ -67,3 +67,5 @@ pub const HEADER_DRY_RUN: &str = "dry-run";
 pub const HEADER_SERVER_TIMING: &str = "server-timing";
 /// Response header: this is the kept answer to an earlier request under the same key.
 pub const HEADER_IDEMPOTENCY_REPLAYED: &str = "idempotency-replayed";
+/// Request header: the trace that a request belongs to (W3C Trace Context).
+pub const HEADER_TRACE_PARENT: &str = "traceparent";

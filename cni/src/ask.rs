@@ -3,7 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use ipam_api::client::{Answer, Call, Client};
+use ipam_api::brand::HEADER_TRACE_PARENT;
+use ipam_api::client::{Answer, Call, Client, Options};
 use ipam_api::limits::ATTEMPT_MS_MAX;
 use ipam_api::problem::{Code, Problem};
 use serde::de::DeserializeOwned;
@@ -19,6 +20,7 @@ const CONNECT: Duration = Duration::from_millis(250);
 pub struct Ask {
     agent: Option<(PathBuf, Client)>,
     servers: Option<Client>,
+    trace_parent: Option<String>,
     began: Instant,
     deadline: Duration,
 }
@@ -28,13 +30,18 @@ impl Ask {
     ///
     /// # Errors
     /// Code 7 for something that is no server address.
-    pub fn new(reach: &Reach, deadline: Duration) -> Result<Self, Failure> {
+    pub fn new(reach: &Reach, trace_parent: Option<&str>, deadline: Duration) -> Result<Self, Failure> {
         let agent = match &reach.socket {
             Some(path) => Some((path.clone(), Client::over_socket(path)?)),
             None => None,
         };
-        let servers = if reach.servers.is_empty() { None } else { Some(Client::new(&reach.servers)?) };
-        Ok(Self { agent, servers, began: Instant::now(), deadline })
+        let options = Options { token_file: reach.token_file.clone(), ..Options::default() };
+        let servers = match reach.servers.as_slice() {
+            [] => None,
+            named => Some(Client::with(named, &options)?),
+        };
+        let trace_parent = trace_parent.map(str::to_owned);
+        Ok(Self { agent, servers, trace_parent, began: Instant::now(), deadline })
     }
 
     /// Asks, and reads the answer.
@@ -51,6 +58,10 @@ impl Ask {
     /// # Errors
     /// The last problem.
     pub async fn send(&self, call: Call) -> Result<Answer, Problem> {
+        let call = match &self.trace_parent {
+            Some(trace_parent) => call.header(HEADER_TRACE_PARENT, trace_parent)?,
+            None => call,
+        };
         match (&self.agent, &self.servers) {
             (Some((path, agent)), Some(servers)) => {
                 if connects(path).await {

@@ -21,6 +21,8 @@ pub const REALM: &str = "realm";
 pub const NODE: &str = "node";
 /// `ipam.servers`
 pub const SERVERS: &str = "servers";
+/// `ipam.token_file`
+pub const TOKEN_FILE: &str = "token_file";
 /// `ipam.socket`
 pub const SOCKET: &str = "socket";
 /// The keys that name IPv4 pools: ours, and those of Spiderpool.
@@ -59,6 +61,8 @@ pub struct Reach {
     pub socket: Option<PathBuf>,
     /// The servers.
     pub servers: Vec<String>,
+    /// The file with the token that they are shown.
+    pub token_file: Option<PathBuf>,
 }
 
 impl Network {
@@ -127,7 +131,8 @@ impl Network {
                 ipam.path(SOCKET)
             )));
         }
-        Ok(Reach { socket, servers: named })
+        let token_file = ipam.text(TOKEN_FILE)?.map(PathBuf::from);
+        Ok(Reach { socket, servers: named, token_file })
     }
 
     /// The pools that one of the keys names, in order, each once.

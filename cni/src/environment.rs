@@ -15,6 +15,8 @@ const CONTAINER_ID: &str = "CNI_CONTAINERID";
 const NETWORK_NAMESPACE: &str = "CNI_NETNS";
 const INTERFACE: &str = "CNI_IFNAME";
 const PATH: &str = "CNI_PATH";
+/// libcni's trace of the operation (W3C Trace Context).
+const TRACE_PARENT: &str = "TRACEPARENT";
 const ARGUMENTS: &str = "CNI_ARGS";
 
 /// An operation.
@@ -105,6 +107,8 @@ pub struct Environment {
     pub arguments: String,
     /// `IPAM_SERVERS` as it came.
     pub servers: String,
+    /// The trace that the operation belongs to, if there is one that makes sense.
+    pub trace_parent: Option<String>,
     /// How long the whole operation may take.
     pub deadline: Duration,
 }
@@ -139,6 +143,7 @@ impl Environment {
             container,
             arguments: text(ARGUMENTS),
             servers: text(SERVERS_ENV),
+            trace_parent: get(TRACE_PARENT).filter(|text| is_trace_parent(text)),
             deadline: deadline(&text(CNI_DEADLINE_ENV)),
         })
     }
@@ -152,6 +157,12 @@ impl Environment {
             .as_ref()
             .ok_or_else(|| Failure::new(fail::ENVIRONMENT, format!("{CONTAINER_ID} is missing"), ""))
     }
+}
+
+/// Whether it has the shape that W3C Trace Context gives it: four groups of hexadecimal digits.
+fn is_trace_parent(text: &str) -> bool {
+    let lengths: Vec<usize> = text.split('-').map(str::len).collect();
+    lengths == [2, 32, 16, 2] && text.bytes().all(|byte| byte == b'-' || byte.is_ascii_hexdigit())
 }
 
 /// What the CNI library lets through as a container's id or a network's name.

@@ -10,7 +10,7 @@ use ipam_api::strict::nearest;
 use serde_json::{Map, Value};
 
 use crate::ask::Ask;
-use crate::config::{IPV4_POOLS, IPV6_POOLS, NODE, Network, REALM, SERVERS, SOCKET};
+use crate::config::{IPV4_POOLS, IPV6_POOLS, NODE, Network, REALM, SERVERS, SOCKET, TOKEN_FILE};
 use crate::fail::Failure;
 use crate::json;
 use crate::version::CniVersion;
@@ -69,6 +69,7 @@ A runtime runs it with CNI_COMMAND and its companions in the environment and the
 configuration on standard input. The section "ipam" of the configuration:
   type         "{CNI_TYPE}"
   {SERVERS}      the servers, for example ["http://127.0.0.1:7440"]; else {SERVERS_ENV}
+  {TOKEN_FILE}   the file with the token that the servers are shown
   {SOCKET}       the socket of the node's agent, which is asked first
   {REALM}        the system that names come from; else "default"
   {NODE}         the node's name; else the host's name
@@ -124,7 +125,7 @@ fn check(network: &Network, servers: &str, report: &mut String) -> Result<(), Fa
     let ipam = network.ipam()?;
     let home = network.home()?;
     let reach = network.reach(servers)?;
-    Ask::new(&reach, Duration::ZERO)?;
+    Ask::new(&reach, None, Duration::ZERO)?;
     let pools: Vec<String> = [network.pools(IPV4_POOLS)?, network.pools(IPV6_POOLS)?]
         .iter()
         .flatten()
@@ -141,8 +142,11 @@ fn check(network: &Network, servers: &str, report: &mut String) -> Result<(), Fa
     let from =
         if pools.is_empty() { "whatever the namespace or the defaults name" } else { &pools.join(", ") };
     let _ = writeln!(report, "  pools {from}");
-    let known: Vec<&str> =
-        ["type", REALM, NODE, SERVERS, SOCKET].into_iter().chain(IPV4_POOLS).chain(IPV6_POOLS).collect();
+    let known: Vec<&str> = ["type", REALM, NODE, SERVERS, TOKEN_FILE, SOCKET]
+        .into_iter()
+        .chain(IPV4_POOLS)
+        .chain(IPV6_POOLS)
+        .collect();
     for key in ipam.keys().filter(|key| !known.contains(key)) {
         let meant = nearest(key, known.iter().copied());
         let hint = meant.map(|name| format!("; did you mean {name:?}?")).unwrap_or_default();

@@ -176,6 +176,27 @@ fn the_request_says_who_asks_since_when() {
 }
 
 #[test]
+fn the_request_carries_the_trace_and_the_token() {
+    let server = Server::start(Manner::Proper);
+    let file = std::env::temp_dir().join(format!("ipam-cni-token-{}", std::process::id()));
+    std::fs::write(&file, "ipamd_secret\n").unwrap();
+    let conf = network("1.1.0", "", &json!({"ipam": {"servers": [server.url], "token_file": file}}));
+    let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let header = |name: &str| server.seen().last().unwrap().headers.get(name).cloned();
+    assert_eq!(Plugin::new("ADD").set("TRACEPARENT", trace).run(&conf).code, Some(0));
+    assert_eq!(header("traceparent").as_deref(), Some(trace));
+    assert_eq!(header("authorization").as_deref(), Some("Bearer ipamd_secret"));
+    for nonsense in ["", "00-abc", "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-0\n"] {
+        assert_eq!(Plugin::new("ADD").set("TRACEPARENT", nonsense).run(&conf).code, Some(0));
+        assert_eq!(header("traceparent"), None, "{nonsense:?}");
+    }
+    std::fs::remove_file(&file).unwrap();
+    // Without its token nobody would let it in: better said here than there.
+    let texts = Plugin::new("ADD").run(&conf).fails(7);
+    assert!(texts.contains("token"), "{texts}");
+}
+
+#[test]
 fn a_huge_configuration_is_refused_without_being_read() {
     let padding = "x".repeat(100 << 20);
     let huge = network("1.1.0", &nobody(), &json!({"padding": padding}));

@@ -136,7 +136,7 @@ fn vectors_7_to_14_36_37_45_refusals() {
             plugin("ADD"),
             changed(json!({"ipam": {"servers": ["https://x"]}})),
             7,
-            &["http://host:port"],
+            &["a server at http://"],
         ),
         row(14, plugin("ADD"), changed(json!({"ipam": {"ipv4_pools": ["A_B"]}})), 7, &["ipam.ipv4_pools"]),
         row(14, plugin("ADD"), changed(json!({"ipam": {"realm": "A"}})), 7, &["ipam.realm"]),

@@ -24,7 +24,11 @@ pub async fn add(
 ) -> Result<Vec<u8>, Failure> {
     let request = request(environment, network, started)?;
     let dns = network.dns()?;
-    let ask = Ask::new(&network.reach(&environment.servers)?, environment.deadline)?;
+    let ask = Ask::new(
+        &network.reach(&environment.servers)?,
+        environment.trace_parent.as_deref(),
+        environment.deadline,
+    )?;
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();
     let allocated: Allocated = ask.call(call).await?;
     let interface = &environment.container()?.interface;

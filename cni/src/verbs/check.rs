@@ -21,7 +21,11 @@ use crate::fail::Failure;
 pub async fn check(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
     let key = attachment(&network.home()?, network, environment.container()?);
     let remembered = network.previous_addresses()?;
-    let ask = Ask::new(&network.reach(&environment.servers)?, environment.deadline)?;
+    let ask = Ask::new(
+        &network.reach(&environment.servers)?,
+        environment.trace_parent.as_deref(),
+        environment.deadline,
+    )?;
     let known: Attachment = ask.call(Call::get(path(&key))).await.map_err(|problem| match problem.code {
         Code::NotFound => failed(format!("no address is held by {key}")),
         _ => problem.into(),

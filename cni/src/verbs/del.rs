@@ -32,7 +32,7 @@ pub async fn del(
     let attachment = attachment(&home, network, environment.container()?);
     let ask = network
         .reach(&environment.servers)
-        .and_then(|reach| Ask::new(&reach, environment.deadline))
+        .and_then(|reach| Ask::new(&reach, environment.trace_parent.as_deref(), environment.deadline))
         .map_err(|failure| failure.with_code(TRY_LATER))?;
     let request = ReleaseAttachmentRequest { attachment, started };
     let call = Call::post("/v1/attachments/release").json(&request)?.repeatable();

@@ -19,7 +19,7 @@ use crate::fail::{Failure, NOT_READY};
 /// Code 50 if none is; code 7 if none is named.
 pub async fn status(environment: &Environment, network: &Network) -> Result<Vec<u8>, Failure> {
     let deadline = environment.deadline.min(Duration::from_millis(BUDGET_MS_DEFAULT));
-    let ask = Ask::new(&network.reach(&environment.servers)?, deadline)?;
+    let ask = Ask::new(&network.reach(&environment.servers)?, environment.trace_parent.as_deref(), deadline)?;
     match ask.send(Call::get("/readyz")).await {
         Ok(_) => Ok(Vec::new()),
         Err(problem) => Err(Failure::from(problem).with_code(NOT_READY)),

@@ -1,5 +1,6 @@
 //! A server that speaks just enough HTTP, in several manners.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::os::unix::net::UnixListener;
@@ -52,6 +53,8 @@ struct Shared {
 #[derive(Debug, Clone)]
 pub(crate) struct Seen {
     pub(crate) line: String,
+    /// Names in lower case.
+    pub(crate) headers: BTreeMap<String, String>,
     pub(crate) body: Value,
 }
 
@@ -138,9 +141,9 @@ impl Shared {
     }
 
     fn serve(&self, mut stream: impl Read + Write) {
-        let Some((line, body)) = read_request(&mut stream) else { return };
+        let Some((line, headers, body)) = read_request(&mut stream) else { return };
         let value = serde_json::from_slice(&body).unwrap_or(Value::Null);
-        self.seen.lock().unwrap().push(Seen { line: line.clone(), body: value });
+        self.seen.lock().unwrap().push(Seen { line: line.clone(), headers, body: value });
         let answer = match self.manner {
             Manner::Proper => self.answer(&line, &body),
             Manner::Hangs => return hang(stream),
@@ -178,27 +181,26 @@ fn hang(mut stream: impl Read) {
     let _ = stream.read_to_end(&mut rest);
 }
 
-fn read_request(stream: &mut (impl Read + Write)) -> Option<(String, Vec<u8>)> {
+fn read_request(stream: &mut (impl Read + Write)) -> Option<(String, BTreeMap<String, String>, Vec<u8>)> {
     let mut reader = BufReader::new(stream);
     let mut first = String::new();
     reader.read_line(&mut first).ok()?;
-    let mut length = 0;
+    let mut headers = BTreeMap::new();
     loop {
         let mut header = String::new();
         reader.read_line(&mut header).ok()?;
         if header.trim().is_empty() {
             break;
         }
-        if let Some((name, value)) = header.split_once(':')
-            && name.eq_ignore_ascii_case("content-length")
-        {
-            length = value.trim().parse().ok()?;
+        if let Some((name, value)) = header.split_once(':') {
+            headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
         }
     }
+    let length = headers.get("content-length").map_or(Some(0), |length| length.parse().ok())?;
     let mut body = vec![0; length];
     reader.read_exact(&mut body).ok()?;
     let line = first.trim().strip_suffix(" HTTP/1.1")?.to_owned();
-    Some((line, body))
+    Some((line, headers, body))
 }
 
 fn read<T: DeserializeOwned>(body: &[u8]) -> Result<T, Problem> {
