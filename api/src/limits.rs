@@ -105,6 +105,8 @@ pub const HEADERS_MAX: usize = 64;
 pub const URI_BYTES_MAX: usize = 16 << 10;
 /// How long the body of a request may take.
 pub const BODY_READ_MS_MAX: u64 = 15_000;
+/// How long a client may leave what it asked for unread.
+pub const WRITE_STALL_MS_MAX: u64 = 15_000;
 /// How long our own client keeps a connection that it doesn't use: shorter than a member does.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
@@ -148,7 +150,9 @@ pub const PREFACE_MS_MAX: u64 = 3_000;
 /// How long the TLS handshake with a peer may take.
 pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
 /// Connections that may be waiting for their handshake or first frame at once; more are closed.
-pub const PREFACES_WAITING_MAX: usize = 64;
+pub const PREFACES_WAITING_MAX: usize = 256;
+/// The same, of one address: several members may be behind one.
+pub const PREFACES_PER_ADDRESS_MAX: usize = 64;
 /// How long a connection to a peer may take to stand.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
 /// How often a peer is asked for a sign of life.
@@ -199,6 +203,7 @@ const _: () =
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
 const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
+const _: () = assert!(PREFACES_PER_ADDRESS_MAX < PREFACES_WAITING_MAX);
 const _: () = assert!(IDLE_MS_MAX < HEAD_READ_MS_MAX);
 const _: () = assert!(URI_BYTES_MAX < HEAD_BYTES_MAX);
 const _: () = assert!(CONNECTIONS_PER_ADDRESS_MAX < CONNECTIONS_MAX);

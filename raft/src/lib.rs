@@ -9,6 +9,7 @@
 pub mod batch;
 pub mod machine;
 pub mod node;
+pub mod room;
 mod store;
 mod transport;
 mod types;

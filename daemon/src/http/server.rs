@@ -18,6 +18,7 @@ use ipam_api::limits::{
     TLS_HANDSHAKES_PER_ADDRESS_MAX,
 };
 use ipam_api::{Code, Problem};
+use ipam_raft::room::{Full, Place, Room};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
@@ -26,7 +27,7 @@ use tokio::time::timeout;
 use super::body::TimedBody;
 use super::last_word::last_word;
 use super::peer::Peer;
-use super::room::{Full, Place, Room};
+use super::stall::Unstalled;
 use super::tls::ClientTls;
 
 /// Pause after an accept that failed, for instance for want of file descriptors.
@@ -61,7 +62,6 @@ impl Listener {
         match self {
             Self::Network { listener, .. } => {
                 let (stream, address) = listener.accept().await?;
-                stream.set_nodelay(true)?;
                 Ok(Accepted::Network(stream, address))
             }
             Self::Socket(listener) => Ok(Accepted::Socket(listener.accept().await?.0)),
@@ -125,6 +125,8 @@ pub async fn serve(
         };
         let accepted = match accepted {
             Ok(accepted) => accepted,
+            // It was gone before it was taken: nobody has to wait for that.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
             Err(error) => {
                 tracing::warn!(%error, "a connection can't be accepted");
                 tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -161,6 +163,9 @@ impl Shared {
         watcher: Watcher,
         _place: Place,
     ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if let Accepted::Network(stream, _) = &accepted {
+            stream.set_nodelay(true)?;
+        }
         match (accepted, self.tls.take()) {
             (Accepted::Socket(stream), _) => {
                 let uid = stream.peer_cred()?.uid();
@@ -215,7 +220,7 @@ impl Shared {
                     Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
                 }
             }));
-        watcher.watch(self.http.serve_connection(TokioIo::new(stream), service)).await
+        watcher.watch(self.http.serve_connection(TokioIo::new(Unstalled::new(stream)), service)).await
     }
 
     /// Hangs up on somebody for whom there is no room; in words, where words are understood.

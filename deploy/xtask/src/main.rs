@@ -7,6 +7,7 @@ mod binaries;
 mod dev;
 mod map;
 mod packages;
+mod plugin;
 mod stage;
 mod suites;
 mod test;

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use crate::stage::{Outcome, Stage, run_all};
 use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
-use crate::{binaries, packages, tidy};
+use crate::{binaries, packages, plugin, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -27,7 +27,10 @@ const STAGES: [Stage<Workspace>; 11] = [
     stage("lints", 180, "clippy, warnings refused", lints),
     stage("docs", 120, "rustdoc, warnings refused", docs),
     stage("deny", 30, "what we depend on: bans, licences, sources", deny),
-    stage("tidy", 10, "the checkout itself", |workspace| tidy::check(&workspace.root).map(passed)),
+    stage("tidy", 10, "the checkout itself", |workspace| {
+        plugin::check(workspace)?;
+        tidy::check(&workspace.root).map(passed)
+    }),
     stage("binaries", 360, "what ships, optimised and static; the tests run it", |workspace| {
         binaries::build(workspace).map(passed)
     }),

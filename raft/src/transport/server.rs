@@ -6,9 +6,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipam_api::limits::PREFACES_WAITING_MAX;
+use ipam_api::limits::{PREFACES_PER_ADDRESS_MAX, PREFACES_WAITING_MAX};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
@@ -17,6 +16,7 @@ use super::preface::{Opening, Purpose, Refusal, Ticket, receive, refuse, say_hel
 use super::stream::PeerStream;
 use super::tls::{Caller, PeerTls};
 use super::{Host, serving, snapshot};
+use crate::room::{Place, Room};
 
 /// How long to wait when the system has no more connections to give.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
@@ -33,7 +33,7 @@ type Ended = Option<Guest>;
 /// Serves peers until it is dropped, and their connections with it.
 pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<PeerTls>) {
     let complaints = Arc::new(Complaints::default());
-    let prefaces = Arc::new(Semaphore::new(PREFACES_WAITING_MAX));
+    let prefaces = Room::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
     // A member has one connection for each purpose: the newest, since the older one's other end may be gone
     // without a word. That also bounds their number.
@@ -41,7 +41,7 @@ pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<P
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
-                Ok((stream, address)) => match prefaces.clone().try_acquire_owned() {
+                Ok((stream, address)) => match prefaces.enter(address.ip()) {
                     Ok(place) => {
                         let received = receive_stream(stream, tls.clone());
                         tasks.spawn(meet(received, address, host.clone(), complaints.clone(), place));
@@ -83,7 +83,7 @@ async fn meet<H: Host>(
     address: SocketAddr,
     host: H,
     complaints: Arc<Complaints>,
-    _place: OwnedSemaphorePermit,
+    _place: Place,
 ) -> Ended {
     let met = async {
         let (mut stream, caller) = received.await?;

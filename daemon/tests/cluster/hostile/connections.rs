@@ -132,3 +132,14 @@ async fn red_team_a_connection_that_was_used_and_is_idle_is_hung_up_on() {
     timeout(limit, stream.read_to_end(&mut answer)).await.expect("it may be idle for ever").unwrap();
     assert!(answer.starts_with(b"HTTP/1.1 200 "), "{}", String::from_utf8_lossy(&answer));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn red_team_who_asks_and_never_reads_is_hung_up_on() {
+    let cluster = Cluster::up(1).await;
+    let mut stream = TcpStream::connect(cluster.members[0].client).await.unwrap();
+    // So many answers fit into no buffer between two processes.
+    let asks = b"GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n".repeat(1_000);
+    let asking = async { while stream.write_all(&asks).await.is_ok() {} };
+    timeout(LONG, asking).await.expect("it is waited for, for ever");
+    others_are_served(&cluster).await;
+}

@@ -1,9 +1,10 @@
 //! Strangers on the port of members, with every certificate but the right one.
 
 use std::path::Path;
+use std::time::Duration;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time::timeout;
 
 use super::others_are_served;
@@ -137,4 +138,38 @@ async fn red_team_peers_without_tls_get_no_word_from_a_member_with_it() {
     }
     others_are_served(&cluster).await;
     assert_eq!(cluster.shown(0).await.term, before.term, "those who say nothing keep no member from another");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn red_team_callers_that_say_nothing_keep_no_member_from_coming_back() {
+    let (cluster, _ca) = Cluster::secure(3);
+    let mut cluster = cluster.all_up().await;
+    let ports = [cluster.members[0].peer, cluster.members[1].peer];
+    let (stop, mut stopped) = tokio::sync::watch::channel(false);
+    // As fast as they are hung up on, they are back: there are never fewer than a member has places.
+    let silent = (0..600).map(|at| {
+        let (port, mut stopped) = (ports[at % 2], stopped.clone());
+        async move {
+            while !*stopped.borrow_and_update() {
+                let socket = TcpSocket::new_v4().unwrap();
+                socket.bind("127.9.9.9:0".parse().unwrap()).unwrap();
+                let Ok(mut stream) = socket.connect(port).await else { continue };
+                let mut byte = [0];
+                tokio::select! {
+                    _ = stream.read(&mut byte) => {}
+                    _ = stopped.changed() => {}
+                }
+                // Who is hung up on at once would else only keep this machine busy.
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    });
+    let silent = tokio::spawn(futures::future::join_all(silent.map(tokio::spawn)));
+    cluster.members[2].kill();
+    cluster.start(2);
+    cluster.ready().await;
+    cluster.settled().await;
+    stop.send(true).unwrap();
+    assert!(stopped.changed().await.is_ok());
+    timeout(LONG, silent).await.unwrap().unwrap();
 }

@@ -1,4 +1,5 @@
-//! How many connections there are, in all and of each address, so that nobody takes all of them.
+//! How many connections there are, in all and of each address, so that nobody takes all of them: of clients, and
+//! of peers that nobody knows yet.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -9,7 +10,7 @@ const HOST_BITS: u32 = 64;
 
 /// Room for so many, and for so many of one address.
 #[derive(Debug, Clone)]
-pub(super) struct Room {
+pub struct Room {
     max: usize,
     max_per_address: usize,
     taken: Arc<Mutex<Taken>>,
@@ -24,14 +25,14 @@ struct Taken {
 
 /// A place that somebody has, until it is dropped.
 #[derive(Debug)]
-pub(super) struct Place {
+pub struct Place {
     address: IpAddr,
     taken: Arc<Mutex<Taken>>,
 }
 
 /// Why there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Full {
+pub enum Full {
     /// So many are there in all.
     All(usize),
     /// So many are there of that address.
@@ -39,12 +40,17 @@ pub(super) enum Full {
 }
 
 impl Room {
-    pub(super) fn new(max: usize, max_per_address: usize) -> Self {
+    /// For `max` in all, and `max_per_address` of one address (IPv6: of one /64).
+    #[must_use]
+    pub fn new(max: usize, max_per_address: usize) -> Self {
         Self { max, max_per_address, taken: Arc::default() }
     }
 
     /// Takes a place for somebody at this address.
-    pub(super) fn enter(&self, address: IpAddr) -> Result<Place, Full> {
+    ///
+    /// # Errors
+    /// When there is none.
+    pub fn enter(&self, address: IpAddr) -> Result<Place, Full> {
         let address = counted_as(address);
         let mut taken = held(&self.taken);
         if taken.all >= self.max {
