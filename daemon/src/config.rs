@@ -247,11 +247,11 @@ impl Config {
             }
         }
         let client_url = first([&flags.client_url, &environment.client_url, &file.client_url]);
-        let scheme = if tls.is_some() { "https://" } else { "http://" };
-        if let Some(url) = client_url.as_ref().filter(|url| !url.starts_with(scheme)) {
+        // The other way round there may be somebody in front who speaks TLS for this member.
+        if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
             return Err(wrong(
                 "client_url",
-                &format!("{} must begin with {scheme}, as clients are served", shown(url)),
+                &format!("{} must begin with https://, as clients are served", shown(url)),
             ));
         }
         let initial_members = members(&flags.members, file.initial_members, &name, peer_listen)?;
@@ -473,7 +473,10 @@ mod tests {
             ("name = \"a\"\n[tls]\nclient_ca = \"c\"", "tls.certificate: it is missing"),
             ("name = \"a\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"", "peer_tls.ca: it is missing"),
             ("name = \"a\"\n[peer_tls]\nclient_ca = \"c\"", "unknown field"),
-            ("name = \"a\"\nclient_url = \"https://a:7440\"", "must begin with http://"),
+            (
+                "name = \"a\"\nclient_url = \"http://a:7440\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"",
+                "must begin with https://",
+            ),
             (
                 "name = \"a\"\nclient_listen = \"0.0.0.0:1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"\nca = \"a\"",
                 "no [tls]",

@@ -15,6 +15,9 @@ use tokio_util::codec::Decoder;
 pub(crate) const FRAME_VERSION: u8 = 1;
 /// Bytes of the length.
 const HEAD_BYTES: usize = 4;
+/// What begins like that is TLS: a frame of that length would be longer than any.
+const TLS_RECORD: [u8; 2] = [22, 3];
+const _: () = assert!(FRAME_BYTES_MAX < 22 << 24);
 /// How far ahead of what has arrived the buffer is enlarged.
 const RESERVE_BYTES_MAX: usize = 256 << 10;
 
@@ -38,6 +41,9 @@ impl Decoder for Frames {
     fn decode(&mut self, buffer: &mut BytesMut) -> io::Result<Option<Bytes>> {
         let Some(head) = buffer.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
         let length = usize::try_from(u32::from_be_bytes(*head)).unwrap_or(usize::MAX);
+        if head.starts_with(&TLS_RECORD) {
+            return Err(invalid("it speaks TLS, and here is no [peer_tls]"));
+        }
         if length > self.bytes_max {
             return Err(invalid(format!("a frame of {length} bytes, where {} are allowed", self.bytes_max)));
         }
@@ -133,6 +139,8 @@ mod tests {
         let mut frames = Frames::up_to(64);
         assert!(frames.decode(&mut BytesMut::from(&b"GET / HTTP/1.1"[..])).is_err());
         assert!(frames.decode(&mut BytesMut::from(&[0xff; 8][..])).is_err());
+        let tls = frames.decode(&mut BytesMut::from(&[22, 3, 1, 2, 0][..])).unwrap_err();
+        assert!(tls.to_string().contains("no [peer_tls]"), "{tls}");
         assert!(decode::<u64>(&[]).is_err());
         assert!(decode::<u64>(&[FRAME_VERSION + 1, 0]).is_err());
         assert!(decode::<u64>(&[FRAME_VERSION]).is_err());

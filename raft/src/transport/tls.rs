@@ -143,6 +143,9 @@ async fn in_time<T>(handshake: impl Future<Output = io::Result<T>>) -> io::Resul
         Ok(Ok(stream)) => Ok(stream),
         Ok(Err(error)) => Err(match in_io(&error) {
             Some(tls) => io::Error::new(error.kind(), format!("TLS: {}", reason(tls))),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => {
+                io::Error::new(error.kind(), "it hung up in the TLS handshake; has it [peer_tls]?")
+            }
             None => error,
         }),
         Err(_) => Err(io::Error::new(io::ErrorKind::TimedOut, "no TLS handshake in time")),
