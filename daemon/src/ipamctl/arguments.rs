@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, cluster, completion, contexts, endpoint, network, pool, release,
+    allocate, allocation, apply, cluster, completion, contexts, endpoint, explain, network, pool, release,
     reservation, status, subnet, support, token, who_has,
 };
 
@@ -52,6 +52,8 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
+    /// What a resource's fields mean, as pool.ranges
+    Explain(explain::ExplainArguments),
     /// One file with what all servers say of themselves, for whoever helps
     #[command(after_help = support::EXAMPLES)]
     Support {
@@ -127,7 +129,11 @@ impl Command {
     pub(crate) fn asks_nobody(&self) -> bool {
         matches!(
             self,
-            Command::Cluster { .. } | Command::Context { .. } | Command::Completion(_) | Command::Man { .. }
+            Command::Cluster { .. }
+                | Command::Context { .. }
+                | Command::Completion(_)
+                | Command::Explain(_)
+                | Command::Man { .. }
         )
     }
 }

@@ -33,6 +33,8 @@ pub(crate) struct Context {
     debug: bool,
     /// Whether somebody can be asked.
     pub(crate) interactive: bool,
+    /// Whether somebody sits there.
+    pub(crate) attended: bool,
     /// The network, if one was named.
     pub(crate) network: Option<Name>,
     color: bool,
@@ -65,6 +67,7 @@ impl Context {
             headers: !global.output.no_headers,
             quiet: global.output.quiet,
             debug: global.output.debug,
+            attended: surroundings.attended,
             interactive: !global.writing.no_input && surroundings.attended,
             color: global.output.color.is_on(surroundings.terminal),
             width: surroundings.width,

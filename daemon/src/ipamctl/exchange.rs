@@ -1,5 +1,7 @@
 //! Asking the servers, and telling them.
 
+use std::time::Duration;
+
 use ipam_api::brand::{
     HEADER_CHANGE_COMMENT, HEADER_DRY_RUN, HEADER_IDEMPOTENCY_KEY, HEADER_IDEMPOTENCY_REPLAYED,
 };
@@ -11,6 +13,10 @@ use crate::context::Context;
 use crate::fail::Failure;
 use crate::global::Consistency;
 use crate::identity;
+use crate::output::text;
+
+/// After which time somebody wants to know what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
 
 /// What to do when nobody knows whether a write was done.
 #[derive(Debug, Clone)]
@@ -100,7 +106,18 @@ impl Context {
 
     async fn send(&self, call: Call) -> Result<Answer, Problem> {
         self.debug(self.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
-        self.client.send(call).await
+        let limit = text::duration(u64::try_from(self.timeout().as_millis()).unwrap_or(u64::MAX));
+        let notice = || {
+            self.say(&format!(
+                "waiting for {} (up to {limit}; Ctrl-C ends the waiting) …",
+                self.settings.servers.join(", ")
+            ));
+        };
+        if self.attended {
+            noticed(self.client.send(call), PATIENCE, notice).await
+        } else {
+            self.client.send(call).await
+        }
     }
 
     /// A problem with what this side knows about it.
@@ -124,9 +141,29 @@ impl Context {
     }
 }
 
+/// Waits for something, and says so once it takes longer than `patience`.
+async fn noticed<T>(wait: impl Future<Output = T>, patience: Duration, notice: impl FnOnce()) -> T {
+    let mut wait = std::pin::pin!(wait);
+    match tokio::time::timeout(patience, &mut wait).await {
+        Ok(done) => done,
+        Err(_) => {
+            notice();
+            wait.await
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn who_waits_is_told_for_what() {
+        let (told, waits) = tokio::sync::oneshot::channel();
+        // It ends only once somebody was told.
+        noticed(waits, Duration::from_millis(1), || told.send(()).unwrap()).await.unwrap();
+        noticed(async {}, Duration::from_secs(3600), || panic!("nothing was waited for")).await;
+    }
 
     #[test]
     fn a_cursor_is_escaped() {

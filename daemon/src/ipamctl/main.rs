@@ -20,6 +20,7 @@ mod curl;
 mod difference;
 mod endpoint;
 mod exchange;
+mod explain;
 mod fail;
 mod global;
 mod identity;
@@ -137,6 +138,7 @@ async fn carry_out(
         return match arguments.command {
             Command::Cluster { verb } => cluster::run(&context, verb),
             Command::Context { verb } => contexts::run(&context, verb, &global.connection, surroundings),
+            Command::Explain(arguments) => explain::run(&context, &arguments),
             Command::Completion(arguments) => completion::run(&context, &arguments),
             Command::Man { folder } => manual::run(&context, &folder),
             _ => Ok(()),
@@ -158,9 +160,11 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Cluster { .. } | Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => {
-            Ok(())
-        }
+        Command::Cluster { .. }
+        | Command::Context { .. }
+        | Command::Completion(_)
+        | Command::Explain(_)
+        | Command::Man { .. } => Ok(()),
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,

@@ -47,7 +47,7 @@ const FOREIGN: [(&str, &str, &str); 15] = [
 ];
 
 /// Words that people expect and that this version doesn't have, with what it has instead.
-const ABSENT: [(&str, &str); 24] = [
+const ABSENT: &[(&str, &str)] = &[
     ("prefix", "Prefixes aren't built yet; what there is: ipamctl subnet list"),
     ("aggregate", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
     ("block", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
@@ -57,7 +57,6 @@ const ABSENT: [(&str, &str); 24] = [
     ("namespace", "Namespaces aren't kept by themselves yet; who is in them: ipamctl endpoint list"),
     ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
     ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
-    ("cluster", "Members can't be changed from here yet; who they are: ipamctl status"),
     ("member", "Members can't be changed from here yet; who they are: ipamctl status"),
     ("backup", "Backups aren't built yet; what there is as files: ipamctl pool list -o yaml"),
     ("restore", "Restoring isn't built yet; resources come back from files: ipamctl apply -f FILE"),
@@ -69,10 +68,6 @@ const ABSENT: [(&str, &str); 24] = [
     ("gc", "Reclaiming by hand isn't built yet; one address goes back with: ipamctl release ADDRESS"),
     ("fsck", "Comparing with agents isn't built yet; who has an address: ipamctl who-has ADDRESS"),
     ("import", "Importing isn't built yet; files are taken by: ipamctl apply -f FILE"),
-    (
-        "explain",
-        "Explaining isn't built yet; a try without effect says why not: ipamctl allocate … --dry-run",
-    ),
     ("config", "Which clusters there are is kept in contexts here: ipamctl context list"),
     ("login", "Who asks shows a token here: ipamctl context set NAME --server URL --token-file FILE"),
 ];
