@@ -26,6 +26,7 @@ pub mod time;
 #[cfg(feature = "tls")]
 pub mod tls;
 pub mod token;
+pub mod transaction;
 
 pub use address::{AddressRange, Family, RangeSet};
 pub use name::{Name, ObjectName};

@@ -80,6 +80,14 @@ pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 pub const PAGE_ITEMS_MAX: usize = 1000;
 /// Items of one page of a list that doesn't say.
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
+/// Parameters of one list.
+pub const LIST_PARAMETERS_MAX: usize = 256;
+/// States that one member keeps for lists that are being read page by page.
+pub const LIST_STATES_MAX: usize = 32;
+/// How long such a state is kept after it was last asked for.
+pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
+/// How long such a state is kept at all.
+pub const LIST_STATE_AGE_MS_MAX: u64 = 10 * 60_000;
 
 /// Longest time a request may wait in a daemon.
 pub const BUDGET_MS_MAX: u64 = 120_000;
@@ -214,5 +222,6 @@ const _: () = assert!(
 const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
 const _: () =
     assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");
+const _: () = assert!(LIST_STATE_IDLE_MS_MAX <= LIST_STATE_AGE_MS_MAX);
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
 const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "watchers must leave room for those who ask");

@@ -2,21 +2,23 @@
 
 use axum::Router;
 use axum::extract::{Path, State as AppState};
-use axum::http::StatusCode;
+use axum::http::{StatusCode, Uri};
 use axum::routing::get;
 use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
 use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released};
-use ipam_api::resource::{Allocation, Lifecycle, Page};
+use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::{Allocate, InterfaceWish, Text, Via};
-use ipam_raft::machine::{Action, Answer};
+use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
 use super::convert::{allocation, interface, started};
 use super::endpoint::released;
-use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
+use super::list::{Field, Holds, Item, Listed, Shape, Test};
+use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
 
@@ -45,7 +47,7 @@ async fn allocate(
     Ok(Shown { status, ..Shown::new(body, applied.revision) })
 }
 
-fn wish(request: AllocateRequest) -> Allocate {
+pub(super) fn wish(request: AllocateRequest) -> Allocate {
     let otherwise = if request.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held };
     Allocate {
         endpoint: request.endpoint,
@@ -67,20 +69,103 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
 async fn list(
     AppState(app): AppState<App>,
     asker: Asker,
-    Asked(query): Asked<ListQuery>,
-) -> Result<Shown<Page<Allocation>>, Refused> {
-    let (limit, after) = (query.limit()?, query.after::<u64>()?.unwrap_or(0));
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query.consistency).await?;
-    let mut rows = state.allocations.iter_after(after);
-    let mut items = Vec::new();
-    let mut last = None;
-    for (id, row) in rows.by_ref().take(limit) {
-        items.extend(allocation(&state, id, row));
-        last = Some(id.to_string());
+    uri: Uri,
+) -> Result<Shown<Page<Item<Allocation>>>, Refused> {
+    super::list::list::<Allocations>(&app, &asker, &uri).await
+}
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/allocations",
+    fields: &[
+        Field::number("id", "id"),
+        Field::address("address", "address"),
+        Field::text("network", "network"),
+        Field::text("subnet", "subnet"),
+        Field::text("pool", "pool"),
+        Field { name: "endpoint", path: "endpoint", holds: Holds::Endpoint },
+        Field::text("kind", "endpoint.kind"),
+        Field::text("realm", "endpoint.realm"),
+        Field::text("namespace", "endpoint.namespace"),
+        Field::text("name", "endpoint.name"),
+        Field::text("interface", "interface"),
+        Field::text("node", "node"),
+        Field::text("lifecycle", "lifecycle"),
+        Field::flag("checked", "checked"),
+        Field::text("created_at", "created_at"),
+        Field::text("created_by", "created_by"),
+    ],
+    shown: &[
+        "id",
+        "address",
+        "network",
+        "subnet",
+        "pool",
+        "endpoint",
+        "endpoint.kind",
+        "endpoint.realm",
+        "endpoint.namespace",
+        "endpoint.name",
+        "interface",
+        "node",
+        "lifecycle",
+        "checked",
+        "created_at",
+        "created_by",
+    ],
+    labelled: false,
+    addressed: true,
+};
+
+/// Allocations, the oldest first.
+pub(super) struct Allocations;
+
+impl Listed for Allocations {
+    type Item = Allocation;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Allocation
     }
-    let next = rows.next().and(last);
-    let revision = state.revision();
-    Ok(Shown { stale_ms, ..Shown::new(Page { items, revision, next }, revision) })
+
+    fn total(state: &State) -> usize {
+        state.allocations.len()
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        Some(Box::new(state.allocations.iter_after(after.unwrap_or(0)).map(|(id, _)| id)))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        let mut ids: Vec<u64> = match tests.iter().find_map(Test::address) {
+            Some(address) => {
+                let networks = state.networks.iter().map(|(id, _)| id);
+                networks.filter_map(|network| Some(state.allocation_at(network, address)?.0)).collect()
+            }
+            None => {
+                let keys = tests.iter().find_map(|test| test.texts("endpoint"))?;
+                let keys: Vec<EndpointKey> = keys.iter().filter_map(|key| key.parse().ok()).collect();
+                let endpoints = keys.iter().flat_map(|key| state.incarnations(key));
+                let rows = endpoints.filter_map(|id| state.endpoints.get(id));
+                rows.flat_map(|row| row.allocations.iter().copied()).collect()
+            }
+        };
+        ids.sort_unstable();
+        ids.dedup();
+        Some(ids)
+    }
+
+    fn item(state: &State, id: u64) -> Option<Allocation> {
+        allocation(state, id, state.allocations.get(id)?)
+    }
+
+    fn labels(_: &Allocation) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(item: &Allocation) -> Vec<AddressRange> {
+        vec![AddressRange::single(item.address.addr())]
+    }
 }
 
 async fn show(

@@ -24,12 +24,17 @@ pub(super) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
     match (matches.as_deref(), none_matches.as_deref()) {
         (None, None) => Ok(Expect::Anything),
         (None, Some("*")) => Ok(Expect::Absent),
-        (Some(etag), None) => etag.trim_matches('"').parse().map(Expect::Revision).map_err(|_| {
-            Problem::new(Code::InvalidField, format!("If-Match {} is no revision", shown(etag)))
-                .help("Send the ETag that you read, for example If-Match: \"1204\".")
-        }),
+        (Some(etag), None) => revision(etag, "If-Match").map(Expect::Revision),
         _ => Err(Problem::new(Code::InvalidField, "If-None-Match can only be *, and not beside If-Match")),
     }
+}
+
+/// A revision, as an `ETag` has it.
+pub(super) fn revision(etag: &str, what: &str) -> Result<u64, Problem> {
+    etag.trim_matches('"').parse().map_err(|_| {
+        Problem::new(Code::InvalidField, format!("{what} {} is no revision", shown(etag)))
+            .help(format!("Send the ETag that you read, for example {what}: \"1204\"."))
+    })
 }
 
 /// What became of a proposal, or would have become of it.

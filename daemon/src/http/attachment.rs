@@ -31,15 +31,17 @@ async fn release(
     Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
-    let request: ReleaseAttachmentRequest = write.read()?;
-    let Some(began) = request.started else {
-        let detail = "`started` is missing: when the asking process began";
-        return Err(Problem::new(Code::InvalidField, detail).into());
-    };
-    let action =
-        Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) });
+    let action = release_of(write.read()?)?;
     let applied = app.propose(&write, Via::Cni, action).await?;
     Ok(released(applied.answer, applied.revision))
+}
+
+pub(super) fn release_of(request: ReleaseAttachmentRequest) -> Result<Action, Problem> {
+    let Some(began) = request.started else {
+        let detail = "`started` is missing: when the asking process began";
+        return Err(Problem::new(Code::InvalidField, detail).at("/started"));
+    };
+    Ok(Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) }))
 }
 
 async fn show(

@@ -2,10 +2,12 @@
 
 use axum::Router;
 use axum::extract::{Path, State as AppState};
+use axum::http::Uri;
 use axum::routing::get;
 use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
 use ipam_api::request::Released;
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Page, Resource};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Page, Resource};
 use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::Via;
 use ipam_raft::machine::{Action, Answer, State};
@@ -13,7 +15,8 @@ use ipam_raft::machine::{Action, Answer, State};
 use super::App;
 use super::asker::Asker;
 use super::convert::{interface, meta};
-use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
+use super::list::{Field, Item, Listed, Shape, Test};
+use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
 
@@ -28,23 +31,87 @@ pub(super) fn routes() -> Router<App> {
 async fn list(
     AppState(app): AppState<App>,
     asker: Asker,
-    Asked(query): Asked<ListQuery>,
-) -> Result<Shown<Page<View>>, Refused> {
-    let (limit, after) = (query.limit()?, query.after::<EndpointKey>()?);
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query.consistency).await?;
-    let mut items: Vec<View> = Vec::new();
-    let mut next = None;
-    for (key, id) in state.endpoints_after(after.as_ref()) {
-        let last = items.last().map(|item| &item.intention.key);
-        // Incarnations of one endpoint stay on one page.
-        if items.len() >= limit && last != Some(key) {
-            next = last.map(ToString::to_string);
-            break;
-        }
-        items.extend(view(&state, id));
+    uri: Uri,
+) -> Result<Shown<Page<Item<View>>>, Refused> {
+    super::list::list::<Endpoints>(&app, &asker, &uri).await
+}
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/endpoints",
+    fields: &[
+        Field::text("kind", "kind"),
+        Field::text("realm", "realm"),
+        Field::text("namespace", "namespace"),
+        Field::text("name", "name"),
+        Field::text("uid", "uid"),
+        Field::number("id", "meta.id"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+    ],
+    shown: &[
+        "kind",
+        "realm",
+        "namespace",
+        "name",
+        "uid",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "status",
+        "status.interfaces",
+    ],
+    labelled: false,
+    addressed: true,
+};
+
+/// Endpoints, each incarnation by itself.
+pub(super) struct Endpoints;
+
+impl Listed for Endpoints {
+    type Item = View;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Endpoint
     }
-    let revision = state.revision();
-    Ok(Shown { stale_ms, ..Shown::new(Page { items, revision, next }, revision) })
+
+    fn total(state: &State) -> usize {
+        state.endpoints.len()
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some((&state.endpoints.get(id)?.key, id)),
+            None => None,
+        };
+        Some(Box::new(state.endpoints_after(after).map(|(_, id)| id)))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        let address = tests.iter().find_map(Test::address)?;
+        let networks = state.networks.iter().map(|(id, _)| id);
+        let mut holders: Vec<u64> =
+            networks.filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint)).collect();
+        holders.sort_by_key(|id| (state.endpoints.get(*id).map(|row| &row.key), *id));
+        holders.dedup();
+        Some(holders)
+    }
+
+    fn item(state: &State, id: u64) -> Option<View> {
+        view(state, id)
+    }
+
+    fn labels(_: &View) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(item: &View) -> Vec<AddressRange> {
+        let given = item.status.interfaces.iter().flat_map(|interface| &interface.addresses);
+        given.map(|given| AddressRange::single(given.address.addr())).collect()
+    }
 }
 
 async fn show(

@@ -14,6 +14,7 @@ mod flights;
 mod head;
 mod health;
 mod last_word;
+mod list;
 mod merge;
 mod network;
 mod notes;
@@ -28,6 +29,7 @@ mod stall;
 mod subnet;
 pub mod tls;
 mod token;
+mod transaction;
 mod write;
 
 use std::sync::Arc;
@@ -49,6 +51,8 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) access: Access,
     flights: Flights,
+    /// The states that lists are being read from.
+    lists: list::Kept,
     /// Room for streams of events.
     pub(crate) streams: Arc<Semaphore>,
 }
@@ -58,7 +62,7 @@ impl App {
     #[must_use]
     pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
         let streams = Arc::new(Semaphore::new(EVENT_STREAMS_MAX));
-        Self { node, metrics, access, flights: Flights::default(), streams }
+        Self { node, metrics, access, flights: Flights::default(), lists: list::Kept::default(), streams }
     }
 }
 
@@ -75,6 +79,7 @@ pub fn router(app: App) -> Router {
         .merge(address::routes())
         .merge(event::routes())
         .merge(token::routes())
+        .merge(transaction::routes())
         .merge(cluster::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

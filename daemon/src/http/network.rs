@@ -1,16 +1,54 @@
 //! `/v1/networks`.
 
+use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
-use ipam_api::resource::{Network, NetworkStatus, Resource};
+use ipam_api::resource::{Labels, Network, NetworkStatus, Resource};
 use ipam_raft::machine::command::{Expect, Kind, NetworkIntention, Put, Stored};
 use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{labels, meta, remarks};
+use super::list::{Field, Shape};
 use super::resource::Kinded;
 use super::subnet::allocated_in;
 
 /// Networks.
 pub(super) struct Networks;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/networks",
+    fields: &[
+        Field::text("name", "name"),
+        Field::number("subnets", "status.subnets"),
+        Field::number("allocated", "status.allocated"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "name",
+        "status",
+        "status.subnets",
+        "status.allocated",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: false,
+};
 
 impl Kinded for Networks {
     const PATH: &'static str = "networks";
@@ -18,6 +56,7 @@ impl Kinded for Networks {
     type Intention = Network;
     type Status = NetworkStatus;
     type Row = model::Network;
+    const SHAPE: &'static Shape = &SHAPE;
 
     fn name(intention: &Network) -> &Name {
         &intention.name
@@ -27,6 +66,14 @@ impl Kinded for Networks {
         let Network { name, description, labels, annotations, managed_by } = network;
         let remarks = remarks(description, labels, annotations, managed_by);
         Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect })
+    }
+
+    fn labels(intention: &Network) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(_: &Resource<Network, NetworkStatus>) -> Vec<AddressRange> {
+        Vec::new()
     }
 
     fn row(state: &State, id: u64) -> Option<&model::Network> {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
-use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
+use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
 use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Stored};
 use ipam_raft::machine::event::Readiness;
@@ -15,10 +15,86 @@ use ipam_raft::machine::{Action, State, model};
 use ipnet::IpNet;
 
 use super::convert::{counts, labels, meta, remarks};
+use super::list::{Field, Shape, without};
 use super::resource::Kinded;
 
 /// Pools.
 pub(super) struct Pools;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/pools",
+    fields: &[
+        Field::text("name", "name"),
+        Field::text("network", "network"),
+        Field::text("subnet", "subnet"),
+        Field::address("cidr", "status.cidr"),
+        Field::number("family", "status.family"),
+        Field::text("strategy", "strategy"),
+        Field::number("cooling_ms", "cooling_ms"),
+        Field::flag("strict_cooling", "strict_cooling"),
+        Field::flag("allow_edges", "allow_edges"),
+        Field::flag("default", "default"),
+        Field::flag("disabled", "disabled"),
+        Field::flag("terminating", "terminating"),
+        Field::number("size", "status.counts.size"),
+        Field::number("allocated", "status.counts.allocated"),
+        Field::number("cooling", "status.counts.cooling"),
+        Field::number("quarantined", "status.counts.quarantined"),
+        Field::number("reserved", "status.counts.reserved"),
+        Field::number("excluded", "status.counts.excluded"),
+        Field::number("free", "status.counts.free"),
+        Field::text("ready", "status.conditions.0.reason"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "name",
+        "network",
+        "subnet",
+        "ranges",
+        "exclude",
+        "strategy",
+        "cooling_ms",
+        "strict_cooling",
+        "allow_edges",
+        "default",
+        "disabled",
+        "terminating",
+        "status",
+        "status.revision",
+        "status.family",
+        "status.cidr",
+        "status.counts",
+        "status.counts.size",
+        "status.counts.allocated",
+        "status.counts.cooling",
+        "status.counts.quarantined",
+        "status.counts.reserved",
+        "status.counts.excluded",
+        "status.counts.free",
+        "status.counts.saturated",
+        "status.conditions",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: true,
+};
 
 impl Kinded for Pools {
     const PATH: &'static str = "pools";
@@ -26,6 +102,7 @@ impl Kinded for Pools {
     type Intention = Pool;
     type Status = PoolStatus;
     type Row = model::Pool;
+    const SHAPE: &'static Shape = &SHAPE;
 
     fn name(intention: &Pool) -> &Name {
         &intention.name
@@ -48,6 +125,16 @@ impl Kinded for Pools {
             remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
         };
         Action::PutPool(Put { intention, expect })
+    }
+
+    fn labels(intention: &Pool) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(pool: &Resource<Pool, PoolStatus>) -> Vec<AddressRange> {
+        let Pool { ranges, exclude, .. } = &pool.intention;
+        let all = [AddressRange::of_cidr(pool.status.cidr)];
+        without(if ranges.is_empty() { &all } else { ranges }, exclude)
     }
 
     fn row(state: &State, id: u64) -> Option<&model::Pool> {

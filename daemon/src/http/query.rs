@@ -3,7 +3,7 @@
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{Method, Uri};
-use ipam_api::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TEXT_CHARS_MAX};
+use ipam_api::limits::TEXT_CHARS_MAX;
 use ipam_api::name::Name;
 use ipam_api::{Code, Problem, strict};
 use serde::Deserialize;
@@ -100,37 +100,6 @@ fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
         let known = unknown.and_then(|text| strict::unknown_word(text, Code::InvalidFilter, "parameter"));
         known.map_or_else(|| Problem::new(Code::InvalidFilter, text), |(_, problem)| problem)
     })
-}
-
-/// Parameters of a list.
-#[derive(Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(super) struct ListQuery {
-    #[serde(default)]
-    pub(super) consistency: Consistency,
-    pub(super) limit: Option<usize>,
-    pub(super) cursor: Option<String>,
-}
-
-impl ListQuery {
-    pub(super) fn limit(&self) -> Result<usize, Problem> {
-        match self.limit {
-            None => Ok(PAGE_ITEMS_DEFAULT),
-            Some(limit) if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
-            Some(limit) => Err(Problem::new(
-                Code::InvalidFilter,
-                format!("limit is {limit} and must be 1 to {PAGE_ITEMS_MAX}"),
-            )),
-        }
-    }
-
-    /// The cursor, read as the key behind which the page begins.
-    pub(super) fn after<T: std::str::FromStr>(&self) -> Result<Option<T>, Problem> {
-        let read = |cursor: &String| {
-            cursor.parse().map_err(|_| Problem::new(Code::InvalidCursor, "the cursor is not one of ours"))
-        };
-        self.cursor.as_ref().map(read).transpose()
-    }
 }
 
 /// Parameters of a removal.

@@ -1,16 +1,55 @@
 //! `/v1/reservations`.
 
+use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
-use ipam_api::resource::{Reservation, ReservationStatus, Resource};
+use ipam_api::resource::{Labels, Reservation, ReservationStatus, Resource};
 use ipam_raft::machine::command::{Expect, Kind, Put, ReservationIntention, Stored};
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{labels, meta, remarks};
+use super::list::{Field, Shape};
 use super::resource::Kinded;
 
 /// Reservations.
 pub(super) struct Reservations;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/reservations",
+    fields: &[
+        Field::text("name", "name"),
+        Field::text("network", "network"),
+        Field::number("held", "status.held"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "name",
+        "network",
+        "addresses",
+        "status",
+        "status.held",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: true,
+};
 
 impl Kinded for Reservations {
     const PATH: &'static str = "reservations";
@@ -18,6 +57,7 @@ impl Kinded for Reservations {
     type Intention = Reservation;
     type Status = ReservationStatus;
     type Row = model::Reservation;
+    const SHAPE: &'static Shape = &SHAPE;
 
     fn name(intention: &Reservation) -> &Name {
         &intention.name
@@ -31,6 +71,14 @@ impl Kinded for Reservations {
             intention: ReservationIntention { name, network, addresses, remarks },
             expect,
         })
+    }
+
+    fn labels(intention: &Reservation) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(reservation: &Resource<Reservation, ReservationStatus>) -> Vec<AddressRange> {
+        reservation.intention.addresses.clone()
     }
 
     fn row(state: &State, id: u64) -> Option<&model::Reservation> {

@@ -1,13 +1,16 @@
 //! What networks, subnets, pools and reservations have in common: the same seven requests.
 
+use std::collections::BTreeSet;
+
 use axum::Router;
 use axum::extract::{Path, State as AppState};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use ipam_api::access::Verb;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, shown};
-use ipam_api::resource::{Page, Resource};
+use ipam_api::resource::{Labels, Page, Resource};
 use ipam_api::{Code, Problem, strict};
 use ipam_raft::machine::command::{Delete, Expect, Kind, Stored, Via};
 use ipam_raft::machine::{Action, Answer, State};
@@ -18,13 +21,14 @@ use serde_json::{Map, Value};
 use super::App;
 use super::ask::{Done, expect};
 use super::asker::Asker;
+use super::list::{Item, Listed, Shape, Test};
 use super::merge::merge;
-use super::query::{Asked, Consistency, DeleteQuery, ListQuery, NoQuery, ReadQuery};
+use super::query::{Asked, Consistency, DeleteQuery, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
 
 /// How often a change is merged anew when others are faster.
-const TRIES_MAX: usize = 32;
+pub(super) const TRIES_MAX: usize = 32;
 /// Names that are looked through for one that was meant.
 const NAMES_COMPARED_MAX: usize = 10_000;
 
@@ -40,11 +44,17 @@ pub(super) trait Kinded: Send + Sync + 'static {
     type Status: Serialize + Send;
     /// The resource as the machine has it.
     type Row;
+    /// What can be asked of the list.
+    const SHAPE: &'static Shape;
 
     /// The name in an intention.
     fn name(intention: &Self::Intention) -> &Name;
     /// The intention as the log has it.
     fn put(intention: Self::Intention, expect: Expect) -> Action;
+    /// The labels in an intention.
+    fn labels(intention: &Self::Intention) -> &Labels;
+    /// The addresses that it is about.
+    fn ranges(resource: &Resource<Self::Intention, Self::Status>) -> Vec<AddressRange>;
     /// A row.
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
@@ -58,8 +68,8 @@ pub(super) trait Kinded: Send + Sync + 'static {
     }
 }
 
-type View<K> = Shown<Resource<<K as Kinded>::Intention, <K as Kinded>::Status>>;
-type List<K> = Shown<Page<Resource<<K as Kinded>::Intention, <K as Kinded>::Status>>>;
+type Read<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
+type View<K> = Shown<Read<K>>;
 
 pub(super) fn routes<K: Kinded>() -> Router<App> {
     let collection = format!("/v1/{}", K::PATH);
@@ -72,20 +82,48 @@ pub(super) fn routes<K: Kinded>() -> Router<App> {
 async fn list<K: Kinded>(
     AppState(app): AppState<App>,
     asker: Asker,
-    Asked(query): Asked<ListQuery>,
-) -> Result<List<K>, Refused> {
-    let (limit, after) = (query.limit()?, query.after::<Name>()?);
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query.consistency).await?;
-    let mut names = state.names(K::KIND, after.as_ref());
-    let mut items = Vec::new();
-    let mut last = None;
-    for (name, id) in names.by_ref().take(limit) {
-        items.extend(K::show(&state, id));
-        last = Some(name.to_string());
+    uri: Uri,
+) -> Result<Shown<Page<Item<Read<K>>>>, Refused> {
+    super::list::list::<K>(&app, &asker, &uri).await
+}
+
+impl<K: Kinded> Listed for K {
+    type Item = Read<K>;
+    const SHAPE: &'static Shape = <K as Kinded>::SHAPE;
+
+    fn target() -> Target {
+        K::KIND.target()
     }
-    let next = names.next().and(last);
-    let revision = state.revision();
-    Ok(Shown { stale_ms, ..Shown::new(Page { items, revision, next }, revision) })
+
+    fn total(state: &State) -> usize {
+        state.count(K::KIND)
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some(state.name_of(K::KIND, id)?),
+            None => None,
+        };
+        Some(Box::new(state.names(K::KIND, after).map(|(_, id)| id)))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        let names = tests.iter().find_map(|test| test.texts("name"))?;
+        let names: BTreeSet<Name> = names.iter().filter_map(|name| Name::new(name).ok()).collect();
+        Some(names.iter().filter_map(|name| state.id_of(K::KIND, name)).collect())
+    }
+
+    fn item(state: &State, id: u64) -> Option<Read<K>> {
+        K::show(state, id)
+    }
+
+    fn labels(item: &Read<K>) -> Option<&Labels> {
+        Some(K::labels(&item.intention))
+    }
+
+    fn ranges(item: &Read<K>) -> Vec<AddressRange> {
+        K::ranges(item)
+    }
 }
 
 async fn show<K: Kinded>(
@@ -134,12 +172,13 @@ async fn put<K: Kinded>(
 /// What must be the case. What was shown and comes back says in `meta.revision` what it was made from.
 fn expected(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Expect, Problem> {
     Ok(match expect(headers)? {
-        Expect::Anything => {
-            let revision = body.get("meta").and_then(|meta| meta.get("revision")).and_then(Value::as_u64);
-            revision.map_or(Expect::Anything, Expect::Revision)
-        }
+        Expect::Anything => revision_in(body).map_or(Expect::Anything, Expect::Revision),
         said => said,
     })
+}
+
+pub(super) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
+    body.get("meta")?.get("revision")?.as_u64()
 }
 
 async fn patch<K: Kinded>(
@@ -176,13 +215,22 @@ async fn patch<K: Kinded>(
 pub(super) fn merged<K: Kinded>(
     state: &State,
     name: &Name,
-    mut change: Map<String, Value>,
+    change: Map<String, Value>,
 ) -> Result<(K::Intention, u64), Problem> {
     let present = state.id_of(K::KIND, name).and_then(|id| K::show(state, id));
     let present = present.ok_or_else(|| unknown(state, K::KIND, name))?;
-    let Ok(Value::Object(mut object)) = serde_json::to_value(&present.intention) else {
+    let Ok(Value::Object(object)) = serde_json::to_value(&present.intention) else {
         return Err(Problem::new(Code::Internal, "the resource can't be written as JSON"));
     };
+    Ok((merge_into::<K>(object, name, change)?, present.meta.revision))
+}
+
+/// An intention with a change merged into it.
+pub(super) fn merge_into<K: Kinded>(
+    mut object: Map<String, Value>,
+    name: &Name,
+    mut change: Map<String, Value>,
+) -> Result<K::Intention, Problem> {
     change.remove("meta");
     change.remove("status");
     merge(&mut object, change);
@@ -191,7 +239,7 @@ pub(super) fn merged<K: Kinded>(
         let detail = format!("{} {name} keeps its name", K::KIND);
         return Err(Problem::new(Code::ImmutableField, detail).at("/name"));
     }
-    Ok((intention, present.meta.revision))
+    Ok(intention)
 }
 
 /// The answer to a write that has stored something, or ended it.

@@ -1,16 +1,66 @@
 //! `/v1/subnets`.
 
 use ipam_api::Family;
+use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
-use ipam_api::resource::{Resource, Subnet, SubnetStatus};
+use ipam_api::resource::{Labels, Resource, Subnet, SubnetStatus};
 use ipam_raft::machine::command::{Expect, Kind, Put, Stored, SubnetIntention};
 use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{dns_in, dns_out, labels, meta, remarks};
+use super::list::{Field, Shape};
 use super::resource::Kinded;
 
 /// Subnets.
 pub(super) struct Subnets;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/subnets",
+    fields: &[
+        Field::text("name", "name"),
+        Field::text("network", "network"),
+        Field::address("cidr", "cidr"),
+        Field::address("gateway", "gateway"),
+        Field::number("vlan", "vlan"),
+        Field::number("family", "status.family"),
+        Field::number("pools", "status.pools"),
+        Field::number("allocated", "status.allocated"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "name",
+        "network",
+        "cidr",
+        "gateway",
+        "vlan",
+        "routes",
+        "dns",
+        "status",
+        "status.family",
+        "status.pools",
+        "status.allocated",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: true,
+};
 
 impl Kinded for Subnets {
     const PATH: &'static str = "subnets";
@@ -18,6 +68,7 @@ impl Kinded for Subnets {
     type Intention = Subnet;
     type Status = SubnetStatus;
     type Row = model::Subnet;
+    const SHAPE: &'static Shape = &SHAPE;
 
     fn name(intention: &Subnet) -> &Name {
         &intention.name
@@ -35,6 +86,14 @@ impl Kinded for Subnets {
             remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
         };
         Action::PutSubnet(Put { intention, expect })
+    }
+
+    fn labels(intention: &Subnet) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(subnet: &Resource<Subnet, SubnetStatus>) -> Vec<AddressRange> {
+        vec![AddressRange::of_cidr(subnet.intention.cidr)]
     }
 
     fn row(state: &State, id: u64) -> Option<&model::Subnet> {

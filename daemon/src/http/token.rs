@@ -2,12 +2,13 @@
 
 use axum::Router;
 use axum::extract::{Path, State as AppState};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
 use ipam_api::brand::SECRET_PREFIX;
 use ipam_api::name::{Name, shown};
-use ipam_api::resource::Page;
+use ipam_api::resource::{Labels, Page};
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
 use ipam_api::{Code, Problem};
@@ -18,7 +19,8 @@ use super::App;
 use super::ask::expect;
 use super::asker::Asker;
 use super::convert::meta;
-use super::query::{Asked, ListQuery, NoQuery, ReadQuery};
+use super::list::{Field, Item, Listed, Shape, Test};
+use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
 use crate::access::parse_hash;
@@ -36,20 +38,85 @@ pub(super) fn routes() -> Router<App> {
 async fn list(
     AppState(app): AppState<App>,
     asker: Asker,
-    Asked(query): Asked<ListQuery>,
-) -> Result<Shown<Page<Token>>, Refused> {
-    let (limit, after) = (query.limit()?, query.after::<Name>()?);
-    let (state, stale_ms) = app.read(&asker, READ, query.consistency).await?;
-    let mut names = state.names(Kind::Token, after.as_ref());
-    let mut items = Vec::new();
-    let mut last = None;
-    for (name, id) in names.by_ref().take(limit) {
-        items.extend(state.tokens.get(id).map(token));
-        last = Some(name.to_string());
+    uri: Uri,
+) -> Result<Shown<Page<Item<Token>>>, Refused> {
+    super::list::list::<Tokens>(&app, &asker, &uri).await
+}
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/tokens",
+    fields: &[
+        Field::text("name", "name"),
+        Field::text("purpose", "purpose"),
+        Field::text("role", "role"),
+        Field::text("expires_at", "status.expires_at"),
+        Field::flag("used", "status.used"),
+        Field::number("id", "meta.id"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+    ],
+    shown: &[
+        "name",
+        "purpose",
+        "role",
+        "node",
+        "realms",
+        "labels",
+        "description",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+        "status",
+        "status.expires_at",
+        "status.used",
+    ],
+    labelled: false,
+    addressed: false,
+};
+
+/// Tokens, without their secrets.
+pub(super) struct Tokens;
+
+impl Listed for Tokens {
+    type Item = Token;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Token
     }
-    let next = names.next().and(last);
-    let revision = state.revision();
-    Ok(Shown { stale_ms, ..Shown::new(Page { items, revision, next }, revision) })
+
+    fn total(state: &State) -> usize {
+        state.count(Kind::Token)
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some(state.name_of(Kind::Token, id)?),
+            None => None,
+        };
+        Some(Box::new(state.names(Kind::Token, after).map(|(_, id)| id)))
+    }
+
+    fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
+        None
+    }
+
+    fn item(state: &State, id: u64) -> Option<Token> {
+        state.tokens.get(id).map(token)
+    }
+
+    fn labels(_: &Token) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(_: &Token) -> Vec<AddressRange> {
+        Vec::new()
+    }
 }
 
 async fn show(

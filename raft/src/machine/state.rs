@@ -278,10 +278,13 @@ impl State {
         self.index.endpoints.range((key.clone(), 0)..=(key.clone(), u64::MAX)).map(|(_, id)| *id)
     }
 
-    /// Incarnations of all endpoints after a key, in order.
-    pub fn endpoints_after(&self, after: Option<&EndpointKey>) -> impl Iterator<Item = (&EndpointKey, u64)> {
+    /// Incarnations of all endpoints after one of them, in order.
+    pub fn endpoints_after(
+        &self,
+        after: Option<(&EndpointKey, u64)>,
+    ) -> impl Iterator<Item = (&EndpointKey, u64)> {
         use std::ops::Bound;
-        let from = after.map_or(Bound::Unbounded, |key| Bound::Excluded((key.clone(), u64::MAX)));
+        let from = after.map_or(Bound::Unbounded, |(key, id)| Bound::Excluded((key.clone(), id)));
         self.index.endpoints.range((from, Bound::Unbounded)).map(|(key, id)| (key, *id))
     }
 

@@ -55,6 +55,18 @@ impl State {
         }
     }
 
+    /// How many there are of a kind.
+    #[must_use]
+    pub fn count(&self, kind: Kind) -> usize {
+        match kind {
+            Kind::Network => self.networks.len(),
+            Kind::Subnet => self.subnets.len(),
+            Kind::Pool => self.pools.len(),
+            Kind::Reservation => self.reservations.len(),
+            Kind::Token => self.tokens.len(),
+        }
+    }
+
     /// Identity and history of a named resource.
     #[must_use]
     pub fn meta(&self, kind: Kind, name: &Name) -> Option<&Meta> {

@@ -1,8 +1,10 @@
 //! The conventions that every resource keeps: what clients of any language may count on.
 
 mod dry_run;
+mod lists;
 mod patch;
 mod repeat;
+mod transactions;
 
 use std::net::SocketAddr;
 

@@ -1,0 +1,61 @@
+//! Where the next page begins: opaque to whoever has it, bounded, and of use for one list of one state only.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use ipam_api::{Code, Problem};
+
+/// Its first byte.
+const VERSION: u8 = 1;
+/// Bytes of one, before they are made text.
+const BYTES: usize = 1 + 3 * 8;
+
+/// Where the next page begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Cursor {
+    /// The state that all pages are from.
+    pub(super) revision: u64,
+    /// A hash of the list and of what was asked of it.
+    pub(super) query: u64,
+    /// The id of the last item, or how many items came before where the list is sorted.
+    pub(super) position: u64,
+}
+
+impl Cursor {
+    pub(super) fn encode(self) -> String {
+        let mut bytes = vec![VERSION];
+        for part in [self.revision, self.query, self.position] {
+            bytes.extend(part.to_be_bytes());
+        }
+        URL_SAFE_NO_PAD.encode(bytes)
+    }
+
+    pub(super) fn decode(text: &str) -> Result<Self, Problem> {
+        let read = || {
+            // Not decoded before it is known to be short.
+            let bytes = (text.len() <= 2 * BYTES).then(|| URL_SAFE_NO_PAD.decode(text).ok()).flatten()?;
+            let (version, rest) = bytes.split_first()?;
+            let mut parts = rest.chunks_exact(8).map(|part| part.try_into().map(u64::from_be_bytes));
+            let mut part = || parts.next()?.ok();
+            let cursor = Self { revision: part()?, query: part()?, position: part()? };
+            (*version == VERSION && bytes.len() == BYTES).then_some(cursor)
+        };
+        read().ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is not one of ours"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cursor_comes_back_as_it_went_and_nothing_else_is_one() {
+        let cursor = Cursor { revision: 7, query: u64::MAX, position: 0 };
+        let text = cursor.encode();
+        assert_eq!(Cursor::decode(&text).unwrap(), cursor);
+        let newer = URL_SAFE_NO_PAD.encode([2; BYTES]);
+        let long = "A".repeat(100_000);
+        for bad in ["", "x", "..", &text[1..], &format!("{text}AA"), &newer, &long] {
+            assert_eq!(Cursor::decode(bad).unwrap_err().code, Code::InvalidCursor, "{bad:.40}");
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Fields that lists are filtered and sorted by: a closed list per kind.
+
+use std::cmp::Ordering;
+use std::net::IpAddr;
+
+use ipam_api::address::parse_address;
+use ipam_api::name::shown;
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Problem};
+use ipnet::IpNet;
+use serde_json::Value;
+
+/// What a field holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Holds {
+    Text,
+    Number,
+    Flag,
+    /// An address, with or without a prefix length.
+    Address,
+    /// Who holds something.
+    Endpoint,
+}
+
+/// A field that a list can be filtered and sorted by.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Field {
+    /// Its name in queries.
+    pub(crate) name: &'static str,
+    /// Where it is in an item, with dots.
+    pub(crate) path: &'static str,
+    pub(crate) holds: Holds,
+}
+
+impl Field {
+    pub(crate) const fn text(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, holds: Holds::Text }
+    }
+
+    pub(crate) const fn number(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, holds: Holds::Number }
+    }
+
+    pub(crate) const fn flag(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, holds: Holds::Flag }
+    }
+
+    pub(crate) const fn address(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, holds: Holds::Address }
+    }
+
+    /// A value to compare with.
+    pub(super) fn read(&self, text: &str) -> Result<Key, Problem> {
+        let key = match self.holds {
+            Holds::Text => Some(Key::Text(text.to_owned())),
+            Holds::Number => text.parse().ok().map(Key::Number),
+            Holds::Flag => text.parse().ok().map(Key::Flag),
+            Holds::Address => address(text),
+            Holds::Endpoint => text.parse::<EndpointKey>().ok().map(|key| Key::Text(key.to_string())),
+        };
+        let what = match self.holds {
+            Holds::Text => "text",
+            Holds::Number => "a number",
+            Holds::Flag => "true or false",
+            Holds::Address => "an address or CIDR",
+            Holds::Endpoint => "an endpoint, such as host/db-07",
+        };
+        key.ok_or_else(|| {
+            let detail = format!("{} is to be {what}, and {} is none", self.name, shown(text));
+            Problem::new(Code::InvalidFilter, detail)
+        })
+    }
+
+    /// What an item has there.
+    pub(super) fn of(&self, item: &Value) -> Key {
+        let Some(value) = self.path.split('.').try_fold(item, step) else { return Key::Nothing };
+        match (self.holds, value) {
+            (_, Value::Null) => Key::Nothing,
+            (Holds::Address, Value::String(text)) => address(text).unwrap_or(Key::Nothing),
+            (Holds::Endpoint, value) => serde_json::from_value::<EndpointKey>(value.clone())
+                .map_or(Key::Nothing, |key| Key::Text(key.to_string())),
+            (_, Value::String(text)) => Key::Text(text.clone()),
+            (_, Value::Number(number)) => number.as_u64().map_or(Key::Nothing, Key::Number),
+            (_, Value::Bool(flag)) => Key::Flag(*flag),
+            (_, Value::Array(_) | Value::Object(_)) => Key::Nothing,
+        }
+    }
+}
+
+/// One step down a path; the first of a list is called 0.
+fn step<'a>(value: &'a Value, segment: &str) -> Option<&'a Value> {
+    match value {
+        Value::Array(items) => items.get(segment.parse::<usize>().ok()?),
+        value => value.get(segment),
+    }
+}
+
+fn address(text: &str) -> Option<Key> {
+    match text.split_once('/') {
+        Some(_) => {
+            let net: IpNet = text.parse().ok()?;
+            Some(Key::Address(net.addr(), Some(net.prefix_len())))
+        }
+        None => parse_address(text).ok().map(|address| Key::Address(address, None)),
+    }
+}
+
+/// A value that can be compared. Nothing comes first.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::http) enum Key {
+    Nothing,
+    Flag(bool),
+    Number(u64),
+    Text(String),
+    Address(IpAddr, Option<u8>),
+}
+
+impl Key {
+    pub(super) fn text(&self) -> Option<&str> {
+        match self {
+            Key::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Whether an item's value is the one that somebody wants. An address without a prefix length is meant
+    /// whatever the length is.
+    pub(super) fn is(&self, wanted: &Key) -> bool {
+        match (self, wanted) {
+            (Key::Address(one, _), Key::Address(other, None)) => one == other,
+            _ => self == wanted,
+        }
+    }
+}
+
+/// A comparison with a number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::http) enum Than {
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Than {
+    pub(super) fn named(word: &str) -> Option<Self> {
+        match word {
+            "lt" => Some(Than::Less),
+            "le" => Some(Than::LessOrEqual),
+            "gt" => Some(Than::Greater),
+            "ge" => Some(Than::GreaterOrEqual),
+            _ => None,
+        }
+    }
+
+    pub(super) fn holds(self, value: &Key, limit: u64) -> bool {
+        let Key::Number(number) = value else { return false };
+        match number.cmp(&limit) {
+            Ordering::Less => matches!(self, Than::Less | Than::LessOrEqual),
+            Ordering::Equal => matches!(self, Than::LessOrEqual | Than::GreaterOrEqual),
+            Ordering::Greater => matches!(self, Than::Greater | Than::GreaterOrEqual),
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What is asked of a list: read strictly, every word of it known.
+
+use std::net::IpAddr;
+
+use axum::extract::Query;
+use axum::http::Uri;
+use ipam_api::address::{AddressRange, parse_address, parse_cidr};
+use ipam_api::limits::{LIST_PARAMETERS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::shown;
+use ipam_api::{Code, Problem, Selector, strict};
+use ipam_raft::machine::command::request_hash;
+
+use super::Shape;
+use super::cursor::Cursor;
+use super::field::{Field, Holds, Key, Than};
+use crate::http::query::{Consistency, Freshness};
+
+/// Parameters that every list has.
+pub(crate) const COMMON: [&str; 8] =
+    ["limit", "cursor", "sort", "fields", "count", "q", "consistency", "at_least_revision"];
+
+/// What is asked of a list.
+#[derive(Debug)]
+pub(super) struct ListQuery {
+    pub(super) limit: usize,
+    pub(super) cursor: Option<Cursor>,
+    pub(super) freshness: Freshness,
+    pub(super) tests: Vec<Test>,
+    /// By what it is sorted, and whether backwards; by its own order if by nothing.
+    pub(super) sort: Vec<(&'static Field, bool)>,
+    /// What is shown of each item; all of it if nothing is named.
+    pub(super) fields: Vec<String>,
+    pub(super) count: bool,
+    /// A hash of the list and of all that decides which items come in which order.
+    pub(super) hash: u64,
+}
+
+/// What an item must be like.
+#[derive(Debug)]
+pub(in crate::http) enum Test {
+    /// One of these.
+    Is(&'static Field, Vec<Key>),
+    Compares(&'static Field, Than, u64),
+    Labelled(Selector),
+    Contains(IpAddr),
+    Within(AddressRange),
+    /// It has this somewhere in its text, whatever the case.
+    Says(String),
+}
+
+fn wrong(detail: impl Into<String>) -> Problem {
+    Problem::new(Code::InvalidFilter, detail)
+}
+
+impl ListQuery {
+    pub(super) fn read(uri: &Uri, shape: &'static Shape) -> Result<Self, Problem> {
+        let query = Query::<Vec<(String, String)>>::try_from_uri(uri);
+        let Query(pairs) = query.map_err(|_| wrong("the query can't be read"))?;
+        if pairs.len() > LIST_PARAMETERS_MAX {
+            return Err(wrong(format!("the query has more than {LIST_PARAMETERS_MAX} parameters")));
+        }
+        let mut list = Self {
+            limit: PAGE_ITEMS_DEFAULT,
+            cursor: None,
+            freshness: Freshness::default(),
+            tests: Vec::new(),
+            sort: Vec::new(),
+            fields: Vec::new(),
+            count: false,
+            hash: hash(shape, &pairs),
+        };
+        for (at, (name, value)) in pairs.iter().enumerate() {
+            let repeated = pairs.iter().take(at).any(|(before, _)| before == name);
+            list.parameter(shape, name, value, repeated)?;
+        }
+        if list.cursor.is_some_and(|cursor| cursor.query != list.hash) {
+            return Err(Problem::new(
+                Code::InvalidCursor,
+                "the cursor is of another list, or of other filters",
+            )
+            .help("Send it with the same parameters as the page before, or begin again without it."));
+        }
+        Ok(list)
+    }
+
+    fn parameter(
+        &mut self,
+        shape: &'static Shape,
+        name: &str,
+        value: &str,
+        repeated: bool,
+    ) -> Result<(), Problem> {
+        if value.chars().count() > TEXT_CHARS_MAX {
+            return Err(wrong(format!("the parameter {} is too long", shown(name))));
+        }
+        if repeated && !shape.fields.iter().any(|field| field.name == name) {
+            return Err(wrong(format!("the parameter {} is there twice", shown(name))));
+        }
+        match name {
+            "limit" => self.limit = limit(value)?,
+            "cursor" => self.cursor = Some(Cursor::decode(value)?),
+            "consistency" => self.freshness.consistency = Some(consistency(value)?),
+            "at_least_revision" => self.freshness.at_least_revision = Some(number(name, value)?),
+            "count" => self.count = flag(name, value)?,
+            "sort" => self.sort = sort(shape, value)?,
+            "fields" => self.fields = fields(shape, value)?,
+            "q" => self.tests.push(Test::Says(value.to_lowercase())),
+            "labels" if shape.labelled => self.tests.push(Test::Labelled(value.parse()?)),
+            "contains" if shape.addressed => {
+                self.tests.push(Test::Contains(of_filter(name, parse_address(value))?))
+            }
+            "within" if shape.addressed => {
+                self.tests.push(Test::Within(AddressRange::of_cidr(of_filter(name, parse_cidr(value))?)));
+            }
+            name => self.filter(shape, name, value)?,
+        }
+        Ok(())
+    }
+
+    /// `field=value` or `field.lt=value`.
+    fn filter(&mut self, shape: &'static Shape, name: &str, value: &str) -> Result<(), Problem> {
+        let named = |name: &str| shape.fields.iter().find(|field| field.name == name);
+        if let Some(field) = named(name) {
+            let key = field.read(value)?;
+            let same = self.tests.iter_mut().find_map(|test| match test {
+                Test::Is(before, keys) if before.name == field.name => Some(keys),
+                _ => None,
+            });
+            match same {
+                Some(keys) => keys.push(key),
+                None => self.tests.push(Test::Is(field, vec![key])),
+            }
+            return Ok(());
+        }
+        let compared =
+            name.rsplit_once('.').and_then(|(name, than)| Some((named(name)?, Than::named(than)?)));
+        match compared {
+            Some((field, than)) if field.holds == Holds::Number => {
+                self.tests.push(Test::Compares(field, than, number(name, value)?));
+                Ok(())
+            }
+            Some((field, _)) => Err(wrong(format!("{} is no number and can't be compared", field.name))),
+            None => Err(unknown(name, shape)),
+        }
+    }
+}
+
+/// A filter's value that its own type refuses.
+fn of_filter<T>(name: &str, read: Result<T, Problem>) -> Result<T, Problem> {
+    read.map_err(|problem| wrong(format!("{name}: {}", problem.detail)))
+}
+
+fn unknown(name: &str, shape: &Shape) -> Problem {
+    let known = shape.parameters();
+    // Of a comparison, the field is what was misspelt.
+    let near = strict::nearest(name, known.iter().copied());
+    match near {
+        Some(near) => wrong(format!("unknown parameter {}; did you mean \"{near}\"?", shown(name))),
+        None => wrong(format!("unknown parameter {}", shown(name)))
+            .help(format!("The parameters of this list are {}.", known.join(", "))),
+    }
+}
+
+fn limit(value: &str) -> Result<usize, Problem> {
+    match value.parse() {
+        Ok(limit) if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
+        _ => Err(wrong(format!("limit is {} and must be 1 to {PAGE_ITEMS_MAX}", shown(value)))),
+    }
+}
+
+fn number(name: &str, value: &str) -> Result<u64, Problem> {
+    value
+        .parse()
+        .map_err(|_| wrong(format!("{} is to be a number, and {} is none", shown(name), shown(value))))
+}
+
+fn flag(name: &str, value: &str) -> Result<bool, Problem> {
+    value.parse().map_err(|_| wrong(format!("{name} is to be true or false, not {}", shown(value))))
+}
+
+fn consistency(value: &str) -> Result<Consistency, Problem> {
+    match value {
+        "linearizable" => Ok(Consistency::Linearizable),
+        "stale" => Ok(Consistency::Stale),
+        other => Err(wrong(format!("consistency is linearizable or stale, not {}", shown(other)))),
+    }
+}
+
+fn sort(shape: &'static Shape, value: &str) -> Result<Vec<(&'static Field, bool)>, Problem> {
+    let by = |word: &str| {
+        let (name, backwards) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
+        let field = shape.fields.iter().find(|field| field.name == name || field.path == name);
+        let known = shape.fields.iter().map(|field| field.name);
+        field.map(|field| (field, backwards)).ok_or_else(|| not_there("sorted by", name, known))
+    };
+    value.split(',').map(by).collect()
+}
+
+fn fields(shape: &'static Shape, value: &str) -> Result<Vec<String>, Problem> {
+    let shows = |path: &str| {
+        let labels = ["labels.", "annotations."];
+        let label = shape.labelled
+            && labels.iter().any(|prefix| path.len() > prefix.len() && path.starts_with(prefix));
+        match label || shape.shown.contains(&path) {
+            true => Ok(path.to_owned()),
+            false => Err(not_there("shown", path, shape.shown.iter().copied())),
+        }
+    };
+    value.split(',').map(shows).collect()
+}
+
+fn not_there(what: &str, name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Problem {
+    match strict::nearest(name, known.clone()) {
+        Some(near) => wrong(format!("{} can't be {what}; did you mean \"{near}\"?", shown(name))),
+        None => wrong(format!("{} can't be {what}", shown(name)))
+            .help(format!("What can be: {}.", known.collect::<Vec<_>>().join(", "))),
+    }
+}
+
+/// What makes two pages pages of one list.
+fn hash(shape: &Shape, pairs: &[(String, String)]) -> u64 {
+    let apart = ["cursor", "limit", "consistency", "at_least_revision"];
+    let mut parts: Vec<&[u8]> = vec![shape.path.as_bytes()];
+    for (name, value) in pairs.iter().filter(|(name, _)| !apart.contains(&name.as_str())) {
+        parts.extend([name.as_bytes(), value.as_bytes()]);
+    }
+    let hash = request_hash(&parts).to_be_bytes();
+    hash.first_chunk().copied().map_or(0, u64::from_be_bytes)
+}

@@ -1,0 +1,84 @@
+//! Whether an item is as somebody wants it.
+
+use std::net::IpAddr;
+
+use ipam_api::RangeSet;
+use ipam_api::address::{Family, number};
+use serde_json::Value;
+
+use super::Listed;
+use super::field::Key;
+use super::query::Test;
+
+impl Test {
+    /// Whether it must see the item as JSON.
+    pub(super) fn needs_json(&self) -> bool {
+        matches!(self, Test::Is(..) | Test::Compares(..) | Test::Says(_))
+    }
+
+    /// The texts that a field may have, where it asks for that.
+    pub(in crate::http) fn texts(&self, name: &str) -> Option<Vec<&str>> {
+        match self {
+            Test::Is(field, keys) if field.name == name => Some(keys.iter().filter_map(Key::text).collect()),
+            _ => None,
+        }
+    }
+
+    /// The one address that it asks for, where it asks for one.
+    pub(in crate::http) fn address(&self) -> Option<IpAddr> {
+        match self {
+            Test::Contains(address) => Some(*address),
+            Test::Is(_, keys) => match keys.as_slice() {
+                [Key::Address(address, _)] => Some(*address),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    pub(super) fn fits<L: Listed>(&self, item: &L::Item, json: &Value) -> bool {
+        match self {
+            Test::Is(field, wanted) => {
+                let value = field.of(json);
+                wanted.iter().any(|wanted| value.is(wanted))
+            }
+            Test::Compares(field, than, limit) => than.holds(&field.of(json), *limit),
+            Test::Labelled(selector) => {
+                let labels = L::labels(item);
+                selector.fits(|key| labels?.get(key).map(String::as_str))
+            }
+            Test::Contains(address) => L::ranges(item).iter().any(|range| {
+                range.family() == Family::of(*address)
+                    && (range.first()..=range.last()).contains(&number(*address))
+            }),
+            Test::Within(outer) => {
+                let ranges = L::ranges(item);
+                !ranges.is_empty() && ranges.iter().all(|range| outer.contains(range))
+            }
+            Test::Says(text) => says(json, text, true),
+        }
+    }
+}
+
+/// Whether a text is somewhere in an item: in values, and in the keys of labels. Who changed it last is not
+/// part of it.
+fn says(value: &Value, text: &str, top: bool) -> bool {
+    match value {
+        Value::String(value) => value.to_lowercase().contains(text),
+        Value::Array(items) => items.iter().any(|item| says(item, text, false)),
+        Value::Object(fields) => fields
+            .iter()
+            .filter(|(key, _)| !top || !matches!(key.as_str(), "meta" | "status"))
+            .any(|(key, value)| (!top && key.to_lowercase().contains(text)) || says(value, text, false)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
+    }
+}
+
+/// Ranges without exclusions, of one family.
+pub(in crate::http) fn without(
+    ranges: &[ipam_api::AddressRange],
+    exclude: &[ipam_api::AddressRange],
+) -> Vec<ipam_api::AddressRange> {
+    let Some(family) = ranges.first().map(ipam_api::AddressRange::family) else { return Vec::new() };
+    RangeSet::new(family, ranges).minus(&RangeSet::new(family, exclude)).ranges().collect()
+}

@@ -1,0 +1,119 @@
+//! What the paths in a transaction mean.
+
+use ipam_api::name::{Name, shown};
+use ipam_api::resource::EndpointKey;
+use ipam_api::transaction::Condition;
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::command::{Expect, Kind, Precondition};
+
+use crate::http::ask::revision;
+
+/// What a path is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Place {
+    /// All of a kind.
+    Kind(Kind),
+    /// One by name.
+    Named(Kind, Name),
+    Allocations,
+    Allocation(u64),
+    Endpoint(EndpointKey),
+    ReleaseAttachment,
+}
+
+const KINDS: [(&str, Kind); 4] = [
+    ("networks", Kind::Network),
+    ("subnets", Kind::Subnet),
+    ("pools", Kind::Pool),
+    ("reservations", Kind::Reservation),
+];
+
+fn nowhere(path: &str) -> Problem {
+    Problem::new(Code::InvalidField, format!("{} is no place for a step", shown(path)))
+        .help("Name a network, subnet, pool, reservation, allocation or endpoint, for example /v1/pools/web.")
+}
+
+/// A path, and whether a pool shall be drained.
+pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
+    let (bare, drain) = match path.split_once('?') {
+        None => (path, false),
+        Some((bare, "drain=true")) => (bare, true),
+        Some((bare, "drain=false")) => (bare, false),
+        Some(_) => return Err(nowhere(path)),
+    };
+    let segments: Vec<&str> = bare.split('/').collect();
+    let kind = |plural: &str| KINDS.iter().find(|(known, _)| *known == plural).map(|(_, kind)| *kind);
+    let place = match segments.as_slice() {
+        ["", "v1", "allocations"] => Some(Place::Allocations),
+        ["", "v1", "allocations", id] => id.parse().ok().map(Place::Allocation),
+        ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
+        ["", "v1", "endpoints", key @ ..] if key.len() == 4 => {
+            key.join("/").parse().ok().map(Place::Endpoint)
+        }
+        ["", "v1", plural] => kind(plural).map(Place::Kind),
+        ["", "v1", plural, name] => {
+            kind(plural).and_then(|kind| Some(Place::Named(kind, Name::new(name).ok()?)))
+        }
+        _ => None,
+    };
+    Ok((place.ok_or_else(|| nowhere(path))?, drain))
+}
+
+pub(super) fn preconditions(conditions: &[Condition]) -> Result<Vec<Precondition>, Problem> {
+    let one = |(at, condition): (usize, &Condition)| {
+        let wrong = |field: &str, problem: Problem| problem.at(format!("/if/{at}{field}"));
+        let (kind, name) = match place(&condition.path) {
+            Ok((Place::Named(kind, name), false)) => (kind, name),
+            _ => return Err(wrong("/path", nowhere(&condition.path))),
+        };
+        let expect = match (condition.absent, &condition.revision) {
+            (Some(true), None) => Expect::Absent,
+            (None | Some(false), Some(etag)) => {
+                Expect::Revision(revision(etag, "revision").map_err(|problem| wrong("/revision", problem))?)
+            }
+            _ => {
+                let detail = format!("{} must be either absent or at a revision", shown(&condition.path));
+                return Err(wrong("", Problem::new(Code::InvalidField, detail)));
+            }
+        };
+        Ok(Precondition { kind, name, expect })
+    };
+    conditions.iter().enumerate().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_mean_what_they_mean_as_requests() {
+        let web = Name::new("web").unwrap();
+        for (path, expected) in [
+            ("/v1/pools/web", (Place::Named(Kind::Pool, web.clone()), false)),
+            ("/v1/pools/web?drain=true", (Place::Named(Kind::Pool, web), true)),
+            ("/v1/networks", (Place::Kind(Kind::Network), false)),
+            ("/v1/allocations", (Place::Allocations, false)),
+            ("/v1/allocations/7", (Place::Allocation(7), false)),
+            ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
+            ("/v1/endpoints/host/a/b/c", (Place::Endpoint("host/a/b/c".parse().unwrap()), false)),
+        ] {
+            assert_eq!(place(path).unwrap(), expected, "{path}");
+        }
+        for path in [
+            "",
+            "/",
+            "v1/pools/web",
+            "/v1/pools/",
+            "/v1/pools/a%20b",
+            "/v1/pools/web?force=true",
+            "/v1/tokens/web",
+            "/v1/allocations/x",
+            "/v1/endpoints/ship/a/b/c",
+            "/v1/endpoints/host/a/b",
+            "/v1/transactions",
+            "/v2/pools/web",
+        ] {
+            assert_eq!(place(path).unwrap_err().code, Code::InvalidField, "{path}");
+        }
+    }
+}

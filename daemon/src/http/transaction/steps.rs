@@ -1,0 +1,243 @@
+//! The steps of a transaction, as the machine has them, and how the answer to each is shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use axum::http::StatusCode;
+use ipam_api::access::Verb;
+use ipam_api::name::Name;
+use ipam_api::request::{AllocateRequest, Allocated, ReleaseAttachmentRequest, Released};
+use ipam_api::resource::EndpointKey;
+use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
+use ipam_api::{Code, Problem, strict};
+use ipam_raft::machine::command::{Delete, Expect, Kind};
+use ipam_raft::machine::{Action, Answer, State};
+use serde::Serialize;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use super::paths::{Place, place};
+use crate::http::ask::revision;
+use crate::http::asker::Known;
+use crate::http::convert::interface;
+use crate::http::resource::{self, Kinded};
+use crate::http::{allocation, attachment, network, pool, reservation, subnet};
+
+/// How the answer to a step is shown: its status and body, from the state after all steps.
+pub(super) type Render =
+    Box<dyn Fn(&State, Answer, u64) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> + Send + Sync>;
+
+/// Steps made ready.
+#[derive(Default)]
+pub(super) struct Plan {
+    pub(super) actions: Vec<Action>,
+    pub(super) renders: Vec<Render>,
+    /// The steps that were merged with what was read.
+    pub(super) merged: BTreeSet<usize>,
+    /// What earlier steps make of resources, for later ones to be merged with; none once it is removed.
+    drafts: BTreeMap<(Kind, Name), Option<Map<String, Value>>>,
+}
+
+impl Plan {
+    pub(super) fn of(request: &TransactionRequest, state: &State, known: &Known) -> Result<Self, Problem> {
+        let mut plan = Self::default();
+        for (number, step) in request.steps.iter().enumerate() {
+            let made = plan.step(number, step, state, known).and_then(|(action, render)| {
+                if let Some(deed) = action.deed() {
+                    known.check(deed)?;
+                }
+                action.check()?;
+                Ok((action, render))
+            });
+            let (action, render) = made.map_err(|problem| {
+                let mut problem = problem.below(&format!("/steps/{number}"));
+                problem.detail = format!("step {number}: {}", problem.detail);
+                problem.with(|context| context.step = u32::try_from(number).ok())
+            })?;
+            plan.actions.push(action);
+            plan.renders.push(render);
+        }
+        Ok(plan)
+    }
+
+    fn step(
+        &mut self,
+        number: usize,
+        step: &TransactionStep,
+        state: &State,
+        known: &Known,
+    ) -> Result<(Action, Render), Problem> {
+        let (place, drain) = place(&step.path).map_err(|problem| problem.at("/path"))?;
+        if drain && step.method != StepMethod::Delete {
+            return Err(Problem::new(Code::InvalidField, "only what is deleted can be drained").at("/path"));
+        }
+        let body = || {
+            let missing = || Problem::new(Code::InvalidField, "`body` is missing").at("/body");
+            step.body.clone().ok_or_else(missing)
+        };
+        match (step.method, place) {
+            (StepMethod::Post, Place::Allocations) => {
+                let request: AllocateRequest = read(body()?)?;
+                let endpoint = request.endpoint.clone();
+                Ok((Action::Allocate(allocation::wish(request)), allocated(endpoint)))
+            }
+            (StepMethod::Post, Place::ReleaseAttachment) => {
+                let request: ReleaseAttachmentRequest = read(body()?)?;
+                let action = attachment::release_of(request).map_err(|problem| problem.below("/body"))?;
+                Ok((action, Box::new(released)))
+            }
+            (StepMethod::Delete, Place::Allocation(id)) => {
+                Ok((Action::ReleaseAllocation { id }, Box::new(released)))
+            }
+            (StepMethod::Delete, Place::Endpoint(key)) => {
+                Ok((Action::ReleaseEndpoint { key }, Box::new(released)))
+            }
+            (StepMethod::Delete, Place::Named(kind, name)) => {
+                let expect = expected(step, None)?;
+                self.drafts.insert((kind, name.clone()), None);
+                let render = match kind {
+                    Kind::Network => named::<network::Networks>(name.clone()),
+                    Kind::Subnet => named::<subnet::Subnets>(name.clone()),
+                    Kind::Pool => named::<pool::Pools>(name.clone()),
+                    Kind::Reservation | Kind::Token => named::<reservation::Reservations>(name.clone()),
+                };
+                Ok((Action::Delete(Delete { kind, name, expect, drain }), render))
+            }
+            (StepMethod::Put | StepMethod::Patch, Place::Named(kind, name)) => {
+                let write = Written { number, step, body: body()?, name: Some(name), state, known };
+                self.write(kind, write)
+            }
+            (StepMethod::Post, Place::Kind(kind)) => {
+                let write = Written { number, step, body: body()?, name: None, state, known };
+                self.write(kind, write)
+            }
+            _ => {
+                let detail = format!("{:?} is not possible at {}", step.method, step.path);
+                Err(Problem::new(Code::InvalidField, detail).at("/method"))
+            }
+        }
+    }
+
+    fn write(&mut self, kind: Kind, write: Written<'_>) -> Result<(Action, Render), Problem> {
+        match kind {
+            Kind::Network => self.write_as::<network::Networks>(write),
+            Kind::Subnet => self.write_as::<subnet::Subnets>(write),
+            Kind::Pool => self.write_as::<pool::Pools>(write),
+            Kind::Reservation | Kind::Token => self.write_as::<reservation::Reservations>(write),
+        }
+    }
+
+    fn write_as<K: Kinded>(&mut self, write: Written<'_>) -> Result<(Action, Render), Problem> {
+        let Written { number, step, body, name, state, known } = write;
+        let said = expected(step, Some(&body))?;
+        let (intention, expect) = match (step.method, name) {
+            (StepMethod::Patch, Some(name)) => {
+                known.check((Verb::Write, K::KIND.target()))?;
+                match self.drafts.get(&(K::KIND, name.clone())) {
+                    // Changed by a step before: merged with that, and nobody comes between steps.
+                    Some(draft) => {
+                        let unknown = || resource::unknown(state, K::KIND, &name);
+                        let draft = draft.clone().ok_or_else(unknown)?;
+                        (resource::merge_into::<K>(draft, &name, body).map_err(in_body)?, said)
+                    }
+                    None => {
+                        let (intention, read_at) =
+                            resource::merged::<K>(state, &name, body).map_err(in_body)?;
+                        if said == Expect::Anything {
+                            self.merged.insert(number);
+                        }
+                        let expect = if said == Expect::Anything { Expect::Revision(read_at) } else { said };
+                        (intention, expect)
+                    }
+                }
+            }
+            (_, name) => {
+                let intention: K::Intention = read(body)?;
+                let own = K::name(&intention);
+                if let Some(name) = name.as_ref().filter(|name| *name != own) {
+                    let detail = format!("the body names {own} and the path {name}");
+                    return Err(Problem::new(Code::InvalidField, detail).at("/body/name"));
+                }
+                (intention, if name.is_none() { Expect::Absent } else { said })
+            }
+        };
+        let name = K::name(&intention).clone();
+        if let Ok(Value::Object(draft)) = serde_json::to_value(&intention) {
+            self.drafts.insert((K::KIND, name.clone()), Some(draft));
+        }
+        Ok((K::put(intention, expect), named::<K>(name)))
+    }
+}
+
+/// A step that writes a resource.
+struct Written<'a> {
+    number: usize,
+    step: &'a TransactionStep,
+    body: Map<String, Value>,
+    /// The name in the path.
+    name: Option<Name>,
+    state: &'a State,
+    known: &'a Known,
+}
+
+fn in_body(problem: Problem) -> Problem {
+    problem.below("/body")
+}
+
+fn read<T: serde::de::DeserializeOwned>(body: Map<String, Value>) -> Result<T, Problem> {
+    strict::from_object(body).map_err(in_body)
+}
+
+/// What must be the case, by `if_match`, else by the revision that the body says it was made from.
+fn expected(step: &TransactionStep, body: Option<&Map<String, Value>>) -> Result<Expect, Problem> {
+    match (&step.if_match, body.and_then(resource::revision_in)) {
+        (Some(etag), _) => {
+            revision(etag, "if_match").map(Expect::Revision).map_err(|problem| problem.at("/if_match"))
+        }
+        (None, Some(revision)) => Ok(Expect::Revision(revision)),
+        (None, None) => Ok(Expect::Anything),
+    }
+}
+
+fn json(body: &impl Serialize) -> Result<Option<Box<RawValue>>, Problem> {
+    let unwritable = |error: serde_json::Error| Problem::new(Code::Internal, error.to_string());
+    to_raw_value(body).map(Some).map_err(unwritable)
+}
+
+/// What a write or removal of a resource is answered.
+fn named<K: Kinded>(name: Name) -> Render {
+    Box::new(move |state, answer, _| match answer {
+        Answer::Stored { created, resource, .. } => {
+            let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+            let row = K::stored(*resource);
+            Ok((status, row.map(|row| json(&K::view(state, &row))).transpose()?.flatten()))
+        }
+        Answer::Draining { .. } => {
+            let view = state.id_of(K::KIND, &name).and_then(|id| K::show(state, id));
+            Ok((StatusCode::ACCEPTED, view.map(|view| json(&view)).transpose()?.flatten()))
+        }
+        _ => Ok((StatusCode::NO_CONTENT, None)),
+    })
+}
+
+fn allocated(endpoint: EndpointKey) -> Render {
+    Box::new(move |_, answer, revision| {
+        let Answer::Allocated { repeated, interfaces } = answer else {
+            return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
+        };
+        let interfaces = interfaces.iter().map(interface).collect();
+        let body = Allocated { endpoint: endpoint.clone(), interfaces, repeated, revision };
+        Ok((if repeated { StatusCode::OK } else { StatusCode::CREATED }, json(&body)?))
+    })
+}
+
+fn released(
+    _: &State,
+    answer: Answer,
+    revision: u64,
+) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
+    let addresses = match answer {
+        Answer::Released { addresses } => addresses,
+        _ => Vec::new(),
+    };
+    Ok((StatusCode::OK, json(&Released { addresses, revision })?))
+}
