@@ -1,5 +1,31 @@
 //! Every bound in one place, with the relations between them checked when this compiles.
 
+/// One bound, as data.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Limit {
+    /// Its name here; the unit is in it.
+    pub name: &'static str,
+    /// Its value.
+    pub value: u64,
+    /// What it bounds, in a sentence.
+    pub meaning: &'static str,
+}
+
+/// Declares the bounds, and the list of them all.
+macro_rules! limits {
+    ($($(#[doc = $line:literal])+ pub const $name:ident: $kind:ty = $value:expr;)+) => {
+        $($(#[doc = $line])+ pub const $name: $kind = $value;)+
+
+        /// All bounds, in the order of this file.
+        pub const ALL: &[Limit] = &[$(Limit {
+            name: stringify!($name),
+            value: $name as u64,
+            meaning: concat!($($line),+).trim_ascii(),
+        }),+];
+    };
+}
+
+limits! {
 /// Bytes of one HTTP request body.
 pub const BODY_BYTES_MAX: usize = 1 << 20;
 /// Bytes of one file of resources that the command line reads.
@@ -197,6 +223,7 @@ pub const FIELD_CHANGE_CHARS_MAX: usize = 256;
 
 /// Largest integer that JSON readers keep exact; counts saturate here.
 pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
+}
 
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX);
 const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
@@ -225,3 +252,22 @@ const _: () =
 const _: () = assert!(LIST_STATE_IDLE_MS_MAX <= LIST_STATE_AGE_MS_MAX);
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
 const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "watchers must leave room for those who ask");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_bounds_are_listed() {
+        let source = include_str!("limits.rs");
+        let constants = source.lines().filter(|line| line.starts_with("pub const ")).count();
+        assert_eq!(ALL.len(), constants, "each bound once, and each inside the macro");
+        let ttl = ALL.iter().find(|limit| limit.name == "TOMBSTONE_TTL_MS").expect("listed");
+        assert_eq!(ttl.value, TOMBSTONE_TTL_MS);
+        for limit in ALL {
+            assert!(limit.value > 0, "{}", limit.name);
+            let sentence = limit.meaning;
+            assert!(sentence.ends_with('.') && !sentence.contains("  "), "{}: {sentence}", limit.name);
+        }
+    }
+}
