@@ -86,16 +86,16 @@ async fn bytes_that_are_no_request_disturb_nobody() {
     make_pools(&cluster.ask()).await;
     let before = cluster.settled().await;
     let to = cluster.members[0].client;
-    let long = format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "x".repeat(MIB));
-    let headers = format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "a: b\r\n".repeat(10_000));
+    let long = format!("GET /{} HTTP/1.1\r\nhost: localhost\r\n\r\n", "x".repeat(MIB));
+    let headers = format!("GET / HTTP/1.1\r\nhost: localhost\r\n{}\r\n", "a: b\r\n".repeat(10_000));
     let garbage: [&[u8]; 9] = [
         b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
         b"\x00\x00\x00\x00\r\n\r\n",
         b"GET\r\n\r\n",
         b"GET / HTTP/9.9\r\n\r\n",
         b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n",
-        b"POST /v1/networks HTTP/1.1\r\nhost: x\r\ncontent-length: -1\r\n\r\n",
-        b"POST /v1/networks HTTP/1.1\r\nhost: x\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
+        b"POST /v1/networks HTTP/1.1\r\nhost: localhost\r\ncontent-length: -1\r\n\r\n",
+        b"POST /v1/networks HTTP/1.1\r\nhost: localhost\r\ncontent-length: 5\r\ncontent-length: 6\r\n\r\n{}",
         long.as_bytes(),
         headers.as_bytes(),
     ];
@@ -106,7 +106,7 @@ async fn bytes_that_are_no_request_disturb_nobody() {
     // A body that ends before its time carries nothing out, though what came reads as a whole.
     for _ in 0..3 {
         let mut stream = TcpStream::connect(to).await.unwrap();
-        let head = "POST /v1/networks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n";
+        let head = "POST /v1/networks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\ncontent-length: 99\r\n\r\n";
         stream.write_all(format!("{head}{{\"name\":\"half\"}}").as_bytes()).await.unwrap();
         stream.shutdown().await.unwrap();
         let mut answer = Vec::new();
@@ -130,7 +130,7 @@ async fn pour(to: SocketAddr, bytes: usize, chunked: bool) -> String {
     let length =
         if chunked { "transfer-encoding: chunked".to_owned() } else { format!("content-length: {bytes}") };
     let head = format!(
-        "POST /v1/networks HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
+        "POST /v1/networks HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n{length}\r\n\r\n"
     );
     let pouring = async {
         let stream = TcpStream::connect(to).await.unwrap();

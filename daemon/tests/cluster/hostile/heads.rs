@@ -10,7 +10,7 @@ use crate::support::raw::{request, send};
 use crate::support::{Cluster, LONG};
 
 /// What would be there if a request had been smuggled in.
-const SMUGGLED: &str = "PUT /v1/networks/smuggled HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+const SMUGGLED: &str = "PUT /v1/networks/smuggled HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n\
                         content-length: 19\r\n\r\n{\"name\":\"smuggled\"}";
 /// Bytes of the body in front of it.
 const BODY: &str = "{\"name\":\"first\"}";
@@ -38,12 +38,15 @@ async fn red_team_huge_heads_are_refused() {
     let longer_than_a_path = format!("/v1/networks/{}", "x".repeat(17 << 10));
     let many: String = (0..1000).map(|at| format!("x-{at}: y\r\n")).collect();
     for (head, wanted) in [
-        (format!("GET /readyz HTTP/1.1\r\nhost: x\r\nx: {long}\r\n\r\n"), &[431, 400][..]),
-        (format!("GET /readyz HTTP/1.1\r\nhost: x\r\n{long}: x\r\n\r\n"), &[431, 400]),
-        (format!("GET /readyz HTTP/1.1\r\nhost: x\r\n{many}\r\n"), &[431]),
-        (format!("GET /{long} HTTP/1.1\r\nhost: x\r\n\r\n"), &[414, 431, 400]),
-        (format!("GET {longer_than_a_path} HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"), &[413]),
-        (format!("{long} /readyz HTTP/1.1\r\nhost: x\r\n\r\n"), &[431, 400]),
+        (format!("GET /readyz HTTP/1.1\r\nhost: localhost\r\nx: {long}\r\n\r\n"), &[431, 400][..]),
+        (format!("GET /readyz HTTP/1.1\r\nhost: localhost\r\n{long}: x\r\n\r\n"), &[431, 400]),
+        (format!("GET /readyz HTTP/1.1\r\nhost: localhost\r\n{many}\r\n"), &[431]),
+        (format!("GET /{long} HTTP/1.1\r\nhost: localhost\r\n\r\n"), &[414, 431, 400]),
+        (
+            format!("GET {longer_than_a_path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n"),
+            &[413],
+        ),
+        (format!("{long} /readyz HTTP/1.1\r\nhost: localhost\r\n\r\n"), &[431, 400]),
     ] {
         let answer = exchange(&cluster, head.as_bytes()).await;
         let statuses = statuses(&answer);
@@ -70,7 +73,7 @@ async fn red_team_json_deeper_than_any_stack_is_refused() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn red_team_no_second_request_is_smuggled_in_by_a_head_with_two_meanings() {
     let cluster = Cluster::up(1).await;
-    let put = "PUT /v1/networks/first HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let put = "PUT /v1/networks/first HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n";
     let length = SMUGGLED.len() + BODY.len();
     let chunk = format!("10\r\n{BODY}\r\n0\r\n\r\n{SMUGGLED}");
     for (what, bytes) in [
@@ -116,7 +119,7 @@ async fn red_team_no_second_request_is_smuggled_in_by_a_head_with_two_meanings()
             "no host",
             format!(
                 "{}content-length: 16\r\nconnection: close\r\n\r\n{BODY}",
-                put.replace("host: x\r\n", "")
+                put.replace("host: localhost\r\n", "")
             ),
         ),
         ("two hosts", format!("{put}host: y\r\ncontent-length: 16\r\nconnection: close\r\n\r\n{BODY}")),
@@ -146,11 +149,11 @@ async fn red_team_no_second_request_is_smuggled_in_by_a_head_with_two_meanings()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn red_team_bare_line_feeds_end_lines_and_nothing_else() {
     let cluster = Cluster::up(1).await;
-    let bytes = "GET /livez HTTP/1.1\nhost: x\nconnection: close\n\n";
+    let bytes = "GET /livez HTTP/1.1\nhost: localhost\nconnection: close\n\n";
     let statuses = statuses(&exchange(&cluster, bytes.as_bytes()).await);
     assert!(statuses == [200] || statuses == [400], "{statuses:?}");
     // A line feed in a value ends the line: what follows is a header of its own, not of another request.
-    let bytes = "GET /livez HTTP/1.1\r\nhost: x\r\nx: a\n\nGET /metrics HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+    let bytes = "GET /livez HTTP/1.1\r\nhost: localhost\r\nx: a\n\nGET /metrics HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     let answers = exchange(&cluster, bytes.as_bytes()).await;
     assert!(answers.matches("HTTP/1.1 ").count() <= 2, "{answers}");
     others_are_served(&cluster).await;

@@ -123,7 +123,8 @@ async fn red_team_peers_without_tls_get_no_word_from_a_member_with_it() {
     let before = cluster.shown(0).await;
     let mut silent = Vec::new();
     for member in &cluster.members {
-        for bytes in [Opening::Hello.frame(), b"GET / HTTP/1.1\r\nhost: x\r\n\r\n".to_vec(), vec![0xff; 4096]]
+        for bytes in
+            [Opening::Hello.frame(), b"GET / HTTP/1.1\r\nhost: localhost\r\n\r\n".to_vec(), vec![0xff; 4096]]
         {
             let mut stream = TcpStream::connect(member.peer).await.unwrap();
             stream.write_all(&bytes).await.unwrap();
