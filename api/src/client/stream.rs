@@ -4,7 +4,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use reqwest::header::{ACCEPT, AUTHORIZATION};
+use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE};
 
 use super::{Client, Token, reason};
 use crate::event::Event;
@@ -105,6 +105,9 @@ impl EventStream<'_> {
                 request = request.header("last-event-id", last);
             }
             match tokio::time::timeout(Duration::from_millis(ATTEMPT_MS_MAX), request.send()).await {
+                Ok(Ok(response)) if response.status().is_success() && !streams(&response) => {
+                    why = format!("{server}: it answers, but doesn't stream");
+                }
                 Ok(Ok(response)) if response.status().is_success() => {
                     self.open = Some(Open { response, buffer: Vec::new() });
                     return Ok(());
@@ -167,6 +170,11 @@ fn parse(block: &str) -> Result<Option<Said>, Problem> {
             Err(error) => Err(Problem::new(Code::Internal, format!("an event can't be read: {error}"))),
         },
     }
+}
+
+fn streams(response: &reqwest::Response) -> bool {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    content_type.is_some_and(|content_type| content_type.starts_with("text/event-stream"))
 }
 
 /// Whether another server, or the same a little later, may do better.

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, cluster, completion, contexts, endpoint, explain, network, pool, release,
-    reservation, status, subnet, support, token, who_has,
+    allocate, allocation, apply, cluster, completion, contexts, endpoint, events, explain, network, pool,
+    release, reservation, status, subnet, support, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -41,6 +41,9 @@ pub(crate) enum Command {
     /// Who holds an address, or why nobody does
     #[command(alias = "whois", alias = "whohas")]
     WhoHas(who_has::WhoHasArguments),
+    /// What has happened, and what happens now
+    #[command(alias = "event", alias = "history", alias = "watch")]
+    Events(events::EventsArguments),
     /// Take addresses for an endpoint, all or none
     Allocate(allocate::AllocateArguments),
     /// Give an address back, an allocation, or all of an endpoint

@@ -121,7 +121,7 @@ impl Context {
     }
 
     /// A problem with what this side knows about it.
-    fn failure(&self, problem: Problem) -> Failure {
+    pub(crate) fn failure(&self, problem: Problem) -> Failure {
         let nobody = problem.code == Code::Unreachable;
         let failure = Failure::from(problem);
         if nobody { failure.about_servers(self.settings.origin.clone()) } else { failure }

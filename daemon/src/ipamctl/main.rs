@@ -19,11 +19,13 @@ mod contexts;
 mod curl;
 mod difference;
 mod endpoint;
+mod events;
 mod exchange;
 mod explain;
 mod fail;
 mod global;
 mod identity;
+mod interrupt;
 mod list;
 mod manual;
 mod metadata;
@@ -101,7 +103,7 @@ fn start(arguments: Arguments) -> u8 {
             // Ctrl-C is listened for before anything is sent.
             biased;
             _ = tokio::signal::ctrl_c() => {
-                say("interrupted: nobody waits any more, but a change that was already sent is still carried out.");
+                say(&interrupt::words());
                 EXIT_INTERRUPTED
             }
             result = run(arguments) => match result {
@@ -154,6 +156,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
     match command {
         Command::Status(arguments) => status::run(context, &arguments).await,
         Command::WhoHas(arguments) => who_has::run(context, &arguments).await,
+        Command::Events(arguments) => events::run(context, &arguments).await,
         Command::Allocate(arguments) => allocate::run(context, &arguments).await,
         Command::Release(arguments) => release::run(context, &arguments).await,
         Command::Apply(arguments) => apply::run(context, &arguments).await,

@@ -5,12 +5,16 @@ use std::net::IpAddr;
 use clap::Args;
 use ipam_api::address::parse_address;
 use ipam_api::client::with_query;
+use ipam_api::event::{AddressHistory, Event};
+use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::resource::{Address, Allocation};
 use ipam_api::time::Timestamp;
 
 use crate::context::Context;
+use crate::events;
 use crate::fail::Failure;
 use crate::output::format::Format;
+use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
 /// Which address.
@@ -18,12 +22,21 @@ use crate::output::text::{self, Fields};
 #[command(after_help = "Examples:
   ipamctl who-has 10.10.0.77
   ipamctl who-has 2001:db8:1::4e --network lab
+  ipamctl who-has 10.10.0.77 --at 2026-11-19T22:13:10Z
+  ipamctl who-has 10.10.0.77 --at 12h
+  ipamctl who-has 10.10.0.77 --all
   ipamctl who-has 10.10.0.77 -o json")]
 pub(crate) struct WhoHasArguments {
     /// The address, in any of its forms
     #[arg(value_parser = parse_address)]
     address: IpAddr,
+    /// Who had it at a moment, or so long ago: 2026-11-19T22:13:10Z, 12h
+    #[arg(long, value_name = "WHEN")]
+    at: Option<String>,
 }
+
+/// Events that are shown below the holder, where nobody asks for all.
+const NEWEST: usize = 5;
 
 /// Where an address is asked for.
 pub(crate) fn path(context: &Context, address: IpAddr) -> String {
@@ -36,6 +49,16 @@ pub(crate) fn path(context: &Context, address: IpAddr) -> String {
 
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Result<(), Failure> {
+    let history_path = history_path(context, arguments.address);
+    if let Some(at) = &arguments.at {
+        let at = events::moment(at, context.now())?;
+        let answer = context.read(&with_query(&history_path, "at", &at)).await?;
+        let history: AddressHistory = answer.read()?;
+        let holder = history.last_holder.as_ref().map(ToString::to_string).unwrap_or_default();
+        return context.show(&answer, &holder, || {
+            Ok(then(&history) + &table(&history.events).render(context.headers, context.width))
+        });
+    }
     let answer = context.read(&path(context, arguments.address)).await?;
     if context.data(&answer.body)? {
         return Ok(());
@@ -47,7 +70,74 @@ pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Resul
             None => Ok(()),
         };
     }
-    context.print(&shown(&address, context.now(), context.width))
+    context.print(&shown(&address, context.now(), context.width))?;
+    let wanted = if context.reading.all { usize::MAX } else { NEWEST };
+    // Who may not read history, or finds a member that doesn't have it yet, still has the holder.
+    match past(context, &history_path, wanted).await {
+        Ok((events, more)) => {
+            if !events.is_empty() {
+                context.print(&format!("\n{}", table(&events).render(context.headers, context.width)))?;
+            }
+            if more {
+                context.say("there is more: --all");
+            }
+        }
+        Err(failure) => context.say(&format!("history: {}", failure.text(false).unwrap_or_default())),
+    }
+    Ok(())
+}
+
+fn history_path(context: &Context, address: IpAddr) -> String {
+    let path = format!("/v1/addresses/{address}/history");
+    match &context.network {
+        Some(network) => with_query(&path, "network", network.as_str()),
+        None => path,
+    }
+}
+
+/// What happened to an address, the newest first; whether there is more.
+async fn past(context: &Context, path: &str, wanted: usize) -> Result<(Vec<Event>, bool), Failure> {
+    let mut events = Vec::new();
+    let path = with_query(path, "limit", &wanted.min(PAGE_ITEMS_MAX).to_string());
+    let mut query = path.clone();
+    loop {
+        let history: AddressHistory = context.read(&query).await?.read()?;
+        events.extend(history.events);
+        match history.next {
+            Some(next) if events.len() < wanted => query = with_query(&path, "after", &next),
+            next => return Ok((events, next.is_some())),
+        }
+    }
+}
+
+/// How it stood at a moment.
+fn then(history: &AddressHistory) -> String {
+    let mut fields = Fields::default();
+    let state = history.state.as_deref().unwrap_or("unknown");
+    let at = history.at.map(text::moment).unwrap_or_default();
+    fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
+    if let Some(holder) = &history.last_holder {
+        fields.line(if state == "allocated" { "holder" } else { "last holder" }, holder);
+    }
+    if let Some(oldest) = history.oldest_kept {
+        fields.line("kept since", text::moment(oldest));
+    }
+    fields.text() + "\n"
+}
+
+fn table(events: &[Event]) -> Table {
+    let mut table = Table::new().text("WHEN").text("WHAT").text("WHO HELD IT").spare("BY", 1).spare("WHY", 2);
+    for event in events {
+        let what = event.what.strip_prefix("address.").unwrap_or(&event.what);
+        table.row([
+            text::moment(event.at),
+            what.to_owned(),
+            text::or_dash(event.endpoint.as_ref()),
+            events::printable(&events::by(event)),
+            events::detail(event),
+        ]);
+    }
+    table
 }
 
 /// The text, in lines that fit.

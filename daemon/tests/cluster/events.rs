@@ -197,14 +197,15 @@ async fn nobody_can_forge_a_line() {
 async fn raw_stream(to: std::net::SocketAddr) -> Result<Vec<String>, String> {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
     let mut stream = tokio::net::TcpStream::connect(to).await.map_err(|error| error.to_string())?;
-    let head = "GET /v1/events?after=0 HTTP/1.0\r\nhost: x\r\naccept: text/event-stream\r\n\r\n";
+    let head = "GET /v1/events?after=0 HTTP/1.1\r\nhost: x\r\naccept: text/event-stream\r\n\r\n";
     stream.write_all(head.as_bytes()).await.map_err(|error| error.to_string())?;
     let mut bytes = Vec::new();
     let read = tokio::time::timeout(Duration::from_secs(1), stream.read_to_end(&mut bytes)).await;
     assert!(read.is_err(), "the stream goes on");
     let text = String::from_utf8(bytes).map_err(|error| error.to_string())?;
     let (_, body) = text.split_once("\r\n\r\n").ok_or("no head yet")?;
-    Ok(body.split('\n').map(str::to_owned).collect())
+    // The lengths of HTTP's chunks end otherwise than our lines.
+    Ok(body.split('\n').filter(|line| !line.ends_with('\r')).map(str::to_owned).collect())
 }
 
 /// Problems that end a stream before it begins.
@@ -221,4 +222,40 @@ async fn a_stream_that_makes_no_sense_is_refused() {
         let problem: Problem = ask(to, "GET", path, &headers, &Value::Null).await.problem();
         assert_eq!(problem.code, code, "{path}");
     }
+}
+
+/// `ipamctl events --follow`, until somebody presses Ctrl-C.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_command_line_follows_and_says_where_to_go_on() {
+    use std::process::{Command, Stdio};
+    let cluster = Cluster::up(1).await;
+    let client = cluster.ask();
+    let log = cluster.dir.path().join("followed");
+    let mut follower = Command::new(crate::support::programs::ipamctl())
+        .args([
+            "events",
+            "--server",
+            &cluster.members[0].url(),
+            "--kind",
+            "network",
+            "--after",
+            "0",
+            "--follow",
+        ])
+        .stdout(std::fs::File::create(&log).unwrap())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    put(&client, "networks", json!({"name": "lab"})).await;
+    until("it has followed", async || {
+        let text = std::fs::read_to_string(&log).unwrap();
+        if text.contains("network.created") && text.contains("lab") { Ok(()) } else { Err(text) }
+    })
+    .await;
+    let pid = rustix::process::Pid::from_child(&follower);
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    assert_eq!(follower.wait().unwrap().code(), Some(130));
+    let mut said = String::new();
+    std::io::Read::read_to_string(&mut follower.stderr.take().unwrap(), &mut said).unwrap();
+    assert!(said.contains("continue: ipamctl events --after "), "{said}");
 }

@@ -36,7 +36,7 @@ pub(super) async fn show(
     let address = parse_address(&ip)?;
     let at_ms = query.at.as_deref().map(moment).transpose()?;
     let asked = query.page(address, at_ms)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.consistency).await?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.freshness()).await?;
     let page = app.node.events(asked.clone()).await.map_err(Problem::from)?;
     let standing = match at_ms {
         Some(at_ms) => Some(standing(&app, &state, address, &asked, at_ms).await?),

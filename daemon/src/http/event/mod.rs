@@ -40,7 +40,7 @@ async fn list_or_stream(
         return Ok(stream::open(app, asker, &headers, &query).await?);
     }
     let asked = query.page()?;
-    let (_, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.consistency).await?;
+    let (_, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.freshness()).await?;
     let page = app.node.events(asked).await.map_err(ipam_api::Problem::from)?;
     let body = shown::EventPage {
         items: page.events.iter().map(item::event).collect(),

@@ -12,14 +12,14 @@ use ipam_raft::machine::{EventId, event};
 use ipam_raft::{EventFilter, EventQuery};
 use serde::Deserialize;
 
-use crate::http::query::Consistency;
+use crate::http::query::{Consistency, Freshness};
 
 /// Parameters of a page or stream of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EventsQuery {
-    #[serde(default)]
-    pub(super) consistency: Consistency,
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
     pub(super) after: Option<String>,
     limit: Option<usize>,
     #[serde(default)]
@@ -39,8 +39,8 @@ pub(super) struct EventsQuery {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct HistoryQuery {
-    #[serde(default)]
-    pub(super) consistency: Consistency,
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
     #[serde(default = "Name::default_name")]
     pub(super) network: Name,
     pub(super) at: Option<String>,
@@ -50,6 +50,10 @@ pub(super) struct HistoryQuery {
 }
 
 impl EventsQuery {
+    pub(super) fn freshness(&self) -> Freshness {
+        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
+    }
+
     /// Which page.
     pub(super) fn page(&self) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
@@ -79,6 +83,10 @@ impl EventsQuery {
 }
 
 impl HistoryQuery {
+    pub(super) fn freshness(&self) -> Freshness {
+        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
+    }
+
     /// The newest events of the address first.
     pub(super) fn page(&self, address: IpAddr, at_ms: Option<u64>) -> Result<EventQuery, Problem> {
         Ok(EventQuery {

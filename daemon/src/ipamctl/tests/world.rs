@@ -82,6 +82,28 @@ fn cluster() -> Value {
                          "excluded": 1, "free": 4_410, "saturated": false}})
 }
 
+fn event(what: &str) -> Value {
+    let (kind, _) = what.split_once('.').unwrap();
+    let mut event = json!({"revision": 48_211_902, "number": 0, "at": "2026-11-19T22:14:07.000Z", "what": what,
+                           "object": "web", "kind": kind,
+                           "by": {"principal": "admin", "via": "http", "request_id": "8f2"}});
+    if kind == "pool" {
+        event["comment"] = "NET-4711".into();
+        event["changes"] = json!([{"field": "cooling_ms", "from": "30000", "to": "60000"}]);
+    } else {
+        event["object"] = "10.10.0.77".into();
+        event["by"] = json!({"principal": "node/prod-eu/worker-3", "via": "cni", "request_id": "8f3"});
+    }
+    if !matches!(what, "pool.changed" | "address.cooled") {
+        event["endpoint"] =
+            json!({"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": "frontend-7"});
+        event["node"] = "worker-3".into();
+        event["interface"] = "eth0".into();
+        event["reason"] = if what == "address.allocated" { "ADD" } else { "DEL" }.into();
+    }
+    event
+}
+
 fn one(plural: &str, name: &str) -> Option<Value> {
     Some(match plural {
         "networks" => network(name),
@@ -119,6 +141,18 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     let parts: Vec<&str> = path.trim_start_matches("/v1").trim_start_matches('/').split('/').collect();
     match (method, parts.as_slice()) {
         ("GET", ["version"]) => Some((200, json!({"product": "ipamd", "version": "0.1.0", "level": 3}))),
+        ("GET", ["events"]) => Some((
+            200,
+            json!({"items": [event("pool.changed"), event("address.allocated")], "revision": 48_211_970}),
+        )),
+        ("GET", ["addresses", address, "history"]) => Some((
+            200,
+            json!({"address": address, "network": "default", "revision": 48_211_970,
+                   "at": query.contains("at=").then_some("2026-11-19T23:14:07.000Z"),
+                   "state": query.contains("at=").then_some("allocated"),
+                   "last_holder": {"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": "frontend-7"},
+                   "events": [event("address.allocated"), event("address.cooled"), event("address.released")]}),
+        )),
         ("GET", ["cluster"]) => Some((200, cluster())),
         ("GET", [plural]) => Some((200, json!({"items": several(plural)?, "revision": 48_211_907}))),
         ("GET", ["endpoints", key @ ..]) => Some((200, endpoint(key))),
