@@ -8,6 +8,7 @@ use std::process::Command;
 
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, may};
+use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
 use ipam_raft::machine::event::NAMES;
 
@@ -70,6 +71,15 @@ fn roles() {
     }
     text += "# A node does it to its own node's only. Tokens may be limited further, by realm and label.\n";
     hold("roles.txt", &text);
+}
+
+#[test]
+fn limits() {
+    let mut text = "# limit | value | meaning\n".to_owned();
+    for limit in LIMITS {
+        let _ = writeln!(text, "{} | {} | {}", limit.name, limit.value, limit.meaning);
+    }
+    hold("limits.txt", &text);
 }
 
 #[test]
