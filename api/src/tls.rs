@@ -4,12 +4,13 @@ use std::fmt;
 use std::io::Read as _;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 use rustls::crypto::CryptoProvider;
 use rustls::pki_types::pem::PemObject as _;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
 use rustls::{AlertDescription, CertificateError, InvalidMessage, RootCertStore, SupportedProtocolVersion};
-use webpki::EndEntityCert;
+use webpki::{EndEntityCert, KeyUsage};
 
 use crate::certificate::Identity;
 use crate::limits::PEM_BYTES_MAX;
@@ -71,6 +72,21 @@ impl Credentials {
     pub fn identity(&self) -> Result<Option<Identity>, TlsError> {
         self.chain.first().map_or(Ok(None), identity_of)
     }
+}
+
+/// Whether a certificate has run out, or will have by then.
+#[must_use]
+pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool {
+    let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
+    let then = UnixTime::since_unix_epoch(now + time);
+    let algorithms = provider().signature_verification_algorithms.all;
+    // Its time is looked at before anything else; nothing is believed here.
+    let judged = EndEntityCert::try_from(certificate).map(|certificate| {
+        certificate
+            .verify_for_usage(algorithms, &[], &[], then, KeyUsage::server_auth(), None, None)
+            .map(drop)
+    });
+    matches!(judged, Ok(Err(webpki::Error::CertExpired { .. })))
 }
 
 /// Reads certificates.

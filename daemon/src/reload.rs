@@ -3,6 +3,9 @@
 //! **Invariant:** each thing is replaced whole or not at all. What can't be read, or can't be used, is said in the
 //! log, and the old one stays.
 
+use std::time::Duration;
+
+use ipam_api::tls::expires_within;
 use tokio::signal::unix::Signal;
 use tracing_subscriber::{EnvFilter, Registry, reload};
 
@@ -57,6 +60,9 @@ pub fn client_tls(tls: Option<ClientTls>) -> impl Fn(&Config) -> Result<(), Stri
         (None, None) => Ok(()),
         (Some(tls), Some(files)) => {
             let (own, client_roots) = files.read().map_err(|error| error.to_string())?;
+            if own.chain.first().is_some_and(|certificate| expires_within(certificate, Duration::ZERO)) {
+                return Err(format!("{} has expired", files.certificate.display()));
+            }
             tls.replace(own, client_roots).map_err(|error| error.to_string())
         }
         _ => Err("[tls] begins and ends with a restart only".to_owned()),

@@ -1,15 +1,19 @@
 //! Where certificates and keys are: `[tls]` for clients, `[peer_tls]` for the other members.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
 use ipam_api::Name;
-use ipam_api::tls::{Credentials, TlsError, read_roots};
+use ipam_api::tls::{Credentials, TlsError, expires_within, read_roots};
 use ipam_raft::node::{PeerCredentials, PeerTls};
 use serde::Deserialize;
 
 use super::{ConfigError, wrong};
 use crate::http::tls::ClientTls;
+
+/// How long before its end a certificate is spoken of.
+const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
@@ -123,7 +127,9 @@ impl ClientTlsFiles {
     /// For one that can't be used.
     pub fn read(&self) -> Result<(Credentials, Option<rustls::RootCertStore>), TlsError> {
         let client_roots = self.client_ca.as_deref().map(read_roots).transpose()?;
-        Ok((Credentials::read(&self.certificate, &self.key)?, client_roots))
+        let own = Credentials::read(&self.certificate, &self.key)?;
+        warn_in_time(&self.certificate, &own);
+        Ok((own, client_roots))
     }
 
     /// Reads the files, ready for use.
@@ -169,6 +175,7 @@ impl PeerTlsFiles {
     /// For one that can't be used.
     pub fn read(&self) -> Result<PeerCredentials, TlsError> {
         let own = Credentials::read(&self.certificate, &self.key)?;
+        warn_in_time(&self.certificate, &own);
         Ok(PeerCredentials { own, roots: read_roots(&self.ca)? })
     }
 
@@ -179,6 +186,18 @@ impl PeerTlsFiles {
     pub fn load(&self, member: &Name) -> Result<PeerTls, TlsError> {
         let in_file = |error| TlsError::new(format!("{}: {error}", self.certificate.display()));
         PeerTls::new(member, self.read()?).map_err(in_file)
+    }
+}
+
+/// Says so in the log while there is still time to renew it, and afterwards too: a member whose clients can't
+/// believe it any more is still a member.
+fn warn_in_time(file: &Path, own: &Credentials) {
+    let Some(certificate) = own.chain.first() else { return };
+    let file = file.display();
+    if expires_within(certificate, Duration::ZERO) {
+        tracing::warn!(%file, "the certificate has expired; renew it, then send SIGHUP");
+    } else if expires_within(certificate, RENEW_WITHIN) {
+        tracing::warn!(%file, "the certificate expires within two weeks; renew it, then send SIGHUP");
     }
 }
 

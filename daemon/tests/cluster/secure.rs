@@ -31,6 +31,7 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
     cluster.start(0);
     cluster.ready().await;
     assert_eq!(cluster.settled().await.addresses.allocated, 3);
+    assert!(cluster.members.iter().all(|member| !member.logged().contains("expires within")));
     let ca_file = ca.certificate();
     let shown = ipamctl(&cluster, &["--ca-file", ca_file.to_str().unwrap(), "pool", "show", "web"]);
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
@@ -150,6 +151,11 @@ async fn a_broken_certificate_is_refused_at_a_reload_and_at_a_start() {
         reload(&cluster, 0, "reload: refused; the old one stays what=\"peer_tls\"").await;
         assert_eq!(shown(&cluster, &ca, 0).await, before);
     }
+    let expired = ca.expired("localhost");
+    std::fs::copy(&expired.certificate, &holder.certificate).unwrap();
+    std::fs::copy(&expired.key, &holder.key).unwrap();
+    reload(&cluster, 0, "reload: refused; the old one stays what=\"tls\"").await;
+    assert_eq!(shown(&cluster, &ca, 0).await, before);
     // Another member's would do for clients, and no member would believe it.
     std::fs::copy(&others.certificate, &holder.certificate).unwrap();
     std::fs::copy(&others.key, &holder.key).unwrap();

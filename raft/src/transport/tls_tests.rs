@@ -196,3 +196,17 @@ async fn what_is_replaced_holds_for_the_next_connection_and_what_is_broken_repla
     calls(&address, Some(&stays)).await.unwrap_err();
     calls(&address, Some(&moves)).await.unwrap();
 }
+
+#[test]
+fn the_end_of_a_certificate_is_seen_before_it_comes() {
+    use std::time::Duration;
+
+    let expires = |until_year, within| {
+        let issued = issued(&ca("ours"), &["n1.member.ipamd.internal"], until_year);
+        ipam_api::tls::expires_within(&issued.own.chain[0], within)
+    };
+    assert!(expires(2001, Duration::ZERO));
+    assert!(!expires(4000, Duration::ZERO));
+    assert!(!expires(4000, Duration::from_secs(3600)));
+    assert!(expires(4000, Duration::from_secs(2_500 * 366 * 24 * 3600)));
+}
