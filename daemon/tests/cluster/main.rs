@@ -24,3 +24,4 @@ mod rest;
 mod secure;
 mod serving;
 mod vectors;
+mod watching;

@@ -107,6 +107,14 @@ async fn history_is_the_same_everywhere_after_kills_and_after_a_snapshot() {
     for member in 0..3 {
         assert_eq!(history(&cluster, member).await.unwrap(), kept);
     }
+    // Whoever asks from before that is told, and from where on there is something.
+    for member in 0..3 {
+        let after = Some(expected[0].id());
+        let query = EventQuery { after, reverse: false, limit: 7, filter: EventFilter::default() };
+        let problem = ipam_api::Problem::from(cluster.node(member).events(query).await.unwrap_err());
+        assert_eq!((problem.code, problem.status), (ipam_api::Code::RevisionCompacted, 410));
+        assert!(problem.detail.contains(&kept[0].id().to_string()), "{problem}");
+    }
     eventually("the files are gone", || {
         let gone = |member| files(member).iter().all(|(name, _)| **name > *format!("segment-{through:010}"));
         std::future::ready((0..3).all(gone))
