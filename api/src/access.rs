@@ -8,6 +8,7 @@ use crate::name::{Name, ObjectName};
 
 /// What somebody is here.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// Reads everything but tokens.
@@ -189,6 +190,7 @@ impl fmt::Display for Target {
 
 /// A host of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NodeKey {
     /// The system that its name comes from.

@@ -6,6 +6,7 @@ use crate::resource::Counts;
 
 /// What a member knows of its cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cluster {
     /// The cluster's id; empty while it is being founded.
     pub id: String,
@@ -37,6 +38,7 @@ pub struct Cluster {
 
 /// One member of the cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
     /// Its id; never used again once it is gone.
     pub id: u64,
@@ -55,6 +57,7 @@ pub struct Member {
 
 /// `GET /version`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Version {
     /// The product.
     pub product: String,

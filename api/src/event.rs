@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 /// One thing that has happened. Readers accept names and members that they don't know.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Event {
     /// The revision after the command that brought it about.
     pub revision: u64,
@@ -64,6 +65,7 @@ impl Event {
 
 /// Who asked, and how.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct By {
     /// Who.
     pub principal: String,
@@ -75,6 +77,7 @@ pub struct By {
 
 /// A field that has changed. Long values are cut, with `…` where something is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldChange {
     /// Its name.
     pub field: String,
@@ -86,6 +89,7 @@ pub struct FieldChange {
 
 /// A page of events. It may be short, or empty, and yet not the last: only `next` says.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventPage {
     /// The events.
     pub items: Vec<Event>,
@@ -101,6 +105,7 @@ pub struct EventPage {
 
 /// Who had an address, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AddressHistory {
     /// The address.
     pub address: IpAddr,

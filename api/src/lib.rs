@@ -20,6 +20,8 @@ pub mod name;
 pub mod problem;
 pub mod request;
 pub mod resource;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod selector;
 pub mod strict;
 pub mod time;

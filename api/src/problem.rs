@@ -11,6 +11,7 @@ use crate::brand::PROBLEM_TYPE_PREFIX;
 
 /// Whether repeating a request helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Retry {
     /// It never will.
@@ -25,6 +26,7 @@ pub enum Retry {
 
 /// Whether the request had an effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Applied {
     /// Nothing was changed.
@@ -77,6 +79,7 @@ macro_rules! catalogue {
        $title:literal, $help:literal;)*) => {
         /// The stable codes. New ones are only ever appended (they travel between members by position).
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Code {
             $(#[doc = $title] #[serde(rename = $code)] $variant,)*
         }
@@ -232,6 +235,7 @@ impl fmt::Display for Code {
 
 /// A refusal or failure, as every channel shows it (`application/problem+json`).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// Where the code is documented.
     #[serde(rename = "type", default)]

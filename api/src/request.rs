@@ -9,6 +9,7 @@ use crate::resource::{EndpointKey, Interface, Lifecycle};
 
 /// What CNI calls an attachment, on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AttachmentKey {
     /// The node's realm.
@@ -32,6 +33,7 @@ impl std::fmt::Display for AttachmentKey {
 
 /// When the asking process began, on a clock that only its machine has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Started {
     /// `/proc/sys/kernel/random/boot_id` of the machine.
@@ -42,6 +44,7 @@ pub struct Started {
 
 /// One interface of an allocation request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct InterfaceRequest {
     /// Its name.
@@ -62,6 +65,7 @@ pub struct InterfaceRequest {
 
 /// `POST /v1/allocations`: addresses for one endpoint, all or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AllocateRequest {
     /// Who gets them.
@@ -87,6 +91,7 @@ pub struct AllocateRequest {
 
 /// The answer to an allocation request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocated {
     /// Who got them.
     pub endpoint: EndpointKey,
@@ -100,6 +105,7 @@ pub struct Allocated {
 
 /// `POST /v1/attachments/release`: what CNI DEL asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseAttachmentRequest {
     /// Which attachment.
@@ -111,6 +117,7 @@ pub struct ReleaseAttachmentRequest {
 
 /// The answer to a release: which addresses are free of their holder now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
     /// The addresses; none if there was nothing to release.
     pub addresses: Vec<IpAddr>,
@@ -120,6 +127,7 @@ pub struct Released {
 
 /// `GET /v1/attachments/{realm}/{node}/{config}/{container id}/{interface}`: what CNI CHECK asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Attachment {
     /// Which attachment.
     pub attachment: AttachmentKey,

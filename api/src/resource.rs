@@ -18,6 +18,7 @@ pub type Labels = BTreeMap<String, String>;
 
 /// A resource as it is read: the intention, and the two islands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resource<Intention, Status> {
     /// What somebody wants.
     #[serde(flatten)]
@@ -30,6 +31,7 @@ pub struct Resource<Intention, Status> {
 
 /// Identity and history of an intention.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Meta {
     /// Tells a resource from its namesakes before and after it.
     pub id: u64,
@@ -47,6 +49,7 @@ pub struct Meta {
 
 /// One fact about a resource that may hold or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Condition {
     /// What it is about; `Ready` on every pool.
     #[serde(rename = "type")]
@@ -63,6 +66,7 @@ pub struct Condition {
 
 /// An address space in which addresses are unique.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Network {
     /// Its name.
@@ -83,6 +87,7 @@ pub struct Network {
 
 /// What a network has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NetworkStatus {
     /// Its subnets.
     pub subnets: u64,
@@ -92,9 +97,11 @@ pub struct NetworkStatus {
 
 /// A route that a subnet's hosts get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Route {
     /// Where to.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub destination: IpNet,
     /// Through whom; inside the subnet.
     pub gateway: IpAddr,
@@ -102,6 +109,7 @@ pub struct Route {
 
 /// Name resolution that a subnet's hosts get.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Dns {
     /// Name servers.
@@ -120,6 +128,7 @@ pub struct Dns {
 
 /// A CIDR of a network, from which pools are cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Subnet {
     /// Its name.
@@ -128,6 +137,7 @@ pub struct Subnet {
     #[serde(default = "Name::default_name")]
     pub network: Name,
     /// Its addresses. Can't be changed.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub cidr: IpNet,
     /// The router's address; never given out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -157,6 +167,7 @@ pub struct Subnet {
 
 /// What a subnet has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct SubnetStatus {
     /// Its family.
     pub family: Family,
@@ -168,6 +179,7 @@ pub struct SubnetStatus {
 
 /// How a pool chooses among its free addresses.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Strategy {
     /// The next one behind the last that was given, around the ring: an address just freed comes last.
@@ -188,6 +200,7 @@ impl std::fmt::Display for Strategy {
 
 /// A named set of addresses of one subnet: ranges minus exclusions.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Pool {
     /// Its name.
@@ -245,6 +258,7 @@ fn default_cooling_ms() -> u64 {
 
 /// How many addresses of a pool are in which state. The states add up to `size`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Counts {
     /// All of its ranges.
     pub size: u64,
@@ -266,12 +280,14 @@ pub struct Counts {
 
 /// What a pool has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PoolStatus {
     /// The state that this was read from.
     pub revision: u64,
     /// Its subnet's family.
     pub family: Family,
     /// Its subnet's addresses.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub cidr: IpNet,
     /// How many addresses are in which state.
     pub counts: Counts,
@@ -281,6 +297,7 @@ pub struct PoolStatus {
 
 /// Addresses that no pool of a network ever gives out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Reservation {
     /// Its name.
@@ -306,6 +323,7 @@ pub struct Reservation {
 
 /// What a reservation has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ReservationStatus {
     /// Addresses that it covers and that somebody holds nevertheless, from before.
     pub held: u64,
@@ -313,6 +331,7 @@ pub struct ReservationStatus {
 
 /// What sort of thing an endpoint is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum EndpointKind {
     /// A Kubernetes pod.
@@ -377,6 +396,7 @@ impl std::str::FromStr for EndpointKind {
 
 /// Which endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct EndpointKey {
     /// The system that its name comes from.
@@ -436,6 +456,7 @@ impl std::str::FromStr for EndpointKey {
 
 /// When an allocation ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Lifecycle {
     /// With its attachment.
@@ -458,6 +479,7 @@ impl std::fmt::Display for Lifecycle {
 
 /// A workload or machine that holds addresses.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Endpoint {
     /// Which one.
     #[serde(flatten)]
@@ -469,6 +491,7 @@ pub struct Endpoint {
 
 /// What an endpoint has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EndpointStatus {
     /// Its interfaces with their addresses.
     pub interfaces: Vec<Interface>,
@@ -476,6 +499,7 @@ pub struct EndpointStatus {
 
 /// One interface of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Interface {
     /// Its name.
     pub name: InterfaceName,
@@ -488,8 +512,10 @@ pub struct Interface {
 
 /// One address that was given, with all that is needed to configure it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GivenAddress {
     /// The address with the prefix length of its subnet.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub address: IpNet,
     /// The router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -513,10 +539,12 @@ pub struct GivenAddress {
 
 /// One address held by one interface of one endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Allocation {
     /// The revision that created it; never comes back.
     pub id: u64,
     /// The address with the prefix length of its subnet.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
     pub address: IpNet,
     /// Its network.
     pub network: Name,
@@ -543,6 +571,7 @@ pub struct Allocation {
 
 /// What is known of one address.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Address {
     /// The address.
     pub address: IpAddr,
@@ -571,6 +600,7 @@ pub struct Address {
 
 /// One page of a list.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Page<Item> {
     /// The items.
     pub items: Vec<Item>,

@@ -10,6 +10,7 @@ use crate::time::Timestamp;
 
 /// What a token is for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Purpose {
     /// To ask with.
@@ -21,6 +22,7 @@ pub enum Purpose {
 
 /// `POST /v1/tokens`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TokenRequest {
     /// Its name, under which its user appears in history.
@@ -49,6 +51,7 @@ pub struct TokenRequest {
 
 /// A token as it is read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Token {
     /// Its name.
     pub name: Name,
@@ -79,6 +82,7 @@ pub struct Token {
 
 /// What is the case with a token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TokenStatus {
     /// When it ends, if ever.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +93,7 @@ pub struct TokenStatus {
 
 /// `POST /v1/join`, with a join token as the bearer: makes a node's own token.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct JoinRequest {
     /// The node that joins.

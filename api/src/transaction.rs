@@ -5,6 +5,7 @@ use serde_json::{Map, Value};
 
 /// What shall happen, if everything is as it must be.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransactionRequest {
     /// What must be the case before the first step.
@@ -16,6 +17,7 @@ pub struct TransactionRequest {
 
 /// What must be the case with one resource: either that it doesn't exist, or that it is at a revision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Condition {
     /// Where it is: `/v1/subnets/lan-12`.
@@ -30,6 +32,7 @@ pub struct Condition {
 
 /// One change, as a request of its own would ask for it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TransactionStep {
     /// What is done there.
@@ -46,6 +49,7 @@ pub struct TransactionStep {
 
 /// What a step does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "UPPERCASE")]
 pub enum StepMethod {
     /// Creates or replaces.
@@ -60,6 +64,7 @@ pub enum StepMethod {
 
 /// What has happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TransactionAnswer<Body = Value> {
     /// What each step would have answered by itself.
     pub results: Vec<StepResult<Body>>,
@@ -69,14 +74,11 @@ pub struct TransactionAnswer<Body = Value> {
 
 /// What a step would have answered by itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StepResult<Body = Value> {
     /// HTTP status.
     pub status: u16,
     /// The answer's body, if it has one.
-    #[serde(default = "none", skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub body: Option<Body>,
-}
-
-fn none<Body>() -> Option<Body> {
-    None
 }

@@ -9,6 +9,7 @@ use crate::resource::EndpointKey;
 
 /// Names and numbers. Which of them are there depends on the code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Context {
     /// With `revision-mismatch`: the present revision, as `If-Match` takes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -38,6 +39,7 @@ pub struct Context {
 
 /// A held address with its holder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// The address.
     pub address: IpAddr,
@@ -47,6 +49,7 @@ pub struct Holder {
 
 /// What is wrong with one place of the body.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FieldError {
     /// Where (RFC 6901): `/ranges/0`; empty for the whole.
     pub pointer: String,

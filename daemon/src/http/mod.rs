@@ -8,6 +8,7 @@ mod attachment;
 mod body;
 mod cluster;
 mod convert;
+mod docs;
 mod endpoint;
 mod event;
 mod flights;
@@ -18,17 +19,21 @@ mod list;
 mod merge;
 mod network;
 mod notes;
+#[cfg(test)]
+mod openapi;
 pub mod peer;
 mod pool;
 mod query;
 mod reply;
 mod reservation;
 mod resource;
+mod routes;
 pub mod server;
 mod stall;
 mod subnet;
 pub mod tls;
 mod token;
+mod trace;
 mod transaction;
 mod write;
 
@@ -81,6 +86,7 @@ pub fn router(app: App) -> Router {
         .merge(token::routes())
         .merge(transaction::routes())
         .merge(cluster::routes())
+        .merge(docs::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)
         .method_not_allowed_fallback(reply::no_such_method)

@@ -17,12 +17,14 @@ use ipam_api::limits::BODY_READ_MS_MAX;
 use ipam_api::problem::Retry;
 use ipam_api::{Code, Problem};
 use serde::Serialize;
+use tracing::Instrument as _;
 
 use super::App;
 use super::asker::{caller, request_id};
 use super::body::Verdict;
 use super::notes::Notes;
 use super::peer::Peer;
+use super::trace::trace_id;
 
 /// A refusal on its way out.
 #[derive(Debug)]
@@ -98,8 +100,10 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
     let caller = caller(request.headers(), request.extensions().get::<Peer>(), &app);
     let flight = app.flights.begin(caller);
+    let trace = trace_id(request.headers()).map(str::to_owned);
+    let span = tracing::info_span!("request", id, trace);
     let mut response = match flight {
-        Some(_) => next.run(request).await,
+        Some(_) => next.run(request).instrument(span.clone()).await,
         None => {
             let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
             let detail = format!("the caller has {limit} requests on their way already");
@@ -137,6 +141,7 @@ pub(super) async fn around(State(app): State<App>, mut request: Request, next: N
     if let Some(url) = app.node.leader_client_url() {
         set(headers, HEADER_LEADER, &url);
     }
+    span.in_scope(|| tracing::debug!(route, status = response.status().as_u16(), ?took, "answered"));
     app.metrics.answered(route.as_deref().unwrap_or("none"), response.status().as_u16(), took);
     response
 }

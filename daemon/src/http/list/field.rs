@@ -32,6 +32,17 @@ pub(crate) struct Field {
     pub(crate) holds: Holds,
 }
 
+impl Holds {
+    /// What it is in JSON's words.
+    pub(crate) fn schema(self) -> &'static str {
+        match self {
+            Holds::Number => "integer",
+            Holds::Flag => "boolean",
+            Holds::Text | Holds::Address | Holds::Endpoint => "string",
+        }
+    }
+}
+
 impl Field {
     pub(crate) const fn text(name: &'static str, path: &'static str) -> Self {
         Self { name, path, holds: Holds::Text }

@@ -1,0 +1,75 @@
+//! JSON schemas of the values that have their own way of being written.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+
+use crate::address::{AddressRange, Family};
+use crate::limits::{INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX, SELECTOR_BYTES_MAX};
+use crate::name::{InterfaceName, Name, ObjectName};
+use crate::selector::Selector;
+use crate::time::Timestamp;
+
+/// A network's address and prefix length.
+pub struct Cidr;
+
+macro_rules! schemas {
+    ($($type:ident $name:literal => { $($schema:tt)* })*) => {
+        $(impl JsonSchema for $type {
+            fn schema_name() -> Cow<'static, str> {
+                Cow::Borrowed($name)
+            }
+
+            fn json_schema(_: &mut SchemaGenerator) -> Schema {
+                json_schema!({ $($schema)* })
+            }
+        })*
+    };
+}
+
+schemas! {
+    Cidr "Cidr" => {
+        "type": "string",
+        "description": "An address with a prefix length: `10.0.0.0/24`, `2001:db8::/64`.",
+        "pattern": "^[0-9a-fA-F:.]{2,45}/[0-9]{1,3}$"
+    }
+    Name "Name" => {
+        "type": "string",
+        "description": "A name of ours.",
+        "pattern": "^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$",
+        "maxLength": NAME_CHARS_MAX
+    }
+    ObjectName "ObjectName" => {
+        "type": "string",
+        "description": "A name that another system gave.",
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9_.:-]*$",
+        "maxLength": OBJECT_NAME_CHARS_MAX
+    }
+    InterfaceName "InterfaceName" => {
+        "type": "string",
+        "description": "The name of a network interface.",
+        "pattern": "^[^/:\\s]+$",
+        "minLength": 1,
+        "maxLength": INTERFACE_NAME_CHARS_MAX
+    }
+    AddressRange "AddressRange" => {
+        "type": "string",
+        "description": "One address, a CIDR without host bits, or two addresses of one family: `10.0.0.9-10.0.0.20`.",
+        "pattern": "^[0-9a-fA-F:.]{2,45}(/[0-9]{1,3}|-[0-9a-fA-F:.]{2,45})?$"
+    }
+    Family "Family" => {
+        "type": "integer",
+        "description": "IPv4 or IPv6.",
+        "enum": [4, 6]
+    }
+    Timestamp "Timestamp" => {
+        "type": "string",
+        "description": "A moment, in UTC.",
+        "format": "date-time"
+    }
+    Selector "Selector" => {
+        "type": "string",
+        "description": "A label selector, as Kubernetes writes it: `team=web,tier!=db,zone in (a,b)`.",
+        "maxLength": SELECTOR_BYTES_MAX
+    }
+}
