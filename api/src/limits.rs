@@ -196,7 +196,8 @@ pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
 
-/// Bytes of events after which a segment of the journal is sealed.
+/// Bytes of events after which a segment of the journal is sealed. Like the next two part of what `apply` does:
+/// another value needs another level.
 pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
 /// How long a segment of the journal takes events, in log time: a day.
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;

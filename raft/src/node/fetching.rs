@@ -15,6 +15,8 @@ use crate::transport::{Answer, Purpose, Request};
 
 /// How often to look whether something is missing.
 const LOOK: Duration = Duration::from_millis(500);
+/// What a segment's file may have beyond a few times its events: an index, at most.
+const SLACK_BYTES: u64 = 1 << 20;
 /// How long a piece may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -69,6 +71,9 @@ async fn fetch_from(
             Answer::Failed(why) => return Err(why),
             _ => return Err("it answered something else".to_owned()),
         };
+        if length > segment.bytes.saturating_mul(4).saturating_add(SLACK_BYTES) {
+            return Err(format!("it has {length} bytes for a segment of {}", segment.bytes));
+        }
         let come = offset.saturating_add(piece.len() as u64);
         let segment = segment.clone();
         let whole = blocking(journal, move |journal| {

@@ -146,6 +146,7 @@ impl JournalFiles {
         let path = self.path_of(number);
         if self.here().remove(&number)
             && let Err(error) = fs::rename(&path, path.with_extension("damaged"))
+            && error.kind() != io::ErrorKind::NotFound
         {
             tracing::warn!(%error, path = %path.display(), "a damaged segment of the journal can't be put aside");
         }

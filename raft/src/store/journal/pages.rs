@@ -101,9 +101,15 @@ impl Journal {
             return Ok(false);
         }
         let damaged = |what: io::Error| {
-            tracing::error!(segment = piece.number, %what, "the journal is damaged; it is fetched anew from another member");
-            self.files.put_aside(piece.number);
-            JournalError::Damaged { from: first, until: last, what }
+            // Where only the system refuses, the file may be whole: nobody throws the last copy away for that.
+            use io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+            if matches!(what.kind(), InvalidData | UnexpectedEof | NotFound) {
+                tracing::error!(segment = piece.number, %what, "the journal is damaged; another member's copy replaces it");
+                self.files.put_aside(piece.number);
+                return JournalError::Damaged { from: first, until: last, what };
+            }
+            tracing::warn!(segment = piece.number, %what, "a segment of the journal can't be read");
+            JournalError::Unreadable { from: first, until: last, what }
         };
         if piece.blocks.is_none() && !self.files.has(piece.number) {
             return Err(JournalError::Missing { from: first, until: last });

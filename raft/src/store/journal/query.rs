@@ -121,6 +121,16 @@ pub enum JournalError {
         /// How it shows.
         what: io::Error,
     },
+    /// The system refuses to read this member's copy.
+    #[error("this member can't read events {from} to {until} ({what}); ask another member, or repeat")]
+    Unreadable {
+        /// From here.
+        from: EventId,
+        /// To here.
+        until: EventId,
+        /// What it said.
+        what: io::Error,
+    },
     /// This member stops.
     #[error("this member is stopping")]
     Stopped,
@@ -132,7 +142,7 @@ impl From<JournalError> for Problem {
         match error {
             JournalError::Compacted { oldest } => Self::new(Code::RevisionCompacted, detail)
                 .help(format!("Begin again from a list, or with after={}.", before(oldest))),
-            JournalError::Missing { .. } | JournalError::Damaged { .. } => {
+            JournalError::Missing { .. } | JournalError::Damaged { .. } | JournalError::Unreadable { .. } => {
                 Self::new(Code::RevisionNotReached, detail)
             }
             JournalError::Stopped => Self::new(Code::ShuttingDown, detail),

@@ -315,9 +315,12 @@ async fn a_segment_altered_on_disk_is_damage_and_is_replaced() {
     let error = pages(&store, 100, false, &EventFilter::default()).unwrap_err();
     assert!(matches!(error, JournalError::Missing { .. }), "{error}");
     let [(number, segment)] = store.journal.missing().try_into().unwrap();
+    let aside = files(dir.path()).into_iter().find(|(name, _)| name.ends_with(".damaged")).unwrap();
+    assert_eq!(aside.1, altered, "for whoever wants to look into it");
 
     // What another member sends, in pieces, with a rotten one first.
     let files = store.journal.files();
+    assert_eq!(files.come(number), 0);
     files.add_piece(number, &altered).unwrap();
     assert!(files.accept(number, &segment).is_err());
     assert_eq!(files.come(number), 0, "what isn't whole is gone");
@@ -331,6 +334,10 @@ async fn a_segment_altered_on_disk_is_damage_and_is_replaced() {
     files.accept(number, &segment).unwrap();
     assert!(store.journal.missing().is_empty());
     naive.agree(&store);
+    // One that somebody has removed is missing, too.
+    fs::remove_file(&path).unwrap();
+    assert!(pages(&store, 100, false, &EventFilter::default()).is_err());
+    assert_eq!(store.journal.missing().len(), 1);
     stop(store).await;
     stop(healthy).await;
 }
