@@ -85,7 +85,7 @@ pub(crate) struct ReadingArguments {
     /// Only what has these labels, as team=web,tier!=db
     #[arg(short = 'l', long = "labels", value_name = "SELECTOR", global = true)]
     pub(crate) selector: Option<Selector>,
-    /// Order of a list, as name, or -status.counts.free for the largest first
+    /// Order of a list, as name, or -free for the largest first
     #[arg(long, value_name = "FIELD", global = true, allow_hyphen_values = true)]
     pub(crate) sort_by: Option<String>,
     /// Only these fields, as name,status.counts.free

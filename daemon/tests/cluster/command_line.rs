@@ -9,27 +9,27 @@ use crate::support::{Cluster, programs, until};
 
 /// How a command ended.
 #[derive(Debug)]
-struct Said {
+pub(crate) struct Said {
     code: i32,
-    stdout: String,
-    stderr: String,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
 }
 
 impl Said {
     #[track_caller]
-    fn ends(self, code: i32) -> Self {
+    pub(crate) fn ends(self, code: i32) -> Self {
         assert_eq!(self.code, code, "{self:?}");
         self
     }
 
     #[track_caller]
-    fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         serde_json::from_str(&self.stdout).unwrap_or_else(|error| panic!("{error}: {self:?}"))
     }
 }
 
 /// Types a line; what is quoted in a shell isn't needed here.
-async fn ipamctl(servers: &[String], line: &str) -> Said {
+pub(crate) async fn ipamctl(servers: &[String], line: &str) -> Said {
     let output = Command::new(programs::ipamctl())
         .args(line.split_whitespace())
         .env_clear()

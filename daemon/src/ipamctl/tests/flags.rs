@@ -72,7 +72,7 @@ async fn what_is_read_is_asked_of_the_server() {
     let (server, seen) = pretend(pools).await;
     for (line, asked) in [
         ("pool list -l team=web,tier!=db", "/v1/pools?labels=team%3Dweb%2Ctier%21%3Ddb&limit=1000"),
-        ("pool list --sort-by -status.counts.free", "/v1/pools?sort=-status.counts.free&limit=1000"),
+        ("pool list --sort-by -free", "/v1/pools?sort=-free&limit=1000"),
         ("pool list --field name --subnet lan", "/v1/pools?subnet=lan&fields=name&limit=1000"),
         ("pool list --at-least-revision 9 --limit 1", "/v1/pools?limit=1&at_least_revision=9"),
         ("pool show web -o json --at-least-revision 9", "/v1/pools/web?at_least_revision=9"),
