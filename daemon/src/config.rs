@@ -2,6 +2,8 @@
 
 mod access;
 mod journal;
+mod members;
+mod metrics;
 mod tls;
 
 use std::io::Write as _;
@@ -11,7 +13,6 @@ use std::process::ExitCode;
 
 use clap::Args;
 use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DAEMON_ENV_PREFIX, DATA_DIR, PEER_PORT};
-use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::{Name, shown};
 use ipam_api::tls::TlsError;
 use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, Timing};
@@ -91,6 +92,8 @@ struct File {
     access: access::FileAccess,
     #[serde(default)]
     journal: journal::FileJournal,
+    #[serde(default)]
+    metrics: metrics::FileMetrics,
 }
 
 #[derive(Debug, Deserialize)]
@@ -134,6 +137,8 @@ pub struct Config {
     pub access: AccessConfig,
     /// How long history is kept.
     pub journal: JournalLimits,
+    /// Whether each pool has its own series at `/metrics`.
+    pub metrics_per_pool: bool,
     /// What is logged.
     pub log: String,
     /// TLS with clients.
@@ -254,7 +259,7 @@ impl Config {
                 &format!("{} must begin with https://, as clients are served", shown(url)),
             ));
         }
-        let initial_members = members(&flags.members, file.initial_members, &name, peer_listen)?;
+        let initial_members = members::members(&flags.members, file.initial_members, &name, peer_listen)?;
         let timing = Timing::default();
         let timing = Timing {
             heartbeat_ms: file.raft.heartbeat_ms.unwrap_or(timing.heartbeat_ms),
@@ -289,6 +294,7 @@ impl Config {
             snapshot_every_entries,
             access: file.access.complete(!client_listen.ip().is_loopback(), insecure)?,
             journal: file.journal.complete()?,
+            metrics_per_pool: file.metrics.per_pool(),
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
             warnings: environment.warnings,
         })
@@ -359,62 +365,6 @@ fn address(key: &str, text: &str) -> Result<SocketAddr, ConfigError> {
 fn host_name() -> Result<String, ConfigError> {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
     Ok(name.split('.').next().unwrap_or_default().to_owned())
-}
-
-/// The founding members: from flags if there are any, else from the file, else this one alone.
-fn members(
-    flags: &[String],
-    file: Vec<FileMember>,
-    name: &Name,
-    peer_listen: SocketAddr,
-) -> Result<Vec<InitialMember>, ConfigError> {
-    let pairs: Vec<(String, String)> = if flags.is_empty() {
-        file.into_iter().map(|member| (member.name, member.peer)).collect()
-    } else {
-        flags
-            .iter()
-            .map(|flag| {
-                let pair = flag.split_once('=');
-                let (name, peer) =
-                    pair.ok_or_else(|| wrong("member", &format!("{} is not NAME=ADDRESS", shown(flag))))?;
-                Ok((name.to_owned(), peer.to_owned()))
-            })
-            .collect::<Result<_, ConfigError>>()?
-    };
-    if pairs.is_empty() {
-        return Ok(vec![InitialMember { name: name.clone(), peer_address: peer_listen.to_string() }]);
-    }
-    let mut members: Vec<InitialMember> = Vec::new();
-    for (member, peer) in pairs {
-        let member = Name::new(&member).map_err(|problem| wrong("initial_members", &problem.detail))?;
-        if peer.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
-            return Err(wrong(
-                "initial_members",
-                &format!("{} of {member} is no address with a port", shown(&peer)),
-            ));
-        }
-        if members.iter().any(|other| other.name == member || other.peer_address == peer) {
-            return Err(wrong("initial_members", &format!("{member} or its address {peer} is there twice")));
-        }
-        members.push(InitialMember { name: member, peer_address: peer });
-    }
-    if members.len() > MEMBERS_MAX {
-        return Err(wrong(
-            "initial_members",
-            &format!("{} members; at most {MEMBERS_MAX} are allowed", members.len()),
-        ));
-    }
-    if !members.iter().any(|member| member.name == *name) {
-        let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
-        return Err(wrong(
-            "initial_members",
-            &format!(
-                "this member, {name}, is not among {}; set `name` (IPAMD_NAME, --name) to one of them",
-                names.join(", ")
-            ),
-        ));
-    }
-    Ok(members)
 }
 
 /// Where clients reach a listener that is bound to `listen`.

@@ -1,22 +1,27 @@
 //! What dashboards read. Names are a contract; buckets begin at 100 µs.
 
+mod shown;
+
 use std::sync::atomic::AtomicU64;
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 use ipam_api::Code;
+use ipam_raft::durations::BUCKETS_US;
 use ipam_raft::machine::command::GivenInterface;
 use ipam_raft::node::{Node, Role};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
-use prometheus_client::registry::Registry;
+use prometheus_client::registry::{Metric, Registry};
 
-/// Upper bounds of latency buckets, in seconds.
-const BUCKETS: [f64; 16] =
-    [0.000_1, 0.000_2, 0.000_5, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0];
+use self::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools, Seconds};
+
+const PREFIX: &str = "ipamd";
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RouteLabels {
@@ -41,9 +46,13 @@ struct AllocationLabels {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PoolLabels {
-    pool: String,
-    state: &'static str,
+struct PeerLabels {
+    peer: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct TaskLabels {
+    task: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -51,93 +60,180 @@ struct BuildLabels {
     version: &'static str,
 }
 
-type Seconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
+type RouteSeconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
+/// A gauge of a whole number that isn't negative.
+type Number = Gauge<u64, AtomicU64>;
+
+/// One metric of the catalogue.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Described {
+    /// Its name, as in queries; of a histogram, what `_bucket`, `_sum` and `_count` are put behind.
+    pub name: String,
+    /// `counter`, `gauge` or `histogram`.
+    pub kind: &'static str,
+    /// The names of its labels.
+    pub labels: &'static [&'static str],
+    /// What it says.
+    pub help: &'static str,
+}
 
 /// Counters that handlers move, and gauges that are read when somebody asks.
 pub struct Metrics {
     registry: Registry,
+    catalogue: Vec<Described>,
+    /// Held while the text is written, so that two scrapers don't mix their values.
+    encoding: Mutex<()>,
+    per_pool: bool,
     requests: Family<RouteLabels, Counter>,
-    request_seconds: Seconds,
+    request_seconds: RouteSeconds,
     refusals: Family<CodeLabels, Counter>,
     allocations: Family<AllocationLabels, Counter>,
+    task_success: Family<TaskLabels, Number>,
     is_leader: Gauge,
-    term: Gauge<u64, AtomicU64>,
-    revision: Gauge<u64, AtomicU64>,
-    proposals_waiting: Gauge<u64, AtomicU64>,
-    commands: Counter<u64, ValueOf>,
-    batches: Counter<u64, ValueOf>,
-    commit_seconds: Counter<f64, SecondsOf>,
-    commits: Counter<u64, ValueOf>,
-    pool_addresses: Family<PoolLabels, Gauge<u64, AtomicU64>>,
-}
-
-/// A counter whose value is kept elsewhere and set when somebody asks.
-type ValueOf = AtomicU64;
-type SecondsOf = AtomicU64;
-
-impl Default for Metrics {
-    fn default() -> Self {
-        Self::new()
-    }
+    term: Number,
+    leader_changes: Counter,
+    peer_lag: Family<PeerLabels, Number>,
+    proposals_waiting: Number,
+    commit_seconds: Seconds,
+    fsync_seconds: Seconds,
+    apply_seconds: Seconds,
+    oldest_revision: Number,
+    rows_rebuilt: Counter,
+    pools: Pools,
 }
 
 impl Metrics {
-    /// All metrics, at zero.
+    /// All metrics, at zero; those of each pool only if `per_pool`.
     #[must_use]
-    pub fn new() -> Self {
+    pub fn new(per_pool: bool) -> Self {
+        let seconds = || Histogram::new(BUCKETS_US.map(|bound| Duration::from_micros(bound).as_secs_f64()));
         let mut metrics = Self {
-            registry: Registry::with_prefix("ipamd"),
+            registry: Registry::with_prefix(PREFIX),
+            catalogue: Vec::new(),
+            encoding: Mutex::default(),
+            per_pool,
             requests: Family::default(),
-            request_seconds: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            request_seconds: Family::new_with_constructor(seconds),
             refusals: Family::default(),
             allocations: Family::default(),
+            task_success: Family::default(),
             is_leader: Gauge::default(),
-            term: Gauge::default(),
-            revision: Gauge::default(),
-            proposals_waiting: Gauge::default(),
-            commands: Counter::default(),
-            batches: Counter::default(),
-            commit_seconds: Counter::default(),
-            commits: Counter::default(),
-            pool_addresses: Family::default(),
+            term: Number::default(),
+            leader_changes: Counter::default(),
+            peer_lag: Family::default(),
+            proposals_waiting: Number::default(),
+            commit_seconds: Seconds::default(),
+            fsync_seconds: Seconds::default(),
+            apply_seconds: Seconds::default(),
+            oldest_revision: Number::default(),
+            rows_rebuilt: Counter::default(),
+            pools: Pools::default(),
         };
         metrics.register();
         metrics
     }
 
     fn register(&mut self) {
-        let registry = &mut self.registry;
         let build = Family::<BuildLabels, Gauge>::default();
         build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
-        registry.register("build_info", "The version that runs", build);
-        registry.register("http_requests", "Requests answered", self.requests.clone());
-        registry.register("http_request_seconds", "Time to answer a request", self.request_seconds.clone());
-        registry.register("refusals", "Requests refused, by code", self.refusals.clone());
-        registry.register("allocations", "Addresses given through this member", self.allocations.clone());
-        registry.register("raft_is_leader", "Whether this member leads", self.is_leader.clone());
-        registry.register("raft_term", "The Raft term", self.term.clone());
-        registry.register("revision", "The revision of this member's state", self.revision.clone());
-        registry.register(
-            "proposals_waiting",
-            "Proposals that wait for the log",
-            self.proposals_waiting.clone(),
+        self.add("build_info", &["version"], "The version that runs", build);
+        self.add("raft_is_leader", &[], "Whether this member leads", self.is_leader.clone());
+        self.add("raft_term", &[], "The Raft term", self.term.clone());
+        self.add(
+            "raft_leader_changes",
+            &[],
+            "How often this member learned of another leader",
+            self.leader_changes.clone(),
         );
-        registry.register(
-            "raft_commands",
-            "Commands that this member proposed as leader",
-            self.commands.clone(),
+        self.add(
+            "raft_peer_lag_entries",
+            &["peer"],
+            "Log entries that a member still lacks, as its leader knows",
+            self.peer_lag.clone(),
         );
-        registry.register("raft_entries", "Log entries that carried them", self.batches.clone());
-        registry.register(
-            "raft_commit_seconds_sum",
-            "Time from proposal to commit, in sum",
+        self.add(
+            "raft_commit_seconds",
+            &[],
+            "Time from proposing a log entry to its outcome, on the leader",
             self.commit_seconds.clone(),
         );
-        registry.register("raft_commits", "Entries that it sums", self.commits.clone());
-        registry.register("pool_addresses", "Addresses of each pool by state", self.pool_addresses.clone());
+        self.add(
+            "log_fsync_seconds",
+            &[],
+            "Time until a group of log entries is on the disk",
+            self.fsync_seconds.clone(),
+        );
+        self.add(
+            "apply_seconds",
+            &[],
+            "Time to apply the log entries that come together",
+            self.apply_seconds.clone(),
+        );
+        self.add("proposals_waiting", &[], "Proposals that wait for the log", self.proposals_waiting.clone());
+        self.add("http_requests", &["route", "code"], "Requests answered", self.requests.clone());
+        self.add(
+            "http_request_seconds",
+            &["route"],
+            "Time to answer a request",
+            self.request_seconds.clone(),
+        );
+        self.add(
+            "allocations",
+            &["family", "outcome"],
+            "Addresses given through this member",
+            self.allocations.clone(),
+        );
+        self.add("refusals", &["code"], "Requests refused, by code", self.refusals.clone());
+        self.add(
+            "events_oldest_revision",
+            &[],
+            "The revision of the oldest event that is kept",
+            self.oldest_revision.clone(),
+        );
+        self.add(
+            "rows_rebuilt",
+            &[],
+            "How often rows were doubtful at the start, and made afresh",
+            self.rows_rebuilt.clone(),
+        );
+        self.add(
+            "task_last_success_timestamp_seconds",
+            &["task"],
+            "When a task last ran on this member without being refused, in seconds since 1970",
+            self.task_success.clone(),
+        );
+        self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
+        self.registry.register_collector(Box::new(self.pools.clone()));
     }
 
-    /// A request was answered.
+    fn add(&mut self, name: &str, labels: &'static [&'static str], help: &'static str, metric: impl Metric) {
+        let kind = match metric.metric_type() {
+            MetricType::Counter => "counter",
+            MetricType::Histogram => "histogram",
+            _ => "gauge",
+        };
+        self.describe(name, kind, labels, help);
+        self.registry.register(name, help, metric);
+    }
+
+    fn describe(
+        &mut self,
+        name: &str,
+        kind: &'static str,
+        labels: &'static [&'static str],
+        help: &'static str,
+    ) {
+        let suffix = if kind == "counter" { "_total" } else { "" };
+        self.catalogue.push(Described { name: format!("{PREFIX}_{name}{suffix}"), kind, labels, help });
+    }
+
+    /// The catalogue, complete without any traffic.
+    #[must_use]
+    pub fn catalogue(&self) -> &[Described] {
+        &self.catalogue
+    }
+
+    /// A request was answered. `route` is the template that it matched, never what was asked for.
     pub fn answered(&self, route: &str, code: u16, took: Duration) {
         self.requests.get_or_create(&RouteLabels { route: route.to_owned(), code }).inc();
         self.request_seconds
@@ -159,46 +255,45 @@ impl Metrics {
         }
     }
 
-    /// The text that a scraper reads.
+    /// A task has run, and all it had to do was done.
+    pub fn succeeded(&self, task: &'static str) {
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        self.task_success.get_or_create(&TaskLabels { task }).set(since_1970.as_secs());
+    }
+
+    /// The text that a scraper reads. Takes its time where there are many pools: not for an async thread.
     ///
     /// # Errors
     /// If a value can't be written, which none of ours can't.
     pub fn encode(&self, node: &Node) -> Result<String, std::fmt::Error> {
+        let _alone = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
         let status = node.status();
         let counters = node.metrics();
         let (state, _) = node.stale();
         self.is_leader.set(i64::from(status.role == Role::Leader));
         self.term.set(status.term);
-        self.revision.set(state.revision());
-        self.proposals_waiting.set(counters.proposals_waiting);
-        raise(&self.commands, counters.commands);
-        raise(&self.batches, counters.batches);
-        raise(&self.commits, counters.commits);
-        let seconds = Duration::from_nanos(counters.commit_nanoseconds).as_secs_f64();
-        self.commit_seconds.inc_by((seconds - self.commit_seconds.get()).max(0.0));
-        self.pool_addresses.clear();
-        for (id, pool) in state.pools.iter() {
-            let Some(counts) = state.space(id).map(|space| space.counts()) else { continue };
-            for (word, count) in [
-                ("allocated", counts.allocated),
-                ("cooling", counts.cooling),
-                ("quarantined", counts.quarantined),
-                ("reserved", counts.reserved),
-                ("excluded", counts.excluded),
-                ("free", counts.free),
-            ] {
-                let labels = PoolLabels { pool: pool.intention.name.to_string(), state: word };
-                let count = u64::try_from(count).unwrap_or(u64::MAX);
-                self.pool_addresses.get_or_create(&labels).set(count);
+        self.peer_lag.clear();
+        for member in status.members.into_iter().filter(|member| Some(member.id) != status.member_id) {
+            if let Some(behind) = member.behind {
+                self.peer_lag.get_or_create(&PeerLabels { peer: member.name }).set(behind);
             }
         }
+        self.proposals_waiting.set(counters.proposals_waiting);
+        self.commit_seconds.set(counters.commit);
+        self.fsync_seconds.set(counters.fsync);
+        self.apply_seconds.set(counters.apply);
+        self.oldest_revision.set(state.oldest_event().revision);
+        raise(&self.leader_changes, counters.leader_changes);
+        raise(&self.rows_rebuilt, counters.rows_rebuilt);
+        self.pools.set(self.per_pool.then_some(state));
         let mut text = String::new();
-        encode(&mut text, &self.registry)?;
-        Ok(text)
+        let written = encode(&mut text, &self.registry);
+        self.pools.set(None);
+        written.map(|()| text)
     }
 }
 
 /// Brings a counter up to a value that is kept elsewhere.
-fn raise(counter: &Counter<u64, ValueOf>, value: u64) {
+fn raise(counter: &Counter, value: u64) {
     counter.inc_by(value.saturating_sub(counter.get()));
 }

@@ -139,7 +139,8 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);
-    let app = App::new(node.clone(), Arc::new(Metrics::new()), access);
+    let metrics = Arc::new(Metrics::new(config.metrics_per_pool));
+    let app = App::new(node.clone(), Arc::clone(&metrics), access);
     let router = router(app);
     let mut servers = vec![tokio::spawn(server::serve(
         Listener::Network { listener: clients, tls },
@@ -155,7 +156,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
             stopping,
         )));
     }
-    let tasks = tokio::spawn(tasks::run(node.clone(), config.journal));
+    let tasks = tokio::spawn(tasks::run(node.clone(), config.journal, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
         _ = terminate.recv() => None,

@@ -4,6 +4,7 @@
 mod expire;
 pub mod journal;
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ipam_api::access::Role;
@@ -13,13 +14,15 @@ use ipam_raft::node::Node;
 
 use journal::JournalLimits;
 
+use crate::metrics::Metrics;
+
 /// How often the leader looks whether there is something to do.
 const INTERVAL: Duration = Duration::from_secs(1);
 /// How long a proposal of a task may take.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Runs the tasks on this member while it leads, until it is aborted.
-pub async fn run(node: Node, journal: JournalLimits) {
+pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
     let mut leadership = node.leadership();
     loop {
         if leadership.wait_for(Option::is_some).await.is_err() {
@@ -27,14 +30,19 @@ pub async fn run(node: Node, journal: JournalLimits) {
         }
         tokio::time::sleep(INTERVAL).await;
         if leadership.borrow().is_some() {
-            expire::run(&node).await;
-            journal::run(&node, journal).await;
+            for (task, done) in
+                [("expire", expire::run(&node).await), ("journal", journal::run(&node, journal).await)]
+            {
+                if done {
+                    metrics.succeeded(task);
+                }
+            }
         }
     }
 }
 
-/// Proposes what a task found to be due.
-async fn propose(node: &Node, task: &str, action: Action) {
+/// Proposes what a task found to be due; true if it was done.
+async fn propose(node: &Node, task: &str, action: Action) -> bool {
     let origin = Origin {
         principal: Text::from(format!("task/{task}")),
         via: Via::Task,
@@ -44,8 +52,9 @@ async fn propose(node: &Node, task: &str, action: Action) {
     };
     let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
     match node.propose(command, Instant::now() + PATIENCE).await {
-        Ok(Ok(_)) => {}
+        Ok(Ok(_)) => return true,
         Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail, "a task was refused"),
         Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
     }
+    false
 }

@@ -7,6 +7,7 @@
 //! [`machine`].
 
 pub mod batch;
+pub mod durations;
 pub mod machine;
 pub mod node;
 pub mod room;

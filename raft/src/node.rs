@@ -90,7 +90,7 @@ impl Node {
         let lock = lock_dir(&config.data_dir)?;
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
         let store = store::open(&config.data_dir).await?;
-        let counters = Arc::default();
+        let counters = Arc::new(counters::Counters::new(store.counters));
         let ingredients = Ingredients {
             config: raft_config,
             log: store.log,

@@ -29,9 +29,12 @@ async fn ready(AppState(app): AppState<App>) -> Result<&'static str, Refused> {
 
 async fn metrics(AppState(app): AppState<App>, asker: Asker) -> Result<Response, Refused> {
     app.check_here(&asker, (Verb::Read, Target::Metrics))?;
-    Ok(match app.metrics.encode(&app.node) {
-        Ok(text) => ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
-            .into_response(),
-        Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    let text = tokio::task::spawn_blocking(move || app.metrics.encode(&app.node)).await;
+    Ok(match text {
+        Ok(Ok(text)) => {
+            ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
+                .into_response()
+        }
+        Ok(Err(_)) | Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
     })
 }

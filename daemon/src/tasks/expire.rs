@@ -4,9 +4,7 @@
 use ipam_raft::machine::Action;
 use ipam_raft::node::Node;
 
-/// Proposes that time has passed, if something waits for that.
-pub(super) async fn run(node: &Node) {
-    if node.stale().0.next_expiry_ms().is_some() {
-        super::propose(node, "expire", Action::Expire).await;
-    }
+/// Proposes that time has passed, if something waits for that; false if that came to nothing.
+pub(super) async fn run(node: &Node) -> bool {
+    node.stale().0.next_expiry_ms().is_none() || super::propose(node, "expire", Action::Expire).await
 }

@@ -16,11 +16,12 @@ pub struct JournalLimits {
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Proposes to give up what is beyond the limits, if anything is.
-pub(super) async fn run(node: &Node, limits: JournalLimits) {
+/// Proposes to give up what is beyond the limits, if anything is; false if that came to nothing.
+pub(super) async fn run(node: &Node, limits: JournalLimits) -> bool {
     let due = due(&node.stale().0, limits, Timestamp::now().0);
-    if let Some(through) = due {
-        super::propose(node, "journal", Action::TrimJournal { through }).await;
+    match due {
+        Some(through) => super::propose(node, "journal", Action::TrimJournal { through }).await,
+        None => true,
     }
 }
 

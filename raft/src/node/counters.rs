@@ -1,9 +1,13 @@
 //! What a member counts about itself.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use ipam_api::limits::PROPOSALS_WAITING_MAX;
+
+use crate::durations::{DurationCounts, Durations};
+use crate::store::StoreCounters;
 
 /// Counters since the start of the process, as they stand.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -21,16 +25,22 @@ pub struct NodeMetrics {
     pub commands: u64,
     /// Bytes of them.
     pub batch_bytes: u64,
-    /// Entries whose outcome is known.
-    pub commits: u64,
-    /// Time from proposing an entry to its outcome, summed over them.
-    pub commit_nanoseconds: u64,
+    /// Time from proposing an entry to its outcome.
+    pub commit: DurationCounts,
+    /// Time from handing a group of entries to the disk until it is on it.
+    pub fsync: DurationCounts,
+    /// Time to apply the entries that come together.
+    pub apply: DurationCounts,
+    /// How often rows were put aside at a start and made afresh.
+    pub rows_rebuilt: u64,
     /// Linearizable reads.
     pub reads: u64,
     /// Rounds that they shared.
     pub read_rounds: u64,
     /// How often this member began to lead.
     pub leaderships: u64,
+    /// How often this member learned of another leader than before.
+    pub leader_changes: u64,
     /// Snapshots that this member got from a leader.
     pub snapshots_installed: u64,
 }
@@ -52,15 +62,21 @@ pub(super) struct Counters {
     batches: AtomicU64,
     commands: AtomicU64,
     batch_bytes: AtomicU64,
-    commits: AtomicU64,
-    commit_nanoseconds: AtomicU64,
+    commit: Durations,
+    store: Arc<StoreCounters>,
     pub(super) reads: AtomicU64,
     pub(super) read_rounds: AtomicU64,
     pub(super) leaderships: AtomicU64,
+    pub(super) leader_changes: AtomicU64,
     pub(super) snapshots_installed: AtomicU64,
 }
 
 impl Counters {
+    /// At zero, beside those of the store.
+    pub(super) fn new(store: Arc<StoreCounters>) -> Self {
+        Self { store, ..Self::default() }
+    }
+
     pub(super) fn add(counter: &AtomicU64) {
         counter.fetch_add(1, Relaxed);
     }
@@ -79,8 +95,7 @@ impl Counters {
     }
 
     pub(super) fn committed(&self, after: Duration) {
-        self.commits.fetch_add(1, Relaxed);
-        self.commit_nanoseconds.fetch_add(u64::try_from(after.as_nanos()).unwrap_or(u64::MAX), Relaxed);
+        self.commit.observe(after);
     }
 
     pub(super) fn read(&self) -> NodeMetrics {
@@ -91,11 +106,14 @@ impl Counters {
             batches: self.batches.load(Relaxed),
             commands: self.commands.load(Relaxed),
             batch_bytes: self.batch_bytes.load(Relaxed),
-            commits: self.commits.load(Relaxed),
-            commit_nanoseconds: self.commit_nanoseconds.load(Relaxed),
+            commit: self.commit.read(),
+            fsync: self.store.fsync.read(),
+            apply: self.store.apply.read(),
+            rows_rebuilt: self.store.rows_rebuilt.load(Relaxed),
             reads: self.reads.load(Relaxed),
             read_rounds: self.read_rounds.load(Relaxed),
             leaderships: self.leaderships.load(Relaxed),
+            leader_changes: self.leader_changes.load(Relaxed),
             snapshots_installed: self.snapshots_installed.load(Relaxed),
         }
     }

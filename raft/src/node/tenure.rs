@@ -64,9 +64,17 @@ pub(super) async fn follow(
     counters: Arc<Counters>,
 ) {
     let mut changes = raft.server_metrics();
+    let mut leader = None;
     loop {
         // Only what came through the channel that is waited on: openraft's others may be ahead or behind.
-        let leads = leadership(&changes.borrow_and_update());
+        let (leads, known) = {
+            let metrics = changes.borrow_and_update();
+            (leadership(&metrics), metrics.current_leader)
+        };
+        if known.is_some() && known != leader {
+            leader = known;
+            Counters::add(&counters.leader_changes);
+        }
         let held = office.borrow().map(|tenure| tenure.leader_id);
         if held != leads {
             // Between two times in office nothing may be proposed.

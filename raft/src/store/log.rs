@@ -15,6 +15,7 @@ use openraft::{OptionalSend, RaftLogReader};
 use tokio::sync::{oneshot, watch};
 
 use super::behind::Nudger;
+use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::error::StoreError;
 use super::log_open::Opened;
@@ -46,6 +47,7 @@ impl LogStore {
         durable: Arc<Durable>,
         nudger: Nudger,
         failed: watch::Sender<Option<String>>,
+        counters: Arc<StoreCounters>,
     ) -> Result<(Self, JoinHandle<()>), StoreError> {
         let Opened { log, mark } = opened;
         let state = log.log_state();
@@ -63,6 +65,7 @@ impl LogStore {
             durable,
             nudger,
             failed,
+            counters,
             #[cfg(test)]
             flushes: Arc::clone(&flushes),
         };

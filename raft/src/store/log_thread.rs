@@ -9,6 +9,7 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use openraft::storage::IOFlushed;
 use raft_log::RaftLog;
@@ -16,6 +17,7 @@ use raft_log::api::raft_log_writer::RaftLogWriter as _;
 use tokio::sync::{oneshot, watch};
 
 use super::behind::Nudger;
+use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::log_view::{View, next};
 use super::marker::LogMark;
@@ -66,6 +68,7 @@ pub(super) struct LogThread {
     pub(super) durable: Arc<Durable>,
     pub(super) nudger: Nudger,
     pub(super) failed: watch::Sender<Option<String>>,
+    pub(super) counters: Arc<StoreCounters>,
     #[cfg(test)]
     pub(super) flushes: Arc<AtomicU64>,
 }
@@ -187,10 +190,12 @@ impl LogThread {
             return if group.unsynced { self.log.flush(false, None) } else { Ok(()) };
         }
         let (done, wait) = sync_channel(1);
+        let begun = Instant::now();
         self.log.flush(true, Some(done))?;
         #[cfg(test)]
         self.flushes.fetch_add(1, Ordering::Relaxed);
         wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
+        self.counters.fsync.observe(begun.elapsed());
         let state = self.log.log_state();
         let (last, vote) = (state.last().map(|id| id.0), state.vote().map(|vote| vote.0));
         self.durable.set_log(LogMark { end: self.end, last, vote });

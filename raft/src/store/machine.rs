@@ -9,6 +9,7 @@ use openraft::storage::{ApplyResponder, EntryResponder, RaftStateMachine};
 use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
 
+use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::journal::JournalFiles;
 use super::shared::{Instant, Live, SharedState};
@@ -29,6 +30,7 @@ pub(crate) struct MachineStore {
     pub(super) snapshots: Arc<SnapshotDir>,
     pub(super) durable: Arc<Durable>,
     pub(super) journal: Arc<JournalFiles>,
+    pub(super) counters: Arc<StoreCounters>,
 }
 
 /// An entry made ready to be applied, with nothing left to do under the lock but that.
@@ -97,8 +99,10 @@ impl RaftStateMachine<Types> for MachineStore {
             let ready: Vec<Ready> =
                 chunk.into_iter().map(|entry| entry.and_then(Ready::new)).collect::<io::Result<_>>()?;
             let answers = self.shared.change(|live| {
+                let begun = std::time::Instant::now();
                 let applied = ready.into_iter().map(|entry| entry.apply(live));
                 let (counts, answers): (Vec<usize>, Vec<_>) = applied.unzip();
+                self.counters.apply.observe(begun.elapsed());
                 (counts.iter().sum(), answers)
             });
             for (responder, outcomes) in answers.into_iter().flatten() {

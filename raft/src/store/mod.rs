@@ -7,6 +7,7 @@
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
 mod behind;
+mod counters;
 mod disk;
 mod durable;
 mod error;
@@ -29,6 +30,7 @@ mod snapshot_dir;
 mod tests;
 mod wal;
 
+pub(crate) use counters::StoreCounters;
 pub use error::StoreError;
 pub use identity::Identity;
 pub(crate) use journal::Journal;

@@ -2,11 +2,13 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 use std::thread::JoinHandle;
 
 use tokio::sync::{oneshot, watch};
 
 use super::behind::{Behind, Nudge, Nudger};
+use super::counters::StoreCounters;
 use super::disk;
 use super::durable::Durable;
 use super::error::StoreError;
@@ -32,6 +34,8 @@ pub(crate) struct Store {
     pub(crate) shared: SharedState,
     /// The journal, for those who read it.
     pub(crate) journal: Journal,
+    /// What the store counts about itself.
+    pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
     pub(crate) failed: watch::Receiver<Option<String>>,
     /// Closes it all in good order.
@@ -61,7 +65,11 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         return Err(StoreError::damaged(&log_open::path(dir), what));
     }
     let journal = Arc::new(JournalFiles::open(dir)?);
+    let counters = Arc::new(StoreCounters::default());
     let loaded = trusted_rows(dir, &before, same_boot, covered, &journal)?;
+    if loaded.is_none() {
+        counters.rows_rebuilt.fetch_add(1, Relaxed);
+    }
     let start = choose(loaded, &snapshots)?;
     if let Some(purged) =
         opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
@@ -85,8 +93,14 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     let (applied, membership) = (start.point.applied, start.point.membership);
     let shared = SharedState::new(start.state, applied, membership, start.journal, nudger.clone());
     let (failed, failed_watch) = watch::channel(None);
-    let (log, log_thread) =
-        LogStore::start(dir, opened, Arc::clone(&durable), nudger.clone(), failed.clone())?;
+    let (log, log_thread) = LogStore::start(
+        dir,
+        opened,
+        Arc::clone(&durable),
+        nudger.clone(),
+        failed.clone(),
+        Arc::clone(&counters),
+    )?;
     let behind = Behind {
         dir: dir.to_owned(),
         shared: shared.downgrade(),
@@ -107,7 +121,13 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     // Rows that must be made afresh don't wait for the first change.
     nudger.changed();
     let reader = Journal::new(shared.clone(), Arc::clone(&journal));
-    let machine = MachineStore { shared: shared.clone(), snapshots: Arc::new(snapshots), durable, journal };
+    let machine = MachineStore {
+        shared: shared.clone(),
+        snapshots: Arc::new(snapshots),
+        durable,
+        journal,
+        counters: Arc::clone(&counters),
+    };
     let closer = Closer {
         log: log.clone(),
         nudger,
@@ -117,7 +137,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, journal: reader, failed: failed_watch, closer })
+    Ok(Store { log, machine, shared, journal: reader, counters, failed: failed_watch, closer })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to

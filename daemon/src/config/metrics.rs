@@ -1,0 +1,18 @@
+//! `[metrics]`: how much is said at `/metrics`.
+
+use serde::{Deserialize, Serialize};
+
+/// The section of the file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileMetrics {
+    /// Whether each pool has its own series.
+    pub(super) per_pool: Option<bool>,
+}
+
+impl FileMetrics {
+    /// Whether each pool has its own series; it does where nothing is said.
+    pub(super) fn per_pool(&self) -> bool {
+        self.per_pool.unwrap_or(true)
+    }
+}
