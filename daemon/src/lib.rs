@@ -11,6 +11,9 @@ pub mod access;
 pub mod config;
 mod descriptors;
 pub mod dev;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod http;
 pub mod metrics;
 pub mod reload;

@@ -8,6 +8,9 @@
 
 pub mod batch;
 pub mod durations;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod machine;
 pub mod node;
 pub mod room;

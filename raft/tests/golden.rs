@@ -244,6 +244,48 @@ fn rows_that_contradict_each_other_are_damaged() {
     assert!(lost.contains("pool 103"), "{lost}");
 }
 
+/// The digest is over bytes: a row that is there twice, or is written otherwise, would be in it otherwise than
+/// the state's own rows are.
+#[test]
+fn rows_that_are_not_written_as_rows_are_damaged() {
+    let golden: Vec<_> = samples::rows().rows().collect();
+    for (key, bytes) in &golden {
+        let refused = |key: RowKey, bytes: Vec<u8>| {
+            let others = golden.iter().filter(|(other, _)| other.table != 0 || key.table != 0);
+            let others = others.filter(|(other, _)| *other != key).cloned();
+            State::from_rows(others.chain([(key, bytes)])).map(|_| ()).unwrap_err()
+        };
+        if key.table != 0 {
+            refused(*key, [bytes.as_slice(), &[0]].concat());
+        }
+        let twice = golden.iter().cloned().chain([(*key, bytes.clone())]);
+        assert!(State::from_rows(twice).unwrap_err().to_string().contains("twice"), "{key:?}");
+    }
+    let header = |change: fn(&mut State)| {
+        let mut state = samples::rows();
+        change(&mut state);
+        State::from_rows(state.rows()).map(|_| ()).unwrap_err().to_string()
+    };
+    assert!(header(|state| state.header.generation = 1 << 13).contains("no sense"));
+    assert!(header(|state| state.header.counter = 1 << 40).contains("no sense"));
+    let elsewhere = golden.iter().cloned().map(|(key, row)| match key.table {
+        0 => (RowKey { table: 0, id: 1 }, row),
+        _ => (key, row),
+    });
+    assert!(State::from_rows(elsewhere).is_err(), "a header with an id");
+}
+
+/// Numbers of events run to the end of their type, and not beyond.
+#[test]
+fn the_last_number_of_an_event_is_no_overflow() {
+    use ipam_raft::machine::journal::Frame;
+    let (_, event) = samples::events().remove(0);
+    let whats = vec![event.what.clone(), event.what];
+    let bytes = postcard::to_extend(&(7_u64, u32::MAX, 8_u64, event.by, 0_u32, whats), vec![1]).unwrap();
+    let events = Frame::decode(&bytes).unwrap().into_events();
+    assert_eq!(events.iter().map(|event| event.number).collect::<Vec<_>>(), [u32::MAX]);
+}
+
 fn damage(bytes: &[u8], cut: usize, flips: &[(usize, u8)]) -> Vec<u8> {
     let mut bytes = bytes[..cut.min(bytes.len())].to_vec();
     for (at, with) in flips {

@@ -261,7 +261,7 @@ pub(super) fn request_id(headers: &HeaderMap) -> String {
 }
 
 /// When the caller stops waiting.
-fn deadline(headers: &HeaderMap) -> Result<Instant, Problem> {
+pub(super) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem> {
     let budget_ms = match headers.get(HEADER_BUDGET_MS) {
         None => BUDGET_MS_DEFAULT,
         Some(value) => {

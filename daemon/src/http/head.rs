@@ -19,7 +19,7 @@ pub(super) async fn strict(request: Request, next: Next) -> Response {
     }
 }
 
-fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
+pub(super) fn check(version: Version, uri: &Uri, headers: &HeaderMap) -> Result<(), Problem> {
     let refused =
         |why: &str| Err(Problem::new(Code::MalformedBody, why).help("Send a request as RFC 9112 has it."));
     let path_bytes = uri.path_and_query().map_or(0, |path| path.as_str().len());

@@ -12,6 +12,8 @@ mod docs;
 mod endpoint;
 mod event;
 mod flights;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod head;
 mod health;
 mod last_word;

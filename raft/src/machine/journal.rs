@@ -180,7 +180,7 @@ impl Frame {
             let by = time.as_ref().filter(|_| number < due).unwrap_or(&by).clone();
             Event { revision, number, wall_ms, by, what }
         };
-        (first_number..).zip(whats).map(event).collect()
+        (first_number..=u32::MAX).zip(whats).map(event).collect()
     }
 }
 

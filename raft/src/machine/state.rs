@@ -27,6 +27,8 @@ use super::table::{Ledger, Row, Table, decode, encode, hash};
 pub const LEVEL: u32 = 1;
 /// A generation's share of the revision's bits.
 const GENERATION_SHIFT: u32 = 40;
+/// Whatever reads JSON has integers up to that.
+const REVISION_BITS: u32 = 53;
 /// The header's row.
 const HEADER: RowKey = RowKey { table: 0, id: 0 };
 
@@ -43,6 +45,13 @@ pub struct Header {
     pub log_time_ms: u64,
     /// How far the journal is.
     pub journal: JournalHead,
+}
+
+impl Header {
+    /// Whether revisions can be made of it: more than there are was never counted.
+    fn makes_sense(&self) -> bool {
+        self.generation >> (REVISION_BITS - GENERATION_SHIFT) == 0 && self.counter >> GENERATION_SHIFT == 0
+    }
 }
 
 /// What occupies an address.
@@ -357,7 +366,13 @@ impl State {
         for (key, bytes) in rows {
             let ledger = &mut state.ledger;
             match key.table {
-                0 => header = Some(decode(&bytes).ok_or_else(|| Damaged("the header can't be read".into()))?),
+                0 => {
+                    let read: Header =
+                        decode(&bytes).ok_or_else(|| Damaged("the header can't be read".into()))?;
+                    if key != HEADER || !read.makes_sense() || header.replace(read).is_some() {
+                        return Err(Damaged("the header is there twice, or makes no sense".into()));
+                    }
+                }
                 Network::TABLE => state.networks.load(key, &bytes, ledger)?,
                 Subnet::TABLE => state.subnets.load(key, &bytes, ledger)?,
                 Pool::TABLE => state.pools.load(key, &bytes, ledger)?,

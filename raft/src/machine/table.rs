@@ -152,10 +152,16 @@ impl<T: Row> Table<T> {
         let row: T = decode(bytes).ok_or_else(|| {
             Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
         })?;
+        // The digest is over bytes: the same row, written otherwise, would make another one of the same state.
+        if encode(&row) != bytes {
+            return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
+        }
         let hash = hash(key, bytes);
         ledger.digest = ledger.digest.wrapping_add(hash);
-        self.rows.insert(key.id, Slot { row: Arc::new(row), hash });
-        Ok(())
+        match self.rows.insert(key.id, Slot { row: Arc::new(row), hash }) {
+            None => Ok(()),
+            Some(_) => Err(Damaged(format!("the row of {} {} is there twice", T::WORD, key.id))),
+        }
     }
 }
 

@@ -48,8 +48,12 @@ pub(super) fn read(mut from: impl Read, kind: u8) -> io::Result<Frame> {
     if length > BODY_BYTES_MAX {
         return Err(invalid(format!("a frame claims {length} bytes")));
     }
-    let mut body = vec![0; length];
-    from.read_exact(&mut body)?;
+    // Grows with what is there: the length alone reserves nothing.
+    let mut body = Vec::new();
+    (&mut from).take(length as u64).read_to_end(&mut body)?;
+    if body.len() < length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
     let sum: [u8; SUM] = read_array(&mut from)?;
     if crc32fast::hash(&body) != u32::from_be_bytes(sum) {
         return Err(invalid("the body of a frame is damaged"));
@@ -77,4 +81,31 @@ pub(super) fn invalid(what: impl Into<String>) -> io::Error {
 /// A postcard error as an error of the disk: what was read isn't what was written.
 pub(super) fn codec(error: postcard::Error) -> io::Error {
     invalid(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Reads bytes, and takes note of the largest buffer that it was given.
+    struct Greed<'a>(&'a [u8], usize);
+
+    impl Read for Greed<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.1 = self.1.max(buffer.len());
+            self.0.read(buffer)
+        }
+    }
+
+    #[test]
+    fn a_length_reserves_nothing_and_an_early_end_is_told_from_damage() {
+        let mut written = Vec::new();
+        write(&mut written, 7, 1, &vec![5; 8 << 20]).unwrap();
+        assert_eq!(read(written.as_slice(), 7).unwrap().body.len(), 8 << 20);
+        for length in [HEAD, HEAD + 100, written.len() - 1] {
+            let mut from = Greed(&written[..length], 0);
+            assert_eq!(read(&mut from, 7).unwrap_err().kind(), io::ErrorKind::UnexpectedEof);
+            assert!(length > 1000 || from.1 < 1 << 20, "{} bytes for {length}", from.1);
+        }
+    }
 }

@@ -12,6 +12,8 @@ mod disk;
 mod durable;
 mod error;
 mod frame;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod identity;
 pub(crate) mod journal;
 mod lock;

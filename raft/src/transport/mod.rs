@@ -12,6 +12,8 @@ mod channel;
 mod complaints;
 mod connection;
 mod frame;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod message;
 mod network;
 mod peers;

@@ -3,7 +3,7 @@
 
 mod history;
 mod item;
-mod query;
+pub(super) mod query;
 mod stream;
 
 use axum::Router;

@@ -17,7 +17,7 @@ use crate::http::query::{Consistency, Freshness};
 /// Parameters of a page or stream of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EventsQuery {
+pub(in crate::http) struct EventsQuery {
     consistency: Option<Consistency>,
     at_least_revision: Option<u64>,
     pub(super) after: Option<String>,
@@ -55,7 +55,7 @@ impl EventsQuery {
     }
 
     /// Which page.
-    pub(super) fn page(&self) -> Result<EventQuery, Problem> {
+    pub(in crate::http) fn page(&self) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
             after: self.after.as_deref().map(place).transpose()?,
             reverse: self.reverse,

@@ -26,6 +26,18 @@ use super::App;
 use super::asker::Asker;
 use super::reply::{Refused, Shown};
 
+/// For fuzz targets: whether a list takes this query.
+#[cfg(feature = "fuzzing")]
+pub(super) fn takes(uri: &Uri, shape: &'static Shape) -> bool {
+    ListQuery::read(uri, shape).is_ok()
+}
+
+/// For fuzz targets: a cursor, read and written again.
+#[cfg(feature = "fuzzing")]
+pub(super) fn cursor_again(text: &str) -> Option<String> {
+    Cursor::decode(text).ok().map(Cursor::encode)
+}
+
 /// What can be asked of a list.
 #[derive(Debug)]
 pub(super) struct Shape {

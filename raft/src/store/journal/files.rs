@@ -238,7 +238,7 @@ impl OpenFile {
 }
 
 /// The chunks of an open segment's file, as far as they are whole and the state needs them.
-fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<Vec<Block>> {
+pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<Vec<Block>> {
     let mut blocks = Vec::new();
     let (mut chain, mut frames) = (head.open.before, 0);
     while frames < head.open.frames {

@@ -9,6 +9,8 @@
 
 mod block;
 mod files;
+#[cfg(feature = "fuzzing")]
+pub mod fuzzing;
 mod pages;
 mod query;
 mod recent;

@@ -28,6 +28,8 @@ const TRAILER: usize = 24;
 /// Entries of one page of the index, of 12 bytes each.
 const PAGE_ENTRIES: usize = 512;
 const ENTRY: usize = 12;
+/// LZ4 makes no more than 255 bytes of one.
+const LZ4_RATIO_MAX: usize = 255;
 
 /// Where something stands in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,6 +83,40 @@ pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<B
     let place = append(&mut content, FOOTER, &body)?;
     content.extend_from_slice(&trailer(place));
     disk::replace(path, &content)
+}
+
+/// A segment with right sums and whatever inside, which no fuzzer guesses.
+#[cfg(feature = "fuzzing")]
+pub(super) fn pretended(blocks: &[Vec<u8>], pages: &[Vec<u8>], footer: &[u8]) -> io::Result<Vec<u8>> {
+    let mut content = MAGIC.to_vec();
+    for block in blocks {
+        append(&mut content, BLOCK, &lz4_flex::block::compress(block))?;
+    }
+    for page in pages {
+        append(&mut content, INDEX, page)?;
+    }
+    let place = append(&mut content, FOOTER, footer)?;
+    content.extend_from_slice(&trailer(place));
+    Ok(content)
+}
+
+/// What a block says of itself.
+#[cfg(test)]
+pub(super) struct Claim {
+    pub(super) length: u32,
+    pub(super) bytes: u32,
+}
+
+/// A segment of one small block of which its footer claims something else.
+#[cfg(test)]
+pub(super) fn claiming(claim: &Claim) -> Vec<u8> {
+    let mut content = MAGIC.to_vec();
+    let place = Place { length: claim.length, ..append(&mut content, BLOCK, &[0; 6]).unwrap() };
+    let block = BlockPlace { place, bytes: claim.bytes, first: EventId::default(), before: Chain::default() };
+    let footer = Footer { number: 1, segment: Segment::default(), blocks: vec![block], pages: Vec::new() };
+    let place = append(&mut content, FOOTER, &postcard::to_stdvec(&footer).unwrap()).unwrap();
+    content.extend_from_slice(&trailer(place));
+    content
 }
 
 /// What is looked up, with the blocks where it is, in order.
@@ -166,6 +202,10 @@ impl Sealed {
             return Err(frame::invalid("a block claims too many bytes"));
         }
         let compressed = read(&self.file, known.place, BLOCK)?;
+        // What it claims is reserved before a byte of it is there.
+        if bytes / LZ4_RATIO_MAX > compressed.len() {
+            return Err(frame::invalid("a block claims more bytes than it can hold"));
+        }
         let bytes = lz4_flex::block::decompress(&compressed, bytes)
             .map_err(|error| frame::invalid(format!("a block can't be decompressed: {error}")))?;
         let (block, chain) = Block::parse(bytes, known.before)?;
@@ -233,6 +273,10 @@ fn read(file: &File, place: Place, kind: u8) -> io::Result<Vec<u8>> {
     let length = usize::try_from(place.length).unwrap_or(usize::MAX);
     if length > frame::BODY_BYTES_MAX {
         return Err(frame::invalid("a part of it claims too many bytes"));
+    }
+    let end = place.offset.checked_add(place.length.into());
+    if end.is_none_or(|end| file.metadata().is_ok_and(|metadata| end > metadata.len())) {
+        return Err(frame::invalid("a part of it reaches beyond its end"));
     }
     let mut bytes = vec![0; length];
     file.read_exact_at(&mut bytes, place.offset)?;

@@ -62,6 +62,21 @@ fn what_was_written_is_read_and_found() {
     assert!(Sealed::open(&path, number, &Segment { events: 1, ..segment }).is_err(), "another segment");
 }
 
+/// Sums are right wherever a stranger made them. What is reserved must follow from what is there.
+#[test]
+fn lengths_that_nothing_explains_are_refused() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("segment");
+    let refusal = |block: &sealed::Claim| {
+        std::fs::write(&path, sealed::claiming(block)).unwrap();
+        Sealed::open_any(&path).unwrap().block(0).unwrap_err().to_string()
+    };
+    let small = sealed::Claim { length: 20, bytes: 60 << 20 };
+    assert!(refusal(&small).contains("more bytes than it can hold"), "{}", refusal(&small));
+    let long = sealed::Claim { length: 60 << 20, bytes: 100 };
+    assert!(refusal(&long).contains("beyond its end"), "{}", refusal(&long));
+}
+
 #[test]
 fn a_byte_altered_anywhere_is_found() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,0 +1,64 @@
+//! The inputs that were kept, through their targets; and the making of those that are real encodings.
+//!
+//! `UPDATE=1` writes the latter anew. What the fuzzer has found is only ever added.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+mod bytes;
+mod words;
+
+use std::fs;
+use std::path::PathBuf;
+
+/// Inputs stay small, so that a checkout does and so that the fuzzer changes what matters.
+const SEED_BYTES_MAX: u64 = 64 << 10;
+
+/// The target, the name of the file, and what is in it.
+type Seed = (&'static str, String, Vec<u8>);
+
+fn corpus(target: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("corpus").join(target)
+}
+
+#[test]
+fn no_target_complains_of_what_was_kept() {
+    let made: Vec<Seed> = words::all().into_iter().chain(bytes::all()).collect();
+    if std::env::var_os("UPDATE").is_some() {
+        for (target, name, content) in &made {
+            fs::create_dir_all(corpus(target)).unwrap();
+            fs::write(corpus(target).join(name), content).unwrap();
+        }
+    }
+    for (target, name, content) in &made {
+        let kept = fs::read(corpus(target).join(name)).unwrap_or_default();
+        assert!(kept == *content, "corpus/{target}/{name} isn't what is written now: UPDATE=1");
+    }
+    for (target, _) in fuzz::TARGETS {
+        let mut paths: Vec<PathBuf> =
+            fs::read_dir(corpus(target)).unwrap().map(|entry| entry.unwrap().path()).collect();
+        paths.sort();
+        assert!(!paths.is_empty(), "{target} has no seeds");
+        for path in paths {
+            assert!(fs::metadata(&path).unwrap().len() <= SEED_BYTES_MAX, "{} is too long", path.display());
+            println!("{}", path.display());
+            fuzz::run(target, &fs::read(&path).unwrap());
+        }
+    }
+}
+
+/// A door that stands open would let anybody in who builds on it.
+#[test]
+fn nothing_that_ships_opens_the_doors() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for folder in ["api", "raft", "daemon", "cni", "jepsen"] {
+        let text = fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
+        let named = text.lines().filter(|line| line.contains("fuzzing") && *line != "fuzzing = []");
+        assert_eq!(named.count(), 0, "{folder} asks for the feature `fuzzing`");
+        assert!(!text.contains("default = ["), "{folder} has default features; look whether they open doors");
+    }
+}
