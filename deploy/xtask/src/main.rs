@@ -4,6 +4,7 @@
 //! have and doesn't find (cargo-nextest, cargo-deny) it says, with the command to get it, and goes on.
 
 mod binaries;
+mod contract;
 mod dev;
 mod map;
 mod packages;

@@ -56,6 +56,28 @@ pub(crate) fn ensure() -> Result<()> {
     Ok(())
 }
 
+/// Installs what a virtual environment of Python needs, unless it is there already, by whatever means.
+pub(crate) fn ensure_python() -> Result<()> {
+    let works = || {
+        let import = Command::new("python3").args(["-c", "import venv, ensurepip"]).output();
+        import.is_ok_and(|output| output.status.success())
+    };
+    if works() {
+        return Ok(());
+    }
+    println!("missing: python3 with venv (packages python3, python3-venv)");
+    let words = ["install", "--yes", "--no-install-recommends", "python3", "python3-venv"];
+    if call(apt_get().args(words)).is_err() {
+        call(apt_get().arg("update"))?;
+        call(apt_get().args(words))?;
+    }
+    if works() {
+        Ok(())
+    } else {
+        bail!("python3 has no venv; install python3-venv, or what your system calls it")
+    }
+}
+
 fn missing(exists: impl Fn(&str) -> bool) -> Vec<&'static Package> {
     NEEDED.iter().filter(|package| !package.places.iter().any(|place| exists(place))).collect()
 }

@@ -19,6 +19,7 @@ pub mod event;
 mod expire;
 pub mod free_set;
 mod hashed;
+mod index;
 pub mod journal;
 pub mod model;
 mod network;

@@ -5,8 +5,9 @@ use ipam_api::Code;
 use ipam_api::limits::{IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS};
 
 use super::command::{Applied, Idempotency, Outcome, Refusal, Text};
+use super::index::Index;
 use super::model::Replay;
-use super::state::{Index, State};
+use super::state::State;
 use super::step::Step;
 
 impl State {

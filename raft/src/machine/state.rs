@@ -1,26 +1,24 @@
 //! Everything the machine remembers, and what is derived from it to find things fast.
 
 use std::net::IpAddr;
-use std::sync::Arc;
 
-use imbl::{OrdMap, OrdSet};
+use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::name::{Name, ObjectName};
+use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
-use ipam_api::{Family, RangeSet};
 use serde::{Deserialize, Serialize};
 
 use super::Damaged;
-use super::command::{Kind, SecretHash, Text};
-use super::hashed::ByAttachment;
+use super::command::Kind;
+use super::index::Index;
 use super::journal::{JournalHead, Segment};
 use super::model::{
     Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
     Token, Tombstone,
 };
 use super::row::RowKey;
-use super::space::{Shape, Space};
+use super::space::Space;
 use super::table::{Ledger, Row, Table, decode, encode, hash};
 
 /// The level that this build behaves by at most.
@@ -98,37 +96,6 @@ pub struct State {
     pub segments: Table<Segment>,
     pub(super) ledger: Ledger,
     pub(super) index: Index,
-}
-
-/// What is derived from the rows: never stored, always rebuilt.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Index {
-    pub(super) names: OrdMap<(Kind, Name), u64>,
-    /// First addresses of subnets.
-    pub(super) subnet_starts: OrdMap<(u64, Family, u128), u64>,
-    pub(super) pools_of_subnet: OrdSet<(u64, u64)>,
-    /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
-    pub(super) owners: OrdMap<(u64, Family, u128), (u128, u64)>,
-    /// What all reservations of a network cover.
-    pub(super) reserved: OrdMap<(u64, Family), Arc<RangeSet>>,
-    /// Pools that may be taken from unnamed.
-    pub(super) default_pools: OrdSet<(u64, Family, Name, u64)>,
-    pub(super) spaces: OrdMap<u64, Arc<Space>>,
-    pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
-    /// Incarnations, the newest last.
-    pub(super) endpoints: OrdSet<(EndpointKey, u64)>,
-    pub(super) attachments: ByAttachment,
-    pub(super) tombstones: ByAttachment,
-    pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
-    pub(super) tombstone_counts: OrdMap<u64, usize>,
-    pub(super) nodes: OrdMap<(Name, ObjectName), u64>,
-    /// When resting addresses have rested.
-    pub(super) cooling_until: OrdSet<(u64, u64)>,
-    pub(super) token_secrets: OrdMap<SecretHash, u64>,
-    pub(super) replays: OrdMap<(Text, Text), u64>,
-    /// Kept answers of each principal, the oldest first.
-    pub(super) replays_of: OrdSet<(Text, u64)>,
-    pub(super) replay_counts: OrdMap<Text, usize>,
 }
 
 impl Default for State {
@@ -393,151 +360,5 @@ impl State {
         state.header = header.ok_or_else(|| Damaged("there is no header".into()))?;
         state.rebuild_index()?;
         Ok(state)
-    }
-
-    fn rebuild_index(&mut self) -> Result<(), Damaged> {
-        let lost = |what: &str, id: u64| Damaged(format!("{what} {id} is named by a row and not there"));
-        let mut index = Index::default();
-        for (id, row) in self.networks.iter() {
-            index.names.insert((Kind::Network, row.intention.name.clone()), id);
-        }
-        for (id, row) in self.subnets.iter() {
-            index.names.insert((Kind::Subnet, row.intention.name.clone()), id);
-            if row.intention.cidr.prefix_len() == 0 {
-                return Err(Damaged(format!("subnet {id} is larger than any subnet can be")));
-            }
-            let cidr = AddressRange::of_cidr(row.intention.cidr);
-            index.subnet_starts.insert((row.network, cidr.family(), cidr.first()), id);
-        }
-        for (id, row) in self.reservations.iter() {
-            index.names.insert((Kind::Reservation, row.intention.name.clone()), id);
-        }
-        for (id, row) in self.endpoints.iter() {
-            index.endpoints.insert((row.key.clone(), id));
-        }
-        for (id, row) in self.attachments.iter() {
-            index.attachments.insert(&row.key, id);
-        }
-        for (id, row) in self.tombstones.iter() {
-            index.tombstones.insert(&row.key, id);
-            index.tombstones_of_node.insert((row.node, id));
-            *index.tombstone_counts.entry(row.node).or_insert(0) += 1;
-        }
-        for (id, row) in self.nodes.iter() {
-            index.nodes.insert((row.realm.clone(), row.name.clone()), id);
-        }
-        for (id, row) in self.tokens.iter() {
-            index.names.insert((Kind::Token, row.name.clone()), id);
-            index.token_secrets.insert(row.secret_hash, id);
-        }
-        for (id, row) in self.replays.iter() {
-            index.keep(row, id);
-        }
-        for (id, row) in self.allocations.iter() {
-            index.occupants.insert((row.network, row.address), Occupant::Allocation(id));
-        }
-        for (id, row) in self.coolings.iter() {
-            index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
-            index.cooling_until.insert((row.until_ms, id));
-        }
-        if index.occupants.len() != self.allocations.len() + self.coolings.len() {
-            return Err(Damaged("one address is occupied by two rows".to_owned()));
-        }
-        self.index = index;
-        let networks: Vec<u64> = self.networks.iter().map(|(id, _)| id).collect();
-        for network in networks {
-            self.index_reservations(network);
-        }
-        let pools: Vec<(u64, Pool)> = self.pools.iter().map(|(id, row)| (id, row.clone())).collect();
-        for (id, pool) in &pools {
-            let subnet = self.subnets.get(pool.subnet).ok_or_else(|| lost("subnet", pool.subnet))?.clone();
-            self.index_pool(*id, pool, &subnet);
-        }
-        let allocated: Vec<(u64, IpAddr)> =
-            self.allocations.iter().map(|(_, row)| (row.pool, row.address)).collect();
-        let stray = |address: IpAddr| Damaged(format!("{address} is occupied and not its pool's to give"));
-        for (pool, address) in allocated {
-            let space = self.space_mut(pool).ok_or_else(|| lost("pool", pool))?;
-            if !space.giveable.contains(number(address)) {
-                return Err(stray(address));
-            }
-            space.allocated += 1;
-            space.occupy(number(address));
-        }
-        let coolings: Vec<(u64, u64, IpAddr)> =
-            self.coolings.iter().map(|(id, row)| (id, row.pool, row.address)).collect();
-        for (id, pool, address) in coolings {
-            let space = self.space_mut(pool).ok_or_else(|| lost("pool", pool))?;
-            if !space.giveable.contains(number(address)) {
-                return Err(stray(address));
-            }
-            space.cooling.insert(id);
-            space.occupy(number(address));
-        }
-        Ok(())
-    }
-
-    // === The index of pools and reservations ===
-
-    pub(super) fn space_mut(&mut self, pool: u64) -> Option<&mut Space> {
-        self.index.spaces.get_mut(&pool).map(Arc::make_mut)
-    }
-
-    /// Registers a new pool, with all of its addresses vacant.
-    pub(super) fn index_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        let family = Family::of(subnet.intention.cidr.addr());
-        self.index.names.insert((Kind::Pool, pool.intention.name.clone()), id);
-        self.index.pools_of_subnet.insert((pool.subnet, id));
-        if pool.intention.default {
-            let name = pool.intention.name.clone();
-            self.index.default_pools.insert((subnet.network, family, name, id));
-        }
-        for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.insert((subnet.network, family, range.first()), (range.last(), id));
-        }
-        let mut space = Space::empty(subnet.intention.cidr);
-        space.reshape(self.shape_of(&pool.intention, subnet), |_, _| std::iter::empty());
-        self.index.spaces.insert(id, Arc::new(space));
-    }
-
-    /// Forgets a pool. `subnet` is the one that it is cut from.
-    pub(super) fn unindex_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        let family = Family::of(subnet.intention.cidr.addr());
-        self.index.names.remove(&(Kind::Pool, pool.intention.name.clone()));
-        self.index.pools_of_subnet.remove(&(pool.subnet, id));
-        self.index.default_pools.remove(&(subnet.network, family, pool.intention.name.clone(), id));
-        for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.remove(&(subnet.network, family, range.first()));
-        }
-        self.index.spaces.remove(&id);
-    }
-
-    /// Gives a pool's space the shape that its rows now say.
-    pub(super) fn reshape_pool(&mut self, id: u64, shape: Shape, network: u64) {
-        let Index { spaces, occupants, .. } = &mut self.index;
-        let Some(space) = spaces.get_mut(&id).map(Arc::make_mut) else { return };
-        let family = space.family;
-        space.reshape(shape, |first, last| {
-            let range = (network, family.address(first))..=(network, family.address(last));
-            occupants.range(range).map(|((_, address), _)| number(*address))
-        });
-    }
-
-    /// Rebuilds what the reservations of a network cover.
-    pub(super) fn index_reservations(&mut self, network: u64) {
-        let all: Vec<AddressRange> = self
-            .reservations
-            .iter()
-            .filter(|(_, row)| row.network == network)
-            .flat_map(|(_, row)| row.intention.addresses.iter().copied())
-            .collect();
-        for family in Family::BOTH {
-            let covered = RangeSet::new(family, &all);
-            if covered.is_empty() {
-                self.index.reserved.remove(&(network, family));
-            } else {
-                self.index.reserved.insert((network, family), Arc::new(covered));
-            }
-        }
     }
 }

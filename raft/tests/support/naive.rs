@@ -442,16 +442,6 @@ impl Model {
         Said::Released(gone.into_iter().map(|one| one.address).collect())
     }
 
-    fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
-        let mut addresses = Vec::new();
-        for endpoint in endpoints {
-            if let Said::Released(more) = self.release(|one| one.endpoint == *endpoint) {
-                addresses.extend(more);
-            }
-        }
-        Said::Released(addresses)
-    }
-
     pub(crate) fn lifecycle(one: &Held) -> Lifecycle {
         if one.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held }
     }

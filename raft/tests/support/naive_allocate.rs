@@ -11,6 +11,16 @@ use ipam_raft::machine::command::{Allocate, InterfaceWish, Started};
 use crate::naive::{Held, Incarnation, Model, Pool, Said};
 
 impl Model {
+    pub(crate) fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
+        let mut addresses = Vec::new();
+        for endpoint in endpoints {
+            if let Said::Released(more) = self.release(|one| one.endpoint == *endpoint) {
+                addresses.extend(more);
+            }
+        }
+        Said::Released(addresses)
+    }
+
     pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
         if let Some((living, _)) = self.attachments.get(key)
             && self.began(key, started, living).is_lt()

@@ -74,6 +74,8 @@ fn other_words_for_the_same() {
         "ipamctl reservations rm printers",
         "ipamctl whois 10.0.0.1",
         "ipamctl vrf list",
+        "ipamctl pools watch web",
+        "ipamctl watch pools",
         "ipamctl endpoints get host/a",
         "ipamctl -o json pool list",
         "ipamctl pool list -o json --server http://a:1,http://b:2 -n web",

@@ -1,0 +1,166 @@
+//! What somebody wants: resources, addresses, and to give them back.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::Text;
+
+/// What people write on every resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remarks {
+    /// A sentence for people.
+    pub description: Text,
+    /// For selecting.
+    pub labels: BTreeMap<Text, Text>,
+    /// For other programs.
+    pub annotations: BTreeMap<Text, Text>,
+    /// Who keeps the resource in another place.
+    pub managed_by: Option<Text>,
+}
+
+/// A network as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkIntention {
+    /// Its name.
+    pub name: Name,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// A subnet as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its network.
+    pub network: Name,
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// The router's address.
+    pub gateway: Option<IpAddr>,
+    /// 802.1Q id.
+    pub vlan: Option<u16>,
+    /// Further routes of its hosts.
+    pub routes: Vec<Route>,
+    /// Name resolution of its hosts.
+    pub dns: Dns,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// Name resolution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dns {
+    /// Name servers.
+    pub nameservers: Vec<IpAddr>,
+    /// The local domain.
+    pub domain: Option<Text>,
+    /// Search list.
+    pub search: Vec<Text>,
+    /// Resolver options.
+    pub options: Vec<Text>,
+}
+
+/// A pool as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
+pub struct PoolIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its subnet.
+    pub subnet: Name,
+    /// Its network, if the asker named one: it must be the subnet's.
+    pub network: Option<Name>,
+    /// Its addresses; none: all of the subnet.
+    pub ranges: Vec<AddressRange>,
+    /// Addresses that it doesn't give out.
+    pub exclude: Vec<AddressRange>,
+    /// How it chooses.
+    pub strategy: Strategy,
+    /// How long a freed address rests, in log time.
+    pub cooling_ms: u64,
+    /// Whether resting addresses stay at rest when nothing else is free.
+    pub strict_cooling: bool,
+    /// Whether the subnet's edge addresses may be given.
+    pub allow_edges: bool,
+    /// Whether requests that name no pool may take from it.
+    pub default: bool,
+    /// Whether it gives nothing for now.
+    pub disabled: bool,
+    /// Whether it goes once it is empty.
+    pub terminating: bool,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// A reservation as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservationIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its network.
+    pub network: Name,
+    /// The addresses that are never given.
+    pub addresses: Vec<AddressRange>,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// Give addresses to one endpoint: everything that is asked for, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocate {
+    /// Who gets them.
+    pub endpoint: EndpointKey,
+    /// Its incarnation, if the system that named it says.
+    pub uid: Option<Text>,
+    /// The node where they will be.
+    pub node: Option<ObjectName>,
+    /// The attachment that they belong to.
+    pub attachment: Option<AttachmentKey>,
+    /// When they end.
+    pub lifecycle: Lifecycle,
+    /// The interfaces that need addresses.
+    pub interfaces: Vec<InterfaceWish>,
+    /// When the asking process began. Required with an attachment.
+    pub started: Option<Started>,
+}
+
+/// What one interface needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceWish {
+    /// Its name.
+    pub name: InterfaceName,
+    /// IPv4 pools to try, in this order.
+    pub ipv4_pools: Vec<Name>,
+    /// IPv6 pools to try, in this order.
+    pub ipv6_pools: Vec<Name>,
+    /// Addresses asked for by value.
+    pub addresses: Vec<IpAddr>,
+    /// Its hardware address.
+    pub mac: Option<Text>,
+}
+
+/// When a process began, on the clock of its machine's boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Which boot.
+    pub boot_id: Text,
+    /// Boot time in microseconds.
+    pub at_us: u64,
+}
+
+/// What CNI DEL asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseAttachment {
+    /// Which attachment.
+    pub key: AttachmentKey,
+    /// When the asking process began.
+    pub started: Started,
+}

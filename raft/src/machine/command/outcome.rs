@@ -1,0 +1,232 @@
+//! What became of a command: an answer, or a refusal with its reason.
+
+use std::net::IpAddr;
+
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Route};
+use ipam_api::{Code, Problem};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::super::model::{Meta, Network, Pool, Reservation, Subnet, Token};
+use super::{Dns, Text};
+
+/// What became of a command.
+pub type Outcome = Result<Applied, Refusal>;
+
+/// A command that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The state after it.
+    pub revision: u64,
+    /// What it says to the asker.
+    pub answer: Answer,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
+}
+
+/// What a command says to the asker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// A resource is as wanted.
+    Stored {
+        /// Whether it is new.
+        created: bool,
+        /// Its revision.
+        revision: u64,
+        /// As it is now.
+        resource: Box<Stored>,
+    },
+    /// A resource is gone.
+    Gone,
+    /// A resource goes once it is empty.
+    Draining {
+        /// Addresses that are still held.
+        held: u64,
+    },
+    /// Addresses were given, now or by an earlier request that was the same.
+    Allocated {
+        /// Whether it was an earlier request.
+        repeated: bool,
+        /// What each interface has.
+        interfaces: Vec<GivenInterface>,
+    },
+    /// Addresses were taken back.
+    Released {
+        /// Which; none if there was nothing to take back.
+        addresses: Vec<IpAddr>,
+    },
+    /// The steps of a transaction, each with its answer.
+    Steps(Vec<Answer>),
+    /// Time has passed.
+    Expired {
+        /// Rows cleared away.
+        rows: u64,
+    },
+    /// The oldest part of the journal is gone.
+    Trimmed {
+        /// Segments given up now.
+        segments: u64,
+    },
+}
+
+impl Answer {
+    /// A resource is new.
+    pub(in crate::machine) fn created(revision: u64, resource: Stored) -> Self {
+        Self::Stored { created: true, revision, resource: Box::new(resource) }
+    }
+
+    /// A resource was already as wanted.
+    pub(in crate::machine) fn unchanged(meta: &Meta, resource: Stored) -> Self {
+        Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
+    }
+}
+
+/// A resource as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stored {
+    /// A network.
+    Network(Network),
+    /// A subnet.
+    Subnet(Subnet),
+    /// A pool.
+    Pool(Pool),
+    /// A reservation.
+    Reservation(Reservation),
+    /// A token.
+    Token(Token),
+}
+
+/// What one interface has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenInterface {
+    /// Its name.
+    pub name: InterfaceName,
+    /// The attachment that it came with.
+    pub attachment: Option<AttachmentKey>,
+    /// Its addresses, IPv4 first.
+    pub addresses: Vec<Given>,
+}
+
+/// One address with all that is needed to configure it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The allocation's id.
+    pub allocation: u64,
+    /// The address with its subnet's prefix length.
+    pub address: IpNet,
+    /// The router.
+    pub gateway: Option<IpAddr>,
+    /// Further routes.
+    pub routes: Vec<Route>,
+    /// Name resolution.
+    pub dns: Dns,
+    /// 802.1Q id.
+    pub vlan: Option<u16>,
+    /// Where it was taken from.
+    pub pool: Name,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+}
+
+/// Why a command was not carried out. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The stable code.
+    pub code: Code,
+    /// One sentence with the names and numbers.
+    pub detail: String,
+    /// What would help, where more is known than the catalogue says.
+    pub help: Option<String>,
+    /// Names and numbers for programs.
+    pub context: Option<Box<Context>>,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
+}
+
+/// What a refusal says to programs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Context {
+    /// Somebody else was faster.
+    Changed {
+        /// The present revision.
+        current: u64,
+        /// Who changed it.
+        by: Text,
+        /// Which fields the last change changed.
+        fields: Vec<Text>,
+    },
+    /// It is in use.
+    Held {
+        /// How many addresses are held.
+        held: u64,
+        /// Some of them.
+        examples: Vec<(IpAddr, EndpointKey)>,
+    },
+    /// A step of a transaction was refused.
+    Step {
+        /// Which, from 0.
+        step: u32,
+        /// What the step itself says.
+        inner: Option<Box<Context>>,
+    },
+    /// Somebody else manages it.
+    Managed {
+        /// Who.
+        by: Text,
+    },
+}
+
+impl Refusal {
+    pub(in crate::machine) fn new(code: Code, detail: impl Into<String>) -> Self {
+        Self { code, detail: detail.into(), help: None, context: None, replayed: false }
+    }
+
+    pub(in crate::machine) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(in crate::machine) fn context(mut self, context: Context) -> Self {
+        self.context = Some(Box::new(context));
+        self
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let mut problem = Problem::new(refusal.code, refusal.detail);
+        if let Some(help) = refusal.help {
+            problem = problem.help(help);
+        }
+        match refusal.context {
+            Some(context) => problem.with(|shown| context.show(shown)),
+            None => problem,
+        }
+    }
+}
+
+impl Context {
+    fn show(self, shown: &mut ipam_api::problem::Context) {
+        match self {
+            Context::Changed { current, by, fields } => {
+                shown.current = Some(current.to_string());
+                shown.changed_by = Some(by.to_string());
+                shown.changed_fields = Some(fields.iter().map(ToString::to_string).collect());
+            }
+            Context::Held { held, examples } => {
+                shown.held = Some(held);
+                let holder = |(address, endpoint)| ipam_api::problem::Holder { address, endpoint };
+                shown.examples = examples.into_iter().map(holder).collect();
+            }
+            Context::Step { step, inner } => {
+                if let Some(inner) = inner {
+                    inner.show(shown);
+                }
+                shown.step = Some(step);
+            }
+            Context::Managed { by } => shown.managed_by = Some(by.to_string()),
+        }
+    }
+}
