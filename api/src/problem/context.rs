@@ -4,8 +4,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::address::Family;
+use crate::name::{InterfaceName, Name};
 use crate::problem::Code;
-use crate::resource::EndpointKey;
+use crate::resource::{Counts, EndpointKey};
 
 /// Names and numbers. Which of them are there depends on the code.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,9 +34,33 @@ pub struct Context {
     /// With `managed-elsewhere`: by whom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub managed_by: Option<String>,
+    /// With `pool-exhausted` and the like: the interface that wants an address.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interface: Option<InterfaceName>,
+    /// With `pool-exhausted` and the like: of which family.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<Family>,
+    /// With `pool-exhausted`: in how many milliseconds of log time the first address has rested.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_free_ms: Option<u64>,
+    /// With `pool-exhausted` and the like: why each pool can't give.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pools: Vec<PoolVerdict>,
     /// With `not-found`: names that exist and look like it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similar: Vec<String>,
+}
+
+/// Why a pool can't give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PoolVerdict {
+    /// The pool.
+    pub pool: Name,
+    /// Why, in a few words.
+    pub verdict: String,
+    /// How its addresses stand.
+    pub counts: Counts,
 }
 
 /// A held address with its holder.

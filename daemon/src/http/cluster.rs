@@ -12,7 +12,6 @@ use ipam_raft::node::{MemberInfo, Role};
 
 use super::App;
 use super::asker::Asker;
-use super::convert::counts;
 use super::query::{Asked, ReadQuery};
 use super::reply::{Refused, Shown};
 
@@ -51,7 +50,7 @@ async fn show(
         applied: status.applied.unwrap_or_default(),
         stale_ms,
         members: status.members.into_iter().map(member).collect(),
-        addresses: counts(addresses),
+        addresses: addresses.into(),
         pools: state.pools.len() as u64,
     };
     Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_raft::machine::State;
 use ipam_raft::machine::command::{Dns, Given, GivenInterface, Remarks, Started, Text};
 use ipam_raft::machine::model::{Allocation, Meta};
-use ipam_raft::machine::space::Counts;
 use ipnet::IpNet;
 
 pub(super) fn meta(meta: &Meta) -> shown::Meta {
@@ -68,28 +66,6 @@ pub(super) fn dns_out(dns: &Dns) -> shown::Dns {
 
 pub(super) fn started(started: ipam_api::request::Started) -> Started {
     Started { boot_id: Text::from(started.boot_id), at_us: started.at_us }
-}
-
-/// Counts of 128 bits as JSON carries them: saturated, and saying so.
-pub(super) fn counts(counts: Counts) -> shown::Counts {
-    let mut saturated = false;
-    let mut cut = |count: u128| {
-        saturated |= count > JSON_INTEGER_MAX.into();
-        u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
-    };
-    let Counts { size, allocated, cooling, quarantined, reserved, excluded, free } = counts;
-    let mut shown = shown::Counts {
-        size: cut(size),
-        allocated: cut(allocated),
-        cooling: cut(cooling),
-        quarantined: cut(quarantined),
-        reserved: cut(reserved),
-        excluded: cut(excluded),
-        free: cut(free),
-        saturated: false,
-    };
-    shown.saturated = saturated;
-    shown
 }
 
 pub(super) fn interface(given: &GivenInterface) -> shown::Interface {

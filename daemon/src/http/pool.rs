@@ -14,7 +14,7 @@ use ipam_raft::machine::space::Space;
 use ipam_raft::machine::{Action, State, model};
 use ipnet::IpNet;
 
-use super::convert::{counts, labels, meta, remarks};
+use super::convert::{labels, meta, remarks};
 use super::list::{Field, Shape, without};
 use super::resource::Kinded;
 
@@ -179,7 +179,7 @@ impl Kinded for Pools {
             revision: state.revision(),
             family: Family::of(cidr.addr()),
             cidr,
-            counts: space.map(|space| counts(space.counts())).unwrap_or_default(),
+            counts: space.map(|space| space.counts().into()).unwrap_or_default(),
             conditions: ready.into_iter().collect(),
         };
         Resource { intention, meta: meta(&row.meta), status }

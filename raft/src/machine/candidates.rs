@@ -3,11 +3,11 @@
 //! The first rule that is present wins: the pools that the request names, in its order; else the pools of
 //! the network `default` that are marked as default, by name.
 
-use ipam_api::name::Name;
+use ipam_api::name::{InterfaceName, Name};
 use ipam_api::{Code, Family};
 
 use super::access::fits;
-use super::command::{Grant, InterfaceWish, Kind, Refusal};
+use super::command::{Context, Grant, InterfaceWish, Kind, Refusal, Text, Verdict};
 use super::model::Pool;
 use super::state::State;
 use super::step::not_found;
@@ -22,6 +22,7 @@ pub(super) struct Candidate<'a> {
 /// Why a candidate fell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Fallen {
+    pub(super) id: u64,
     pub(super) pool: Name,
     pub(super) code: Code,
     pub(super) why: &'static str,
@@ -111,19 +112,63 @@ pub(super) fn filter<'a>(candidates: Vec<Candidate<'a>>, grant: &Grant) -> (Vec<
             None
         };
         match verdict {
-            Some((code, why)) => fallen.push(Fallen { pool: intention.name.clone(), code, why }),
+            Some((code, why)) => {
+                fallen.push(Fallen { id: candidate.id, pool: intention.name.clone(), code, why })
+            }
             None => fit.push(candidate),
         }
     }
     (fit, fallen)
 }
 
-/// The refusal when every candidate fell.
-pub(super) fn nothing_fits(interface: &dyn std::fmt::Display, family: Family, fallen: &[Fallen]) -> Refusal {
-    let reasons: Vec<String> = fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
-    let code = match fallen {
-        [only] => only.code,
-        _ => Code::NoPoolFits,
-    };
-    Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; ")))
+impl State {
+    /// The refusal when every candidate fell.
+    pub(super) fn nothing_fits(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        fallen: &[Fallen],
+    ) -> Refusal {
+        let reasons: Vec<String> =
+            fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
+        let code = match fallen {
+            [only] => only.code,
+            _ => Code::NoPoolFits,
+        };
+        Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; "))).context(self.verdicts(
+            interface,
+            family,
+            &[],
+            fallen,
+        ))
+    }
+
+    /// For programs: why each pool can't give, and when that may change by itself.
+    pub(super) fn verdicts(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        exhausted: &[Candidate<'_>],
+        fallen: &[Fallen],
+    ) -> Context {
+        let counts = |id| self.space(id).map(|space| space.counts()).unwrap_or_default();
+        let mut pools: Vec<Verdict> = exhausted
+            .iter()
+            .map(|candidate| Verdict {
+                pool: candidate.pool.intention.name.clone(),
+                why: Text::from("exhausted"),
+                counts: counts(candidate.id),
+            })
+            .collect();
+        pools.extend(fallen.iter().map(|pool| Verdict {
+            pool: pool.pool.clone(),
+            why: Text::from(pool.why),
+            counts: counts(pool.id),
+        }));
+        let resting = exhausted.iter().filter_map(|candidate| {
+            let oldest = self.space(candidate.id)?.cooling.get_min()?;
+            Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
+        });
+        Context::Pools { interface: interface.clone(), family, next_free_ms: resting.min(), pools }
+    }
 }

@@ -21,7 +21,7 @@ pub use intention::{
     Allocate, Dns, InterfaceWish, NetworkIntention, PoolIntention, ReleaseAttachment, Remarks,
     ReservationIntention, Started, SubnetIntention,
 };
-pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored};
+pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,

@@ -7,7 +7,7 @@ use ipam_api::address::number;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
-use super::candidates::{Candidate, filter, nothing_fits};
+use super::candidates::{Candidate, filter};
 use super::command::{Grant, InterfaceWish, Refusal};
 use super::space::Space;
 use super::state::{Occupant, State};
@@ -52,7 +52,7 @@ impl State {
     ) -> Result<Pick, Refusal> {
         let (fit, fallen) = filter(candidates, grant);
         if fit.is_empty() {
-            return Err(nothing_fits(interface, family, &fallen));
+            return Err(self.nothing_fits(interface, family, &fallen));
         }
         let found = fit.iter().find_map(|candidate| {
             let address = self.pick_in(candidate, picked)?;
@@ -122,7 +122,7 @@ impl State {
         };
         let (fit, fallen) = filter(vec![*candidate], grant);
         if fit.is_empty() {
-            return Err(nothing_fits(interface, Family::of(address), &fallen));
+            return Err(self.nothing_fits(interface, Family::of(address), &fallen));
         }
         self.check_givable(address, candidate)?;
         if picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
@@ -197,7 +197,8 @@ impl State {
             .collect();
         parts.extend(fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)));
         let refusal =
-            Refusal::new(Code::PoolExhausted, format!("{interface} {family}: {}", parts.join("; ")));
+            Refusal::new(Code::PoolExhausted, format!("{interface} {family}: {}", parts.join("; ")))
+                .context(self.verdicts(interface, family, fit, fallen));
         match fit.first() {
             Some(candidate) => refusal.help(format!(
                 "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",

@@ -1,5 +1,7 @@
 //! A pool's addresses: which it may give, which are free, and the counts that follow.
 
+use ipam_api::limits::JSON_INTEGER_MAX;
+use serde::{Deserialize, Serialize};
 use std::sync::Arc;
 
 use imbl::OrdSet;
@@ -45,7 +47,7 @@ struct Sizes {
 }
 
 /// How many addresses are in which state.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All ranges.
     pub size: u128,
@@ -61,6 +63,30 @@ pub struct Counts {
     pub excluded: u128,
     /// Can be given.
     pub free: u128,
+}
+
+/// As JSON carries them: saturated, and saying so.
+impl From<Counts> for ipam_api::resource::Counts {
+    fn from(counts: Counts) -> Self {
+        let mut saturated = false;
+        let mut cut = |count: u128| {
+            saturated |= count > JSON_INTEGER_MAX.into();
+            u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
+        };
+        let Counts { size, allocated, cooling, quarantined, reserved, excluded, free } = counts;
+        let mut shown = Self {
+            size: cut(size),
+            allocated: cut(allocated),
+            cooling: cut(cooling),
+            quarantined: cut(quarantined),
+            reserved: cut(reserved),
+            excluded: cut(excluded),
+            free: cut(free),
+            saturated: false,
+        };
+        shown.saturated = saturated;
+        shown
+    }
 }
 
 /// What a pool's ranges are to be.

@@ -5,11 +5,12 @@ use std::net::IpAddr;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Route};
-use ipam_api::{Code, Problem};
+use ipam_api::{Code, Family, Problem};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::super::model::{Meta, Network, Pool, Reservation, Subnet, Token};
+use super::super::space::Counts;
 use super::{Dns, Text};
 
 /// What became of a command.
@@ -176,6 +177,28 @@ pub enum Context {
         /// Who.
         by: Text,
     },
+    /// No pool can give.
+    Pools {
+        /// The interface that wants an address.
+        interface: InterfaceName,
+        /// Of which family.
+        family: Family,
+        /// In how many milliseconds of log time the first address of these pools has rested.
+        next_free_ms: Option<u64>,
+        /// Why each of them can't.
+        pools: Vec<Verdict>,
+    },
+}
+
+/// Why a pool can't give.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The pool.
+    pub pool: Name,
+    /// Why, in a few words.
+    pub why: Text,
+    /// How its addresses stand.
+    pub counts: Counts,
 }
 
 impl Refusal {
@@ -227,6 +250,17 @@ impl Context {
                 shown.step = Some(step);
             }
             Context::Managed { by } => shown.managed_by = Some(by.to_string()),
+            Context::Pools { interface, family, next_free_ms, pools } => {
+                shown.interface = Some(interface);
+                shown.family = Some(family);
+                shown.next_free_ms = next_free_ms;
+                let verdict = |Verdict { pool, why, counts }: Verdict| ipam_api::problem::PoolVerdict {
+                    pool,
+                    verdict: why.to_string(),
+                    counts: counts.into(),
+                };
+                shown.pools = pools.into_iter().map(verdict).collect();
+            }
         }
     }
 }
