@@ -61,7 +61,7 @@ pub(crate) struct ConnectionArguments {
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How it looks")]
 pub(crate) struct OutputArguments {
-    /// table, wide, json (the API's, byte for byte), yaml, name, csv or jsonpath={.a.b[0]}
+    /// table, wide, json (the API's, byte for byte), yaml, name, csv or jsonpath={.a.b}
     #[arg(short = 'o', long = "output", value_name = "FORMAT", default_value = "table", global = true)]
     pub(crate) format: Format,
     /// Leave out the titles of tables

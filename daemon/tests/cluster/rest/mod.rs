@@ -1,5 +1,6 @@
 //! The conventions that every resource keeps: what clients of any language may count on.
 
+mod allocations;
 mod contract;
 mod dry_run;
 mod lists;
