@@ -10,7 +10,8 @@ use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, may};
 use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
-use ipam_raft::machine::event::NAMES;
+use ipam_raft::machine::event::{NAMES, Readiness};
+use ipamd::metrics::Metrics;
 
 /// Compares a contract with its file, or writes the file.
 #[track_caller]
@@ -86,6 +87,32 @@ fn limits() {
 fn events() {
     let text: String = NAMES.iter().map(|(name, meaning)| format!("{name} | {meaning}\n")).collect();
     hold("events.txt", &format!("# event | meaning\n{text}"));
+}
+
+#[test]
+fn conditions() {
+    let row = |readiness: &Readiness| {
+        let status = if *readiness == Readiness::Serving { "True" } else { "False" };
+        format!("pool | Ready | {status} | {} | {}\n", readiness.as_str(), readiness.meaning())
+    };
+    let text: String = Readiness::ALL.iter().map(row).collect();
+    hold("conditions.txt", &format!("# of | type | status | reason | meaning\n{text}"));
+}
+
+#[test]
+fn metrics() {
+    let mut text = "# metric | type | labels | meaning\n".to_owned();
+    for metric in Metrics::new(true).catalogue() {
+        let _ = writeln!(
+            text,
+            "{} | {} | {} | {}",
+            metric.name,
+            metric.kind,
+            metric.labels.join(","),
+            metric.help
+        );
+    }
+    hold("metrics.txt", &text);
 }
 
 #[test]

@@ -280,6 +280,21 @@ pub enum Readiness {
 }
 
 impl Readiness {
+    /// All of them.
+    pub const ALL: [Readiness; 4] =
+        [Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating];
+
+    /// What it means, for whoever reads a condition.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Readiness::Serving => "It gives.",
+            Readiness::Exhausted => "Nothing is free.",
+            Readiness::Disabled => "Somebody disabled it; it gives nothing until it is enabled.",
+            Readiness::Terminating => "It goes once it is empty.",
+        }
+    }
+
     /// Its word in conditions.
     #[must_use]
     pub fn as_str(self) -> &'static str {
