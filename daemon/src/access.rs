@@ -146,7 +146,7 @@ struct File {
 struct Entry {
     name: Name,
     role: Role,
-    /// In hexadecimal, as `ipamctl token hash` prints it.
+    /// In hexadecimal, as `ipamd hash-secret` prints it.
     secret_hash: String,
     node: Option<NodeKey>,
     #[serde(default)]

@@ -14,6 +14,7 @@ pub mod dev;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+pub mod hash_secret;
 pub mod http;
 pub mod metrics;
 pub mod reload;

@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipamd::{config, dev, serve};
+use ipamd::{config, dev, hash_secret, serve};
 
 /// IP address management that needs no orchestrator, replicated by Raft.
 #[derive(Debug, Parser)]
 #[command(
     name = "ipamd",
     version,
-    after_help = "Examples:\n  ipamd dev                                  a cluster of three on this machine, for a look\n  ipamd serve --config /etc/ipamd/ipamd.toml  one member of a cluster\n  ipamd check-config /etc/ipamd/ipamd.toml"
+    after_help = "Examples:\n  ipamd dev                                  a cluster of three on this machine, for a look\n  ipamd serve --config /etc/ipamd/ipamd.toml  one member of a cluster\n  ipamd check-config --config /etc/ipamd/ipamd.toml"
 )]
 struct Arguments {
     #[command(subcommand)]
@@ -25,6 +25,8 @@ enum Command {
     Dev(dev::Arguments),
     /// Read a configuration as `serve` would, and say what is wrong with it.
     CheckConfig(Box<config::Flags>),
+    /// Read a secret from standard input, and print its hash as a tokens file takes it.
+    HashSecret,
 }
 
 fn main() -> ExitCode {
@@ -32,5 +34,6 @@ fn main() -> ExitCode {
         Command::Serve(flags) => serve::main(&flags),
         Command::Dev(arguments) => dev::main(&arguments),
         Command::CheckConfig(flags) => config::check(&flags),
+        Command::HashSecret => hash_secret::main(),
     }
 }

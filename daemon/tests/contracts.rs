@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, may};
@@ -118,7 +119,14 @@ fn metrics() {
 #[test]
 fn command_line_of_the_daemon() {
     let mut text = String::new();
-    for words in [&["--help"][..], &["serve", "--help"], &["dev", "--help"], &["check-config", "--help"]] {
+    let commands = [
+        &["--help"][..],
+        &["serve", "--help"],
+        &["dev", "--help"],
+        &["check-config", "--help"],
+        &["hash-secret", "--help"],
+    ];
+    for words in commands {
         let output = Command::new(env!("CARGO_BIN_EXE_ipamd"))
             .args(words)
             .env_clear()
@@ -129,4 +137,25 @@ fn command_line_of_the_daemon() {
         let _ = write!(text, "$ ipamd {}\n{}\n", words.join(" "), String::from_utf8(output.stdout).unwrap());
     }
     hold("ipamd-help.txt", &text);
+}
+
+#[test]
+fn a_secret_is_hashed_as_a_tokens_file_takes_it() {
+    let run = |input: &str| {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_ipamd"))
+            .arg("hash-secret")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        child.wait_with_output().unwrap()
+    };
+    let hash = ipam_raft::machine::command::secret_hash("ipamd_abc");
+    let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
+    assert_eq!(String::from_utf8(run("ipamd_abc\n").stdout).unwrap().trim(), digits);
+    let refused = run("abc");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(refused.stdout.is_empty());
 }

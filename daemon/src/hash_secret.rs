@@ -1,0 +1,41 @@
+//! `ipamd hash-secret`: what a tokens file keeps of a secret. The secret comes from standard input, so that it
+//! stands in no list of processes.
+
+use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::process::ExitCode;
+
+use ipam_api::brand::SECRET_PREFIX;
+use ipam_api::limits::TOKEN_BYTES_MAX;
+use ipam_raft::machine::command::secret_hash;
+
+/// Reads a secret and prints its hash.
+#[must_use]
+pub fn main() -> ExitCode {
+    match read() {
+        Ok(secret) => {
+            let digits: String = secret_hash(&secret).iter().map(|byte| format!("{byte:02x}")).collect();
+            // Nobody is left to tell if standard output is closed.
+            let _ = writeln!(std::io::stdout(), "{digits}");
+            ExitCode::SUCCESS
+        }
+        Err(why) => {
+            let _ = writeln!(std::io::stderr(), "ipamd: {why}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn read() -> Result<String, String> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Err("the secret comes from standard input: ipamd hash-secret < FILE".to_owned());
+    }
+    let mut text = String::new();
+    input.take(TOKEN_BYTES_MAX + 1).read_to_string(&mut text).map_err(|error| error.to_string())?;
+    let secret = text.trim();
+    // What doesn't begin so is never looked up, and would be a token that nobody can use.
+    if !secret.starts_with(SECRET_PREFIX) || text.len() as u64 > TOKEN_BYTES_MAX {
+        return Err(format!("a secret begins with {SECRET_PREFIX} and has at most {TOKEN_BYTES_MAX} bytes"));
+    }
+    Ok(secret.to_owned())
+}
