@@ -1,6 +1,7 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
 mod access;
+mod environment;
 mod journal;
 mod members;
 mod metrics;
@@ -12,13 +13,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::Args;
-use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DAEMON_ENV_PREFIX, DATA_DIR, PEER_PORT};
+use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR, PEER_PORT};
 use ipam_api::name::{Name, shown};
 use ipam_api::tls::TlsError;
 use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, Timing};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
+pub use self::environment::NAMES as ENVIRONMENT_NAMES;
+use self::environment::{Environment, switch};
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};
 
 use crate::access::AccessConfig;
@@ -68,7 +71,7 @@ pub struct Flags {
 }
 
 /// The configuration file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct File {
     name: Option<String>,
@@ -96,14 +99,14 @@ struct File {
     metrics: metrics::FileMetrics,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct FileMember {
     name: String,
     peer: String,
 }
 
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct FileRaft {
     heartbeat_ms: Option<u64>,
@@ -160,46 +163,6 @@ impl From<TlsError> for ConfigError {
     }
 }
 
-/// Settings that the environment may hold; anything else that begins like one of ours is ignored.
-#[derive(Debug, Default)]
-struct Environment {
-    name: Option<String>,
-    data_dir: Option<PathBuf>,
-    client_listen: Option<String>,
-    peer_listen: Option<String>,
-    client_socket: Option<PathBuf>,
-    client_url: Option<String>,
-    insecure: Option<String>,
-    log: Option<String>,
-    config: Option<PathBuf>,
-    tls: tls::EnvironmentTls,
-    warnings: Vec<String>,
-}
-
-impl Environment {
-    fn read(variables: impl Iterator<Item = (String, String)>) -> Self {
-        let mut environment = Self::default();
-        for (key, value) in variables {
-            let Some(setting) = key.strip_prefix(DAEMON_ENV_PREFIX) else { continue };
-            match setting {
-                "CONFIG" => environment.config = Some(value.into()),
-                "NAME" => environment.name = Some(value),
-                "DATA_DIR" => environment.data_dir = Some(value.into()),
-                "CLIENT_LISTEN" => environment.client_listen = Some(value),
-                "PEER_LISTEN" => environment.peer_listen = Some(value),
-                "CLIENT_SOCKET" => environment.client_socket = Some(value.into()),
-                "CLIENT_URL" => environment.client_url = Some(value),
-                "INSECURE" => environment.insecure = Some(value),
-                "LOG" => environment.log = Some(value),
-                setting if environment.tls.take(setting, &value) => {}
-                // Kubernetes sets IPAMD_PORT and the like for a Service of that name.
-                _ => environment.warnings.push(format!("{key} in the environment is none of ours; ignored")),
-            }
-        }
-        environment
-    }
-}
-
 impl Config {
     /// Reads everything.
     ///
@@ -225,17 +188,13 @@ impl Config {
         let client_listen = address("client_listen", &client_listen)?;
         let peer_listen = address("peer_listen", &peer_listen)?;
         let insecure = flags.insecure
-            || file.insecure
-            || match environment.insecure.as_deref() {
-                None | Some("false" | "0" | "") => false,
-                Some("true" | "1") => true,
-                Some(other) => {
-                    return Err(wrong(
-                        "IPAMD_INSECURE",
-                        &format!("{} is neither true nor false", shown(other)),
-                    ));
-                }
-            };
+            || switch("IPAMD_INSECURE", environment.insecure.as_deref())?.unwrap_or(file.insecure);
+        let mut access = file.access;
+        if let Some(required) = switch("IPAMD_ACCESS_REQUIRE_TOKENS", environment.require_tokens.as_deref())?
+        {
+            access.require_tokens = Some(required);
+        }
+        access.tokens_file = environment.tokens_file.or(access.tokens_file);
         let tls = ClientTlsFiles::merge(&flags.tls, &environment.tls, &file.tls)?;
         let peer_tls = PeerTlsFiles::merge(&flags.tls, &environment.tls, &file.peer_tls)?;
         for (key, listen, section, has_tls) in [
@@ -292,7 +251,7 @@ impl Config {
             initial_members,
             timing,
             snapshot_every_entries,
-            access: file.access.complete(!client_listen.ip().is_loopback(), insecure)?,
+            access: access.complete(!client_listen.ip().is_loopback(), insecure)?,
             journal: file.journal.complete()?,
             metrics_per_pool: file.metrics.per_pool(),
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
@@ -389,6 +348,55 @@ mod tests {
         let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let file = toml::from_str(file).map_err(|error| ConfigError(error.to_string()))?;
         Config::merge(flags, Environment::read(variables), file)
+    }
+
+    /// The example with its settings switched on.
+    fn example() -> String {
+        let text = include_str!("../../deploy/ipamd.example.toml");
+        let switched_on = |line: &str| match line.strip_prefix('#') {
+            Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),
+            _ => line.to_owned(),
+        };
+        text.lines().map(switched_on).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_example_has_every_setting() {
+        let file: File = toml::from_str(&example()).unwrap();
+        fn missing(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Null => all.push(at.to_owned()),
+                serde_json::Value::Object(map) => {
+                    map.iter().for_each(|(key, value)| missing(&format!("{at}.{key}"), value, all));
+                }
+                serde_json::Value::Array(list) if list.is_empty() => all.push(at.to_owned()),
+                _ => {}
+            }
+        }
+        let mut all = Vec::new();
+        missing("", &serde_json::to_value(&file).unwrap(), &mut all);
+        assert!(all.is_empty(), "not in deploy/ipamd.example.toml: {all:?}");
+        for (name, _) in ENVIRONMENT_NAMES.iter().filter(|(name, _)| *name != "IPAMD_CONFIG") {
+            assert!(include_str!("../../deploy/ipamd.example.toml").contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_examples_defaults_are_the_real_ones() {
+        let file: File = toml::from_str(&example()).unwrap();
+        let real = load("name = \"n1\"", &Flags::default(), &[]).unwrap();
+        assert_eq!(file.data_dir.as_ref(), Some(&real.data_dir));
+        assert_eq!(file.client_listen.unwrap(), real.client_listen.to_string());
+        assert_eq!(file.peer_listen.unwrap(), real.peer_listen.to_string());
+        assert_eq!(file.log.unwrap(), real.log);
+        let timing = (file.raft.heartbeat_ms, file.raft.election_min_ms, file.raft.election_max_ms);
+        let real_timing = real.timing;
+        let expected = (real_timing.heartbeat_ms, real_timing.election_min_ms, real_timing.election_max_ms);
+        assert_eq!(timing, (Some(expected.0), Some(expected.1), Some(expected.2)));
+        assert_eq!(file.raft.snapshot_every_entries, Some(real.snapshot_every_entries));
+        assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
+        assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));
+        assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use ipam_api::access::{DEEDS, Role, may};
 use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
 use ipam_raft::machine::event::{NAMES, Readiness};
+use ipamd::config::ENVIRONMENT_NAMES;
 use ipamd::metrics::Metrics;
 
 /// Compares a contract with its file, or writes the file.
@@ -98,6 +99,12 @@ fn conditions() {
     };
     let text: String = Readiness::ALL.iter().map(row).collect();
     hold("conditions.txt", &format!("# of | type | status | reason | meaning\n{text}"));
+}
+
+#[test]
+fn environment() {
+    let text: String = ENVIRONMENT_NAMES.iter().map(|(name, key)| format!("{name} | {key}\n")).collect();
+    hold("environment.txt", &format!("# environment name of the daemon | key in its file\n{text}"));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use clap::Args;
 use ipam_api::Name;
 use ipam_api::tls::{Credentials, TlsError, expires_within, read_roots};
 use ipam_raft::node::{PeerCredentials, PeerTls};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 use super::{ConfigError, wrong};
 use crate::http::tls::ClientTls;
@@ -40,7 +40,7 @@ pub(super) struct TlsFlags {
 }
 
 /// `[tls]` of the configuration file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileTls {
     certificate: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub(super) struct FileTls {
 }
 
 /// `[peer_tls]` of the configuration file.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FilePeerTls {
     certificate: Option<PathBuf>,

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use ipam_api::client::Client;
-use ipam_api::resource::{Allocation, Page};
+use ipam_api::resource::Allocation;
 
 use crate::support::Cluster;
-use crate::support::ask::{allocations, get, make_pools};
+use crate::support::ask::{allocations, make_pools};
 use crate::support::random::Random;
 use crate::writers::{Ledger, Writers, held};
 use crate::{many, restless};
@@ -73,15 +73,7 @@ async fn holds_on_every_member(cluster: &Cluster, ledger: &Mutex<Ledger>) {
 
 /// Allocations with greater ids, which are younger ones.
 async fn given_since(client: &Client, id: u64) -> Vec<Allocation> {
-    let mut found: Vec<Allocation> = Vec::new();
-    let mut cursor = id.to_string();
-    loop {
-        let path = format!("/v1/allocations?limit=1000&cursor={cursor}");
-        let page: Page<Allocation> = get(client, &path).await.unwrap();
-        found.extend(page.items);
-        match page.next {
-            Some(next) => cursor = next,
-            None => return found,
-        }
-    }
+    let mut found = allocations(client).await;
+    found.retain(|allocation| allocation.id > id);
+    found
 }

@@ -1,5 +1,6 @@
 //! The plugin that ships: one small static file that needs nothing around it.
 
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
@@ -79,6 +80,22 @@ fn version(mut command: Command) {
     assert!(output.status.success(), "{output:?}");
     let spoken: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(spoken["supportedVersions"].as_array().unwrap().len(), 7);
+}
+
+/// Only what ships is without TLS: what the tests build has what anything in the workspace asks for.
+#[test]
+fn the_plugin_says_that_it_has_no_tls() {
+    let Some(plugin) = plugin() else { return };
+    let mut command = Command::new(plugin);
+    command.env_clear().envs([("CNI_COMMAND", "STATUS"), ("CNI_PATH", "/usr/lib/cni")]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let network = r#"{"cniVersion":"1.1.0","name":"lan","ipam":{"servers":["https://127.0.0.1:7440"]}}"#;
+    child.stdin.take().unwrap().write_all(network.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(refused["code"], 7, "{refused}");
+    assert!(refused["details"].as_str().unwrap().contains("no TLS in it"), "{refused}");
 }
 
 #[test]

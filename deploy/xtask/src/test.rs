@@ -104,8 +104,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_budgets_together_stay_under_twenty_five_minutes() {
+    fn all_budgets_together_stay_under_thirty_minutes() {
         let all: Duration = STAGES.iter().map(|stage| stage.budget).sum();
-        assert!(all < Duration::from_secs(25 * 60), "{all:?}");
+        assert!(all < Duration::from_secs(30 * 60), "{all:?}");
     }
 }
