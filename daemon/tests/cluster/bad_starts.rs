@@ -151,3 +151,23 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
     assert_eq!(after.addresses.allocated, 20);
     assert_eq!(ours.shown(2).await.addresses.allocated, 0);
 }
+
+/// Kubernetes says so where a Service is called `ipamd`.
+#[tokio::test]
+async fn links_to_services_in_the_environment_keep_nobody_from_starting() {
+    let cluster = Cluster::of(1);
+    let member = &cluster.members[0];
+    let links = [
+        ("IPAMD_PORT", "tcp://10.0.0.1:7440"),
+        ("IPAMD_SERVICE_HOST", "10.0.0.1"),
+        ("IPAMD_SERVICE_PORT", "7440"),
+        ("IPAMD_PORT_7440_TCP", "tcp://10.0.0.1:7440"),
+        ("IPAMD_PORT_7440_TCP_ADDR", "10.0.0.1"),
+        ("IPAMD_LATER", "unknown"),
+    ];
+    let mut command = member.command(&cluster.config(), &cluster.peers());
+    let mut process = command.envs(links).stderr(std::process::Stdio::null()).spawn().unwrap();
+    until("it is ready", async || member.is_ready().await).await;
+    process.kill().unwrap();
+    process.wait().unwrap();
+}
