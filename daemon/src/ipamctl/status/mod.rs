@@ -44,6 +44,8 @@ struct Observed {
     server: String,
     /// What it said, or why nothing.
     answer: Result<Said, String>,
+    /// Its own word, if it answered and doesn't let us look.
+    barred: Option<Problem>,
 }
 
 /// What a server said.
@@ -110,10 +112,16 @@ async fn ask(context: &Context, server: String) -> Observed {
     let version = context.ask_one(&server, Call::get("/version").within(within));
     let (cluster, version) = futures::join!(cluster, version);
     let version = version.and_then(|answer| answer.read::<Version>()).map(|version| version.version).ok();
+    let barred = cluster.as_ref().err().filter(|problem| is_barred(problem)).cloned();
     let answer = cluster
         .and_then(|answer| Ok(Said { cluster: answer.read()?, version, body: answer.body }))
         .map_err(|problem: Problem| reason(&server, &problem));
-    Observed { server, answer }
+    Observed { server, answer, barred }
+}
+
+/// Whether a server is well and only doesn't let us look.
+fn is_barred(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Unauthenticated | Code::TokenExpired | Code::Forbidden)
 }
 
 /// A server's address as it is compared.
@@ -133,6 +141,9 @@ pub(crate) fn reason(server: &str, problem: &Problem) -> String {
 
 /// Nobody answered: the reasons are all there is to show.
 fn nobody(context: &Context, observed: &[Observed]) -> Failure {
+    if let Some(problem) = observed.iter().find_map(|one| one.barred.clone()) {
+        return problem.into();
+    }
     let waited = context.timeout().min(DEADLINE).as_secs_f64();
     let mut detail = format!("no server answered within {waited:.1} s");
     for one in observed {

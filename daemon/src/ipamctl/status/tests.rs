@@ -29,11 +29,11 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
 }
 
 fn up(id: u64, said: Said) -> Observed {
-    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Ok(said) }
+    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Ok(said), barred: None }
 }
 
 fn down(id: u64, why: &str) -> Observed {
-    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Err(why.to_owned()) }
+    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Err(why.to_owned()), barred: None }
 }
 
 fn screen(observed: &[Observed], width: usize) -> String {

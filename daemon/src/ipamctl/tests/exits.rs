@@ -97,6 +97,19 @@ async fn nobody_answers() {
 }
 
 #[tokio::test]
+async fn a_server_that_wants_to_know_who_asks_is_not_down() {
+    let (server, _) = pretend(|_, _, _| {
+        let barred = Problem::new(Code::Unauthenticated, "nobody says who asks");
+        Some((401, serde_json::to_value(barred).unwrap()))
+    })
+    .await;
+    let (result, _) = run(&server, "status").await;
+    assert_eq!(code(&result), 1);
+    let said = result.unwrap_err().text(false).unwrap();
+    assert!(said.contains("nobody says who asks") && !said.contains("no server answered"), "{said}");
+}
+
+#[tokio::test]
 async fn an_unknown_outcome_is_six() {
     let (server, _) = pretend(|method, _, _| match method {
         "GET" => Some((200, pool("web", 0))),
