@@ -24,7 +24,7 @@ pub(crate) fn run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
         workspace.dist().display()
     );
     if !ipamd.exists() {
-        println!("the first time this takes about four minutes on two cores; later, seconds");
+        println!("the first time this takes about five minutes on two cores; later, seconds");
     }
     println!(
         "then starting a three-node cluster on this machine that gives a network interface its address\n"
