@@ -11,6 +11,7 @@ use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::release;
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl allocation list --pool web
@@ -34,6 +35,11 @@ pub(crate) enum Verb {
         /// Its number
         id: u64,
     },
+    /// Which addresses are given and given back, or one of them by its number, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl allocation watch\n  ipamctl allocation watch 48190233 -o json"
+    )]
+    Watch(WatchArguments),
     /// Release one allocation
     #[command(
         alias = "rm",
@@ -62,6 +68,7 @@ pub(crate) struct ListArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Allocation, &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { id } => {
             let answer = context.read(&format!("/v1/allocations/{id}")).await?;

@@ -213,6 +213,7 @@ mod tests {
         };
         assert_eq!(complete("ipamctl poo"), ["pool"]);
         assert_eq!(complete("ipamctl pool se"), ["set"]);
+        assert_eq!(complete("ipamctl token w"), ["watch"]);
         assert!(complete("ipamctl pool set web --add").contains(&"--add-range".to_owned()));
         assert!(complete("ipamctl pool create x --strategy s").contains(&"sequential".to_owned()));
     }

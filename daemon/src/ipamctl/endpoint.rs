@@ -15,6 +15,7 @@ use crate::fail::Failure;
 use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl endpoint list --kind pod
@@ -45,6 +46,11 @@ pub(crate) enum Verb {
         /// kind/name, kind/namespace/name or kind/realm/namespace/name
         endpoint: String,
     },
+    /// Which addresses endpoints get and give back, or one of them, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint watch\n  ipamctl endpoint watch host/db-07 -o json"
+    )]
+    Watch(WatchArguments),
     /// Release all that an endpoint holds
     #[command(
         alias = "rm",
@@ -67,6 +73,7 @@ pub(crate) struct ListArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Endpoint, &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { endpoint } => show(context, &context.endpoint_key(&endpoint)?).await,
         Verb::Delete { endpoint } => delete(context, &context.endpoint_key(&endpoint)?).await,

@@ -65,7 +65,8 @@ pub(crate) struct EventsArguments {
 pub(crate) async fn run(context: &Context, arguments: &EventsArguments) -> Result<(), Failure> {
     let path = path(context, arguments)?;
     if arguments.follow {
-        return follow(context, arguments, &path).await;
+        let again = "ipamctl events --follow".to_owned();
+        return follow(context, Followed { path, after: arguments.after.clone(), again }, |_| true).await;
     }
     let from_somewhere = arguments.since.is_some() || arguments.after.is_some() || context.reading.all;
     let wanted = context.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
@@ -107,9 +108,24 @@ pub(crate) async fn run(context: &Context, arguments: &EventsArguments) -> Resul
     Ok(())
 }
 
-/// Prints events as they come, one a line.
-async fn follow(context: &Context, arguments: &EventsArguments, path: &str) -> Result<(), Failure> {
-    let mut stream = context.client.events(path, arguments.after.clone(), PATIENCE);
+/// What is followed.
+pub(crate) struct Followed {
+    /// Where the events are.
+    pub(crate) path: String,
+    /// Behind which place.
+    pub(crate) after: Option<String>,
+    /// The command that goes on with it, once the place is said.
+    pub(crate) again: String,
+}
+
+/// Prints events as they come, those that `keep` wants, one a line.
+pub(crate) async fn follow(
+    context: &Context,
+    followed: Followed,
+    keep: impl Fn(&Event) -> bool,
+) -> Result<(), Failure> {
+    let Followed { path, after, again } = followed;
+    let mut stream = context.client.events(&path, after, PATIENCE);
     let people = context.format.is_for_people();
     if people && context.headers {
         context.print(&line(["REVISION", "WHEN", "WHAT", "OBJECT", "BY", "DETAIL"].map(str::to_owned)))?;
@@ -117,15 +133,16 @@ async fn follow(context: &Context, arguments: &EventsArguments, path: &str) -> R
     loop {
         if let Some(last) = stream.last() {
             // Said instead of the usual words when somebody presses Ctrl-C.
-            interrupt::say_instead(format!(
-                "stopped at {last}.  continue: ipamctl events --after {last} --follow"
-            ));
+            interrupt::say_instead(format!("stopped at {last}.  continue: {again} --after {last}"));
         }
         let event = tokio::select! {
             event = stream.next() => event.map_err(|problem| context.failure(problem))?,
             // The place moves on a quiet stream, too.
             () = tokio::time::sleep(Duration::from_secs(1)) => continue,
         };
+        if !keep(&event) {
+            continue;
+        }
         match context.format {
             Format::Table | Format::Wide => context.print(&line(row(&event)))?,
             Format::Name => context.print(&event.id())?,

@@ -45,6 +45,7 @@ mod surroundings;
 mod tests;
 mod token;
 mod version;
+mod watch;
 mod who_has;
 mod words;
 

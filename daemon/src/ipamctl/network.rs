@@ -12,6 +12,7 @@ use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::resource::{self, Noun, Read};
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl network list
@@ -42,6 +43,9 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// What happens to networks, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl network watch\n  ipamctl network watch blue -o json")]
+    Watch(WatchArguments),
     /// Make a new network
     #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
     Create(CreateArguments),
@@ -80,6 +84,7 @@ pub(crate) struct SetArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Named("network"), &arguments).await,
         Verb::List => resource::show_list::<Networks>(context, Vec::new(), |_| true, table).await,
         Verb::Show { name } => {
             let (network, answer) = resource::fetch::<Networks>(context, &name).await?;

@@ -12,6 +12,7 @@ use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::pool::ranges;
 use crate::resource::{self, Noun, Read};
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl reservation list
@@ -45,6 +46,11 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// What happens to reservations, or to one of them, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl reservation watch\n  ipamctl reservation watch printers -o json"
+    )]
+    Watch(WatchArguments),
     /// Make a new reservation
     #[command(after_help = "Examples:
   ipamctl reservation create printers --address 10.10.0.12-10.10.0.19
@@ -108,6 +114,7 @@ impl SetArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Named("reservation"), &arguments).await,
         Verb::List => list(context).await,
         Verb::Show { name } => {
             let (reservation, answer) = resource::fetch::<Reservations>(context, &name).await?;

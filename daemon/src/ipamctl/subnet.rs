@@ -15,6 +15,7 @@ use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::resource::{self, Noun, Read};
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl subnet list
@@ -49,6 +50,9 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// What happens to subnets, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl subnet watch\n  ipamctl subnet watch lan-10 -o json")]
+    Watch(WatchArguments),
     /// Make a new subnet
     #[command(after_help = "Examples:
   ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110
@@ -180,6 +184,7 @@ impl SetArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Named("subnet"), &arguments).await,
         Verb::List => list(context).await,
         Verb::Show { name } => {
             let (subnet, answer) = resource::fetch::<Subnets>(context, &name).await?;

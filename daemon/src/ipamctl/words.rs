@@ -108,16 +108,6 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
     if second == "get" && noun(&first).is_some() {
         second = if third.is_empty() { "list" } else { "show" }.to_owned();
     }
-    if second == "watch"
-        && let Some((flag, filter)) = watched(&first, &third)
-    {
-        remove(&mut words, places.get(2));
-        replace(&mut words, places.first(), "events");
-        replace(&mut words, places.get(1), "--follow");
-        let behind = places.get(1).map_or(words.len(), |place| place + 1);
-        words.splice(behind..behind, [flag, &filter].map(OsString::from));
-        return (words, hint);
-    }
     // `address show A` and `ip A` ask the one question that there is about an address.
     if matches!(first.as_str(), "address" | "addresses" | "ip") && !second.is_empty() {
         let hot = if second == "release" { "release" } else { "who-has" };
@@ -132,19 +122,6 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
     replace(&mut words, places.first(), &first);
     replace(&mut words, places.get(1), &second);
     (words, hint)
-}
-
-/// By what events are narrowed for who watches a noun, or one of it.
-fn watched(noun: &str, name: &str) -> Option<(&'static str, String)> {
-    let (ours, _) = self::noun(noun)?;
-    match (ours, name) {
-        ("pool", name) if !name.is_empty() => Some(("--pool", name.to_owned())),
-        ("endpoint", name) if !name.is_empty() => Some(("--endpoint", name.to_owned())),
-        // Events say nothing narrower.
-        (_, name) if !name.is_empty() => None,
-        ("endpoint" | "allocation", _) => Some(("--kind", "address".to_owned())),
-        (ours, _) => Some(("--kind", ours.to_owned())),
-    }
 }
 
 /// Our noun for a word, with the sentence about it if the word is foreign.
@@ -230,12 +207,8 @@ mod tests {
             ("ipamctl ip 10.0.0.1", "ipamctl who-has 10.0.0.1"),
             ("ipamctl address show 10.0.0.1", "ipamctl who-has 10.0.0.1"),
             ("ipamctl address release 10.0.0.1", "ipamctl release 10.0.0.1"),
-            ("ipamctl pool watch", "ipamctl events --follow --kind pool"),
-            ("ipamctl -o json pools watch web -q", "ipamctl -o json events --follow --pool web -q"),
-            ("ipamctl endpoint watch host/a", "ipamctl events --follow --endpoint host/a"),
-            ("ipamctl allocation watch", "ipamctl events --follow --kind address"),
-            ("ipamctl watch pools", "ipamctl events --follow --kind pool"),
-            ("ipamctl subnet watch lan", "ipamctl subnet watch lan"),
+            ("ipamctl watch pools", "ipamctl pools watch"),
+            ("ipamctl watch subnet lan", "ipamctl subnet watch lan"),
             ("ipamctl status", "ipamctl status"),
             ("ipamctl", "ipamctl"),
         ] {

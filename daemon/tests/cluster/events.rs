@@ -259,5 +259,5 @@ async fn the_command_line_follows_and_says_where_to_go_on() {
     assert_eq!(follower.wait().unwrap().code(), Some(130));
     let mut said = String::new();
     std::io::Read::read_to_string(&mut follower.stderr.take().unwrap(), &mut said).unwrap();
-    assert!(said.contains("continue: ipamctl events --after "), "{said}");
+    assert!(said.contains("continue: ipamctl events --follow --after "), "{said}");
 }

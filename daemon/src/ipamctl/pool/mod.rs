@@ -14,6 +14,7 @@ use crate::fail::Failure;
 use crate::output::text;
 use crate::resource::{self, Noun, Read};
 use crate::subnet::Subnets;
+use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl pool list
@@ -52,6 +53,9 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// What happens to pools, or to one of them and its addresses, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
+    Watch(WatchArguments),
     /// Make a new pool
     #[command(after_help = "Examples:
   ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199 --exclude 10.10.0.100
@@ -89,6 +93,7 @@ pub(crate) struct ListArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Pool, &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {
             let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;

@@ -130,8 +130,9 @@ async fn examples_work() {
         let block = after.split_once("Examples:\n").map(|(_, block)| block.to_owned()).unwrap_or_default();
         examples.extend(block.lines().map(|line| line.trim().to_owned()));
     });
-    // What follows has no end; daemon/tests/cluster/events.rs follows.
-    for example in examples.into_iter().filter(|example| !example.contains("--follow")) {
+    // What follows has no end; daemon/tests/cluster/ follows and watches.
+    let endless = |example: &String| example.contains("--follow") || example.contains(" watch");
+    for example in examples.into_iter().filter(|example| !endless(example)) {
         let config = home.path().join("ipamctl/config.toml");
         std::fs::write(
             &config,

@@ -76,6 +76,7 @@ fn other_words_for_the_same() {
         "ipamctl vrf list",
         "ipamctl pools watch web",
         "ipamctl watch pools",
+        "ipamctl watch subnet lan-10",
         "ipamctl endpoints get host/a",
         "ipamctl -o json pool list",
         "ipamctl pool list -o json --server http://a:1,http://b:2 -n web",

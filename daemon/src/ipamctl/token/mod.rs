@@ -24,6 +24,7 @@ use crate::fail::Failure;
 use crate::list::Listing;
 use crate::output::text::parse_duration;
 use crate::resource;
+use crate::watch::{self, WatchArguments, Watched};
 use secret::Destination;
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -46,6 +47,9 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// What happens to tokens, or to one of them, until Ctrl-C; never their secrets
+    #[command(after_help = "Examples:\n  ipamctl token watch\n  ipamctl token watch ci -o json")]
+    Watch(WatchArguments),
     /// Make a token; its secret is shown this once
     #[command(after_help = "Examples:
   ipamctl token create ci --role operator --ttl 30d --to-file ci.token
@@ -151,6 +155,7 @@ pub(crate) struct DestinationArguments {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Named("token"), &arguments).await,
         Verb::List => {
             let listing = Listing {
                 path: PATH,

@@ -1,0 +1,181 @@
+//! What `ipamctl -o json` prints is what the API describes: programs that read the one may rely on the other.
+
+use serde_json::json;
+
+use crate::command_line::{Said, ipamctl};
+use crate::schema::Schemas;
+use crate::support::Cluster;
+use crate::support::ask::allocate;
+
+/// Commands that print nothing of the API's, and why.
+const OTHERS: [(&str, &str); 8] = [
+    ("explain", "fields, as this program knows them"),
+    ("completion", "a script for a shell"),
+    ("context", "what is configured here"),
+    ("cluster", "certificates, offline"),
+    ("diff", "a comparison of files with what there is"),
+    ("version", "versions of several programs; the servers' part is checked by itself"),
+    ("support", "an archive"),
+    ("help", "text"),
+];
+
+/// Fields that need not be there and that no command here shows, and why.
+const UNSEEN: [(&str, &str); 9] = [
+    ("AllocationPage.count", "ipamctl asks for no counts"),
+    ("EndpointPage.count", "ipamctl asks for no counts"),
+    ("EventPage.next", "ipamctl reads all pages and shows them as one"),
+    ("EventPage.oldest", "ipamctl reads all pages and shows them as one"),
+    ("NetworkPage.count", "ipamctl asks for no counts"),
+    ("PoolPage.count", "ipamctl asks for no counts"),
+    ("ReservationPage.count", "ipamctl asks for no counts"),
+    ("SubnetPage.count", "ipamctl asks for no counts"),
+    ("TokenPage.count", "ipamctl asks for no counts"),
+];
+
+/// A subnet and a pool.
+const FILE: &str = "\
+kind: subnet
+name: lan-3
+cidr: 10.3.0.0/28
+dns: {options: ['ndots:2']}
+---
+kind: pool
+name: lab
+subnet: lan-3
+";
+
+/// Lines that are typed one after the other, the schema of what each prints, and its exit code if it isn't 0.
+/// `FILE` stands for a file of resources.
+const LINES: [(&str, &str); 45] = [
+    (
+        "network create blue --description sky --label tier=one --annotation a=b --managed-by me",
+        "NetworkView",
+    ),
+    ("network create red", "NetworkView"),
+    ("network set red --description blood", "NetworkView"),
+    ("network show blue", "NetworkView"),
+    ("network list", "NetworkPage"),
+    ("network list --limit 1", "NetworkPage"),
+    (
+        "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1 --vlan 110 --route 10.9.0.0/16=10.1.0.1 \
+         --dns 10.1.0.2 --dns-domain example.com --dns-search example.com --description x --label a=b \
+         --annotation c=d",
+        "SubnetView",
+    ),
+    ("subnet create lan6 --cidr 2001:db8:1::/64", "SubnetView"),
+    ("subnet set lan6 --gateway 2001:db8:1::1 --managed-by me", "SubnetView"),
+    ("subnet show lan", "SubnetView"),
+    ("subnet list", "SubnetPage"),
+    ("subnet list --limit 1", "SubnetPage"),
+    (
+        "pool create web --subnet lan --range 10.1.0.2-10.1.0.9 --exclude 10.1.0.3 --strategy sequential \
+         --cooling 1h --strict-cooling --allow-edges --default --description x --label a=b --annotation c=d",
+        "PoolView",
+    ),
+    ("pool create web6 --subnet lan6 --disabled --managed-by me", "PoolView"),
+    ("pool set web6 --enable --take-over", "PoolView"),
+    ("pool show web", "PoolView"),
+    ("pool list", "PoolPage"),
+    ("pool list --limit 1", "PoolPage"),
+    (
+        "reservation create kept --address 10.1.0.8-10.1.0.9 --description x --label a=b --annotation c=d \
+         --managed-by me",
+        "ReservationView",
+    ),
+    ("reservation create more --address 10.1.0.14", "ReservationView"),
+    ("reservation set more --description y", "ReservationView"),
+    ("reservation show kept", "ReservationView"),
+    ("reservation list", "ReservationPage"),
+    ("reservation list --limit 1", "ReservationPage"),
+    ("allocate --endpoint host/db-07 --pool web --pool web6 --uid one --node rack-1", "Allocated"),
+    ("allocate --endpoint host/db-08 --pool web --comment NET-4711", "Allocated"),
+    ("endpoint show host/db-07", "EndpointView"),
+    ("endpoint show pod/web/frontend-7", "EndpointView"),
+    ("endpoint list", "EndpointPage"),
+    ("endpoint list --limit 1", "EndpointPage"),
+    ("allocation list", "AllocationPage"),
+    ("allocation list --limit 1", "AllocationPage"),
+    ("who-has 10.1.0.2", "Address"),
+    ("who-has 10.1.0.8", "Address"),
+    ("release --endpoint host/db-08 --yes", "Released"),
+    ("who-has 10.1.0.4", "Address"),
+    ("apply -f FILE", "TransactionAnswer"),
+    ("token create ci --role operator --ttl 1h --only-realm default --labels a=b --description x", "Token"),
+    ("token create worker-3 --role node --node prod-eu/worker-3", "Token"),
+    ("token rotate ci --yes", "Token"),
+    ("token show ci", "Token"),
+    ("token list", "TokenPage"),
+    ("token list --limit 1", "TokenPage"),
+    ("events --all", "EventPage"),
+    ("status", "Cluster"),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn data_is_what_the_api_describes() {
+    let cluster = Cluster::up(3).await;
+    let servers = cluster.urls();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("lab.yaml");
+    std::fs::write(&file, FILE).unwrap();
+    let file = file.display().to_string();
+    let done = async |line: &str| -> Said {
+        ipamctl(&servers, &format!("{} -o json", line.replace("FILE", &file))).await.ends(0)
+    };
+    let mut schemas = Schemas::committed();
+    for (line, schema) in LINES {
+        if line.starts_with("endpoint show pod") {
+            attach(&cluster).await;
+        }
+        let shown = done(line).await.json();
+        schemas.check(schema, &shown).unwrap_or_else(|why| panic!("{line}: {why}\n{shown:#}"));
+        if schema == "TransactionAnswer" {
+            schemas.check("SubnetView", &shown["results"][0]["body"]).unwrap();
+            schemas.check("PoolView", &shown["results"][1]["body"]).unwrap();
+        }
+    }
+    let page = done("allocation list --endpoint host/db-07").await.json();
+    let id = &page["items"][0]["id"];
+    for (line, schema) in [
+        (format!("allocation show {id}"), "Allocation"),
+        ("pool delete web --drain --yes".to_owned(), "PoolView"),
+        (format!("release {id} --yes"), "Released"),
+        (format!("allocation delete {} --yes", page["items"][1]["id"]), "Released"),
+        ("endpoint delete pod/web/frontend-7 --yes".to_owned(), "Released"),
+    ] {
+        let shown = done(&line).await.json();
+        schemas.check(schema, &shown).unwrap_or_else(|why| panic!("{line}: {why}\n{shown:#}"));
+    }
+    for one in done("version").await.json()["servers"].as_array().unwrap() {
+        schemas.check("Version", &one["version"]).unwrap();
+    }
+    let unseen = schemas.unseen();
+    let known: Vec<String> = UNSEEN.iter().map(|(field, _)| (*field).to_owned()).collect();
+    assert_eq!(unseen, known, "what is never seen was never checked: show it here, or say why not");
+}
+
+/// An endpoint on a node, as the plugin would make it.
+async fn attach(cluster: &Cluster) {
+    let key = json!({"node": "worker-3", "config": "net", "container_id": "c1", "interface": "eth0"});
+    let wish = json!({
+        "endpoint": {"kind": "pod", "namespace": "web", "name": "frontend-7"}, "uid": "one",
+        "started": {"boot_id": "2f1c7c1e-6f2d-4f1e-8a55-3f7f7a7e9a10", "at_us": 1},
+        "node": "worker-3", "attachment": key, "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}],
+    });
+    allocate(&cluster.ask(), &serde_json::from_value(wish).unwrap()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_command_is_forgotten_here() {
+    let help = ipamctl(&[], "--help").await.ends(0).stdout;
+    let (_, commands) = help.split_once("Commands:\n").unwrap();
+    let commands = commands.lines().take_while(|line| !line.is_empty());
+    // What is indented deeper goes on with the line before.
+    let commands = commands.filter_map(|line| line.strip_prefix("  ")?.split(' ').next());
+    let commands: Vec<&str> = commands.filter(|command| !command.is_empty()).collect();
+    assert!(commands.contains(&"pool"), "{help}");
+    for command in commands {
+        let checked = LINES.iter().any(|(line, _)| line.split(' ').next() == Some(command));
+        let other = OTHERS.iter().any(|(other, _)| *other == command);
+        assert!(checked != other, "what {command} prints is neither checked nor excused, or both");
+    }
+}
