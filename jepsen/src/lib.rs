@@ -1,1 +1,4 @@
-//! Chaos for ipamd: workloads, nemeses, checkers. Nothing is here yet; see this folder's README.
+//! Chaos for ipamd: what breaks clusters of real processes on purpose, and says what they lost.
+
+pub mod powercut;
+mod random;

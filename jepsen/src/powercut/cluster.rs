@@ -1,0 +1,196 @@
+//! A cluster of members, each with a disk of its own.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use ipam_api::Code;
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster as Shown;
+use serde_json::{Value, json};
+
+use super::POOL;
+use super::ledger::Findings;
+use super::member::Member;
+use super::tools::{Cut, Tools};
+
+/// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it; and always
+/// about to take a snapshot.
+const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
+                        snapshot_every_entries = 150\n";
+/// How long a cluster may take to come back.
+const COME_BACK: Duration = Duration::from_secs(60);
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// The members of one cluster, from its founding on.
+#[derive(Debug)]
+pub(super) struct Cluster<'a> {
+    pub(super) members: Vec<Member>,
+    tools: &'a Tools,
+    program: Vec<PathBuf>,
+}
+
+impl<'a> Cluster<'a> {
+    /// So many with empty disks in `dir`; none is up. `program` is ipamd with whatever stands before it.
+    pub(super) fn make(tools: &'a Tools, program: &[PathBuf], count: usize, dir: &Path) -> Result<Self> {
+        std::fs::write(dir.join("ipamd.toml"), SETTINGS).context("no room for settings")?;
+        // All of 127/8 is this machine's: an address for each cluster, so that no two meet.
+        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
+        let ip = IpAddr::V4(Ipv4Addr::new(127, 64 + x % 64, y, z));
+        let mut members = Vec::new();
+        for (ports, number) in free_ports(ip, 2 * count)?.chunks_exact(2).zip(1..) {
+            if let [client, peer] = ports {
+                members.push(Member::make(dir, format!("n{number}"), *client, *peer)?);
+            }
+        }
+        Ok(Self { members, tools, program: program.to_vec() })
+    }
+
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.members.iter().map(Member::url).collect()
+    }
+
+    /// A client of all members.
+    pub(super) fn ask(&self) -> Result<Client> {
+        Ok(Client::new(&self.urls())?)
+    }
+
+    /// Starts those that are meant.
+    pub(super) fn start(&mut self, which: &[usize]) -> Result<()> {
+        let peers: Vec<_> = self.members.iter().map(|member| (member.name.clone(), member.peer)).collect();
+        for member in chosen(&mut self.members, which) {
+            member.start(&self.program, &peers)?;
+        }
+        Ok(())
+    }
+
+    /// Cuts the power of those that are meant, all at once; their processes see their disks die and follow
+    /// `after` that.
+    pub(super) async fn cut(&mut self, how: Cut, which: &[usize], after: Duration) -> Result<()> {
+        for member in chosen(&mut self.members, which) {
+            member.disk.set_canary()?;
+        }
+        let victims = self.members.iter().enumerate().filter(|(at, _)| which.contains(at));
+        let places: Vec<&Path> = victims.map(|(_, member)| member.disk.place()).collect();
+        self.tools.cut(how, &places)?;
+        tokio::time::sleep(after).await;
+        for member in chosen(&mut self.members, which) {
+            member.kill()?;
+        }
+        Ok(())
+    }
+
+    /// Lets the power of those come back, without starting anything.
+    pub(super) fn power_on(&mut self, after: Cut, which: &[usize]) -> Result<()> {
+        chosen(&mut self.members, which).try_for_each(|member| member.power_on(after))
+    }
+
+    /// Waits until all are ready; those that won't be are found.
+    pub(super) async fn ready(&mut self, findings: &mut Findings) -> Result<()> {
+        let begun = Instant::now();
+        for member in &mut self.members {
+            loop {
+                if let Some(status) = member.ended()? {
+                    let words = format!("{} doesn't start ({status})\n{}", member.name, member.tail());
+                    findings.refused(words);
+                    break;
+                }
+                match member.is_ready().await {
+                    Ok(()) => break,
+                    Err(error) if begun.elapsed() > COME_BACK => {
+                        let words =
+                            format!("{} doesn't get ready ({error:#})\n{}", member.name, member.tail());
+                        findings.refused(words);
+                        break;
+                    }
+                    Err(_) => tokio::time::sleep(LOOK).await,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Waits until all have applied the same and are in the same state; how they show it. None if that doesn't
+    /// come about, which is found.
+    pub(super) async fn settled(&self, findings: &mut Findings) -> Option<Shown> {
+        let begun = Instant::now();
+        loop {
+            let seen = self.states().await;
+            if let Ok(states) = &seen
+                && let Some(first) = states.first()
+                && states.iter().all(|one| state(one) == state(first))
+            {
+                return Some(first.clone());
+            }
+            if begun.elapsed() > COME_BACK {
+                match seen {
+                    Ok(states) => findings.corrupt(format!(
+                        "the members are in different states: {:?}",
+                        states.iter().map(state).collect::<Vec<_>>()
+                    )),
+                    Err(error) => findings.refused(format!("{error:#}")),
+                }
+                return None;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    async fn states(&self) -> Result<Vec<Shown>> {
+        let mut states = Vec::new();
+        for member in &self.members {
+            states.push(member.shown().await?);
+        }
+        Ok(states)
+    }
+
+    /// The member that leads, as far as any says.
+    pub(super) async fn leader(&self) -> Option<usize> {
+        for member in &self.members {
+            if let Ok(Shown { leader: Some(leader), .. }) = member.shown().await {
+                return self.members.iter().position(|member| member.name == leader);
+            }
+        }
+        None
+    }
+
+    /// Whether the pool that the writers write to is there.
+    pub(super) async fn has_pool(&self) -> Result<bool> {
+        match self.ask()?.send(Call::get(format!("/v1/pools/{POOL}")).within(COME_BACK)).await {
+            Ok(_) => Ok(true),
+            Err(problem) if problem.code == Code::NotFound => Ok(false),
+            Err(problem) => Err(problem.into()),
+        }
+    }
+
+    /// Makes that pool. What is freed can be given again at once, so that the room is never too little.
+    pub(super) async fn make_pool(&self) -> Result<()> {
+        let subnet = json!({"name": POOL, "cidr": "10.7.0.0/16", "gateway": "10.7.0.1"});
+        put(&self.ask()?, "subnets", &subnet).await?;
+        put(&self.ask()?, "pools", &json!({"name": POOL, "subnet": POOL, "cooling_ms": 0})).await
+    }
+}
+
+fn state(shown: &Shown) -> (u64, u64, &str) {
+    (shown.applied, shown.revision, &shown.digest)
+}
+
+async fn put(client: &Client, plural: &str, body: &Value) -> Result<()> {
+    let call = Call::put(format!("/v1/{plural}/{POOL}")).json(body)?.within(COME_BACK);
+    client.send(call).await.context("no pool can be made")?;
+    Ok(())
+}
+
+fn chosen<'m>(members: &'m mut [Member], which: &[usize]) -> impl Iterator<Item = &'m mut Member> {
+    let chosen = members.iter_mut().enumerate().filter(move |(at, _)| which.contains(at));
+    chosen.map(|(_, member)| member)
+}
+
+/// Ports that were free a moment ago, at an address that nobody else uses.
+fn free_ports(ip: IpAddr, count: usize) -> Result<Vec<SocketAddr>> {
+    let listeners = (0..count).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>();
+    let listeners = listeners.context("no free port on loopback")?;
+    Ok(listeners.iter().map(TcpListener::local_addr).collect::<Result<_, _>>()?)
+}

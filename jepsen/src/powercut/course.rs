@@ -1,0 +1,213 @@
+//! The course of a run: cut by cut, cluster by cluster.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use super::cluster::Cluster;
+use super::ledger::{Findings, Ledger};
+use super::load::{self, Load, Shared, held};
+use super::plan::{self, Kind, Step};
+use super::tally::Tally;
+use super::tools::Tools;
+use crate::random::Random;
+
+/// How long to wait for a snapshot to be under way.
+const SNAPSHOT: Duration = Duration::from_secs(20);
+/// Says how far it is at least so often.
+const SAY: Duration = Duration::from_secs(5);
+
+/// All that a run needs to know.
+#[derive(Debug)]
+pub(super) struct Course<'a> {
+    pub(super) tools: &'a Tools,
+    /// Where the members' disks and logs are kept.
+    pub(super) dir: PathBuf,
+    /// ipamd, with whatever stands before it.
+    pub(super) program: Vec<PathBuf>,
+    pub(super) members: usize,
+    pub(super) cuts: usize,
+    pub(super) writes: u64,
+}
+
+/// A cluster's life, from its founding on.
+struct Life<'a> {
+    cluster: Cluster<'a>,
+    ledger: Shared,
+    /// Acknowledged up to the cut before.
+    counted: u64,
+}
+
+impl Course<'_> {
+    /// Makes all the cuts; what they have come to.
+    pub(super) async fn run(&self, random: &mut Random) -> Result<Tally> {
+        let (begun, mut said) = (Instant::now(), Instant::now());
+        let mut tally = Tally::default();
+        let mut life: Option<Life<'_>> = None;
+        for number in 0..self.cuts {
+            let mut step = plan::step(number, self.writes / self.cuts.max(1) as u64, self.members, random);
+            let mut living = match life.take() {
+                Some(living) if step.kind != Kind::Founding => living,
+                // The old one's disks go before the new one's come.
+                old => {
+                    drop(old);
+                    step.kind = Kind::Founding;
+                    self.found()?
+                }
+            };
+            let mut findings = Findings::default();
+            let what = living.cut(&step, &mut findings).await;
+            what.with_context(|| format!("cut {number}, {step:?}"))?;
+            let reached = held(&living.ledger).acknowledged();
+            tally.add(step.kind, reached - living.counted, &findings);
+            living.counted = reached;
+            for words in &findings.words {
+                println!("cut {number} ({}): {words}", step.kind.name());
+            }
+            // One that has lost a member may as well be given up.
+            life = (findings.refused == 0).then_some(living);
+            if said.elapsed() > SAY || number + 1 == self.cuts {
+                println!(
+                    "{} of {} cuts, {} s: {}",
+                    number + 1,
+                    self.cuts,
+                    begun.elapsed().as_secs(),
+                    tally.line()
+                );
+                said = Instant::now();
+            }
+        }
+        Ok(tally)
+    }
+
+    fn found(&self) -> Result<Life<'_>> {
+        let cluster = Cluster::make(self.tools, &self.program, self.members, &self.dir)?;
+        Ok(Life { cluster, ledger: Arc::new(Mutex::new(Ledger::default())), counted: 0 })
+    }
+}
+
+impl Life<'_> {
+    /// One cut, and what was found after it.
+    async fn cut(&mut self, step: &Step, findings: &mut Findings) -> Result<()> {
+        let everybody: Vec<usize> = (0..self.cluster.members.len()).collect();
+        match step.kind {
+            Kind::Founding => self.founding(step, &everybody, findings).await?,
+            Kind::One => self.one(step, findings).await?,
+            Kind::Majority => {
+                let victims = step.order.get(..=everybody.len() / 2).unwrap_or_default();
+                self.several(step, victims, findings).await?;
+            }
+            Kind::All | Kind::Starting | Kind::Snapshot => self.several(step, &everybody, findings).await?,
+        }
+        if findings.refused == 0 {
+            self.compare(step, findings).await?;
+        }
+        Ok(())
+    }
+
+    /// A cluster that was never there before, cut while it is being founded, or once its first write was
+    /// acknowledged.
+    async fn founding(&mut self, step: &Step, all: &[usize], findings: &mut Findings) -> Result<()> {
+        self.cluster.start(all)?;
+        match step.start {
+            Some(moment) => tokio::time::sleep(moment).await,
+            None => {
+                self.cluster.ready(findings).await?;
+                if findings.refused == 0 {
+                    self.cluster.make_pool().await?;
+                    held(&self.ledger).note();
+                }
+            }
+        }
+        self.cluster.cut(step.how[0], all, step.agony).await?;
+        self.cluster.power_on(step.how[0], all)?;
+        if step.start.is_none() {
+            for member in self.cluster.members.iter().filter(|member| !member.data_dir().is_dir()) {
+                findings.lost(format!("the data directory of {}, by its name", member.name));
+            }
+        }
+        self.cluster.start(all)?;
+        self.cluster.ready(findings).await?;
+        if findings.refused == 0 {
+            if step.start.is_none() && !self.cluster.has_pool().await? {
+                findings.lost("the first pool".to_owned());
+            }
+            self.cluster.make_pool().await?;
+        }
+        Ok(())
+    }
+
+    /// One is cut, and comes back to others that have gone on.
+    async fn one(&mut self, step: &Step, findings: &mut Findings) -> Result<()> {
+        let mut load = Load::start(&self.cluster.urls(), &self.ledger)?;
+        if let Err(told) = load.get_on(step.writes[0]).await? {
+            findings.refused(format!("nothing was acknowledged any more: {told}"));
+            return Ok(());
+        }
+        let by_chance = step.order.first().copied().unwrap_or_default();
+        let victim = if step.leader { self.cluster.leader().await } else { None };
+        let victims = [victim.unwrap_or(by_chance)];
+        self.cluster.cut(step.how[0], &victims, step.agony).await?;
+        if let Err(told) = load.get_on(step.writes[1]).await? {
+            findings.refused(format!("nothing was acknowledged by those that were left: {told}"));
+        }
+        self.cluster.power_on(step.how[0], &victims)?;
+        self.cluster.start(&victims)?;
+        self.cluster.ready(findings).await?;
+        load.finish().await
+    }
+
+    /// So many are cut that nothing goes on.
+    async fn several(&mut self, step: &Step, victims: &[usize], findings: &mut Findings) -> Result<()> {
+        let mut load = Load::start(&self.cluster.urls(), &self.ledger)?;
+        if let Err(told) = load.get_on(step.writes[0]).await? {
+            findings.refused(format!("nothing was acknowledged any more: {told}"));
+            return Ok(());
+        }
+        if step.kind == Kind::Snapshot {
+            self.snapshot_under_way().await?;
+        }
+        self.cluster.cut(step.how[0], victims, step.agony).await?;
+        load.stop();
+        self.cluster.power_on(step.how[0], victims)?;
+        self.cluster.start(victims)?;
+        if step.kind == Kind::Starting {
+            tokio::time::sleep(step.start.unwrap_or_default()).await;
+            self.cluster.cut(step.how[1], victims, step.agony).await?;
+            self.cluster.power_on(step.how[1], victims)?;
+            self.cluster.start(victims)?;
+        }
+        self.cluster.ready(findings).await?;
+        load.finish().await
+    }
+
+    /// Waits until a member writes a snapshot: they all do so again and again.
+    async fn snapshot_under_way(&self) -> Result<()> {
+        let look = async {
+            while !self.cluster.members.iter().any(|member| member.has_unfinished_snapshot()) {
+                // As good as no pause: the file is there for a few milliseconds.
+                tokio::time::sleep(Duration::from_micros(200)).await;
+            }
+        };
+        tokio::time::timeout(SNAPSHOT, look).await.context("no snapshot was ever under way")
+    }
+
+    /// Holds what is there against what was acknowledged.
+    async fn compare(&self, step: &Step, findings: &mut Findings) -> Result<()> {
+        let Some(shown) = self.cluster.settled(findings).await else { return Ok(()) };
+        // All are in the same state, so any of them may be asked.
+        let one = step.order.first().and_then(|at| self.cluster.members.get(*at)).context("no member")?;
+        let found = load::allocations(&one.ask()?).await?;
+        let compared = held(&self.ledger).check(&found);
+        findings.lost += compared.lost;
+        findings.corrupt += compared.corrupt;
+        findings.words.extend(compared.words);
+        if u64::try_from(found.len()).ok() != Some(shown.addresses.allocated) {
+            let counted = shown.addresses.allocated;
+            findings.corrupt(format!("{} allocations are listed, {counted} are counted", found.len()));
+        }
+        Ok(())
+    }
+}

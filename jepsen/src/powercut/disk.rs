@@ -1,0 +1,107 @@
+//! A member's disk: a file system of its own, whose power can be cut.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+
+use super::tools::{Cut, call};
+
+/// Sparse: what isn't written takes no memory.
+const BYTES: u64 = 256 << 20;
+/// Written and not synced before each cut; it must not be there afterwards.
+const CANARY_BYTES: usize = 64 << 10;
+/// How long the kernel may take to let go of a disk.
+const LET_GO: Duration = Duration::from_secs(20);
+
+/// A file system of ext4 in an image.
+#[derive(Debug)]
+pub(super) struct Disk {
+    image: PathBuf,
+    place: PathBuf,
+    mounted: bool,
+}
+
+impl Disk {
+    /// Makes an empty one, and mounts it.
+    pub(super) fn make(dir: &Path, name: &str) -> Result<Self> {
+        let (image, place) = (dir.join(format!("{name}.img")), dir.join(format!("{name}.disk")));
+        File::create(&image).and_then(|file| file.set_len(BYTES)).context("no room for a disk")?;
+        call("mkfs.ext4", ["-q".as_ref(), "-F".as_ref(), image.as_os_str()])?;
+        fs::create_dir_all(&place)?;
+        let mut disk = Self { image, place, mounted: false };
+        disk.mount()?;
+        Ok(disk)
+    }
+
+    /// Where it is mounted.
+    pub(super) fn place(&self) -> &Path {
+        &self.place
+    }
+
+    fn mount(&mut self) -> Result<()> {
+        call("mount", ["-o".as_ref(), "loop".as_ref(), self.image.as_os_str(), self.place.as_os_str()])?;
+        self.mounted = true;
+        Ok(())
+    }
+
+    /// Writes something that a cut must take away, to see that it is one.
+    pub(super) fn set_canary(&self) -> Result<()> {
+        fs::write(self.canary(), vec![1; CANARY_BYTES]).with_context(|| self.place.display().to_string())
+    }
+
+    /// Lets the power come back after a cut: mounts it anew, which replays its journal. Nobody may use it.
+    pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
+        self.unmount()?;
+        self.mount()?;
+        let canary = fs::read(self.canary()).unwrap_or_default();
+        let whole = canary.len() == CANARY_BYTES && canary.iter().all(|byte| *byte == 1);
+        if after != Cut::Flushed && whole {
+            bail!("the cut was none: {} has what was never synced", self.place.display());
+        }
+        let _gone = fs::remove_file(self.canary());
+        Ok(())
+    }
+
+    fn unmount(&mut self) -> Result<()> {
+        call("umount", [&self.place])?;
+        self.mounted = false;
+        // A namespace of a process just killed may hold it a little longer. Mounted again before that is over, it
+        // would be the dead file system again.
+        let begun = Instant::now();
+        while self.is_in_use()? {
+            if begun.elapsed() > LET_GO {
+                bail!("the kernel doesn't let go of {}", self.image.display());
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Whether a loop device has the image.
+    fn is_in_use(&self) -> Result<bool> {
+        for device in fs::read_dir("/sys/block").context("/sys/block")? {
+            let backing = fs::read_to_string(device?.path().join("loop/backing_file"));
+            if backing.is_ok_and(|backing| Path::new(backing.trim_end()) == self.image) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn canary(&self) -> PathBuf {
+        self.place.join("canary")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        if self.mounted
+            && let Err(error) = call("umount", ["--lazy".as_ref(), self.place.as_os_str()])
+        {
+            eprintln!("{error:#}");
+        }
+        let _gone = fs::remove_file(&self.image);
+    }
+}

@@ -1,0 +1,148 @@
+//! One member: a real process on a machine of its own, as far as its disk and the machine's boots go.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, bail};
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster as Shown;
+
+use super::disk::Disk;
+use super::tools::Cut;
+
+/// Several levels deep, none of which is there at first: their names must survive, too.
+const DATA_DIR: &str = "var/lib/ipamd";
+/// Lines of a member's log that are shown when it refuses to start.
+const TAIL: usize = 12;
+/// Gives the process a boot id of its own, in a mount namespace of its own, and becomes it.
+const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
+/// How long a member may take for one answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A member that may or may not be up.
+#[derive(Debug)]
+pub(super) struct Member {
+    pub(super) name: String,
+    pub(super) client: SocketAddr,
+    pub(super) peer: SocketAddr,
+    process: Option<Child>,
+    pub(super) disk: Disk,
+    dir: PathBuf,
+}
+
+impl Member {
+    /// One with an empty disk; everything of it is in `dir`.
+    pub(super) fn make(dir: &Path, name: String, client: SocketAddr, peer: SocketAddr) -> Result<Self> {
+        let disk = Disk::make(dir, &name)?;
+        let member = Self { disk, name, client, peer, process: None, dir: dir.to_owned() };
+        member.boot()?;
+        Ok(member)
+    }
+
+    /// The machine has been started anew, which a member must learn as it would: what was in memory is gone.
+    fn boot(&self) -> Result<()> {
+        fs::write(self.boot_file(), format!("{}\n", uuid::Uuid::new_v4())).context("a boot id")
+    }
+
+    /// Starts the process: `program` is ipamd with whatever stands before it.
+    pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, SocketAddr)]) -> Result<()> {
+        let log = File::options().create(true).append(true).open(self.log_file())?;
+        let mut command = Command::new("unshare");
+        command.args(["--mount", "--propagation", "slave", "--", "sh", "-c", WITH_BOOT_ID, "sh"]);
+        command.arg(self.boot_file()).args(program);
+        command.args(["serve", "--stop-with-parent", "--name", &self.name]);
+        command.arg("--config").arg(self.dir.join("ipamd.toml")).arg("--data-dir").arg(self.data_dir());
+        command.args(["--client-listen", &self.client.to_string(), "--peer-listen", &self.peer.to_string()]);
+        for (name, peer) in peers {
+            command.args(["--member", &format!("{name}={peer}")]);
+        }
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        // Ctrl-C is for this process, which ends the members itself.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
+        self.process = Some(command.spawn().context("can't start unshare; the package util-linux has it")?);
+        Ok(())
+    }
+
+    /// kill -9.
+    pub(super) fn kill(&mut self) -> Result<()> {
+        if let Some(mut process) = self.process.take() {
+            let _ = process.kill();
+            process.wait().with_context(|| format!("{} doesn't end", self.name))?;
+        }
+        Ok(())
+    }
+
+    /// Lets the power of its machine come back after a cut; the process must be dead.
+    pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
+        if self.process.is_some() {
+            bail!("{} runs on without power", self.name);
+        }
+        self.disk.power_on(after)?;
+        self.boot()
+    }
+
+    /// How its process ended, if it did so by itself.
+    pub(super) fn ended(&mut self) -> Result<Option<ExitStatus>> {
+        let Some(process) = &mut self.process else { return Ok(None) };
+        Ok(process.try_wait()?)
+    }
+
+    pub(super) fn url(&self) -> String {
+        format!("http://{}", self.client)
+    }
+
+    /// A client of this member alone.
+    pub(super) fn ask(&self) -> Result<Client> {
+        Ok(Client::new(&[self.url()])?)
+    }
+
+    pub(super) async fn is_ready(&self) -> Result<()> {
+        self.ask()?.send(Call::get("/readyz").within(Duration::from_millis(200))).await?;
+        Ok(())
+    }
+
+    /// How the cluster looks from here.
+    pub(super) async fn shown(&self) -> Result<Shown> {
+        let answer = self.ask()?.call(Call::get("/v1/cluster").within(PATIENCE)).await;
+        answer.with_context(|| self.name.clone())
+    }
+
+    pub(super) fn data_dir(&self) -> PathBuf {
+        self.disk.place().join(DATA_DIR)
+    }
+
+    /// Whether a snapshot is on its way into its directory right now.
+    pub(super) fn has_unfinished_snapshot(&self) -> bool {
+        let Ok(files) = fs::read_dir(self.data_dir().join("snapshot")) else { return false };
+        files.flatten().any(|file| file.file_name() != "current")
+    }
+
+    /// The end of its log.
+    pub(super) fn tail(&self) -> String {
+        let log = fs::read_to_string(self.log_file()).unwrap_or_default();
+        let lines: Vec<&str> = log.lines().collect();
+        let last = lines.get(lines.len().saturating_sub(TAIL)..).unwrap_or_default();
+        format!("    the end of the log of {}:\n    {}", self.name, last.join("\n    "))
+    }
+
+    fn log_file(&self) -> PathBuf {
+        self.dir.join(format!("{}.log", self.name))
+    }
+
+    fn boot_file(&self) -> PathBuf {
+        self.dir.join(format!("{}.boot_id", self.name))
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Before its disk goes, which is dropped after this.
+        if let Err(error) = self.kill() {
+            eprintln!("{error:#}");
+        }
+    }
+}

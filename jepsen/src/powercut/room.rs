@@ -1,0 +1,78 @@
+//! A room of one's own: a mount namespace and a directory in memory, both gone when the process is.
+//!
+//! Whatever is mounted in it nobody else sees, and the kernel unmounts it and frees the loop devices once the last
+//! process in it has ended, however it ended.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, anyhow, bail};
+use tempfile::TempDir;
+
+use super::tools::call;
+
+/// Says to this program started anew in which namespace it was not to be any more.
+const LEFT_ENV: &str = "IPAM_JEPSEN_LEFT_NAMESPACE";
+
+/// Starts this program anew in a mount namespace of its own, unless it is in one already.
+///
+/// # Errors
+/// Where that isn't possible; else it doesn't return.
+pub(super) fn enter() -> Result<()> {
+    let here = fs::read_link("/proc/self/ns/mnt").context("/proc/self/ns/mnt")?;
+    match std::env::var_os(LEFT_ENV) {
+        Some(left) if left != here.as_os_str() => return Ok(()),
+        Some(_) => bail!("unshare has left this program in the mount namespace that it was in"),
+        None => {}
+    }
+    // The owner of our own process directory is the effective user.
+    if fs::metadata("/proc/self").context("/proc/self")?.uid() != 0 {
+        bail!("only root can mount file systems to cut their power; run it as root");
+    }
+    if !Path::new("/dev/loop-control").exists() {
+        bail!("this machine has no loop devices (/dev/loop-control), and the members' disks are such");
+    }
+    let error = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "--"])
+        .arg(std::env::current_exe().context("this program can't be found")?)
+        .args(std::env::args_os().skip(1))
+        .env(LEFT_ENV, &here)
+        .exec();
+    Err(anyhow!(error).context("can't start unshare; the package util-linux has it"))
+}
+
+/// A directory in memory. It goes with this value.
+#[derive(Debug)]
+pub(super) struct Room {
+    dir: TempDir,
+}
+
+impl Room {
+    /// Mounts it.
+    pub(super) fn make() -> Result<Self> {
+        // Members have namespaces of their own, too, and must let go of a disk when it is unmounted here.
+        call("mount", ["--make-rshared", "/"])?;
+        let dir = TempDir::with_prefix("ipam-jepsen-").context("no place for temporary files")?;
+        let room = Self { dir };
+        let words = ["-t", "tmpfs", "-o", "size=75%,mode=0700", "ipam-jepsen"].map(OsStr::new);
+        call("mount", words.into_iter().chain([room.path().as_os_str()]))?;
+        Ok(room)
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.dir.path()
+    }
+}
+
+impl Drop for Room {
+    fn drop(&mut self) {
+        // Members that are being killed may hold it for a moment: it goes once they have let go.
+        if let Err(error) = call("umount", [OsStr::new("--lazy"), self.path().as_os_str()]) {
+            eprintln!("{error:#}");
+        }
+    }
+}

@@ -1,0 +1,73 @@
+//! Programs of the system that the bench calls, and the little one in C that it compiles for itself.
+
+use std::ffi::OsStr;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, bail};
+
+/// What Rust has no safe words for.
+const OUTSIDE: &str = include_str!("outside.c");
+
+/// How the power goes, as ext4 has it: the numbers are those of its ioctl.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Cut {
+    /// All is written first: what is left to see is whether a member bears that its disk dies under it.
+    Flushed = 0,
+    /// The journal is written first: names and sizes that nobody synced are there, what the files hold is not.
+    Journal = 1,
+    /// Nothing is written any more.
+    Hard = 2,
+}
+
+/// The tools, ready to be used.
+#[derive(Debug)]
+pub(super) struct Tools {
+    /// The little program.
+    pub(super) outside: PathBuf,
+}
+
+impl Tools {
+    /// Compiles what must be compiled, into `dir`.
+    pub(super) fn make(dir: &Path) -> Result<Self> {
+        let outside = dir.join("outside");
+        let mut compiler = Command::new("cc")
+            .args(["-O1", "-Wall", "-Werror", "-x", "c", "-o"])
+            .arg(&outside)
+            .arg("-")
+            .stdin(Stdio::piped())
+            .spawn()
+            .context("can't start cc; install gcc or another C compiler")?;
+        if let Some(mut input) = compiler.stdin.take() {
+            input.write_all(OUTSIDE.as_bytes())?;
+        }
+        if !compiler.wait()?.success() {
+            bail!("outside.c can't be compiled; what the compiler misses stands above");
+        }
+        Ok(Self { outside })
+    }
+
+    /// Cuts the power of the file systems at `places`, as far as possible in one moment.
+    pub(super) fn cut(&self, how: Cut, places: &[&Path]) -> Result<()> {
+        let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
+        words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
+        call(&self.outside, words)
+    }
+}
+
+/// Runs a program to its end; says what it said if that was a bad one.
+pub(super) fn call<S: AsRef<OsStr>>(
+    program: impl AsRef<OsStr>,
+    words: impl IntoIterator<Item = S>,
+) -> Result<()> {
+    let program = program.as_ref();
+    let shown = program.display();
+    let output = Command::new(program).args(words).stdin(Stdio::null()).output().with_context(|| {
+        format!("can't start {shown}; the packages e2fsprogs, mount and util-linux have it")
+    })?;
+    if !output.status.success() {
+        bail!("{shown} failed ({}): {}", output.status, String::from_utf8_lossy(&output.stderr).trim());
+    }
+    Ok(())
+}
