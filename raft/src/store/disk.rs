@@ -9,15 +9,29 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
     File::open(dir)?.sync_all()
 }
 
-/// Makes a directory, if it isn't there, and its name durable.
+/// Makes a directory, if it isn't there, with all that leads to it, and makes every new name durable.
 pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
-    if dir.is_dir() {
-        return Ok(());
+    // From the top, so that at any instant all that is there has a durable name.
+    for new in missing(dir).into_iter().rev() {
+        match fs::create_dir(new) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && new.is_dir() => {}
+            made => made?,
+        }
+        sync_dir(parent(new))?;
     }
-    fs::create_dir_all(dir)?;
+    Ok(())
+}
+
+/// What isn't there yet of the directories that lead to `dir`, it included, from the bottom.
+fn missing(dir: &Path) -> Vec<&Path> {
+    dir.ancestors().take_while(|place| !place.as_os_str().is_empty() && !place.is_dir()).collect()
+}
+
+/// The directory that has the name of this one.
+fn parent(dir: &Path) -> &Path {
     match dir.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_dir(parent),
-        _ => sync_dir(Path::new(".")),
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
     }
 }
 
@@ -51,4 +65,36 @@ pub(super) fn boot_id() -> String {
     // Where the kernel doesn't say, every start counts as another boot: the careful answer.
     fs::read_to_string("/proc/sys/kernel/random/boot_id")
         .map_or_else(|_| uuid::Uuid::new_v4().to_string(), |id| id.trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_directory_that_is_new_gets_a_durable_name() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("var/lib/ipamd");
+        // Each is made and then its parent synced: the topmost parent is one that was there before.
+        let new = missing(&deep);
+        assert_eq!(new, ["var/lib/ipamd", "var/lib", "var"].map(|name| dir.path().join(name)));
+        assert_eq!(parent(new[2]), dir.path());
+        create_dir(&deep).unwrap();
+        assert!(deep.is_dir() && missing(&deep).is_empty());
+        create_dir(&deep).unwrap();
+    }
+
+    #[test]
+    fn a_relative_directory_begins_here() {
+        assert_eq!(missing(Path::new("surely-not-there/data")).len(), 2);
+        assert_eq!(parent(Path::new("data")), Path::new("."));
+        assert_eq!(parent(Path::new("a/data")), Path::new("a"));
+    }
+
+    #[test]
+    fn a_file_in_the_way_is_an_error() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("var"), "").unwrap();
+        create_dir(&dir.path().join("var/lib")).unwrap_err();
+    }
 }
