@@ -1,4 +1,4 @@
-//! The project's own tools: `cargo xtask build | dev | measure | test`.
+//! The project's own tools: `cargo xtask build | dev | measure | powercut | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate, and it compiles no tools: what it would like to
 //! have and doesn't find (cargo-nextest, cargo-deny) it says, with the command to get it, and goes on.
@@ -9,6 +9,7 @@ mod dev;
 mod map;
 mod packages;
 mod plugin;
+mod powercut;
 mod stage;
 mod suites;
 mod test;
@@ -37,6 +38,8 @@ enum Task {
     Dev(dev::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
     Measure,
+    /// Build what is needed, then cut the power of members under load, and say what they lost.
+    Powercut(powercut::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Measure => binaries::measure(&workspace),
+        Task::Powercut(arguments) => powercut::build_and_run(&workspace, &arguments),
         Task::Test(arguments) => test::run(&workspace, &arguments),
     });
     match done {

@@ -16,7 +16,7 @@ struct Package {
     places: &'static [&'static str],
 }
 
-const NEEDED: [Package; 2] = [
+const NEEDED: [Package; 5] = [
     Package {
         name: "containernetworking-plugins",
         wanted: "the CNI plugins bridge, host-local, …",
@@ -27,6 +27,13 @@ const NEEDED: [Package; 2] = [
         wanted: "ip",
         places: &["/usr/sbin/ip", "/sbin/ip", "/usr/bin/ip", "/bin/ip"],
     },
+    Package {
+        name: "e2fsprogs",
+        wanted: "mkfs.ext4",
+        places: &["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4", "/usr/bin/mkfs.ext4"],
+    },
+    Package { name: "mount", wanted: "mount, umount", places: &["/usr/bin/mount", "/bin/mount"] },
+    Package { name: "util-linux", wanted: "unshare", places: &["/usr/bin/unshare", "/bin/unshare"] },
 ];
 
 /// Installs what is missing, or says how.
@@ -105,8 +112,12 @@ mod tests {
     #[test]
     fn one_place_of_a_package_is_enough() {
         let all = missing(|_| false);
-        assert_eq!(names(&all), "containernetworking-plugins iproute2");
-        assert_eq!(names(&missing(|place| place == "/bin/ip")), "containernetworking-plugins");
-        assert!(missing(|place| place == "/sbin/ip" || place == "/usr/lib/cni/bridge").is_empty());
+        assert_eq!(names(&all), "containernetworking-plugins iproute2 e2fsprogs mount util-linux");
+        assert_eq!(
+            names(&missing(|place| place.starts_with("/bin/"))),
+            "containernetworking-plugins e2fsprogs"
+        );
+        let there = ["/sbin/ip", "/usr/lib/cni/bridge", "/sbin/mkfs.ext4", "/bin/mount", "/bin/unshare"];
+        assert!(missing(|place| there.contains(&place)).is_empty());
     }
 }

@@ -8,7 +8,7 @@ use clap::builder::PossibleValuesParser;
 use crate::stage::{Outcome, Stage, run_all};
 use crate::suites::{Suite, run_suite};
 use crate::workspace::{Workspace, call};
-use crate::{binaries, contract, packages, plugin, tidy};
+use crate::{binaries, contract, packages, plugin, powercut, tidy};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 /// The stages in their order. The budgets are for two cores with nothing built yet.
-const STAGES: [Stage<Workspace>; 12] = [
+const STAGES: [Stage<Workspace>; 13] = [
     stage("packages", 60, "Debian packages that the tests need", |_| packages::ensure().map(passed)),
     stage("format", 10, "cargo fmt", format),
     stage("lints", 180, "clippy, warnings refused", lints),
@@ -42,6 +42,9 @@ const STAGES: [Stage<Workspace>; 12] = [
     }),
     stage("namespaces", 60, "real interfaces through real CNI plugins", |workspace| {
         run_suite(workspace, Suite::Namespaces)
+    }),
+    stage("powercuts", 120, "members whose power is cut: nothing acknowledged is lost", |workspace| {
+        powercut::test(workspace).map(passed)
     }),
     stage("contract", 150, "what the OpenAPI document says, tried by a fuzzer", |workspace| {
         contract::run(workspace).map(passed)

@@ -105,6 +105,8 @@ impl<'a> Cluster<'a> {
                         findings.refused(words);
                         break;
                     }
+                    // Who waits for one that won't come waits in vain.
+                    Err(_) if findings.refused > 0 => break,
                     Err(_) => tokio::time::sleep(LOOK).await,
                 }
             }

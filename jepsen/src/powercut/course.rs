@@ -16,6 +16,8 @@ use crate::random::Random;
 
 /// How long to wait for a snapshot to be under way.
 const SNAPSHOT: Duration = Duration::from_secs(20);
+/// How often the state may have changed while it was read.
+const LOOKS_MAX: usize = 20;
 /// Says how far it is at least so often.
 const SAY: Duration = Duration::from_secs(5);
 
@@ -196,18 +198,24 @@ impl Life<'_> {
 
     /// Holds what is there against what was acknowledged.
     async fn compare(&self, step: &Step, findings: &mut Findings) -> Result<()> {
-        let Some(shown) = self.cluster.settled(findings).await else { return Ok(()) };
         // All are in the same state, so any of them may be asked.
         let one = step.order.first().and_then(|at| self.cluster.members.get(*at)).context("no member")?;
-        let found = load::allocations(&one.ask()?).await?;
-        let compared = held(&self.ledger).check(&found);
-        findings.lost += compared.lost;
-        findings.corrupt += compared.corrupt;
-        findings.words.extend(compared.words);
-        if u64::try_from(found.len()).ok() != Some(shown.addresses.allocated) {
-            let counted = shown.addresses.allocated;
-            findings.corrupt(format!("{} allocations are listed, {counted} are counted", found.len()));
+        for _ in 0..LOOKS_MAX {
+            let Some(before) = self.cluster.settled(findings).await else { return Ok(()) };
+            let found = load::allocations(&one.ask()?).await?;
+            let Some(after) = self.cluster.settled(findings).await else { return Ok(()) };
+            // What a member was asked for and had no time to answer may still come about.
+            if before.revision != after.revision {
+                continue;
+            }
+            findings.add(held(&self.ledger).check(&found));
+            let counted = after.addresses.allocated;
+            if u64::try_from(found.len()).ok() != Some(counted) {
+                findings.corrupt(format!("{} allocations are listed, {counted} are counted", found.len()));
+            }
+            return Ok(());
         }
+        findings.corrupt("the state changes on and on although nobody writes".to_owned());
         Ok(())
     }
 }

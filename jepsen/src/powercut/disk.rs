@@ -10,8 +10,8 @@ use super::tools::{Cut, call};
 
 /// Sparse: what isn't written takes no memory.
 const BYTES: u64 = 256 << 20;
-/// Written and not synced before each cut; it must not be there afterwards.
-const CANARY_BYTES: usize = 64 << 10;
+/// What stands in the file that a cut must take away.
+const CANARY: &str = "this was never synced";
 /// How long the kernel may take to let go of a disk.
 const LET_GO: Duration = Duration::from_secs(20);
 
@@ -21,6 +21,8 @@ pub(super) struct Disk {
     image: PathBuf,
     place: PathBuf,
     mounted: bool,
+    /// Written and not synced before the last cut; it must not be there afterwards.
+    canary: PathBuf,
 }
 
 impl Disk {
@@ -30,7 +32,7 @@ impl Disk {
         File::create(&image).and_then(|file| file.set_len(BYTES)).context("no room for a disk")?;
         call("mkfs.ext4", ["-q".as_ref(), "-F".as_ref(), image.as_os_str()])?;
         fs::create_dir_all(&place)?;
-        let mut disk = Self { image, place, mounted: false };
+        let mut disk = Self { image, place, mounted: false, canary: PathBuf::new() };
         disk.mount()?;
         Ok(disk)
     }
@@ -47,20 +49,21 @@ impl Disk {
     }
 
     /// Writes something that a cut must take away, to see that it is one.
-    pub(super) fn set_canary(&self) -> Result<()> {
-        fs::write(self.canary(), vec![1; CANARY_BYTES]).with_context(|| self.place.display().to_string())
+    pub(super) fn set_canary(&mut self) -> Result<()> {
+        // A new name each time: a file that is written anew is synced by ext4 itself when it is closed.
+        self.canary = self.place.join(format!("canary-{}", uuid::Uuid::new_v4()));
+        fs::write(&self.canary, CANARY).with_context(|| self.canary.display().to_string())
     }
 
     /// Lets the power come back after a cut: mounts it anew, which replays its journal. Nobody may use it.
     pub(super) fn power_on(&mut self, after: Cut) -> Result<()> {
         self.unmount()?;
         self.mount()?;
-        let canary = fs::read(self.canary()).unwrap_or_default();
-        let whole = canary.len() == CANARY_BYTES && canary.iter().all(|byte| *byte == 1);
-        if after != Cut::Flushed && whole {
+        let kept = fs::read_to_string(&self.canary).is_ok_and(|found| found == CANARY);
+        let _gone = fs::remove_file(&self.canary);
+        if after != Cut::Flushed && kept {
             bail!("the cut was none: {} has what was never synced", self.place.display());
         }
-        let _gone = fs::remove_file(self.canary());
         Ok(())
     }
 
@@ -88,10 +91,6 @@ impl Disk {
             }
         }
         Ok(false)
-    }
-
-    fn canary(&self) -> PathBuf {
-        self.place.join("canary")
     }
 }
 

@@ -10,6 +10,8 @@ use std::net::IpAddr;
 const HELD_MAX: usize = 2_000;
 /// Every how manyth change takes addresses back, as long as there are fewer.
 const RELEASE_EVERY: u64 = 3;
+/// Words that are kept of what was found at once; the numbers say how much there was.
+const WORDS_MAX: usize = 8;
 /// After so many comparisons in which a change of unknown outcome showed nothing, it has not happened: its time
 /// ran out long before, and then it is refused.
 const UNKNOWN_FOR: u32 = 2;
@@ -40,24 +42,38 @@ pub(super) struct Findings {
     pub(super) corrupt: u64,
     /// Members that didn't come back.
     pub(super) refused: u64,
-    /// Each of them in words.
+    /// The first of them in words.
     pub(super) words: Vec<String>,
 }
 
 impl Findings {
+    fn say(&mut self, words: String) {
+        if self.words.len() < WORDS_MAX {
+            self.words.push(words);
+        }
+    }
+
+    /// Adds what another comparison found.
+    pub(super) fn add(&mut self, other: Self) {
+        self.lost += other.lost;
+        self.corrupt += other.corrupt;
+        self.refused += other.refused;
+        self.words.extend(other.words);
+    }
+
     pub(super) fn lost(&mut self, words: String) {
         self.lost += 1;
-        self.words.push(format!("lost: {words}"));
+        self.say(format!("lost: {words}"));
     }
 
     pub(super) fn corrupt(&mut self, words: String) {
         self.corrupt += 1;
-        self.words.push(format!("corrupt: {words}"));
+        self.say(format!("corrupt: {words}"));
     }
 
     pub(super) fn refused(&mut self, words: String) {
         self.refused += 1;
-        self.words.push(format!("refused: {words}"));
+        self.say(format!("refused: {words}"));
     }
 }
 
@@ -222,7 +238,7 @@ mod tests {
     }
 
     fn counts(findings: &Findings) -> (u64, u64) {
-        assert_eq!(findings.words.len() as u64, findings.lost + findings.corrupt);
+        assert_eq!(findings.words.is_empty(), findings.lost + findings.corrupt == 0);
         (findings.lost, findings.corrupt)
     }
 

@@ -17,7 +17,7 @@ use super::tools::Cut;
 /// Several levels deep, none of which is there at first: their names must survive, too.
 const DATA_DIR: &str = "var/lib/ipamd";
 /// Lines of a member's log that are shown when it refuses to start.
-const TAIL: usize = 12;
+const TAIL: usize = 6;
 /// Gives the process a boot id of its own, in a mount namespace of its own, and becomes it.
 const WITH_BOOT_ID: &str = r#"mount --bind "$1" /proc/sys/kernel/random/boot_id && shift && exec "$@""#;
 /// How long a member may take for one answer.
@@ -40,6 +40,7 @@ impl Member {
         let disk = Disk::make(dir, &name)?;
         let member = Self { disk, name, client, peer, process: None, dir: dir.to_owned() };
         member.boot()?;
+        File::create(member.log_file())?;
         Ok(member)
     }
 
@@ -50,7 +51,7 @@ impl Member {
 
     /// Starts the process: `program` is ipamd with whatever stands before it.
     pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, SocketAddr)]) -> Result<()> {
-        let log = File::options().create(true).append(true).open(self.log_file())?;
+        let log = File::options().append(true).open(self.log_file())?;
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "slave", "--", "sh", "-c", WITH_BOOT_ID, "sh"]);
         command.arg(self.boot_file()).args(program);

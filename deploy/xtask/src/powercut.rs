@@ -1,0 +1,60 @@
+//! `cargo xtask powercut`, and the short form of it that is a stage of the tests.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail};
+
+use crate::binaries;
+use crate::workspace::{Workspace, call};
+
+#[derive(Debug, clap::Args)]
+#[command(disable_help_flag = true)]
+pub(crate) struct Arguments {
+    /// What `ipam-jepsen powercut` takes: --cuts N, --writes N, --members N, --seed N, --without-fsync, --help.
+    #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
+    words: Vec<OsString>,
+}
+
+/// How `ipam-jepsen` ends when a promise was broken; with anything else but 0 it has found out nothing.
+const LOST: i32 = 1;
+/// Enough for every kind of cut, and the same each time as far as the bench decides.
+const SHORT: [&str; 4] = ["--cuts", "20", "--seed", "20"];
+/// Little is enough where nothing is synced.
+const WITHOUT_FSYNC: [&str; 5] = ["--cuts", "3", "--seed", "3", "--without-fsync"];
+
+/// Builds the daemon that ships and the bench, and runs it.
+pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+    binaries::build(workspace)?;
+    let program = build(workspace)?;
+    call(bench(workspace, &program).args(&arguments.words))
+}
+
+/// The short form: nothing is lost, and where fsync does nothing the bench sees what that loses.
+pub(crate) fn test(workspace: &Workspace) -> Result<()> {
+    let program = build(workspace)?;
+    call(bench(workspace, &program).args(SHORT))?;
+    println!("\nand now without fsync, which must not go well:");
+    let mut bench = bench(workspace, &program);
+    match bench.args(WITHOUT_FSYNC).status().context("can't start the bench")?.code() {
+        Some(LOST) => Ok(()),
+        Some(0) => {
+            bail!("nothing was lost although nothing was synced: the bench doesn't see what it should")
+        }
+        _ => bail!("the bench without fsync has found out nothing"),
+    }
+}
+
+/// `ipam-jepsen`, as cargo builds it for the tests: it only asks and counts.
+fn build(workspace: &Workspace) -> Result<PathBuf> {
+    // With the features of the whole workspace, or all it depends on would be built twice.
+    call(&mut workspace.cargo(["build", "--locked", "--workspace", "--bin", "ipam-jepsen"]))?;
+    Ok(workspace.target.join("debug/ipam-jepsen"))
+}
+
+fn bench(workspace: &Workspace, program: &Path) -> Command {
+    let mut command = Command::new(program);
+    command.arg("powercut").arg("--ipamd").arg(workspace.dist().join("ipamd"));
+    command
+}
