@@ -8,8 +8,9 @@
     reason = "these are tests"
 )]
 
-#[path = "../support/mod.rs"]
-mod support;
+#[path = "../support/programs.rs"]
+#[allow(dead_code, reason = "the plugin is not on the page")]
+mod programs;
 
 mod host;
 mod page;
