@@ -21,6 +21,7 @@ mod tenure;
 
 mod working;
 
+use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
@@ -72,6 +73,12 @@ impl Drop for Handle {
                 drop((running, inner));
             });
         }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").finish_non_exhaustive()
     }
 }
 
@@ -194,6 +201,13 @@ impl Node {
         // In this order: the state is at least as new as it says.
         let stale_ms = self.inner().stale_ms();
         (self.inner().state.view(), stale_ms)
+    }
+
+    /// About what log time the next entry would carry, by this member's monotonic clock; never by wall time,
+    /// which may be anything.
+    #[must_use]
+    pub fn log_time_ms(&self) -> u64 {
+        self.inner().state.log_time_ms()
     }
 
     /// How this member sees itself and its cluster.

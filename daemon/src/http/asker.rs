@@ -1,7 +1,7 @@
 //! Who asks, and what a request says about itself rather than about its subject.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use axum::extract::FromRequestParts;
 use axum::http::HeaderMap;
@@ -15,6 +15,7 @@ use ipam_api::{Code, Problem};
 use ipam_raft::machine::access::check_deed;
 use ipam_raft::machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
 use ipam_raft::machine::{State, model};
+use ipam_raft::node::Node;
 
 use super::App;
 use super::notes::Notes;
@@ -39,6 +40,7 @@ pub(super) struct Asker {
     pub(super) comment: Option<Text>,
     pub(super) notes: Notes,
     presented: Presented,
+    node: Node,
 }
 
 /// What somebody shows to be let in.
@@ -70,6 +72,7 @@ impl Asker {
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
             notes: Notes::of(parts),
             presented: presented(headers, parts.extensions.get::<Peer>(), app)?,
+            node: app.node.clone(),
         })
     }
 
@@ -86,7 +89,7 @@ impl Asker {
             Presented::Secret(hash) => match state.token_by_secret(hash) {
                 None => return Ok(None),
                 Some((id, token)) => {
-                    check_wall_time(token)?;
+                    check_end(token, &self.node)?;
                     (principal_of(token), Credential::Token { id })
                 }
             },
@@ -135,12 +138,11 @@ fn principal_of(token: &model::Token) -> Text {
     }
 }
 
-/// In `apply` log time decides; here the clock of this machine, so that a token ends on time in a cluster
-/// that nothing happens in.
-fn check_wall_time(token: &model::Token) -> Result<(), Problem> {
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-    match token.expires_wall_ms {
-        Some(until_ms) if u128::from(until_ms) <= now.as_millis() => {
+/// In `apply` log time decides; here what it would be now, so that a token ends on time in a cluster that
+/// nothing happens in. Never the wall clock, by which a machine may be a year ahead.
+fn check_end(token: &model::Token, node: &Node) -> Result<(), Problem> {
+    match token.expires_ms {
+        Some(until_ms) if until_ms <= node.log_time_ms() => {
             Err(Problem::new(Code::TokenExpired, format!("the token {} has expired", token.name)))
         }
         _ => Ok(()),

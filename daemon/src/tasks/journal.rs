@@ -1,7 +1,6 @@
 //! Gives up the oldest part of the journal, by size and by age. Both are counted in whole segments, so a little
 //! more is kept than was said, never less.
 
-use ipam_api::time::Timestamp;
 use ipam_raft::machine::{Action, State};
 use ipam_raft::node::Node;
 
@@ -10,7 +9,7 @@ use ipam_raft::node::Node;
 pub struct JournalLimits {
     /// Bytes of events, before compression; on disk they are about a fifth.
     pub keep_bytes: u64,
-    /// Days, by wall time.
+    /// Days, by log time: it doesn't run while nobody leads, and no wrong clock makes history end early.
     pub keep_days: u64,
 }
 
@@ -18,7 +17,7 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// Proposes to give up what is beyond the limits, if anything is; false if that came to nothing.
 pub(super) async fn run(node: &Node, limits: JournalLimits) -> bool {
-    let due = due(&node.stale().0, limits, Timestamp::now().0);
+    let due = due(&node.stale().0, limits, node.log_time_ms());
     match due {
         Some(through) => super::propose(node, "journal", Action::TrimJournal { through }).await,
         None => true,
@@ -34,7 +33,7 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
     let mut due = None;
     for (number, segment) in state.segments.iter() {
         // What would go below the limit stays, unless it is too old.
-        if kept.saturating_sub(segment.bytes) < limits.keep_bytes && segment.until_wall_ms >= too_old {
+        if kept.saturating_sub(segment.bytes) < limits.keep_bytes && segment.until_log_time_ms >= too_old {
             break;
         }
         kept = kept.saturating_sub(segment.bytes);
@@ -66,7 +65,9 @@ mod tests {
             let intention = NetworkIntention { name, remarks: Remarks::default() };
             let action = Action::PutNetwork(Put { intention, expect: Expect::Anything });
             let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
-            let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms: day * DAY_MS, term: 1 };
+            // Wall time says nothing: it goes backwards here.
+            let wall_ms = (1000 - day) * DAY_MS;
+            let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms, term: 1 };
             apply(&mut state, at, &Command { origin, terms, action }).0.unwrap();
         }
         assert_eq!(state.segments.len(), 10);

@@ -9,7 +9,7 @@ use ipam_api::client::{Call, Client, Options};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::tls::Holder;
-use super::{programs, until};
+use super::{clocks, programs, until};
 
 /// Lines of a member's log that a failure shows.
 const TAIL: usize = 40;
@@ -24,18 +24,23 @@ pub(crate) struct Member {
     pub(crate) log: PathBuf,
     /// Its certificate, if it speaks TLS with everybody.
     pub(crate) tls: Option<Holder>,
+    /// The file that says how its wall clock goes, as libfaketime reads it; none for the machine's clock.
+    pub(crate) clock: Option<PathBuf>,
     process: Option<Child>,
 }
 
 impl Member {
     pub(crate) fn new(name: &str, client: SocketAddr, peer: SocketAddr, dir: &Path) -> Self {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
-        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, process: None }
+        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, clock: None, process: None }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
     pub(crate) fn command(&self, config: &Path, peers: &[(String, SocketAddr)]) -> Command {
-        let mut command = serve();
+        let mut command = match &self.clock {
+            Some(clock) => clocks::serve_by(clock),
+            None => serve(),
+        };
         command.arg("--config").arg(config).args(["--name", &self.name]);
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
@@ -163,7 +168,12 @@ impl Drop for Member {
 
 /// `ipamd serve` with nothing of this process's environment. It ends with this process, however that ends.
 pub(crate) fn serve() -> Command {
-    let mut command = Command::new(programs::ipamd());
+    serve_with(&programs::ipamd())
+}
+
+/// The same with another build.
+pub(crate) fn serve_with(program: &Path) -> Command {
+    let mut command = Command::new(program);
     command.args(["serve", "--stop-with-parent"]).env_clear();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command

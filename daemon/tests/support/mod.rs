@@ -10,6 +10,7 @@
 )]
 
 pub(crate) mod ask;
+pub(crate) mod clocks;
 pub(crate) mod cluster;
 pub(crate) mod member;
 pub(crate) mod plugin;

@@ -14,6 +14,12 @@ pub(crate) fn ipamd() -> PathBuf {
     find("ipamd")
 }
 
+/// The daemon as cargo builds it for tests: linked dynamically, so that a library can stand before libc. What
+/// ships is static.
+pub(crate) fn dynamic_ipamd() -> PathBuf {
+    PathBuf::from(env!("CARGO_BIN_EXE_ipamd"))
+}
+
 pub(crate) fn ipamctl() -> PathBuf {
     find("ipamctl")
 }

@@ -236,6 +236,8 @@ pub struct Segment {
     pub before: Chain,
     /// The chain after its last frame.
     pub chain: Chain,
+    /// The log time of its last frame: its age is told by that, since wall clocks may be wrong.
+    pub until_log_time_ms: u64,
 }
 
 /// What the store has to do with the journal, in this order.
@@ -304,6 +306,7 @@ impl State {
         open.bytes += bytes.len() as u64;
         open.from_wall_ms = open.from_wall_ms.min(at.wall_ms);
         open.until_wall_ms = open.until_wall_ms.max(at.wall_ms);
+        open.until_log_time_ms = self.header.log_time_ms;
         let before = open.chain;
         open.chain = link(&before, &bytes);
         let full = open.bytes >= JOURNAL_SEGMENT_BYTES_MAX;

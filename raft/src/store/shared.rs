@@ -1,6 +1,7 @@
 //! The applied state, shared by those who apply, read, snapshot and write rows.
 
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time;
 
 use tokio::sync::watch;
 
@@ -44,6 +45,8 @@ pub(super) struct Live {
     recent: Recent,
     epoch: u64,
     unwritten: usize,
+    /// When log time last moved here.
+    moved: time::Instant,
 }
 
 /// State, last applied entry, membership and open segment of the journal, of one instant.
@@ -74,7 +77,8 @@ impl SharedState {
     ) -> Self {
         let recent = Recent::new(&state.header.journal, journal);
         let events = watch::Sender::new(state.newest_event().revision);
-        let live = RwLock::new(Live { state, applied, membership, recent, epoch: 0, unwritten: 0 });
+        let moved = time::Instant::now();
+        let live = RwLock::new(Live { state, applied, membership, recent, epoch: 0, unwritten: 0, moved });
         Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), events, nudger }) }
     }
 
@@ -90,6 +94,14 @@ impl SharedState {
     /// Looks at the state in place. Whoever takes long keeps `apply` waiting: clone it instead.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.read().state)
+    }
+
+    /// About what log time the leader's next entry would carry: what was applied last, and what this process's
+    /// monotonic clock measured since. Never ahead of a leader at work; while nobody leads it goes on.
+    pub(crate) fn log_time_ms(&self) -> u64 {
+        let live = self.read();
+        let since = u64::try_from(live.moved.elapsed().as_millis()).unwrap_or(u64::MAX);
+        live.state.log_time_ms().saturating_add(since)
     }
 
     /// Up to where the state has got; raised after each applied chunk.
@@ -144,7 +156,11 @@ impl SharedState {
     /// Changes the state under one lock and tells everybody. `change` says how many commands it applied.
     pub(super) fn change<R>(&self, change: impl FnOnce(&mut Live) -> (usize, R)) -> R {
         let mut live = self.write();
+        let before_ms = live.state.log_time_ms();
         let (commands, result) = change(&mut live);
+        if live.state.log_time_ms() != before_ms {
+            live.moved = time::Instant::now();
+        }
         let journaled = live.state.take_journaled();
         live.recent.take(journaled);
         live.unwritten = live.unwritten.saturating_add(commands);
@@ -167,7 +183,7 @@ impl SharedState {
         self.change(|live| {
             let epoch = live.epoch.wrapping_add(1);
             let recent = Recent::new(&state.header.journal, journal).after(&live.recent);
-            *live = Live { state, applied, membership, recent, epoch, unwritten: 0 };
+            *live = Live { state, applied, membership, recent, epoch, unwritten: 0, moved: live.moved };
             (0, ())
         });
     }

@@ -16,6 +16,8 @@ use ipam_raft::node::{InitialMember, Node, NodeConfig, ProposeError, Role, Start
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket};
 
+use crate::links::Links;
+
 /// Longer than anything may take on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
 
@@ -55,6 +57,8 @@ pub(crate) struct Place {
 pub(crate) struct Cluster {
     pub(crate) places: Vec<Place>,
     pub(crate) snapshot_every_entries: u64,
+    /// Wires that can be cut; without them each reaches the others as they listen.
+    links: Option<Links>,
 }
 
 impl Cluster {
@@ -72,7 +76,7 @@ impl Cluster {
             let name = Name::new(&format!("n{number}")).unwrap();
             places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None });
         }
-        Self { places, snapshot_every_entries: 100_000 }
+        Self { places, snapshot_every_entries: 100_000, links: None }
     }
 
     /// So many members, up and with a leader.
@@ -83,6 +87,23 @@ impl Cluster {
         }
         cluster.leader().await;
         cluster
+    }
+
+    /// The same, with wires between them that can be cut.
+    pub(crate) async fn linked(count: usize) -> Self {
+        let mut cluster = Self::of(count);
+        let addresses: Vec<SocketAddr> = cluster.places.iter().map(|place| place.address).collect();
+        cluster.links = Some(Links::among(&addresses).await);
+        for at in 0..count {
+            cluster.start(at).await;
+        }
+        cluster.leader().await;
+        cluster
+    }
+
+    /// Cuts or mends the wires between two members.
+    pub(crate) fn link(&self, one: usize, other: usize, whole: bool) {
+        self.links.as_ref().unwrap().set(one, other, whole);
     }
 
     /// Starts a member.
@@ -106,10 +127,11 @@ impl Cluster {
     /// Starts a member on some directory.
     pub(crate) async fn try_start(&self, at: usize, dir: &Path) -> Result<Node, StartError> {
         let place = &self.places[at];
-        let initial_members = self
-            .places
-            .iter()
-            .map(|place| InitialMember { name: place.name.clone(), peer_address: place.address.to_string() });
+        let initial_members = self.places.iter().enumerate().map(|(to, other)| {
+            let link = self.links.as_ref().filter(|_| to != at).map(|links| links.address(at, to));
+            let address = link.unwrap_or(other.address);
+            InitialMember { name: other.name.clone(), peer_address: address.to_string() }
+        });
         let config = NodeConfig {
             timing: Timing { heartbeat_ms: 100, election_min_ms: 300, election_max_ms: 500 },
             snapshot_every_entries: self.snapshot_every_entries,

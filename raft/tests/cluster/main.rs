@@ -9,8 +9,10 @@
     reason = "these are tests"
 )]
 
+mod cut_off;
 mod founding;
 mod harness;
 mod history;
 mod leading;
+mod links;
 mod strangers;

@@ -411,6 +411,7 @@ pub(crate) fn rows() -> State {
         until_wall_ms: 16,
         before: [7; 32],
         chain: [9; 32],
+        until_log_time_ms: 14,
     };
     state.segments.put(1, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);

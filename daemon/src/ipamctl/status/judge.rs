@@ -96,6 +96,13 @@ impl<'a> Judgement<'a> {
         self.health == Health::Ok
     }
 
+    /// Whether all is well and every member follows the leader that is shown.
+    pub(super) fn is_settled(&self) -> bool {
+        let leader = &self.best.cluster.leader;
+        let follows = |said: &Cluster| leads(said) && said.leader == *leader;
+        self.is_well() && self.members.iter().all(|seen| seen.answer.is_ok_and(follows))
+    }
+
     /// Names of voters, and of those the ones that answer.
     pub(super) fn voters(&self) -> (usize, Vec<&str>) {
         let voters = self.members.iter().filter(|seen| seen.member.role != "learner");

@@ -19,22 +19,29 @@ use ipam_api::{Code, Problem};
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::output::format::Format;
-use crate::output::text::without_number;
+use crate::output::text::{parse_duration, without_number};
 use judge::Judgement;
+use tokio::time::{Instant, sleep};
 
 /// How long one server may take. Somebody waits in front of a dark screen.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(1_500);
+/// How often `--wait` looks.
+const LOOK: Duration = Duration::from_millis(250);
 
 /// How to look.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ipamctl status
   ipamctl status --check
+  ipamctl status --wait 1m
   ipamctl --server http://n1:7440,http://n2:7440,http://n3:7440 status -o json")]
 pub(crate) struct StatusArguments {
     /// Exit with 7 unless all is well: a leader, every member answering, one state
     #[arg(long)]
     check: bool,
+    /// Look again until all is well and everybody follows the leader, for so long at most; exit with 7 if it never is: 30s, 5m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
 }
 
 /// What came of asking one server.
@@ -60,7 +67,10 @@ struct Said {
 
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Result<(), Failure> {
-    let observed = ask_all(context).await;
+    let observed = match arguments.wait {
+        Some(patience) => wait(context, patience).await,
+        None => ask_all(context).await,
+    };
     let Some(judgement) = Judgement::of(&observed) else { return Err(nobody(context, &observed)) };
     if !context.data(&judgement.best.body)? {
         let name = matches!(context.format, Format::Name);
@@ -70,7 +80,21 @@ pub(crate) async fn run(context: &Context, arguments: &StatusArguments) -> Resul
             view::text(&judgement, context)
         })?;
     }
-    if arguments.check && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+    let wanted = arguments.check || arguments.wait.is_some();
+    if wanted && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+}
+
+/// Looks until all is well or patience ends; what was seen last.
+async fn wait(context: &Context, patience: Duration) -> Vec<Observed> {
+    let begun = Instant::now();
+    loop {
+        let observed = ask_all(context).await;
+        let settled = Judgement::of(&observed).is_some_and(|judgement| judgement.is_settled());
+        if settled || begun.elapsed() >= patience {
+            return observed;
+        }
+        sleep(LOOK).await;
+    }
 }
 
 /// The servers that were named and the members that they name, those that don't answer too.

@@ -170,3 +170,12 @@ fn who_is_not_let_in_is_told_so() {
     );
     assert!(text.contains("  say to n3 who asks:   --token-file or --cert-file\n"), "{text}");
 }
+
+#[test]
+fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
+    let mut observed = healthy();
+    assert!(Judgement::of(&observed).unwrap().is_settled());
+    observed[2] = up(3, said("n3", None, 14_000, 17));
+    let judgement = Judgement::of(&observed).unwrap();
+    assert!(judgement.is_well() && !judgement.is_settled());
+}

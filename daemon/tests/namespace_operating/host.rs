@@ -1,0 +1,193 @@
+//! Hosts on one switch: each has a network, a name, processes and the directories that the page writes to.
+//! They are namespaces without names, and go with the process that holds them.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+use crate::programs;
+
+/// Every host of the page, in the order of their addresses.
+pub(crate) const HOSTS: [&str; 5] = ["desk", "n1", "n2", "n3", "n4"];
+/// What of a host's file system is its own; the rest is this machine's.
+const OWN: [&str; 7] = ["etc", "root", "run", "srv", "usr/local/bin", "var/lib", "var/log"];
+/// What a program finds in `/etc` beside what the page writes.
+const KNOWN: [&str; 4] = ["passwd", "group", "nsswitch.conf", "ld.so.cache"];
+/// A member's disk: small, so that a test can fill it.
+const DISK_BYTES: u64 = 512 << 20;
+/// Longer than any block of the page may take on a busy machine.
+const PATIENCE_SECONDS: &str = "120";
+
+/// A switch and its hosts.
+pub(crate) struct Lab {
+    hosts: Vec<Host>,
+    _switch: Held,
+    dir: TempDir,
+}
+
+struct Host {
+    name: &'static str,
+    held: Held,
+}
+
+/// Namespaces, for as long as a process sleeps in them.
+struct Held {
+    outer: Child,
+    /// The process inside, as this machine numbers it.
+    inner: u32,
+}
+
+impl Lab {
+    /// Makes all hosts. Needs root.
+    pub(crate) fn make() -> Self {
+        let dir = TempDir::new().unwrap();
+        let up = "ip link set lo up && ip link add br0 type bridge && ip link set br0 up";
+        let switch = Held::start(&["--net"], up);
+        let hosts = (1..).zip(HOSTS).map(|(number, name)| Host::make(name, number, dir.path(), &switch));
+        let hosts = hosts.collect();
+        Self { hosts, _switch: switch, dir }
+    }
+
+    /// Runs a script with bash on a host, as root in /root, and stops at the first command that fails.
+    pub(crate) fn run(&self, host: &str, script: &str) -> Output {
+        let host = self.hosts.iter().find(|one| one.name == host).expect("a host of the lab");
+        let mut command = host.held.inside(&["-m", "-n", "-u", "-p"]);
+        command.args([
+            "timeout",
+            PATIENCE_SECONDS,
+            "bash",
+            "-euo",
+            "pipefail",
+            "-c",
+            &format!("cd /root\n{script}"),
+        ]);
+        command.env_clear().env("HOME", "/root").env("LAB", self.dir.path()).env("USER", "root");
+        command.env("PATH", "/usr/local/bin:/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin");
+        // What goes on in the background keeps neither open: it writes to a file of its own.
+        command.stdin(Stdio::null()).output().unwrap()
+    }
+
+    /// Writes a file of a host; a path without a slash at the front is below /root.
+    pub(crate) fn write(&self, host: &str, path: &str, text: &str) {
+        let root = self.dir.path().join(host);
+        let path = match path.strip_prefix('/') {
+            Some(path) => root.join(path),
+            None => root.join("root").join(path),
+        };
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    /// What the members logged.
+    pub(crate) fn logs(&self) -> String {
+        let logs = HOSTS.iter().filter_map(|host| {
+            let log = fs::read_to_string(self.dir.path().join(host).join("var/log/ipamd.log")).ok()?;
+            let lines: Vec<&str> = log.lines().collect();
+            Some(format!("--- {host}\n{}\n", lines[lines.len().saturating_sub(30)..].join("\n")))
+        });
+        logs.collect()
+    }
+}
+
+impl Host {
+    fn make(name: &'static str, number: u8, lab: &Path, switch: &Held) -> Self {
+        let root = lab.join(name);
+        for own in OWN {
+            fs::create_dir_all(root.join(own)).unwrap();
+        }
+        furnish(&root);
+        let mut setup = format!("hostname {name} && ip link set lo up");
+        for own in OWN {
+            setup.push_str(&format!(" && mount --bind {} /{own}", root.join(own).display()));
+        }
+        setup.push_str(&format!(" && mount -t tmpfs -o size={DISK_BYTES} disk /var/lib"));
+        let held = Held::start(&["--net", "--mount", "--uts", "--pid", "--mount-proc"], &setup);
+        let inner = held.inner;
+        let port = format!("port-{name}");
+        check(switch.inside(&["-n"]).args(["ip", "link", "add", &port, "type", "veth"]).args([
+            "peer",
+            "name",
+            "eth0",
+            "netns",
+            &inner.to_string(),
+        ]));
+        check(switch.inside(&["-n"]).args(["ip", "link", "set", &port, "master", "br0", "up"]));
+        let address = format!("{}/24", address(number));
+        check(held.inside(&["-n"]).args(["ip", "address", "add", &address, "dev", "eth0"]));
+        check(held.inside(&["-n"]).args(["ip", "link", "set", "eth0", "up"]));
+        Self { name, held }
+    }
+}
+
+fn address(number: u8) -> Ipv4Addr {
+    Ipv4Addr::new(10, 77, 0, number)
+}
+
+/// Puts into a host's directories what an operator finds there: the release, the names of the others.
+fn furnish(root: &Path) {
+    for known in KNOWN {
+        let _ = fs::copy(Path::new("/etc").join(known), root.join("etc").join(known));
+    }
+    let mut names = String::from("127.0.0.1 localhost\n");
+    for (number, host) in (1..).zip(HOSTS) {
+        names.push_str(&format!("{} {host}\n", address(number)));
+    }
+    fs::write(root.join("etc/hosts"), names).unwrap();
+    fs::create_dir_all(root.join("etc/systemd/system")).unwrap();
+    let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let release = root.join("root/ipamd-release");
+    fs::create_dir_all(&release).unwrap();
+    for program in [programs::ipamd(), programs::ipamctl(), here.join("../deploy/systemd/ipamd.service")] {
+        let file: PathBuf = release.join(program.file_name().unwrap());
+        fs::hard_link(&program, &file).or_else(|_| fs::copy(&program, &file).map(drop)).unwrap();
+    }
+    for shim in ["systemctl", "scp"] {
+        let to = root.join("usr/local/bin").join(shim);
+        fs::copy(here.join("tests/namespace_operating/bin").join(shim), to).unwrap();
+    }
+}
+
+impl Held {
+    /// Makes namespaces and sets them up.
+    fn start(kinds: &[&str], setup: &str) -> Self {
+        let mut command = Command::new("setpriv");
+        command.args(["--pdeathsig", "KILL", "unshare", "--fork", "--kill-child"]).args(kinds);
+        command.args(["sh", "-c", &format!("{setup} && echo ready && exec sleep infinity")]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut outer = command.spawn().expect("setpriv, of util-linux");
+        let mut word = String::new();
+        BufReader::new(outer.stdout.as_mut().unwrap()).read_line(&mut word).unwrap();
+        if word != "ready\n" {
+            let _ = outer.kill();
+            let mut why = String::new();
+            outer.stderr.take().unwrap().read_to_string(&mut why).unwrap();
+            panic!("this test needs namespaces, so root on Linux, and iproute2: {why}");
+        }
+        let children = format!("/proc/{0}/task/{0}/children", outer.id());
+        let inner = fs::read_to_string(children).unwrap().trim().parse().unwrap();
+        Self { outer, inner }
+    }
+
+    /// A command in some of its namespaces.
+    fn inside(&self, which: &[&str]) -> Command {
+        let mut command = Command::new("nsenter");
+        command.args(["-t", &self.inner.to_string()]).args(which).arg("--");
+        command
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.outer.kill();
+        let _ = self.outer.wait();
+    }
+}
+
+fn check(command: &mut Command) {
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
+}

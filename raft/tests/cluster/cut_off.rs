@@ -1,0 +1,44 @@
+//! Members that are cut off from each other, and what they may still say.
+
+use std::time::{Duration, Instant};
+
+use crate::harness::{Cluster, eventually, has, leads, propose};
+
+/// The scenario in which reads by lease lie: a follower that restarts forgets that it promised the leader to
+/// vote for nobody else, so another is elected while the old leader's lease runs. Hence no read is by lease.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposed_leader_says_nothing_old_when_a_follower_has_forgotten_its_promise() {
+    let mut cluster = Cluster::linked(3).await;
+    for round in 0..3 {
+        let leader = cluster.leader().await;
+        let others: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+        let (forgetful, rival) = (others[0], others[1]);
+        cluster.propose(leader, &format!("before-{round}")).await;
+        // The rival hears nothing until it would have the others vote.
+        cluster.link(rival, leader, false);
+        eventually("the rival misses its leader", || {
+            std::future::ready(cluster.node(rival).stale().1 > 1_000)
+        })
+        .await;
+        // The leader has kept its majority until this moment, and so a lease; and written nothing, since a
+        // rival that lacks an entry isn't elected.
+        cluster.link(forgetful, leader, false);
+        cluster.crash(forgetful);
+        cluster.start(forgetful).await;
+        let name = format!("after-{round}");
+        eventually("one of the others leads and acknowledges", async || {
+            let next = others.iter().map(|at| cluster.node(*at)).find(|node| leads(node));
+            match next {
+                Some(node) => propose(node, &name).await.is_ok(),
+                None => false,
+            }
+        })
+        .await;
+        let old = cluster.node(leader).read(Instant::now() + Duration::from_millis(300)).await;
+        assert!(!old.is_ok_and(|state| !has(&state, &name)), "round {round}: it answered without {name}");
+        for other in others {
+            cluster.link(other, leader, true);
+        }
+        cluster.settled().await;
+    }
+}
