@@ -15,6 +15,7 @@ mod access;
 mod bad_bodies;
 mod bad_input;
 mod bad_starts;
+mod catching_up;
 mod command_files;
 mod command_line;
 mod command_output;
