@@ -5,6 +5,7 @@ mod environment;
 mod journal;
 mod members;
 mod metrics;
+mod raft;
 mod tls;
 
 use std::io::Write as _;
@@ -16,7 +17,7 @@ use clap::Args;
 use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR, PEER_PORT};
 use ipam_api::name::{Name, shown};
 use ipam_api::tls::TlsError;
-use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, Timing};
+use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, SnapshotPolicy, Timing};
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
@@ -86,7 +87,7 @@ struct File {
     #[serde(default)]
     initial_members: Vec<FileMember>,
     #[serde(default)]
-    raft: FileRaft,
+    raft: raft::FileRaft,
     #[serde(default)]
     tls: tls::FileTls,
     #[serde(default)]
@@ -104,15 +105,6 @@ struct File {
 struct FileMember {
     name: String,
     peer: String,
-}
-
-#[derive(Debug, Default, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct FileRaft {
-    heartbeat_ms: Option<u64>,
-    election_min_ms: Option<u64>,
-    election_max_ms: Option<u64>,
-    snapshot_every_entries: Option<u64>,
 }
 
 /// A member's settings, complete and checked.
@@ -134,8 +126,8 @@ pub struct Config {
     pub initial_members: Vec<InitialMember>,
     /// How fast the absence of a leader is noticed.
     pub timing: Timing,
-    /// Log entries between two snapshots.
-    pub snapshot_every_entries: u64,
+    /// When snapshots are made, how fast, and what of the log stays behind them.
+    pub snapshots: SnapshotPolicy,
     /// Who may ask without a token of the cluster.
     pub access: AccessConfig,
     /// How long history is kept.
@@ -219,21 +211,6 @@ impl Config {
             ));
         }
         let initial_members = members::members(&flags.members, file.initial_members, &name, peer_listen)?;
-        let timing = Timing::default();
-        let timing = Timing {
-            heartbeat_ms: file.raft.heartbeat_ms.unwrap_or(timing.heartbeat_ms),
-            election_min_ms: file.raft.election_min_ms.unwrap_or(timing.election_min_ms),
-            election_max_ms: file.raft.election_max_ms.unwrap_or(timing.election_max_ms),
-        };
-        if !(1..timing.election_min_ms).contains(&timing.heartbeat_ms)
-            || timing.election_min_ms >= timing.election_max_ms
-        {
-            return Err(wrong("raft", "heartbeat_ms < election_min_ms < election_max_ms must hold"));
-        }
-        let snapshot_every_entries = file.raft.snapshot_every_entries.unwrap_or(100_000);
-        if snapshot_every_entries == 0 {
-            return Err(wrong("raft.snapshot_every_entries", "it must be at least 1"));
-        }
         Ok(Self {
             name,
             data_dir: flags
@@ -249,8 +226,8 @@ impl Config {
             tls,
             peer_tls,
             initial_members,
-            timing,
-            snapshot_every_entries,
+            timing: file.raft.timing()?,
+            snapshots: file.raft.snapshots(&environment.raft)?,
             access: access.complete(!client_listen.ip().is_loopback(), insecure)?,
             journal: file.journal.complete()?,
             metrics_per_pool: file.metrics.per_pool(),
@@ -393,7 +370,7 @@ mod tests {
         let real_timing = real.timing;
         let expected = (real_timing.heartbeat_ms, real_timing.election_min_ms, real_timing.election_max_ms);
         assert_eq!(timing, (Some(expected.0), Some(expected.1), Some(expected.2)));
-        assert_eq!(file.raft.snapshot_every_entries, Some(real.snapshot_every_entries));
+        assert_eq!(file.raft.snapshots(&raft::EnvironmentRaft::default()).unwrap(), real.snapshots);
         assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
         assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));
         assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));

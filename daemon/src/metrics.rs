@@ -99,6 +99,8 @@ pub struct Metrics {
     apply_seconds: Seconds,
     oldest_revision: Number,
     rows_rebuilt: Counter,
+    snapshots_built: Counter,
+    snapshots_installed: Counter,
     pools: Pools,
 }
 
@@ -127,6 +129,8 @@ impl Metrics {
             apply_seconds: Seconds::default(),
             oldest_revision: Number::default(),
             rows_rebuilt: Counter::default(),
+            snapshots_built: Counter::default(),
+            snapshots_installed: Counter::default(),
             pools: Pools::default(),
         };
         metrics.register();
@@ -195,6 +199,18 @@ impl Metrics {
             &[],
             "How often rows were doubtful at the start, and made afresh",
             self.rows_rebuilt.clone(),
+        );
+        self.add(
+            "raft_snapshots_built",
+            &[],
+            "Snapshots that this member made",
+            self.snapshots_built.clone(),
+        );
+        self.add(
+            "raft_snapshots_installed",
+            &[],
+            "Snapshots that this member got from a leader, since the log no longer had what it lacked",
+            self.snapshots_installed.clone(),
         );
         self.add(
             "task_last_success_timestamp_seconds",
@@ -285,6 +301,8 @@ impl Metrics {
         self.oldest_revision.set(state.oldest_event().revision);
         raise(&self.leader_changes, counters.leader_changes);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
+        raise(&self.snapshots_built, counters.snapshots_built);
+        raise(&self.snapshots_installed, counters.snapshots_installed);
         self.pools.set(self.per_pool.then_some(state));
         let mut text = String::new();
         let written = encode(&mut text, &self.registry);

@@ -135,7 +135,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     );
     node_config.peer_tls = peer_tls;
     node_config.timing = config.timing;
-    node_config.snapshot_every_entries = config.snapshot_every_entries;
+    node_config.snapshots = config.snapshots;
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);

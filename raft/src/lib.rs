@@ -13,6 +13,7 @@ pub mod durations;
 pub mod fuzzing;
 pub mod machine;
 pub mod node;
+mod pace;
 pub mod room;
 mod store;
 mod transport;

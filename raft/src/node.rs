@@ -14,6 +14,7 @@ mod leaving;
 mod proposals;
 mod reads;
 mod running;
+mod snapshots;
 mod spent;
 mod status;
 mod tasks;
@@ -32,6 +33,7 @@ use host::Door;
 use inner::{Inner, held};
 use openraft::async_runtime::watch::WatchReceiver;
 use running::{Ingredients, RaftHandle};
+pub use snapshots::SnapshotPolicy;
 pub use spent::Spent;
 pub use status::{MemberInfo, Role, Status};
 use tokio::sync::{Mutex as AsyncMutex, watch};
@@ -96,12 +98,15 @@ impl Node {
         initial_members.sort_unstable();
         let lock = lock_dir(&config.data_dir)?;
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
-        let store = store::open(&config.data_dir).await?;
+        let mut store = store::open(&config.data_dir).await?;
+        store.machine.bytes_per_second = config.snapshots.bytes_per_second;
         let counters = Arc::new(counters::Counters::new(store.counters));
         let ingredients = Ingredients {
             config: raft_config,
             log: store.log,
             machine: store.machine,
+            reach: store.reach,
+            snapshots: config.snapshots,
             state: store.shared.clone(),
             counters: Arc::clone(&counters),
         };

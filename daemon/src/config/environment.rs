@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ipam_api::brand::DAEMON_ENV_PREFIX;
 use ipam_api::name::shown;
 
-use super::{ConfigError, tls, wrong};
+use super::{ConfigError, raft, tls, wrong};
 
 /// Every name, with the key of the file that it stands for.
 pub const NAMES: &[(&str, &str)] = &[
@@ -30,6 +30,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("IPAMD_PEER_TLS_CA", "peer_tls.ca"),
     ("IPAMD_ACCESS_REQUIRE_TOKENS", "access.require_tokens"),
     ("IPAMD_ACCESS_TOKENS_FILE", "access.tokens_file"),
+    ("IPAMD_RAFT_SNAPSHOT_EVERY_ENTRIES", "raft.snapshot_every_entries"),
+    ("IPAMD_RAFT_SNAPSHOT_EVERY_MIB", "raft.snapshot_every_mib"),
+    ("IPAMD_RAFT_KEEP_ENTRIES_BEHIND_SNAPSHOT", "raft.keep_entries_behind_snapshot"),
+    ("IPAMD_RAFT_KEEP_MIB_BEHIND_SNAPSHOT", "raft.keep_mib_behind_snapshot"),
+    ("IPAMD_RAFT_SNAPSHOT_MIB_PER_SECOND", "raft.snapshot_mib_per_second"),
 ];
 
 /// What it says.
@@ -47,6 +52,7 @@ pub(super) struct Environment {
     pub(super) tls: tls::EnvironmentTls,
     pub(super) require_tokens: Option<String>,
     pub(super) tokens_file: Option<PathBuf>,
+    pub(super) raft: raft::EnvironmentRaft,
     pub(super) warnings: Vec<String>,
 }
 
@@ -77,7 +83,9 @@ impl Environment {
             "LOG" => self.log = Some(value),
             "ACCESS_REQUIRE_TOKENS" => self.require_tokens = Some(value),
             "ACCESS_TOKENS_FILE" => self.tokens_file = Some(value.into()),
-            setting => return self.tls.take(setting, &value),
+            setting => {
+                return self.raft.take(setting, value).is_none_or(|value| self.tls.take(setting, &value));
+            }
         }
         true
     }

@@ -16,6 +16,7 @@ mod bad_bodies;
 mod bad_input;
 mod bad_starts;
 mod clocks;
+mod catching_up;
 mod command_files;
 mod command_line;
 mod command_output;

@@ -5,16 +5,12 @@ use std::path::PathBuf;
 
 use ipam_api::Name;
 use ipam_api::limits::MEMBERS_MAX;
-use openraft::{Config, SnapshotPolicy};
+use openraft::Config;
 use tokio::net::TcpListener;
 
 use super::error::StartError;
+use super::snapshots::SnapshotPolicy;
 use crate::transport::PeerTls;
-
-/// Log entries from one snapshot to the next, where nothing else is said.
-const SNAPSHOT_EVERY_ENTRIES: u64 = 100_000;
-/// Log entries kept behind a snapshot, so that a short absence costs no snapshot.
-const KEPT_BEHIND_SNAPSHOT: u64 = 50_000;
 
 /// One of the members that found the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -61,8 +57,8 @@ pub struct NodeConfig {
     pub peer_tls: Option<PeerTls>,
     /// How fast failures are noticed.
     pub timing: Timing,
-    /// Log entries from one snapshot to the next.
-    pub snapshot_every_entries: u64,
+    /// When snapshots are made, how fast, and what of the log stays behind them.
+    pub snapshots: SnapshotPolicy,
 }
 
 impl NodeConfig {
@@ -85,7 +81,7 @@ impl NodeConfig {
             initial_members,
             peer_tls: None,
             timing: Timing::default(),
-            snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
+            snapshots: SnapshotPolicy::default(),
         }
     }
 
@@ -112,18 +108,17 @@ impl NodeConfig {
 
     /// The same for openraft.
     pub(super) fn raft(&self) -> Result<Config, StartError> {
-        let snapshot_every = self.snapshot_every_entries.max(1);
         let config = Config {
             cluster_name: "ipamd".to_owned(),
             heartbeat_interval: self.timing.heartbeat_ms,
             election_timeout_min: self.timing.election_min_ms,
             election_timeout_max: self.timing.election_max_ms,
             enable_pre_vote: Some(true),
-            snapshot_policy: SnapshotPolicy::LogsSinceLast(snapshot_every),
+            // Both are done in `snapshots.rs`, which counts bytes, too.
+            snapshot_policy: openraft::SnapshotPolicy::Never,
+            max_in_snapshot_log_to_keep: u64::MAX,
             // A learner that lags less than that counts as caught up.
-            replication_lag_threshold: snapshot_every.saturating_mul(2),
-            max_in_snapshot_log_to_keep: KEPT_BEHIND_SNAPSHOT.min(snapshot_every),
-            purge_batch_size: 1024.min(snapshot_every),
+            replication_lag_threshold: self.snapshots.every_entries.saturating_mul(2),
             install_snapshot_timeout: 60_000,
             max_payload_entries: 1024,
             // A member that restarts is back in the quorum soon.

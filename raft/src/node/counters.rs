@@ -41,6 +41,8 @@ pub struct NodeMetrics {
     pub leaderships: u64,
     /// How often this member learned of another leader than before.
     pub leader_changes: u64,
+    /// Snapshots that this member made.
+    pub snapshots_built: u64,
     /// Snapshots that this member got from a leader.
     pub snapshots_installed: u64,
 }
@@ -114,6 +116,7 @@ impl Counters {
             read_rounds: self.read_rounds.load(Relaxed),
             leaderships: self.leaderships.load(Relaxed),
             leader_changes: self.leader_changes.load(Relaxed),
+            snapshots_built: self.store.snapshots_built.load(Relaxed),
             snapshots_installed: self.snapshots_installed.load(Relaxed),
         }
     }

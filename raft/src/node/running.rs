@@ -9,9 +9,10 @@ use super::counters::Counters;
 use super::error::StartError;
 use super::proposals::Proposals;
 use super::reads::Reads;
+use super::snapshots::{self, SnapshotPolicy};
 use super::tasks::Tasks;
 use super::tenure::{self, Tenure};
-use crate::store::{LogStore, MachineStore, SharedState};
+use crate::store::{LogReach, LogStore, MachineStore, SharedState};
 use crate::transport::{Network, Party, Peers};
 use crate::types::{Member, Types};
 
@@ -22,6 +23,8 @@ pub(super) struct Ingredients {
     pub(super) config: openraft::Config,
     pub(super) log: LogStore,
     pub(super) machine: MachineStore,
+    pub(super) reach: LogReach,
+    pub(super) snapshots: SnapshotPolicy,
     pub(super) state: SharedState,
     pub(super) counters: Arc<Counters>,
 }
@@ -46,13 +49,14 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, log, machine, state, counters } = ingredients;
-        let network = Network(peers.clone());
+        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters } = ingredients;
+        let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
             .await
             .map_err(|error| StartError::Raft(error.to_string()))?;
         let (in_office, office) = watch::channel(None);
         tasks.spawn(tenure::follow(raft.clone(), state, in_office, counters.clone()));
+        tasks.spawn(snapshots::run(raft.clone(), reach, policy));
         let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), counters.clone());
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);

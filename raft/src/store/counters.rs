@@ -13,4 +13,6 @@ pub(crate) struct StoreCounters {
     pub(crate) apply: Durations,
     /// How often rows were put aside and made afresh.
     pub(crate) rows_rebuilt: AtomicU64,
+    /// Snapshots that this member made.
+    pub(crate) snapshots_built: AtomicU64,
 }

@@ -2,6 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
 
 use futures::{Stream, StreamExt as _};
 use openraft::entry::RaftEntry as _;
@@ -9,6 +10,7 @@ use openraft::storage::{ApplyResponder, EntryResponder, RaftStateMachine};
 use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
 
+use super::background;
 use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::journal::JournalFiles;
@@ -31,6 +33,8 @@ pub(crate) struct MachineStore {
     pub(super) durable: Arc<Durable>,
     pub(super) journal: Arc<JournalFiles>,
     pub(super) counters: Arc<StoreCounters>,
+    /// How fast snapshots are written.
+    pub(crate) bytes_per_second: u64,
 }
 
 /// An entry made ready to be applied, with nothing left to do under the lock but that.
@@ -119,6 +123,8 @@ impl RaftStateMachine<Types> for MachineStore {
             snapshots: Arc::clone(&self.snapshots),
             durable: Arc::clone(&self.durable),
             journal: Arc::clone(&self.journal),
+            counters: Arc::clone(&self.counters),
+            bytes_per_second: self.bytes_per_second,
         }
     }
 
@@ -129,7 +135,7 @@ impl RaftStateMachine<Types> for MachineStore {
     ) -> Result<(), io::Error> {
         let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let (instant, last) = blocking(move || {
+        let (instant, last) = background::run(move || {
             // What is sealed and only in memory would have to be fetched again.
             journal.write_out(&shared, true)?;
             let (state, blocks) = snapshots.install(snapshot, &meta)?;
@@ -156,6 +162,8 @@ pub(crate) struct Builder {
     snapshots: Arc<SnapshotDir>,
     durable: Arc<Durable>,
     journal: Arc<JournalFiles>,
+    counters: Arc<StoreCounters>,
+    bytes_per_second: u64,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -164,12 +172,14 @@ impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let (point, snapshots) = (self.point.clone(), Arc::clone(&self.snapshots));
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let file = blocking(move || {
+        let bytes_per_second = self.bytes_per_second;
+        let file = background::run(move || {
             // The log may be purged of what a durable snapshot holds, and the snapshot holds no sealed segments.
             journal.write_out(&shared, true)?;
-            snapshots.build(&point)
+            snapshots.build(&point, bytes_per_second)
         })
         .await?;
+        self.counters.snapshots_built.fetch_add(1, Relaxed);
         self.durable.set_snapshot(file.meta().last_log_id);
         Ok(file.into_snapshot())
     }

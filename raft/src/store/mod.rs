@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
+mod background;
 mod behind;
 mod counters;
 mod disk;
@@ -24,6 +25,7 @@ mod log_view;
 mod machine;
 mod marker;
 mod open;
+mod reach;
 mod rows;
 mod shared;
 mod snapshot;
@@ -41,5 +43,6 @@ pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
 pub(crate) use open::{Closer, open};
+pub(crate) use reach::LogReach;
 pub(crate) use shared::SharedState;
 pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};

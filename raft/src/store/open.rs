@@ -17,6 +17,7 @@ use super::log::LogStore;
 use super::log_open;
 use super::machine::MachineStore;
 use super::marker::Marker;
+use super::reach::LogReach;
 use super::rows::{self, Loaded, Point, Rows};
 use super::shared::SharedState;
 use super::snapshot::Header;
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) shared: SharedState,
     /// The journal, for those who read it.
     pub(crate) journal: Journal,
+    /// How many bytes of the log lie between two entries.
+    pub(crate) reach: LogReach,
     /// What the store counts about itself.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
@@ -88,6 +91,9 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     let durable = Arc::new(Durable::default());
     durable.set_log(opened.mark.clone());
     durable.set_snapshot(snapshots.last());
+    let purged = opened.log.log_state().purged().map(|id| id.0);
+    let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
+    let reach = LogReach::new(Arc::clone(&durable), begin, purged);
     let (nudger, nudges) = Nudger::new();
     journal.fit(&start.state);
     let (applied, membership) = (start.point.applied, start.point.membership);
@@ -127,6 +133,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         durable,
         journal,
         counters: Arc::clone(&counters),
+        bytes_per_second: u64::MAX,
     };
     let closer = Closer {
         log: log.clone(),
@@ -137,7 +144,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, journal: reader, counters, failed: failed_watch, closer })
+    Ok(Store { log, machine, shared, journal: reader, reach, counters, failed: failed_watch, closer })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to

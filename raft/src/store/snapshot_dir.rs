@@ -1,7 +1,7 @@
 //! Where snapshots are kept: one whole one, and what is on its way to become the next.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Write as _};
+use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -9,6 +9,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
+use super::background::{PacedFile, SYNC_BYTES};
 use super::error::StoreError;
 use super::journal::Blocks;
 use super::shared::Instant;
@@ -78,14 +79,14 @@ impl SnapshotDir {
     }
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
-    /// the current one.
-    pub(super) fn build(&self, point: &Instant) -> io::Result<SnapshotFile> {
+    /// the current one. Takes its time, so that nobody else has to.
+    pub(super) fn build(&self, point: &Instant, bytes_per_second: u64) -> io::Result<SnapshotFile> {
         let (last_log_id, last_membership) = (point.applied, point.membership.clone());
         let aside = Aside::new(&self.dir);
-        let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(&aside.path)?);
+        let to = PacedFile::new(File::create(&aside.path)?, bytes_per_second);
+        let mut to = BufWriter::with_capacity(BUFFER_BYTES, to);
         snapshot::write(&mut to, &point.state, &point.journal, Meta { last_log_id, last_membership })?;
-        to.flush()?;
-        to.get_ref().sync_all()?;
+        to.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
         self.make_current(aside, last_log_id)?;
         self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone"))
     }
@@ -197,7 +198,7 @@ impl SnapshotFile {
     pub(crate) async fn incoming(data_dir: &Path) -> io::Result<IncomingSnapshot> {
         let aside = Aside::new(&path(data_dir));
         let file = tokio::fs::File::create(&aside.path).await?;
-        Ok(IncomingSnapshot { file, aside })
+        Ok(IncomingSnapshot { file, aside, unsynced: 0 })
     }
 
     /// Its length in bytes.
@@ -235,6 +236,7 @@ impl SnapshotFile {
 pub(crate) struct IncomingSnapshot {
     file: tokio::fs::File,
     aside: Aside,
+    unsynced: u64,
 }
 
 impl IncomingSnapshot {
@@ -243,7 +245,14 @@ impl IncomingSnapshot {
     /// # Errors
     /// When it can't be written.
     pub(crate) async fn write_piece(&mut self, piece: &[u8]) -> io::Result<()> {
-        self.file.write_all(piece).await
+        self.file.write_all(piece).await?;
+        self.unsynced += piece.len() as u64;
+        if self.unsynced >= SYNC_BYTES {
+            // One sync of all of it at the end would hold up the log, which shares the disk.
+            self.file.sync_data().await?;
+            self.unsynced = 0;
+        }
+        Ok(())
     }
 
     /// Makes it durable, reads all of it again and checks that it is whole.

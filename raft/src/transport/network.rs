@@ -23,6 +23,7 @@ use super::message::{Answer, Append, Appended, Request};
 use super::peers::Peers;
 use super::preface::Purpose;
 use super::snapshot;
+use crate::pace::Pace;
 use crate::store::SnapshotFile;
 use crate::types::{Member, Types, Vote};
 
@@ -32,24 +33,36 @@ const APPEND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the links.
 #[derive(Clone)]
-pub(crate) struct Network(pub(crate) Peers);
+pub(crate) struct Network {
+    pub(crate) peers: Peers,
+    /// How fast snapshots are sent.
+    pub(crate) bytes_per_second: u64,
+}
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Link;
 
     async fn new_client(&mut self, target: u64, node: &Member) -> Link {
-        Link { peers: self.0.clone(), member_id: target, member: node.clone(), appends: Purpose::Append }
+        self.link(target, node, Purpose::Append)
     }
 
     async fn new_heartbeat_client(&mut self, target: u64, node: &Member) -> Link {
-        Link { peers: self.0.clone(), member_id: target, member: node.clone(), appends: Purpose::Control }
+        self.link(target, node, Purpose::Control)
     }
     // A snapshot makes a connection of its own whichever link sends it.
+}
+
+impl Network {
+    fn link(&self, member_id: u64, member: &Member, appends: Purpose) -> Link {
+        let Self { peers, bytes_per_second } = self.clone();
+        Link { peers, bytes_per_second, member_id, member: member.clone(), appends }
+    }
 }
 
 /// A peer, as openraft sees it. It holds no connection; links to one peer share the channels.
 pub(crate) struct Link {
     peers: Peers,
+    bytes_per_second: u64,
     member_id: u64,
     member: Member,
     appends: Purpose,
@@ -246,7 +259,7 @@ impl RaftNetworkV2<Types> for Link {
         let target = self.peers.target(self.member_id, &self.member, Purpose::Snapshot);
         tokio::select! {
             closed = cancel => Err(closed.into()),
-            sent = snapshot::send(&target, vote, snapshot, option.hard_ttl()) => sent,
+            sent = snapshot::send(&target, vote, snapshot, Pace::new(self.bytes_per_second), option.hard_ttl()) => sent,
         }
     }
 }

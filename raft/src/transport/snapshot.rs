@@ -17,6 +17,7 @@ use tokio_util::codec::FramedRead;
 use super::Host;
 use super::frame::{Frames, decode, decode_raw, encode, encode_raw, invalid};
 use super::peers::Target;
+use crate::pace::Pace;
 use crate::store::SnapshotFile;
 use crate::types::{Types, Vote};
 
@@ -42,6 +43,7 @@ pub(super) async fn send(
     target: &Target,
     vote: Vote,
     snapshot: SnapshotOf<Types, SnapshotFile>,
+    pace: Pace,
     install_patience: Duration,
 ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
     let stream = target
@@ -52,7 +54,7 @@ pub(super) async fn send(
     let sent = tokio::select! {
         // The receiver only speaks when it has everything, or has had enough.
         receipt = receipt(read) => receipt,
-        error = send_all(write, vote, snapshot, install_patience) => Err(error),
+        error = send_all(write, vote, snapshot, pace, install_patience) => Err(error),
     };
     match sent {
         Ok(Ok(response)) => Ok(response),
@@ -67,6 +69,7 @@ async fn send_all(
     mut write: impl AsyncWrite + Unpin,
     vote: Vote,
     snapshot: SnapshotOf<Types, SnapshotFile>,
+    mut pace: Pace,
     install_patience: Duration,
 ) -> io::Error {
     let SnapshotOf::<Types, SnapshotFile> { meta, snapshot: mut file } = snapshot;
@@ -79,6 +82,7 @@ async fn send_all(
             if piece.is_empty() {
                 return write.flush().await;
             }
+            tokio::time::sleep(pace.rest(piece.len() as u64)).await;
         }
     };
     match write_all().await {

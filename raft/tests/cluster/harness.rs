@@ -12,7 +12,9 @@ use ipam_api::Name;
 use ipam_raft::StoreError;
 use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
 use ipam_raft::machine::{Action, Applied, Command, Origin, State};
-use ipam_raft::node::{InitialMember, Node, NodeConfig, ProposeError, Role, StartError, Timing};
+use ipam_raft::node::{
+    InitialMember, Node, NodeConfig, ProposeError, Role, SnapshotPolicy, StartError, Timing,
+};
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -56,7 +58,7 @@ pub(crate) struct Place {
 /// Members that are to be one cluster.
 pub(crate) struct Cluster {
     pub(crate) places: Vec<Place>,
-    pub(crate) snapshot_every_entries: u64,
+    pub(crate) snapshots: SnapshotPolicy,
     /// Wires that can be cut; without them each reaches the others as they listen.
     links: Option<Links>,
 }
@@ -76,7 +78,12 @@ impl Cluster {
             let name = Name::new(&format!("n{number}")).unwrap();
             places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None });
         }
-        Self { places, snapshot_every_entries: 100_000, links: None }
+        Self { places, snapshots: SnapshotPolicy::default(), links: None }
+    }
+
+    /// Makes snapshots often, and keeps little of the log behind them.
+    pub(crate) fn snapshot_every_entries(&mut self, every_entries: u64) {
+        self.snapshots = SnapshotPolicy { every_entries, keep_entries: every_entries, ..self.snapshots };
     }
 
     /// So many members, up and with a leader.
@@ -134,7 +141,7 @@ impl Cluster {
         });
         let config = NodeConfig {
             timing: Timing { heartbeat_ms: 100, election_min_ms: 300, election_max_ms: 500 },
-            snapshot_every_entries: self.snapshot_every_entries,
+            snapshots: self.snapshots,
             ..NodeConfig::new(
                 dir.to_owned(),
                 place.name.clone(),

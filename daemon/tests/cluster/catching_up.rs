@@ -1,0 +1,134 @@
+//! A member that was away: by the log if it wasn't for long, else by a snapshot; and history is the same as
+//! everybody else's, the part that it slept through included.
+
+use std::net::IpAddr;
+
+use ipam_api::client::{Call, Client};
+use ipam_api::event::{AddressHistory, Event, EventPage};
+use serde_json::{Value, json};
+
+use crate::support::ask::{get, make_pools, wish};
+use crate::support::raw::ask;
+use crate::support::{Cluster, LONG, until};
+
+/// Allocations of one step: few entries, and many bytes.
+const STEPS: usize = 800;
+/// Makes an event large, so that few of them fill a segment of the journal.
+const NAME_BYTES: usize = 200;
+/// Segments are sealed by then: the snapshot doesn't hold those, they must be fetched.
+const ROUNDS_MIN: usize = 14;
+
+/// Members that make a snapshot after each MiB and keep little of the log behind it.
+async fn restless() -> Cluster {
+    let timing = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+    let snapshots = "snapshot_every_mib = 1\nkeep_mib_behind_snapshot = 0\nsnapshot_mib_per_second = 64";
+    let cluster = Cluster::of_with(3, &format!("{timing}\n{snapshots}")).all_up().await;
+    make_pools(&cluster.ask()).await;
+    cluster
+}
+
+/// Gives many addresses in one step, and takes one of those before back.
+async fn give(client: &Client, round: usize) {
+    let name = |number: usize| format!("{}-{round}-{number}", "x".repeat(NAME_BYTES));
+    let mut steps: Vec<Value> = (0..STEPS)
+        .map(|number| {
+            let body = wish(&name(number), &["web"]);
+            json!({"method": "POST", "path": "/v1/allocations", "body": body})
+        })
+        .collect();
+    let last = format!("/v1/endpoints/host/default/default/{}", name(0));
+    steps.push(json!({"method": "DELETE", "path": last}));
+    let call = Call::post("/v1/transactions").json(&json!({"steps": steps})).unwrap();
+    client.send(call.within(LONG)).await.unwrap();
+}
+
+/// What a member has counted.
+async fn counted(cluster: &Cluster, at: usize, name: &str) -> u64 {
+    let answer = ask(cluster.members[at].client, "GET", "/metrics", &[], &Value::Null).await;
+    let mut lines = answer.body.lines();
+    let value = lines.find_map(|line| line.strip_prefix(&format!("ipamd_raft_snapshots_{name}_total ")));
+    value.unwrap().parse().unwrap()
+}
+
+/// All events that a member knows of, page by page.
+async fn events(client: &Client) -> Result<Vec<Event>, String> {
+    let mut events = Vec::new();
+    let mut after = String::new();
+    loop {
+        let page = get::<EventPage>(client, &format!("/v1/events?limit=1000{after}")).await;
+        let page = page.map_err(|problem| problem.to_string())?;
+        events.extend(page.items);
+        match page.next {
+            Some(next) => after = format!("&after={next}"),
+            None => return Ok(events),
+        }
+    }
+}
+
+/// Every member tells the same, of everything and of single addresses.
+async fn all_tell_the_same(cluster: &Cluster, at_least: usize) {
+    cluster.settled().await;
+    let expected = events(&cluster.at(0)).await.unwrap();
+    assert!(expected.len() >= at_least, "{}", expected.len());
+    assert!(expected.is_sorted_by_key(|event| (event.revision, event.number)));
+    for at in 1..3 {
+        let told = until("a member has all of history", async || events(&cluster.at(at)).await).await;
+        let differs = expected.iter().zip(&told).find(|(one, other)| one != other);
+        assert!(differs.is_none() && expected.len() == told.len(), "{} {differs:?}", told.len());
+    }
+    for address in ["10.7.0.2", "10.7.0.3", "10.7.4.9"] {
+        let address: IpAddr = address.parse().unwrap();
+        let path = format!("/v1/addresses/{address}/history");
+        let expected: AddressHistory = get(&cluster.at(0), &path).await.unwrap();
+        assert!(!expected.events.is_empty());
+        for at in 1..3 {
+            assert_eq!(get::<AddressHistory>(&cluster.at(at), &path).await.unwrap(), expected);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_away_for_long_gets_a_snapshot_and_all_of_history() {
+    let mut cluster = restless().await;
+    let client = cluster.ask();
+    give(&client, 0).await;
+    let late = cluster.follower().await;
+    assert!(cluster.stop(late).await.success());
+    let others: Vec<usize> = (0..3).filter(|at| *at != late).collect();
+    let before = [counted(&cluster, others[0], "built").await, counted(&cluster, others[1], "built").await];
+    let mut round = 1;
+    // The third comes after the log was cut behind the second, wherever the leader is.
+    let built = async |which: usize| counted(&cluster, others[which], "built").await >= before[which] + 3;
+    while round < ROUNDS_MIN || !built(0).await || !built(1).await {
+        give(&client, round).await;
+        round += 1;
+        assert!(round < 80, "no snapshots, whatever was written");
+    }
+    cluster.start(late);
+    cluster.ready().await;
+    all_tell_the_same(&cluster, round * STEPS).await;
+    assert_eq!(counted(&cluster, late, "installed").await, 1);
+    for at in others {
+        assert_eq!(counted(&cluster, at, "installed").await, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_away_for_a_moment_gets_the_log() {
+    let mut cluster = restless().await;
+    let client = cluster.ask();
+    for round in 0..3 {
+        give(&client, round).await;
+    }
+    let late = cluster.follower().await;
+    cluster.members[late].kill();
+    for number in 0..20 {
+        crate::support::ask::allocate(&client, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+    }
+    cluster.start(late);
+    cluster.ready().await;
+    all_tell_the_same(&cluster, 3 * STEPS + 20).await;
+    for at in 0..3 {
+        assert_eq!(counted(&cluster, at, "installed").await, 0);
+    }
+}

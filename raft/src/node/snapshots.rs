@@ -1,0 +1,165 @@
+//! When snapshots are made, and what of the log stays behind them.
+//!
+//! openraft counts entries and nothing else, but an entry may carry one allocation or ten thousand: what a start
+//! has to read again, and what a disk has to hold, goes by bytes. And members that count the same entries would
+//! all build at the same moment, so each has its turn.
+
+use std::time::Duration;
+
+use openraft::async_runtime::watch::WatchReceiver;
+use tokio::time::{MissedTickBehavior, interval};
+
+use super::running::RaftHandle;
+use crate::store::LogReach;
+
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// When snapshots are made, how fast, and what of the log stays behind them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SnapshotPolicy {
+    /// Log entries from one to the next, at most.
+    pub every_entries: u64,
+    /// Bytes of the log from one to the next, at most.
+    pub every_bytes: u64,
+    /// Log entries kept behind one, at most: who lacks no more than these needs no snapshot.
+    pub keep_entries: u64,
+    /// Bytes of the log kept behind one, at most.
+    pub keep_bytes: u64,
+    /// How fast one is written, and sent.
+    pub bytes_per_second: u64,
+}
+
+impl Default for SnapshotPolicy {
+    fn default() -> Self {
+        Self {
+            every_entries: 100_000,
+            every_bytes: 128 << 20,
+            keep_entries: 50_000,
+            keep_bytes: 128 << 20,
+            bytes_per_second: 32 << 20,
+        }
+    }
+}
+
+/// Entry and byte of the log.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Place {
+    entry: u64,
+    byte: u64,
+}
+
+/// Whose turn it is: each member has another place among all of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Turn {
+    place: u64,
+    members: u64,
+}
+
+impl Turn {
+    /// Whether a line was crossed between two points. Lines are `every` apart, and each member has its own,
+    /// between those of the others. Right after a snapshot another one can wait.
+    fn has_come(self, every: u64, then: u64, now: u64) -> bool {
+        let every = every.max(1);
+        let offset = every / self.members.max(1) * self.place;
+        let line = |at: u64| (at.saturating_add(offset)) / every;
+        line(now) > line(then) && now.saturating_sub(then) >= every / 2
+    }
+}
+
+impl SnapshotPolicy {
+    fn is_due(&self, turn: Turn, snapshot: Place, now: Place) -> bool {
+        turn.has_come(self.every_entries, snapshot.entry, now.entry)
+            || turn.has_come(self.every_bytes, snapshot.byte, now.byte)
+    }
+}
+
+/// Has snapshots built and the log cut, for as long as the member runs.
+pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotPolicy) {
+    let metrics = raft.metrics();
+    let mut looks = interval(LOOK);
+    looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    // What was asked for already: openraft refuses a repetition, but not without work.
+    let (mut built_from, mut purge_to) = (None, 0);
+    loop {
+        looks.tick().await;
+        reach.look();
+        let (turn, snapshot, applied, purged) = {
+            let metrics = metrics.borrow_watched();
+            let members = metrics.membership_config.membership();
+            let turn = Turn {
+                place: members.nodes().filter(|(id, _)| **id < metrics.id).count() as u64,
+                members: members.nodes().count() as u64,
+            };
+            let index = |log_id: Option<crate::types::LogId>| log_id.map(|log_id| log_id.index);
+            (turn, index(metrics.snapshot), index(metrics.last_applied), index(metrics.purged))
+        };
+        let place = |entry: u64| Place { entry, byte: reach.byte_at(entry) };
+        let (then, now) = (place(snapshot.unwrap_or(0)), place(applied.unwrap_or(0)));
+        if policy.is_due(turn, then, now) && built_from != Some(snapshot) {
+            built_from = Some(snapshot);
+            if raft.trigger().snapshot().await.is_err() {
+                return;
+            }
+        }
+        if let Some(snapshot) = snapshot {
+            let by_entries = snapshot.saturating_sub(policy.keep_entries);
+            let by_bytes = reach.index_at(then.byte.saturating_sub(policy.keep_bytes));
+            let upto = by_entries.max(by_bytes).min(snapshot);
+            if upto > purged.unwrap_or(0).max(purge_to) {
+                purge_to = upto;
+                if raft.trigger().purge_log(upto).await.is_err() {
+                    return;
+                }
+            }
+        }
+        reach.forget(purged.unwrap_or(0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn turn(place: u64) -> Turn {
+        Turn { place, members: 3 }
+    }
+
+    #[test]
+    fn members_take_turns_and_none_waits_for_long() {
+        let every = 900;
+        // Whoever builds as soon as it is due, as all of them do.
+        let built_by = |place: u64| {
+            let mut snapshots = vec![0];
+            for now in 0..10_000 {
+                let then = *snapshots.last().unwrap();
+                if turn(place).has_come(every, then, now) {
+                    snapshots.push(now);
+                }
+            }
+            snapshots
+        };
+        let all = [0, 1, 2].map(built_by);
+        for snapshots in &all {
+            assert!(snapshots.windows(2).all(|two| two[1] - two[0] <= every), "{snapshots:?}");
+            assert!(snapshots[2..].windows(2).all(|two| two[1] - two[0] == every), "{snapshots:?}");
+        }
+        for one in &all[0][2..] {
+            for other in all[1][2..].iter().chain(&all[2][2..]) {
+                assert!(one.abs_diff(*other) >= every / 4, "{one} and {other}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_few_large_entries_are_as_good_a_reason_as_many_small_ones() {
+        let policy =
+            SnapshotPolicy { every_entries: 1000, every_bytes: 1 << 20, ..SnapshotPolicy::default() };
+        let (none, small) = (Place::default(), Place { entry: 1000, byte: 10_000 });
+        let large = Place { entry: 3, byte: 1 << 20 };
+        assert!(policy.is_due(turn(0), none, small));
+        assert!(policy.is_due(turn(0), none, large));
+        assert!(!policy.is_due(turn(0), none, Place { entry: 999, byte: (1 << 20) - 1 }));
+        assert!(!policy.is_due(turn(0), small, Place { entry: 1001, byte: 20_000 }));
+    }
+}

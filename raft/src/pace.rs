@@ -1,0 +1,52 @@
+//! So many bytes a second and no more, so that whoever shares disk and network hardly notices.
+
+use std::time::{Duration, Instant};
+
+/// The pace of one piece of work that takes its time.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    bytes_per_second: u64,
+    begun: Instant,
+    bytes: u64,
+}
+
+impl Pace {
+    pub(crate) fn new(bytes_per_second: u64) -> Self {
+        Self { bytes_per_second: bytes_per_second.max(1), begun: Instant::now(), bytes: 0 }
+    }
+
+    /// Counts what was done; says how long to rest before there is more.
+    pub(crate) fn rest(&mut self, bytes: u64) -> Duration {
+        let now = Instant::now();
+        self.rest_at(now, bytes)
+    }
+
+    fn rest_at(&mut self, now: Instant, bytes: u64) -> Duration {
+        self.bytes = self.bytes.saturating_add(bytes);
+        let took = now.saturating_duration_since(self.begun);
+        let nanoseconds = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);
+        let due = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
+        due.checked_sub(took).unwrap_or_else(|| {
+            // Time lost isn't made up for: haste after a stall is what the pace is to prevent.
+            (self.begun, self.bytes) = (now, 0);
+            Duration::ZERO
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn haste_is_held_back_and_a_stall_is_not_made_up_for() {
+        let mut pace = Pace::new(1000);
+        let begun = pace.begun;
+        let at = |ms: u64| begun + Duration::from_millis(ms);
+        assert_eq!(pace.rest_at(at(0), 100), Duration::from_millis(100));
+        assert_eq!(pace.rest_at(at(100), 100), Duration::from_millis(100));
+        // A second too late: what follows is no quicker than ever.
+        assert_eq!(pace.rest_at(at(1200), 100), Duration::ZERO);
+        assert_eq!(pace.rest_at(at(1200), 500), Duration::from_millis(500));
+    }
+}
