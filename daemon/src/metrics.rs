@@ -99,6 +99,9 @@ pub struct Metrics {
     apply_seconds: Seconds,
     oldest_revision: Number,
     rows_rebuilt: Counter,
+    state_in_doubt: Gauge,
+    state_divergences: Counter,
+    states_rebuilt: Counter,
     pools: Pools,
 }
 
@@ -127,6 +130,9 @@ impl Metrics {
             apply_seconds: Seconds::default(),
             oldest_revision: Number::default(),
             rows_rebuilt: Counter::default(),
+            state_in_doubt: Gauge::default(),
+            state_divergences: Counter::default(),
+            states_rebuilt: Counter::default(),
             pools: Pools::default(),
         };
         metrics.register();
@@ -195,6 +201,24 @@ impl Metrics {
             &[],
             "How often rows were doubtful at the start, and made afresh",
             self.rows_rebuilt.clone(),
+        );
+        self.add(
+            "state_in_doubt",
+            &[],
+            "Whether this member serves nobody, since its state differs from the others' or may differ",
+            self.state_in_doubt.clone(),
+        );
+        self.add(
+            "state_divergences",
+            &[],
+            "How often a majority of the members had another state than this one",
+            self.state_divergences.clone(),
+        );
+        self.add(
+            "states_rebuilt",
+            &[],
+            "How often this member made its state again while it ran",
+            self.states_rebuilt.clone(),
         );
         self.add(
             "task_last_success_timestamp_seconds",
@@ -285,6 +309,9 @@ impl Metrics {
         self.oldest_revision.set(state.oldest_event().revision);
         raise(&self.leader_changes, counters.leader_changes);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
+        self.state_in_doubt.set(i64::from(node.check_trust().is_err()));
+        raise(&self.state_divergences, counters.divergences);
+        raise(&self.states_rebuilt, counters.states_rebuilt);
         self.pools.set(self.per_pool.then_some(state));
         let mut text = String::new();
         let written = encode(&mut text, &self.registry);

@@ -4,6 +4,7 @@
 
 mod config;
 mod counters;
+mod digests;
 mod error;
 mod fetching;
 mod founding;
@@ -89,6 +90,7 @@ impl Node {
         initial_members.sort_unstable();
         let lock = lock_dir(&config.data_dir)?;
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
+        let trust = digests::Trust::load(config.data_dir.clone())?;
         let store = store::open(&config.data_dir).await?;
         let counters = Arc::new(counters::Counters::new(store.counters));
         let ingredients = Ingredients {
@@ -121,10 +123,14 @@ impl Node {
             started: Instant::now(),
             heard_ms: AtomicU64::new(0),
             client_urls: Mutex::default(),
+            trust,
+            awaited: digests::Awaited::default(),
+            reports: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         });
         inner.tasks.spawn(follow_leadership(inner.clone()));
         inner.tasks.spawn(fetching::run(inner.clone()));
+        inner.tasks.spawn(digests::run(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
         inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone()), config.peer_tls));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
@@ -194,6 +200,20 @@ impl Node {
         // In this order: the state is at least as new as it says.
         let stale_ms = self.inner().stale_ms();
         (self.inner().state.view(), stale_ms)
+    }
+
+    /// Whether what this member has may be shown to anybody, however old it may be.
+    ///
+    /// # Errors
+    /// When its state is in doubt.
+    pub fn check_trust(&self) -> Result<(), ReadError> {
+        self.inner().trust.why_not().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
+    }
+
+    /// Changes the state of this member alone, as a defect would.
+    #[cfg(feature = "spoil")]
+    pub fn spoil(&self, how: impl FnOnce(&mut State)) {
+        self.inner().state.spoil(how);
     }
 
     /// How this member sees itself and its cluster.

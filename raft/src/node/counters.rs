@@ -43,6 +43,10 @@ pub struct NodeMetrics {
     pub leader_changes: u64,
     /// Snapshots that this member got from a leader.
     pub snapshots_installed: u64,
+    /// How often a majority of the members had another state than this one.
+    pub divergences: u64,
+    /// How often this member has made its state again while it ran.
+    pub states_rebuilt: u64,
 }
 
 /// A proposal that waits, for as long as this lives.
@@ -69,6 +73,8 @@ pub(super) struct Counters {
     pub(super) leaderships: AtomicU64,
     pub(super) leader_changes: AtomicU64,
     pub(super) snapshots_installed: AtomicU64,
+    pub(super) divergences: AtomicU64,
+    pub(super) states_rebuilt: AtomicU64,
 }
 
 impl Counters {
@@ -115,6 +121,8 @@ impl Counters {
             leaderships: self.leaderships.load(Relaxed),
             leader_changes: self.leader_changes.load(Relaxed),
             snapshots_installed: self.snapshots_installed.load(Relaxed),
+            divergences: self.divergences.load(Relaxed),
+            states_rebuilt: self.states_rebuilt.load(Relaxed),
         }
     }
 }

@@ -9,6 +9,7 @@ use openraft::storage::{ApplyResponder, EntryResponder, RaftStateMachine};
 use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
 
+use super::checkpoints::Checkpoints;
 use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::journal::JournalFiles;
@@ -34,7 +35,7 @@ pub(crate) struct MachineStore {
 }
 
 /// An entry made ready to be applied, with nothing left to do under the lock but that.
-struct Ready {
+pub(super) struct Ready {
     log_id: LogId,
     work: Work,
     responder: Option<ApplyResponder<Types>>,
@@ -47,7 +48,7 @@ enum Work {
 }
 
 impl Ready {
-    fn new((entry, responder): EntryResponder<Types>) -> io::Result<Self> {
+    pub(super) fn new((entry, responder): EntryResponder<Types>) -> io::Result<Self> {
         let log_id = entry.log_id();
         let Entry { payload, .. } = entry;
         let work = match payload {
@@ -62,8 +63,9 @@ impl Ready {
     }
 
     /// Returns how many commands there were, and whom to tell what became of them.
-    fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
+    pub(super) fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
         live.applied = Some(self.log_id);
+        let is_checkpoint = Checkpoints::is_due(self.log_id.index, matches!(self.work, Work::Commands(_)));
         let mut outcomes = Outcomes::default();
         match self.work {
             Work::Nothing => {}
@@ -77,6 +79,9 @@ impl Ready {
                 }
                 outcomes.took = begun.elapsed();
             }
+        }
+        if is_checkpoint {
+            live.checkpoints.note(self.log_id.index, &live.state);
         }
         (outcomes.all.len(), self.responder.map(|responder| (responder, outcomes)))
     }
@@ -175,6 +180,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -7,8 +7,10 @@
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
 mod behind;
+mod checkpoints;
 mod counters;
 mod disk;
+mod doubt;
 mod durable;
 mod error;
 mod frame;
@@ -24,6 +26,7 @@ mod log_view;
 mod machine;
 mod marker;
 mod open;
+mod rebuild;
 mod rows;
 mod shared;
 mod snapshot;
@@ -32,7 +35,9 @@ mod snapshot_dir;
 mod tests;
 mod wal;
 
+pub(crate) use checkpoints::Checkpoint;
 pub(crate) use counters::StoreCounters;
+pub(crate) use doubt::Doubt;
 pub use error::StoreError;
 pub use identity::Identity;
 pub(crate) use journal::Journal;
@@ -41,5 +46,6 @@ pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
 pub(crate) use open::{Closer, open};
+pub(crate) use rebuild::Source;
 pub(crate) use shared::SharedState;
 pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};

@@ -9,6 +9,7 @@
     reason = "these are tests"
 )]
 
+mod digests;
 mod founding;
 mod harness;
 mod history;

@@ -137,6 +137,19 @@ fn different_states_and_different_clusters_are_told() {
 }
 
 #[test]
+fn a_member_in_doubt_is_told() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[1].answer {
+        said.cluster.members[2].in_doubt = Some("its state is in doubt: it differs".to_owned());
+    }
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Degraded);
+    let text = screen(&observed, 120);
+    assert!(text.contains("2       in doubt, serves nobody\n"), "{text}");
+    assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
+}
+
+#[test]
 fn a_member_is_known_by_its_name_whatever_its_address() {
     let mut observed = healthy();
     observed[0].server = "http://127.0.0.1:17440".to_owned();

@@ -140,6 +140,7 @@ fn address(url: &str) -> &str {
 
 fn state(seen: &Seen<'_>) -> String {
     match seen.answer {
+        Ok(_) if seen.member.in_doubt.is_some() => "in doubt, serves nobody".to_owned(),
         Ok(own) if leads(own) => "ok".to_owned(),
         Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
         Err(why) => format!("no answer: {why}"),
@@ -159,6 +160,9 @@ fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
     }
     for seen in &judgement.members {
         let name = &seen.member.name;
+        if let Some(why) = &seen.member.in_doubt {
+            lines.push(format!("{name} serves nobody:   {why}"));
+        }
         match seen.answer {
             Ok(_) => {}
             Err(why) if why.contains("certificate") => {
