@@ -210,6 +210,15 @@ impl Node {
         self.inner().trust.why_not().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
     }
 
+    /// The next level, if all members have said lately that they know it.
+    #[must_use]
+    pub fn next_level(&self) -> Option<u32> {
+        let status = self.status();
+        let next = self.inner().state.with(|state| state.header.level) + 1;
+        let known = |member: &MemberInfo| member.level.is_some_and(|level| level >= next);
+        (!status.members.is_empty() && status.members.iter().all(known)).then_some(next)
+    }
+
     /// Changes the state of this member alone, as a defect would.
     #[cfg(feature = "spoil")]
     pub fn spoil(&self, how: impl FnOnce(&mut State)) {

@@ -24,18 +24,21 @@ pub(crate) struct Member {
     pub(crate) log: PathBuf,
     /// Its certificate, if it speaks TLS with everybody.
     pub(crate) tls: Option<Holder>,
+    /// Which `ipamd` it runs.
+    pub(crate) program: PathBuf,
     process: Option<Child>,
 }
 
 impl Member {
     pub(crate) fn new(name: &str, client: SocketAddr, peer: SocketAddr, dir: &Path) -> Self {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
-        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, process: None }
+        let program = programs::ipamd();
+        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, program, process: None }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
     pub(crate) fn command(&self, config: &Path, peers: &[(String, SocketAddr)]) -> Command {
-        let mut command = serve();
+        let mut command = serve_by(&self.program);
         command.arg("--config").arg(config).args(["--name", &self.name]);
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
@@ -163,7 +166,11 @@ impl Drop for Member {
 
 /// `ipamd serve` with nothing of this process's environment. It ends with this process, however that ends.
 pub(crate) fn serve() -> Command {
-    let mut command = Command::new(programs::ipamd());
+    serve_by(&programs::ipamd())
+}
+
+fn serve_by(program: &Path) -> Command {
+    let mut command = Command::new(program);
     command.args(["serve", "--stop-with-parent"]).env_clear();
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
     command

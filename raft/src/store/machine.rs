@@ -16,7 +16,8 @@ use super::journal::JournalFiles;
 use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
-use crate::machine::{self, At};
+use crate::machine::level::check_known;
+use crate::machine::{self, Action, At};
 use crate::types::{Entry, LogId, Outcomes, Types};
 
 /// Entries that are applied under one lock.
@@ -54,7 +55,16 @@ impl Ready {
         let work = match payload {
             EntryPayload::Blank => Work::Nothing,
             // Fatal: skipping it would make this replica another than the rest.
-            EntryPayload::Normal(batch) => Work::Commands(batch.open().map_err(io::Error::other)?),
+            EntryPayload::Normal(batch) => {
+                let opened = batch.open().map_err(io::Error::other)?;
+                // Fatal too, and before anything of it is applied: what follows has rules that aren't known here.
+                for command in &opened.commands {
+                    if let Action::RaiseLevel { level } = command.action {
+                        check_known(level).map_err(io::Error::other)?;
+                    }
+                }
+                Work::Commands(opened)
+            }
             EntryPayload::Membership(membership) => {
                 Work::Membership(StoredMembership::new(Some(log_id), membership))
             }

@@ -15,6 +15,8 @@ mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod message;
+#[cfg(test)]
+mod message_tests;
 mod network;
 mod peers;
 mod preface;

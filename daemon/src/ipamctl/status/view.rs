@@ -112,6 +112,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
         .text("ROLE")
         .spare("ADDRESS", 1)
         .spare("VERSION", 4)
+        .spare("LEVEL", 5)
         .spare("REVISION", 3)
         .spare("BEHIND", 2)
         .text("STATE");
@@ -125,6 +126,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
             role.to_owned(),
             text::dash(address(&member.client_url)),
             text::or_dash(seen.version.as_ref()),
+            text::or_dash(member.level.as_ref()),
             text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
             text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
             state(seen),
