@@ -193,6 +193,18 @@ pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
 pub const PEER_PING_MS: u64 = 300;
 /// How long a peer may be silent before its connection is closed.
 pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
+/// Log entries from one place at which members compare their states to the next.
+pub const CHECKPOINT_EVERY_ENTRIES: u64 = 64;
+/// Places at which a member can still be compared; one that lags further is compared when it has caught up.
+pub const CHECKPOINTS_KEPT: usize = 128;
+/// How often members ask each other for them.
+pub const CHECKPOINT_COMPARE_MS: u64 = 1_000;
+/// How long members may serve on while two of them differ and a third, who could say which is wrong, is silent.
+pub const CHECKPOINT_UNDECIDED_MS_MAX: u64 = 3_000;
+/// How long what was applied may stay uncompared where nothing more comes.
+pub const CHECKPOINT_IDLE_MS: u64 = 10_000;
+/// How often a member makes its state again before it gives up and ends.
+pub const STATE_REBUILDS_MAX: u32 = 3;
 /// Calls to one peer that wait or run at once; more are refused.
 pub const PEER_CALLS_MAX: usize = 4096;
 

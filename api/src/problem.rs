@@ -225,6 +225,8 @@ catalogue! {
         "The request came too slowly", "Repeat it; check the network in between.";
     TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
         "TLS is required here", "Write https:// in the address, and name the CA of the servers.";
+    StateDiverged "state-diverged" 503 / 11 exit UNAVAILABLE retry Same
+        "This member's state is in doubt", "Repeat; another member will do. For operators: ipamctl status.";
 }
 
 impl fmt::Display for Code {

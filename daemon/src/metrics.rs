@@ -101,6 +101,9 @@ pub struct Metrics {
     rows_rebuilt: Counter,
     snapshots_built: Counter,
     snapshots_installed: Counter,
+    state_in_doubt: Gauge,
+    state_divergences: Counter,
+    states_rebuilt: Counter,
     pools: Pools,
 }
 
@@ -131,6 +134,9 @@ impl Metrics {
             rows_rebuilt: Counter::default(),
             snapshots_built: Counter::default(),
             snapshots_installed: Counter::default(),
+            state_in_doubt: Gauge::default(),
+            state_divergences: Counter::default(),
+            states_rebuilt: Counter::default(),
             pools: Pools::default(),
         };
         metrics.register();
@@ -211,6 +217,24 @@ impl Metrics {
             &[],
             "Snapshots that this member got from a leader, since the log no longer had what it lacked",
             self.snapshots_installed.clone(),
+        );
+        self.add(
+            "state_in_doubt",
+            &[],
+            "Whether this member serves nobody, since its state differs from the others' or may differ",
+            self.state_in_doubt.clone(),
+        );
+        self.add(
+            "state_divergences",
+            &[],
+            "How often a majority of the members had another state than this one",
+            self.state_divergences.clone(),
+        );
+        self.add(
+            "states_rebuilt",
+            &[],
+            "How often this member made its state again while it ran",
+            self.states_rebuilt.clone(),
         );
         self.add(
             "task_last_success_timestamp_seconds",
@@ -303,6 +327,9 @@ impl Metrics {
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
         raise(&self.snapshots_built, counters.snapshots_built);
         raise(&self.snapshots_installed, counters.snapshots_installed);
+        self.state_in_doubt.set(i64::from(node.check_trust().is_err()));
+        raise(&self.state_divergences, counters.divergences);
+        raise(&self.states_rebuilt, counters.states_rebuilt);
         self.pools.set(self.per_pool.then_some(state));
         let mut text = String::new();
         let written = encode(&mut text, &self.registry);

@@ -3,6 +3,7 @@
 
 mod expire;
 pub mod journal;
+mod level;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -30,9 +31,11 @@ pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
         }
         tokio::time::sleep(INTERVAL).await;
         if leadership.borrow().is_some() {
-            for (task, done) in
-                [("expire", expire::run(&node).await), ("journal", journal::run(&node, journal).await)]
-            {
+            for (task, done) in [
+                ("expire", expire::run(&node).await),
+                ("journal", journal::run(&node, journal).await),
+                ("level", level::run(&node).await),
+            ] {
                 if done {
                     metrics.succeeded(task);
                 }

@@ -4,6 +4,7 @@
 
 mod config;
 mod counters;
+mod digests;
 mod error;
 mod fetching;
 mod founding;
@@ -98,6 +99,7 @@ impl Node {
         initial_members.sort_unstable();
         let lock = lock_dir(&config.data_dir)?;
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
+        let trust = digests::Trust::load(config.data_dir.clone())?;
         let mut store = store::open(&config.data_dir).await?;
         store.machine.bytes_per_second = config.snapshots.bytes_per_second;
         let counters = Arc::new(counters::Counters::new(store.counters));
@@ -133,10 +135,14 @@ impl Node {
             started: Instant::now(),
             heard_ms: AtomicU64::new(0),
             client_urls: Mutex::default(),
+            trust,
+            awaited: digests::Awaited::default(),
+            reports: Mutex::default(),
             lock: Mutex::new(Some(lock)),
         });
         inner.tasks.spawn(follow_leadership(inner.clone()));
         inner.tasks.spawn(fetching::run(inner.clone()));
+        inner.tasks.spawn(digests::run(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
         inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone()), config.peer_tls));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
@@ -213,6 +219,29 @@ impl Node {
     #[must_use]
     pub fn log_time_ms(&self) -> u64 {
         self.inner().state.log_time_ms()
+    }
+
+    /// Whether what this member has may be shown to anybody, however old it may be.
+    ///
+    /// # Errors
+    /// When its state is in doubt.
+    pub fn check_trust(&self) -> Result<(), ReadError> {
+        self.inner().trust.why_not().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
+    }
+
+    /// The next level, if all members have said lately that they know it.
+    #[must_use]
+    pub fn next_level(&self) -> Option<u32> {
+        let status = self.status();
+        let next = self.inner().state.with(|state| state.header.level) + 1;
+        let known = |member: &MemberInfo| member.level.is_some_and(|level| level >= next);
+        (!status.members.is_empty() && status.members.iter().all(known)).then_some(next)
+    }
+
+    /// Changes the state of this member alone, as a defect would.
+    #[cfg(feature = "spoil")]
+    pub fn spoil(&self, how: impl FnOnce(&mut State)) {
+        self.inner().state.spoil(how);
     }
 
     /// How this member sees itself and its cluster.

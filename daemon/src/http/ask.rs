@@ -159,6 +159,7 @@ impl App {
             }
             (Some(Consistency::Stale), _) | (None, Some(_)) => {
                 let (state, stale_ms) = self.node.stale();
+                self.node.check_trust()?;
                 (state, Some(stale_ms))
             }
         };

@@ -69,6 +69,9 @@ fn member(info: MemberInfo) -> Member {
         client_url: info.client_url,
         peer_address: info.peer_address,
         behind: info.behind,
+        in_doubt: info.in_doubt,
+        version: info.version,
+        level: info.level,
     }
 }
 

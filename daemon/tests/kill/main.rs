@@ -14,6 +14,7 @@ mod support;
 mod clients;
 mod members;
 mod plugins;
+mod upgrade;
 mod writers;
 
 use support::{Cluster, programs};

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use ipam_api::client::Client;
+use ipam_api::cluster::Cluster as Shown;
 use ipam_api::resource::Allocation;
 
 use crate::support::Cluster;
@@ -60,8 +61,8 @@ async fn any_one_killed_stops_nothing_and_loses_nothing() {
     println!("{rounds} times one was killed; {} acknowledged", held(&ledger).acknowledged());
 }
 
-/// Every member has everything that was acknowledged, and all have the same.
-async fn holds_on_every_member(cluster: &Cluster, ledger: &Mutex<Ledger>) {
+/// Every member has everything that was acknowledged, and all have the same; how they show it.
+pub(crate) async fn holds_on_every_member(cluster: &Cluster, ledger: &Mutex<Ledger>) -> Shown {
     for at in 0..3 {
         let found = allocations(&cluster.at(at)).await;
         held(ledger).check(&found, 0);
@@ -69,6 +70,7 @@ async fn holds_on_every_member(cluster: &Cluster, ledger: &Mutex<Ledger>) {
     let shown = cluster.settled().await;
     let found = allocations(&cluster.ask()).await;
     assert_eq!(shown.addresses.allocated, u64::try_from(found.len()).unwrap());
+    shown
 }
 
 /// Allocations with greater ids, which are younger ones.

@@ -26,20 +26,24 @@ pub(crate) struct Member {
     pub(crate) tls: Option<Holder>,
     /// The file that says how its wall clock goes, as libfaketime reads it; none for the machine's clock.
     pub(crate) clock: Option<PathBuf>,
+    /// Which `ipamd` it runs.
+    pub(crate) program: PathBuf,
     process: Option<Child>,
 }
 
 impl Member {
     pub(crate) fn new(name: &str, client: SocketAddr, peer: SocketAddr, dir: &Path) -> Self {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
-        Self { name: name.to_owned(), client, peer, data_dir, log, tls: None, clock: None, process: None }
+        let program = programs::ipamd();
+        let name = name.to_owned();
+        Self { name, client, peer, data_dir, log, tls: None, clock: None, program, process: None }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
     pub(crate) fn command(&self, config: &Path, peers: &[(String, SocketAddr)]) -> Command {
         let mut command = match &self.clock {
             Some(clock) => clocks::serve_by(clock),
-            None => serve(),
+            None => serve_with(&self.program),
         };
         command.arg("--config").arg(config).args(["--name", &self.name]);
         command.arg("--data-dir").arg(&self.data_dir);

@@ -20,6 +20,13 @@ pub(crate) fn dynamic_ipamd() -> PathBuf {
     PathBuf::from(env!("CARGO_BIN_EXE_ipamd"))
 }
 
+/// One that knows the next feature level.
+pub(crate) fn next_level_ipamd() -> PathBuf {
+    let path = ipamd().with_file_name("next-level").join("ipamd");
+    assert!(path.exists(), "{} is missing; build it: cargo xtask test --only next-level", path.display());
+    path
+}
+
 pub(crate) fn ipamctl() -> PathBuf {
     find("ipamctl")
 }

@@ -38,6 +38,23 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
+/// The feature that makes a program of the next level, and where it is put.
+const NEXT_LEVEL: &str = "next-level";
+
+/// Builds `ipamd` with the next feature level, as the tests are built, since it never ships.
+pub(crate) fn build_next_level(workspace: &Workspace) -> Result<()> {
+    let words = ["build", "--locked", "--package", "ipamd", "--bin", "ipamd", "--features", NEXT_LEVEL];
+    call(&mut workspace.cargo(words))?;
+    // The tests run it beside what ships, or beside cargo's own build: both find it under the same name.
+    for beside in [workspace.dist(), workspace.target.join("debug")] {
+        let dir = beside.join(NEXT_LEVEL);
+        fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
+        install(&workspace.target.join("debug/ipamd"), &dir.join("ipamd"))?;
+    }
+    // What cargo has just left in the place of the ordinary one.
+    call(&mut workspace.cargo(["build", "--locked", "--package", "ipamd", "--bin", "ipamd"]))
+}
+
 /// Programs that measure, by package: run by hand, never by the tests.
 const MEASURES: [(&str, &str); 2] = [("ipam-raft", "machine"), ("ipamd", "measure")];
 

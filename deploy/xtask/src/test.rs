@@ -34,6 +34,9 @@ const STAGES: [Stage<Workspace>; 13] = [
     stage("binaries", 360, "what ships, optimised and static; the tests run it", |workspace| {
         binaries::build(workspace).map(passed)
     }),
+    stage("next-level", 180, "a debug build of the next feature level, to upgrade to", |workspace| {
+        binaries::build_next_level(workspace).map(passed)
+    }),
     stage("tests", 300, "units, properties, scenarios, storage, plugin", |workspace| {
         run_suite(workspace, Suite::Rest)
     }),

@@ -44,6 +44,7 @@ impl Action {
             Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
             Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
             Action::Expire | Action::TrimJournal { .. } => Some((Verb::Delete, Target::Event)),
+            Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
             // Allowed by the join token itself.

@@ -48,6 +48,10 @@ impl Action {
                     if matches!(step, Action::Transaction(_)) {
                         return Err(invalid("a transaction can't contain another"));
                     }
+                    // Whoever doesn't know a level must see the entry that raises it before applying any of it.
+                    if matches!(step, Action::RaiseLevel { .. }) {
+                        return Err(invalid("the level isn't raised within a transaction"));
+                    }
                     step.check()?;
                 }
                 Ok(())
@@ -62,7 +66,8 @@ impl Action {
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Expire
-            | Action::TrimJournal { .. } => Ok(()),
+            | Action::TrimJournal { .. }
+            | Action::RaiseLevel { .. } => Ok(()),
         }
     }
 }

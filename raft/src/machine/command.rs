@@ -122,6 +122,11 @@ pub enum Action {
         /// The newest segment to go.
         through: u64,
     },
+    /// Behave by the rules of the next level from here on. Proposed once all members know them.
+    RaiseLevel {
+        /// Which one; the present one or the next.
+        level: u32,
+    },
 }
 
 /// Create or replace.

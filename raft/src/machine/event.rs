@@ -126,6 +126,11 @@ pub enum What {
         /// Bytes in them, before compression.
         bytes: u64,
     },
+    /// All members behave by the rules of another level from here on.
+    LevelRaised {
+        /// Which one.
+        level: u32,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -150,6 +155,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.released", "An endpoint no longer holds an address."),
     ("address.cooled", "A freed address has rested."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
+    ("cluster.level", "All members behave by the rules of the next feature level from here on."),
 ];
 
 impl What {
@@ -165,6 +171,7 @@ impl What {
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
             What::JournalTrimmed { .. } => "journal.trimmed",
+            What::LevelRaised { .. } => "cluster.level",
         }
     }
 

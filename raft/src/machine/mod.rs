@@ -21,6 +21,7 @@ pub mod free_set;
 mod hashed;
 mod index;
 pub mod journal;
+pub mod level;
 pub mod model;
 mod network;
 mod pick;
@@ -180,6 +181,7 @@ impl Step<'_> {
             }
             Action::Join { node, secret_hash } => self.join(node, *secret_hash),
             Action::TrimJournal { through } => self.trim_journal(*through),
+            Action::RaiseLevel { level } => self.raise_level(*level),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

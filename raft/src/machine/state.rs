@@ -13,6 +13,7 @@ use super::Damaged;
 use super::command::Kind;
 use super::index::Index;
 use super::journal::{JournalHead, Segment};
+use super::level::FIRST_LEVEL;
 use super::model::{
     Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
     Token, Tombstone,
@@ -22,7 +23,7 @@ use super::space::Space;
 use super::table::{Ledger, Row, Table, decode, encode, hash};
 
 /// The level that this build behaves by at most.
-pub const LEVEL: u32 = 1;
+pub const LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
 /// A generation's share of the revision's bits.
 const GENERATION_SHIFT: u32 = 40;
 /// Whatever reads JSON has integers up to that.
@@ -119,7 +120,7 @@ impl State {
             header: Header {
                 generation: 1,
                 counter: 0,
-                level: LEVEL,
+                level: FIRST_LEVEL,
                 log_time_ms: 0,
                 journal: JournalHead::default(),
             },

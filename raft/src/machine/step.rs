@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use super::At;
 use super::command::{Context, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
 use super::event::{Readiness, What};
+use super::level::maker;
 use super::model::{Meta, PoolState};
 use super::state::State;
 use ipam_api::Code;
@@ -31,7 +32,7 @@ impl Step<'_> {
 
     /// The history of something that is new in `revision`.
     pub(super) fn new_meta(&self, revision: u64) -> Meta {
-        let by = Text::clone(&self.origin.principal);
+        let by = maker(self.state.header.level, &self.origin.principal);
         Meta {
             id: revision,
             revision,
@@ -118,6 +119,11 @@ pub(super) fn check_expected(
             fields: meta.updated_fields.clone(),
         })),
     }
+}
+
+pub(super) fn invalid_level(level: u32, present: u32) -> Refusal {
+    let detail = format!("the level is {present}, and rises by one; it can't become {level} at once");
+    Refusal::new(Code::FeatureLevel, detail)
 }
 
 pub(super) fn not_found(kind: Kind, name: &Name) -> Refusal {

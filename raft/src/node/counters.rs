@@ -45,6 +45,10 @@ pub struct NodeMetrics {
     pub snapshots_built: u64,
     /// Snapshots that this member got from a leader.
     pub snapshots_installed: u64,
+    /// How often a majority of the members had another state than this one.
+    pub divergences: u64,
+    /// How often this member has made its state again while it ran.
+    pub states_rebuilt: u64,
 }
 
 /// A proposal that waits, for as long as this lives.
@@ -71,6 +75,8 @@ pub(super) struct Counters {
     pub(super) leaderships: AtomicU64,
     pub(super) leader_changes: AtomicU64,
     pub(super) snapshots_installed: AtomicU64,
+    pub(super) divergences: AtomicU64,
+    pub(super) states_rebuilt: AtomicU64,
 }
 
 impl Counters {
@@ -118,6 +124,8 @@ impl Counters {
             leader_changes: self.leader_changes.load(Relaxed),
             snapshots_built: self.store.snapshots_built.load(Relaxed),
             snapshots_installed: self.snapshots_installed.load(Relaxed),
+            divergences: self.divergences.load(Relaxed),
+            states_rebuilt: self.states_rebuilt.load(Relaxed),
         }
     }
 }

@@ -50,6 +50,9 @@ pub enum ProposeError {
     /// This member is stopping; nothing was appended.
     #[error("this member is stopping")]
     ShuttingDown,
+    /// This member's state may not be that of the others; nothing was appended.
+    #[error("{0}")]
+    InDoubt(String),
 }
 
 impl From<Declined> for ProposeError {
@@ -79,6 +82,7 @@ impl From<ProposeError> for Problem {
             }
             ProposeError::Unknown => Self::new(Code::NoLeader, detail).maybe_applied(),
             ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
+            ProposeError::InDoubt(_) => Self::new(Code::StateDiverged, detail),
         }
     }
 }
@@ -106,6 +110,9 @@ pub enum ReadError {
     /// This member is stopping.
     #[error("this member is stopping")]
     ShuttingDown,
+    /// This member's state may not be that of the others.
+    #[error("{0}")]
+    InDoubt(String),
 }
 
 impl From<ReadError> for Problem {
@@ -116,6 +123,7 @@ impl From<ReadError> for Problem {
             ReadError::DeadlineExceeded => Code::DeadlineExceeded,
             ReadError::NotReached { .. } => Code::RevisionNotReached,
             ReadError::ShuttingDown => Code::ShuttingDown,
+            ReadError::InDoubt(_) => Code::StateDiverged,
         };
         Self::new(code, error.to_string())
     }

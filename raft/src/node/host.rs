@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::limits::BUDGET_MS_MAX;
+use openraft::async_runtime::watch::WatchReceiver;
 use openraft::raft::SnapshotResponse;
 use tokio::time::{Instant, timeout};
 
 use super::counters::Counters;
+use super::digests;
 use super::fetching;
 use super::inner::{Inner, held};
 use super::proposals::COMMAND_BYTES_MAX;
@@ -95,6 +97,10 @@ impl Host for Door {
             return Err("the snapshot is of a later leader than the one that sends it".to_owned());
         }
         let running = self.0.running().ok_or("it isn't running")?;
+        let Some(file) = self.0.awaited.take(&self.0, file).await else {
+            let vote = running.raft.metrics().borrow_watched().vote;
+            return Ok(SnapshotResponse { vote });
+        };
         let snapshot = openraft::Snapshot { meta: head.meta, snapshot: file };
         let installed = running.raft.install_full_snapshot(head.vote, snapshot).await;
         let installed = installed.map_err(|error| error.to_string())?;
@@ -147,6 +153,9 @@ impl Door {
             Request::PreVote(vote) => {
                 raft.pre_vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote)
             }
+            Request::TransferLeader(_) if self.0.trust.is_in_doubt() => {
+                Answer::Failed("its state is in doubt".to_owned())
+            }
             Request::TransferLeader(request) => raft
                 .handle_transfer_leader(request)
                 .await
@@ -154,6 +163,9 @@ impl Door {
             Request::Propose { command, budget_ms } => {
                 if self.0.is_stopping() {
                     return Answer::Propose(Err(Declined::ShuttingDown));
+                }
+                if self.0.trust.is_in_doubt() {
+                    return Answer::Propose(Err(Declined::NoLeader));
                 }
                 let Some(_waiting) = self.0.counters.wait() else {
                     return Answer::Propose(Err(Declined::Overloaded));
@@ -165,6 +177,13 @@ impl Door {
             }
             Request::JournalPiece { number, offset } => {
                 fetching::piece(&self.0.journal, number, offset).await
+            }
+            Request::Report => Answer::Report(Box::new(digests::own_report(&self.0))),
+            Request::SendSnapshot { to, at_least } => {
+                match digests::send_snapshot(&self.0, running, to, at_least).await {
+                    Ok(()) => Answer::SnapshotSent,
+                    Err(why) => Answer::Failed(why),
+                }
             }
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
         }

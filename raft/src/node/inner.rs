@@ -10,12 +10,13 @@ use tokio::time::Instant;
 
 use super::config::Timing;
 use super::counters::Counters;
+use super::digests::{Awaited, Trust};
 use super::error::StartError;
 use super::founding::{self, Founders};
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
 use crate::store::{DirLock, Identity, Journal, SharedState};
-use crate::transport::{Hello, Party, PeerTls, Peers, Standing, Ticket};
+use crate::transport::{Hello, Party, PeerTls, Peers, Said, Standing, Ticket};
 
 /// A member without its handle.
 pub(super) struct Inner {
@@ -48,6 +49,12 @@ pub(super) struct Inner {
     pub(super) heard_ms: AtomicU64,
     /// Where callers said that they answer clients, by member.
     pub(super) client_urls: Mutex<BTreeMap<u64, String>>,
+    /// Whether this member believes its own state.
+    pub(super) trust: Trust,
+    /// A snapshot that it has asked for.
+    pub(super) awaited: Awaited,
+    /// What the members said of themselves when they were last asked.
+    pub(super) reports: Mutex<BTreeMap<u64, Said>>,
     pub(super) lock: Mutex<Option<DirLock>>,
 }
 

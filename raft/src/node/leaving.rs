@@ -46,7 +46,7 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
 }
 
 /// Gives the office to the voter that lacks least, and waits until somebody has it.
-async fn hand_over(inner: &Inner, running: &Running, deadline: Instant) {
+pub(super) async fn hand_over(inner: &Inner, running: &Running, deadline: Instant) {
     // As long as a voter may need to find out that nobody leads.
     let patience = Duration::from_millis(2 * inner.timing.election_max_ms);
     let mut changes = running.raft.server_metrics();

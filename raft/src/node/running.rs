@@ -38,6 +38,7 @@ pub(super) struct Running {
     pub(super) office: watch::Receiver<Option<Tenure>>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
+    pub(super) log: LogStore,
 }
 
 impl Running {
@@ -51,6 +52,7 @@ impl Running {
     ) -> Result<Self, StartError> {
         let Ingredients { config, log, machine, reach, snapshots: policy, state, counters } = ingredients;
         let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
+        let reader = log.clone();
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
             .await
             .map_err(|error| StartError::Raft(error.to_string()))?;
@@ -61,7 +63,7 @@ impl Running {
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);
-        Ok(Self { raft, peers, cluster_id, me, office, proposals, reads })
+        Ok(Self { raft, peers, cluster_id, me, office, proposals, reads, log: reader })
     }
 
     /// The members, as this one knows them.

@@ -3,6 +3,7 @@
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{Instant as _, ServerState};
 
+use super::digests;
 use super::inner::{Inner, held};
 use super::running::Running;
 use crate::types::Member;
@@ -40,6 +41,12 @@ pub struct MemberInfo {
     pub client_url: String,
     /// Log entries that it still lacks; known to the leader only.
     pub behind: Option<u64>,
+    /// Why it serves nobody, if its state is in doubt, as it said when it was last asked.
+    pub in_doubt: Option<String>,
+    /// The version of its program; unknown while it doesn't answer.
+    pub version: Option<String>,
+    /// The highest level that its program knows; unknown while it doesn't answer.
+    pub level: Option<u32>,
 }
 
 /// How a member sees itself and its cluster at one instant.
@@ -109,6 +116,7 @@ impl Inner {
         let membership = metrics.membership_config.membership();
         let voters: Vec<u64> = membership.voter_ids().collect();
         let last = metrics.last_log_index.map_or(0, |last| last + 1);
+        let reports = held(&self.reports);
         for (id, member) in membership.nodes() {
             let role = match () {
                 () if metrics.current_leader == Some(*id) => Role::Leader,
@@ -120,7 +128,22 @@ impl Inner {
                 matched.map(|matched| last.saturating_sub(matched.map_or(0, |matched| matched.index + 1)));
             let (peer_address, client_url) = self.whereabouts(running, *id, member);
             let name = member.name.clone();
-            status.members.push(MemberInfo { id: *id, name, role, peer_address, client_url, behind });
+            let said = if *id == running.me.member_id {
+                Some(digests::said(self))
+            } else {
+                reports.get(id).cloned()
+            };
+            status.members.push(MemberInfo {
+                id: *id,
+                name,
+                role,
+                peer_address,
+                client_url,
+                behind,
+                level: said.as_ref().map(|said| said.level),
+                version: said.as_ref().map(|said| said.version.clone()),
+                in_doubt: said.and_then(|said| said.doubt),
+            });
         }
         status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();
     }
@@ -167,6 +190,9 @@ impl Inner {
             return Err("it is stopping".to_owned());
         }
         if let Some(why) = self.failed.borrow().clone() {
+            return Err(why);
+        }
+        if let Some(why) = self.trust.why_not() {
             return Err(why);
         }
         let Some(running) = self.running() else {

@@ -29,6 +29,9 @@ pub(super) async fn propose(
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
+    if let Some(why) = inner.trust.why_not() {
+        return Err(ProposeError::InDoubt(why));
+    }
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     let counters = &inner.counters;
     let outcome = match counters.wait() {
@@ -58,6 +61,7 @@ async fn propose_until(
         let Some(running) = running_by(inner, deadline).await else { continue };
         let outcome = match leader(&running.raft) {
             Leader::Nobody => Err(Declined::NoLeader),
+            Leader::Me if inner.trust.is_in_doubt() => Err(Declined::NoLeader),
             Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
             Leader::Other(id, member) => {
                 Counters::add(&inner.counters.proposals_forwarded);
@@ -100,6 +104,9 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     Counters::add(&inner.counters.reads);
     loop {
+        if let Some(why) = inner.trust.why_not() {
+            return Err(ReadError::InDoubt(why));
+        }
         if inner.is_stopping() {
             return Err(ReadError::ShuttingDown);
         }
@@ -112,7 +119,7 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
                 let mut applied = inner.state.applied();
                 let reached = applied.wait_for(|applied| *applied >= Some(log_id));
                 return match timeout_at(deadline, reached).await {
-                    Ok(Ok(_)) => Ok(inner.state.view()),
+                    Ok(Ok(_)) => trusted(inner),
                     Ok(Err(_)) => Err(ReadError::ShuttingDown),
                     Err(_) => Err(ReadError::DeadlineExceeded),
                 };
@@ -123,6 +130,12 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
     }
 }
 
+/// The state, unless it is in doubt.
+fn trusted(inner: &Inner) -> Result<State, ReadError> {
+    let state = inner.state.view();
+    inner.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
+}
+
 /// The state as this member has it, once it is at a revision.
 pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> Result<State, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
@@ -131,7 +144,7 @@ pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> 
     let reached = applied.wait_for(|_| inner.state.with(|state| state.revision() >= revision));
     tokio::select! {
         reached = timeout_at(deadline, reached) => match reached {
-            Ok(Ok(_)) => Ok(inner.state.view()),
+            Ok(Ok(_)) => trusted(inner),
             Ok(Err(_)) => Err(ReadError::ShuttingDown),
             Err(_) => Err(ReadError::NotReached { revision, at: inner.state.with(State::revision) }),
         },

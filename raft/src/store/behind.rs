@@ -15,7 +15,7 @@ use super::durable::Durable;
 use super::error::StoreError;
 use super::journal::JournalFiles;
 use super::marker::Marker;
-use super::rows::{Point, Rows};
+use super::rows::{Point, Rows, put_aside};
 use super::shared::{SharedState, WeakState};
 
 /// How far rows and marker may lag.
@@ -159,6 +159,9 @@ impl Behind {
                 // The marker lets go of the old rows before they are gone.
                 let clean = self.marker.clean;
                 self.write_marker(clean).map_err(|error| error.to_string()).and_then(|()| {
+                    if taken.corrects {
+                        put_aside(&self.dir).map_err(|error| error.to_string())?;
+                    }
                     self.rows = Some(Rows::create(&self.dir, &taken.state, &point)?);
                     self.epoch = taken.epoch;
                     Ok(())

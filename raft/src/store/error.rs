@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::machine::level::UnknownLevel;
+
 /// A data directory that can't be used as it is.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -56,6 +58,14 @@ pub enum StoreError {
         version: u32,
         /// The newest version known here.
         newest: u32,
+    },
+    /// The state in it follows rules that this program doesn't know.
+    #[error("{}: {source}", dir.display())]
+    Level {
+        /// The directory.
+        dir: PathBuf,
+        /// Which level, and what to do.
+        source: UnknownLevel,
     },
     /// The operating system refused.
     #[error(

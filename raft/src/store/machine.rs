@@ -11,13 +11,15 @@ use openraft::type_config::alias::{SnapshotMetaOf, SnapshotOf};
 use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership};
 
 use super::background;
+use super::checkpoints::Checkpoints;
 use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::journal::JournalFiles;
 use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
-use crate::machine::{self, At};
+use crate::machine::level::check_known;
+use crate::machine::{self, Action, At};
 use crate::types::{Entry, LogId, Outcomes, Types};
 
 /// Entries that are applied under one lock.
@@ -38,7 +40,7 @@ pub(crate) struct MachineStore {
 }
 
 /// An entry made ready to be applied, with nothing left to do under the lock but that.
-struct Ready {
+pub(super) struct Ready {
     log_id: LogId,
     work: Work,
     responder: Option<ApplyResponder<Types>>,
@@ -51,13 +53,22 @@ enum Work {
 }
 
 impl Ready {
-    fn new((entry, responder): EntryResponder<Types>) -> io::Result<Self> {
+    pub(super) fn new((entry, responder): EntryResponder<Types>) -> io::Result<Self> {
         let log_id = entry.log_id();
         let Entry { payload, .. } = entry;
         let work = match payload {
             EntryPayload::Blank => Work::Nothing,
             // Fatal: skipping it would make this replica another than the rest.
-            EntryPayload::Normal(batch) => Work::Commands(batch.open().map_err(io::Error::other)?),
+            EntryPayload::Normal(batch) => {
+                let opened = batch.open().map_err(io::Error::other)?;
+                // Fatal too, and before anything of it is applied: what follows has rules that aren't known here.
+                for command in &opened.commands {
+                    if let Action::RaiseLevel { level } = command.action {
+                        check_known(level).map_err(io::Error::other)?;
+                    }
+                }
+                Work::Commands(opened)
+            }
             EntryPayload::Membership(membership) => {
                 Work::Membership(StoredMembership::new(Some(log_id), membership))
             }
@@ -66,8 +77,9 @@ impl Ready {
     }
 
     /// Returns how many commands there were, and whom to tell what became of them.
-    fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
+    pub(super) fn apply(self, live: &mut Live) -> (usize, Option<(ApplyResponder<Types>, Outcomes)>) {
         live.applied = Some(self.log_id);
+        let is_checkpoint = Checkpoints::is_due(self.log_id.index, matches!(self.work, Work::Commands(_)));
         let mut outcomes = Outcomes::default();
         match self.work {
             Work::Nothing => {}
@@ -81,6 +93,9 @@ impl Ready {
                 }
                 outcomes.took = begun.elapsed();
             }
+        }
+        if is_checkpoint {
+            live.checkpoints.note(self.log_id.index, &live.state);
         }
         (outcomes.all.len(), self.responder.map(|responder| (responder, outcomes)))
     }
@@ -185,6 +200,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> io::Result<T> + Send + 'static) -> io::Result<T> {
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
     tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
 }

@@ -8,8 +8,10 @@
 
 mod background;
 mod behind;
+mod checkpoints;
 mod counters;
 mod disk;
+mod doubt;
 mod durable;
 mod error;
 mod frame;
@@ -26,6 +28,7 @@ mod machine;
 mod marker;
 mod open;
 mod reach;
+mod rebuild;
 mod rows;
 mod shared;
 mod snapshot;
@@ -34,7 +37,9 @@ mod snapshot_dir;
 mod tests;
 mod wal;
 
+pub(crate) use checkpoints::Checkpoint;
 pub(crate) use counters::StoreCounters;
+pub(crate) use doubt::Doubt;
 pub use error::StoreError;
 pub use identity::Identity;
 pub(crate) use journal::Journal;
@@ -44,5 +49,6 @@ pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
 pub(crate) use open::{Closer, open};
 pub(crate) use reach::LogReach;
+pub(crate) use rebuild::Source;
 pub(crate) use shared::SharedState;
 pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};

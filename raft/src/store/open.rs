@@ -23,6 +23,7 @@ use super::shared::SharedState;
 use super::snapshot::Header;
 use super::snapshot_dir::SnapshotDir;
 use crate::machine::State;
+use crate::machine::level::check_known;
 use crate::types::LogId;
 
 /// Everything that a data directory holds, open and running.
@@ -74,6 +75,8 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         counters.rows_rebuilt.fetch_add(1, Relaxed);
     }
     let start = choose(loaded, &snapshots)?;
+    check_known(start.state.header.level)
+        .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
     if let Some(purged) =
         opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
     {

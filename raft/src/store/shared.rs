@@ -6,6 +6,7 @@ use std::time;
 use tokio::sync::watch;
 
 use super::behind::Nudger;
+use super::checkpoints::{Checkpoint, Checkpoints};
 use super::journal::{Blocks, Recent, View};
 use crate::machine::{RowKey, State};
 use crate::types::{LogId, StoredMembership};
@@ -42,15 +43,36 @@ pub(super) struct Live {
     pub(super) state: State,
     pub(super) applied: Option<LogId>,
     pub(super) membership: StoredMembership,
+    pub(super) checkpoints: Checkpoints,
     recent: Recent,
     epoch: u64,
+    /// It was put in the place of one that was wrong.
+    corrects: bool,
     unwritten: usize,
     /// When log time last moved here.
     moved: time::Instant,
 }
 
-/// State, last applied entry, membership and open segment of the journal, of one instant.
-#[derive(Clone)]
+impl Live {
+    /// The state of an instant, to go on from.
+    pub(super) fn of(instant: Instant) -> Self {
+        let Instant { state, applied, membership, journal } = instant;
+        let recent = Recent::new(&state.header.journal, journal);
+        let checkpoints = Checkpoints::default();
+        let moved = time::Instant::now();
+        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false, unwritten: 0, moved }
+    }
+
+    /// Takes what the state has written down since the last call into the journal.
+    pub(super) fn keep_journal(&mut self) {
+        let journaled = self.state.take_journaled();
+        self.recent.take(journaled);
+    }
+}
+
+/// State, last applied entry, membership and open segment of the journal, of one instant; by default the one
+/// before the first entry.
+#[derive(Clone, Default)]
 pub(super) struct Instant {
     pub(super) state: State,
     pub(super) applied: Option<LogId>,
@@ -65,6 +87,8 @@ pub(super) struct Taken {
     pub(super) applied: Option<LogId>,
     pub(super) membership: StoredMembership,
     pub(super) epoch: u64,
+    /// What the rows held before was wrong.
+    pub(super) corrects: bool,
 }
 
 impl SharedState {
@@ -75,10 +99,8 @@ impl SharedState {
         journal: Blocks,
         nudger: Nudger,
     ) -> Self {
-        let recent = Recent::new(&state.header.journal, journal);
         let events = watch::Sender::new(state.newest_event().revision);
-        let moved = time::Instant::now();
-        let live = RwLock::new(Live { state, applied, membership, recent, epoch: 0, unwritten: 0, moved });
+        let live = RwLock::new(Live::of(Instant { state, applied, membership, journal }));
         Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), events, nudger }) }
     }
 
@@ -161,8 +183,7 @@ impl SharedState {
         if live.state.log_time_ms() != before_ms {
             live.moved = time::Instant::now();
         }
-        let journaled = live.state.take_journaled();
-        live.recent.take(journaled);
+        live.keep_journal();
         live.unwritten = live.unwritten.saturating_add(commands);
         let (applied, many) = (live.applied, live.unwritten >= UNWRITTEN_COMMANDS_MAX);
         let newest = live.state.newest_event().revision;
@@ -179,13 +200,33 @@ impl SharedState {
 
     /// Puts another state in the place of this one, as a snapshot does.
     pub(super) fn replace(&self, instant: Instant) {
-        let Instant { state, applied, membership, journal } = instant;
-        self.change(|live| {
-            let epoch = live.epoch.wrapping_add(1);
-            let recent = Recent::new(&state.header.journal, journal).after(&live.recent);
-            *live = Live { state, applied, membership, recent, epoch, unwritten: 0, moved: live.moved };
+        self.put(Live::of(instant));
+    }
+
+    /// The same with a state that is right where this one is wrong.
+    pub(super) fn put_in_place(&self, mut fresh: Live) {
+        fresh.corrects = true;
+        self.put(fresh);
+    }
+
+    fn put(&self, mut fresh: Live) {
+        self.change(move |live| {
+            fresh.epoch = live.epoch.wrapping_add(1);
+            fresh.recent = fresh.recent.after(&live.recent);
+            *live = fresh;
             (0, ())
         });
+    }
+
+    /// The newest places at which this state can be compared with others'.
+    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+        self.read().checkpoints.all()
+    }
+
+    /// Changes the state beside the log, as a defect would.
+    #[cfg(feature = "spoil")]
+    pub(crate) fn spoil(&self, how: impl FnOnce(&mut State)) {
+        self.change(|live| (0, how(&mut live.state)));
     }
 
     pub(super) fn take_for_rows(&self) -> Taken {
@@ -199,6 +240,7 @@ impl SharedState {
             applied: live.applied,
             membership: live.membership.clone(),
             epoch: live.epoch,
+            corrects: live.corrects,
         }
     }
 

@@ -16,6 +16,7 @@ use super::shared::Instant;
 use super::snapshot::{self, Header, Meta};
 use super::{disk, frame};
 use crate::machine::State;
+use crate::machine::level::check_known;
 use crate::types::LogId;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -94,6 +95,7 @@ impl SnapshotDir {
     /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
     pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<(State, Blocks)> {
         let (header, state, journal) = snapshot::load(buffered(File::open(&snapshot.path)?))?;
+        check_known(state.header.level).map_err(io::Error::other)?;
         if header.meta != *meta {
             return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", header.meta)));
         }

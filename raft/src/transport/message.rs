@@ -7,6 +7,7 @@ use openraft::raft::{
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{Command, Outcome};
+use crate::store::Checkpoint;
 use crate::types::{LogId, Types};
 
 /// Entries to append, or a heartbeat.
@@ -46,6 +47,15 @@ pub(crate) enum Request {
         /// Where in its file.
         offset: u64,
     },
+    /// What does it say of its state and its program?
+    Report,
+    /// Build a snapshot, and send it.
+    SendSnapshot {
+        /// The member that asks, whose state is wrong.
+        to: u64,
+        /// Up to where it must reach at least.
+        at_least: u64,
+    },
 }
 
 /// The answer. Variants are only ever appended.
@@ -72,6 +82,32 @@ pub(crate) enum Answer {
         /// The length of the whole file.
         length: u64,
     },
+    /// What it says.
+    Report(Box<Report>),
+    /// The snapshot was sent, and taken.
+    SnapshotSent,
+}
+
+/// What a member says of its state and its program, for the others to compare.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Report {
+    /// Its state at the newest places at which it can be compared.
+    pub(crate) checkpoints: Vec<Checkpoint>,
+    /// Its state is in doubt, and another comparison could end that.
+    pub(crate) waits: bool,
+    /// For people and for the leader.
+    pub(crate) said: Said,
+}
+
+/// What a member says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Said {
+    /// Why it serves nobody, if its state is in doubt.
+    pub(crate) doubt: Option<String>,
+    /// The version of its program.
+    pub(crate) version: String,
+    /// The highest level that its program knows.
+    pub(crate) level: u32,
 }
 
 /// Why a peer didn't do what another passed on to it. Variants are only ever appended.

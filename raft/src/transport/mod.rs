@@ -15,6 +15,8 @@ mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod message;
+#[cfg(test)]
+mod message_tests;
 mod network;
 mod peers;
 mod preface;
@@ -33,7 +35,7 @@ use std::future::Future;
 
 pub(crate) use append::{Span, check as check_append};
 pub(crate) use channel::{CallError, Channel};
-pub(crate) use message::{Answer, Declined, Request};
+pub(crate) use message::{Answer, Declined, Report, Request, Said};
 pub(crate) use network::Network;
 pub(crate) use peers::{Peers, hello_at};
 pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};

@@ -6,15 +6,18 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use ipam_api::limits::PEER_CONNECT_MS_MAX;
+use openraft::type_config::alias::SnapshotOf;
 use tokio::time::timeout;
 
 use super::channel::Channel;
 use super::complaints::Complaints;
 use super::connection::dial;
 use super::preface::{Hello, Party, Purpose, Ticket, Uncalled, ask_hello, present};
+use super::snapshot;
 use super::stream::PeerStream;
 use super::tls::PeerTls;
-use crate::types::Member;
+use crate::store::SnapshotFile;
+use crate::types::{Member, Types, Vote};
 
 /// Asks whoever answers at an address who it is; with TLS, only the member of that name.
 pub(crate) async fn hello_at(name: &str, address: &str, tls: Option<&PeerTls>) -> Result<Hello, Uncalled> {
@@ -80,6 +83,20 @@ impl Peers {
     /// A member and how to reach it.
     pub(super) fn target(&self, member_id: u64, member: &Member, purpose: Purpose) -> Target {
         Target { book: self.book.clone(), member_id, member: member.clone(), purpose }
+    }
+
+    /// Sends a snapshot to a member that has asked for it, and waits until it is taken.
+    pub(crate) async fn send_snapshot(
+        &self,
+        member_id: u64,
+        member: &Member,
+        vote: Vote,
+        snapshot: SnapshotOf<Types, SnapshotFile>,
+        patience: Duration,
+    ) -> Result<(), String> {
+        let target = self.target(member_id, member, Purpose::Snapshot);
+        let sent = snapshot::send(&target, vote, snapshot, patience).await;
+        sent.map(drop).map_err(|error| error.to_string())
     }
 
     /// Where a member answers peers: what this member's configuration says of that name, else what the

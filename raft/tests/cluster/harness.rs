@@ -205,6 +205,11 @@ impl Cluster {
         self.nodes().map(|(at, _)| at).find(|at| *at != leader).unwrap()
     }
 
+    /// Another member that is up.
+    pub(crate) fn follower_of(&self, leader: usize) -> usize {
+        self.nodes().map(|(at, _)| at).find(|at| *at != leader).unwrap()
+    }
+
     /// Proposes a network at a member; it must come about.
     pub(crate) async fn propose(&self, at: usize, name: &str) -> Applied {
         propose(self.node(at), name).await.unwrap()

@@ -10,6 +10,7 @@
 )]
 
 mod cut_off;
+mod digests;
 mod founding;
 mod harness;
 mod history;

@@ -135,6 +135,7 @@ impl Model {
             }
             Action::Expire => Ok(Said::Expired(0)),
             Action::TrimJournal { .. } => panic!("the model has no journal; tests/journal.rs has"),
+            Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")

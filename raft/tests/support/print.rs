@@ -53,6 +53,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
         }
         Answer::Expired { rows } => format!("expired {rows} rows"),
         Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
+        Answer::Level { level } => format!("the level is {level}"),
         Answer::Steps(answers) => {
             let mut text = "all steps".to_owned();
             for step in answers {
@@ -117,6 +118,7 @@ fn what(what: &What) -> String {
         What::JournalTrimmed { through, segments, .. } => {
             format!("gave up {segments} segments of the journal, through {through}")
         }
+        What::LevelRaised { level } => format!("the level is {level}"),
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.object = pool.to_string();
             item.reason = Some(readiness.as_str().to_owned());
         }
+        What::LevelRaised { level } => item.object = format!("level {level}"),
         What::JournalTrimmed { through, segments, events, bytes } => {
             item.object = "journal".to_owned();
             item.reason =

@@ -66,6 +66,7 @@ pub(super) async fn open(
     if query.after.is_none() && query.filter.since_ms.is_none() {
         query.after = Some(EventId::end_of(app.node.read(asker.deadline).await?.revision()));
     }
+    app.node.check_trust()?;
     if app.node.stale().1 >= EVENT_STALE_MS_MAX {
         return Err(Problem::new(Code::NoLeader, "this member has lost touch with the cluster"));
     }
@@ -152,6 +153,7 @@ impl Stream {
         let (state, stale_ms) = self.app.node.stale();
         let known = self.asker.known_in(&state).ok().flatten();
         stale_ms < EVENT_STALE_MS_MAX
+            && self.app.node.check_trust().is_ok()
             && known.is_some_and(|known| known.check((Verb::Read, Target::Event)).is_ok())
     }
 

@@ -9,7 +9,7 @@ use super::{Observed, Said, plain};
 pub(super) enum Health {
     /// A leader, and everybody answers.
     Ok,
-    /// A leader, but not everybody answers.
+    /// A leader, but not everybody answers and serves.
     Degraded,
     /// Members have different states at the same place of the log. Nothing is worse.
     Diverged,
@@ -83,7 +83,7 @@ impl<'a> Judgement<'a> {
             Health::Diverged
         } else if !leads(cluster) {
             Health::NoLeader
-        } else if members.iter().any(|seen| seen.answer.is_err()) {
+        } else if members.iter().any(|seen| seen.answer.is_err() || seen.member.in_doubt.is_some()) {
             Health::Degraded
         } else {
             Health::Ok

@@ -8,7 +8,8 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
         let of = format!("n{id}");
         let role = if leader == Some(of.as_str()) { "leader" } else { "voter" };
         let mut member = serde_json::json!({"id": id, "name": of, "role": role,
-            "client_url": format!("http://n{id}.ipam.example:7440"), "peer_address": format!("n{id}:7441")});
+            "client_url": format!("http://n{id}.ipam.example:7440"), "peer_address": format!("n{id}:7441"),
+            "level": 3});
         if leader == Some(name) && role == "voter" {
             member["behind"] = (id - 1).into();
         }
@@ -51,10 +52,10 @@ cluster      7f3c-91aa   generation 1   feature level 3
 health       OK        3 of 3 members answer · leader n2 · can lose 1
 state        revision 48211907   term 17
 
-MEMBER  ROLE    ADDRESS               VERSION  REVISION  BEHIND  STATE
-n1      voter   n1.ipam.example:7440  0.4.2    48211907  0       ok
-n2      leader  n2.ipam.example:7440  0.4.2    48211907  -       ok
-n3      voter   n3.ipam.example:7440  0.4.2    48211907  2       ok
+MEMBER  ROLE    ADDRESS               VERSION  LEVEL  REVISION  BEHIND  STATE
+n1      voter   n1.ipam.example:7440  0.4.2    3      48211907  0       ok
+n2      leader  n2.ipam.example:7440  0.4.2    3      48211907  -       ok
+n3      voter   n3.ipam.example:7440  0.4.2    3      48211907  2       ok
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 ";
@@ -78,10 +79,10 @@ health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
              Nothing can be changed until there is a leader; reading goes on with --consistency stale.
 state        revision 48211907   term 18
 
-MEMBER  ROLE   ADDRESS               VERSION  REVISION  BEHIND  STATE
-n1      voter  n1.ipam.example:7440  -        -         -       no answer: connection refused
-n2      voter  n2.ipam.example:7440  -        -         -       no answer: timed out
-n3      voter  n3.ipam.example:7440  0.4.2    48211907  -       sees no leader for 14s, term 18
+MEMBER  ROLE   ADDRESS               VERSION  LEVEL  REVISION  BEHIND  STATE
+n1      voter  n1.ipam.example:7440  -        3      -         -       no answer: connection refused
+n2      voter  n2.ipam.example:7440  -        3      -         -       no answer: timed out
+n3      voter  n3.ipam.example:7440  0.4.2    3      48211907  -       sees no leader for 14s, term 18
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 
@@ -134,6 +135,19 @@ fn different_states_and_different_clusters_are_told() {
     let judgement = Judgement::of(&observed).unwrap();
     assert_eq!(judgement.health, Health::Mixed);
     assert_eq!(judgement.others, [("http://n1.ipam.example:7440", "other")]);
+}
+
+#[test]
+fn a_member_in_doubt_is_told() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[1].answer {
+        said.cluster.members[2].in_doubt = Some("its state is in doubt: it differs".to_owned());
+    }
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Degraded);
+    let text = screen(&observed, 120);
+    assert!(text.contains("2       in doubt, serves nobody\n"), "{text}");
+    assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
 }
 
 #[test]

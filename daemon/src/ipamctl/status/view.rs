@@ -112,6 +112,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
         .text("ROLE")
         .spare("ADDRESS", 1)
         .spare("VERSION", 4)
+        .spare("LEVEL", 5)
         .spare("REVISION", 3)
         .spare("BEHIND", 2)
         .text("STATE");
@@ -125,6 +126,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
             role.to_owned(),
             text::dash(address(&member.client_url)),
             text::or_dash(seen.version.as_ref()),
+            text::or_dash(member.level.as_ref()),
             text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
             text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
             state(seen),
@@ -140,6 +142,7 @@ fn address(url: &str) -> &str {
 
 fn state(seen: &Seen<'_>) -> String {
     match seen.answer {
+        Ok(_) if seen.member.in_doubt.is_some() => "in doubt, serves nobody".to_owned(),
         Ok(own) if leads(own) => "ok".to_owned(),
         Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
         Err(why) => format!("no answer: {why}"),
@@ -159,6 +162,9 @@ fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
     }
     for seen in &judgement.members {
         let name = &seen.member.name;
+        if let Some(why) = &seen.member.in_doubt {
+            lines.push(format!("{name} serves nobody:   {why}"));
+        }
         match seen.answer {
             Ok(_) => {}
             Err(why) if why.contains("certificate") => {

@@ -70,6 +70,11 @@ pub enum Answer {
         /// Segments given up now.
         segments: u64,
     },
+    /// The level is at least what was wanted.
+    Level {
+        /// What it is now.
+        level: u32,
+    },
 }
 
 impl Answer {

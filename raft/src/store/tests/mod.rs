@@ -3,6 +3,7 @@
 mod damage;
 mod directory;
 mod files;
+mod fixtures;
 mod journal;
 mod log;
 mod rows;

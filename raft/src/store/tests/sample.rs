@@ -32,7 +32,7 @@ pub(super) fn vote(term: u64, committed: bool) -> Vote {
 }
 
 /// A command that leaves a trace in the state, another for each number: rows come, change and go.
-fn command(number: u64) -> Command {
+pub(super) fn command(number: u64) -> Command {
     let name = |number: u64| Name::new(&format!("network-{}", number % 40)).unwrap();
     let action = if number % 7 == 6 {
         let (kind, expect) = (Kind::Network, Expect::Anything);

@@ -1,0 +1,68 @@
+//! Whether a member believes its own state, and what it does while it doesn't.
+
+use std::path::PathBuf;
+
+use tokio::sync::watch;
+
+use super::super::running::Running;
+use crate::store::{Doubt, StoreError};
+
+/// A member's trust in its state. Doubt outlives a restart.
+pub(in super::super) struct Trust {
+    dir: PathBuf,
+    doubt: watch::Sender<Option<Doubt>>,
+}
+
+impl Trust {
+    /// As the directory has it.
+    pub(in super::super) fn load(dir: PathBuf) -> Result<Self, StoreError> {
+        let doubt = Doubt::load(&dir)?;
+        if let Some(doubt) = &doubt {
+            tracing::warn!(why = doubt.why, "this member's state is in doubt since before its start");
+        }
+        Ok(Self { dir, doubt: watch::Sender::new(doubt) })
+    }
+
+    /// Why this member doesn't serve, if it doesn't.
+    pub(in super::super) fn why_not(&self) -> Option<String> {
+        self.doubt.borrow().as_ref().map(|doubt| format!("its state is in doubt: {}", doubt.why))
+    }
+
+    /// Whether it doesn't serve.
+    pub(in super::super) fn is_in_doubt(&self) -> bool {
+        self.doubt.borrow().is_some()
+    }
+
+    /// Whether another comparison could end its doubt.
+    pub(in super::super) fn waits(&self) -> bool {
+        self.doubt.borrow().as_ref().is_some_and(|doubt| !doubt.halted)
+    }
+
+    /// Serves nobody from now on.
+    pub(super) fn doubt(&self, doubt: Doubt) {
+        let known = self.doubt.borrow().clone();
+        if known.as_ref() == Some(&doubt) {
+            return;
+        }
+        tracing::error!(why = doubt.why, "this member's state is in doubt; it serves nobody");
+        self.doubt.send_replace(Some(doubt.clone()));
+        // Without the file a start would serve from this state until the next comparison.
+        if let Err(error) = doubt.save(&self.dir) {
+            tracing::error!(%error, "the doubt can't be written down");
+        }
+    }
+
+    /// Serves again, if it didn't.
+    pub(super) fn restore(&self, running: &Running) {
+        if !self.is_in_doubt() {
+            return;
+        }
+        if let Err(error) = Doubt::lift(&self.dir) {
+            tracing::error!(%error, "the doubt can't be taken back, and so it stays");
+            return;
+        }
+        self.doubt.send_replace(None);
+        running.raft.runtime_config().elect(true);
+        tracing::info!("this member's state is that of the majority; it serves again");
+    }
+}

@@ -1,0 +1,97 @@
+//! That a directory's state is not to be believed, written down so that a start doesn't forget it.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::disk;
+use super::error::StoreError;
+
+const VERSION: u32 = 1;
+
+/// Why a member doesn't serve from the state that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Doubt {
+    /// Version of this file.
+    version: u32,
+    /// No majority agrees on any state, so nobody knows whose is right.
+    pub(crate) halted: bool,
+    /// Why, as a sentence.
+    pub(crate) why: String,
+}
+
+impl Doubt {
+    /// This member differs, or may differ, from a majority that agrees.
+    pub(crate) fn in_doubt(why: String) -> Self {
+        Self { version: VERSION, halted: false, why }
+    }
+
+    /// No majority agrees.
+    pub(crate) fn halted(why: String) -> Self {
+        Self { version: VERSION, halted: true, why }
+    }
+
+    /// What a directory has written down.
+    ///
+    /// # Errors
+    /// When the file is there but can't be read.
+    pub(crate) fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let path = path(dir);
+        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
+            return Ok(None);
+        };
+        let doubt: Self = serde_json::from_slice(&content)
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+        if doubt.version > VERSION {
+            return Err(StoreError::TooNew { path, version: doubt.version, newest: VERSION });
+        }
+        Ok(Some(doubt))
+    }
+
+    /// Puts it on disk, durably.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn save(&self, dir: &Path) -> Result<(), StoreError> {
+        let path = path(dir);
+        let mut content = serde_json::to_vec_pretty(self)
+            .map_err(|error| StoreError::io(&path)(std::io::Error::other(error)))?;
+        content.push(b'\n');
+        disk::replace(&path, &content).map_err(StoreError::io(&path))
+    }
+
+    /// Takes it back: the state is the majority's.
+    ///
+    /// # Errors
+    /// When the file can't be removed.
+    pub(crate) fn lift(dir: &Path) -> Result<(), StoreError> {
+        let path = path(dir);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(&path)(error)),
+            _ => disk::sync_dir(dir).map_err(StoreError::io(dir)),
+        }
+    }
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("doubt.json")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_doubt_stays_so_until_it_is_lifted() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
+        let doubt = Doubt::halted("because".to_owned());
+        doubt.save(dir.path()).unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), Some(doubt));
+        Doubt::lift(dir.path()).unwrap();
+        Doubt::lift(dir.path()).unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
+        std::fs::write(path(dir.path()), "{").unwrap();
+        assert!(Doubt::load(dir.path()).is_err(), "damaged is not absent");
+    }
+}

@@ -1,0 +1,179 @@
+//! Members whose states differ, as after a defect or a flipped bit: found out, not served from, made again.
+//!
+//! A state is spoilt by applying to it what no log entry says.
+
+use std::time::Instant;
+
+use ipam_api::limits::CHECKPOINT_EVERY_ENTRIES;
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::{At, apply};
+use ipam_raft::node::{Node, ProposeError, ReadError};
+
+use crate::harness::{Cluster, LONG, command, eventually, has, leads, propose};
+
+/// Waits until nobody lacks anything, so that what differs from now on is what was spoilt.
+async fn leader_of_equals(cluster: &Cluster) -> usize {
+    let leader = cluster.leader().await;
+    cluster.settled().await;
+    leader
+}
+
+/// Adds a row that only this member has.
+fn spoil(node: &Node, with: &str) {
+    node.spoil(|state| {
+        apply(state, At::default(), &command(with)).0.unwrap();
+    });
+    assert!(has(&node.stale().0, with));
+}
+
+/// Adds so many entries that the members compare themselves.
+async fn fill(cluster: &Cluster, at: usize, with: &str) {
+    for number in 0..=CHECKPOINT_EVERY_ENTRIES {
+        cluster.propose_through(at, &format!("{with}-{number}")).await;
+    }
+}
+
+fn is_trusted(node: &Node) -> bool {
+    node.check_trust().is_ok()
+}
+
+async fn until_in_doubt(node: &Node) {
+    eventually("the member is in doubt", || std::future::ready(!is_trusted(node))).await;
+}
+
+async fn until_all_are_trusted(cluster: &Cluster) {
+    eventually("all members serve", || {
+        std::future::ready(cluster.nodes().all(|(_, node)| is_trusted(node) && node.ready().is_ok()))
+    })
+    .await;
+}
+
+fn rows_put_aside(cluster: &Cluster, at: usize) -> usize {
+    let names = std::fs::read_dir(cluster.places[at].dir.path()).unwrap();
+    names
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("rows.damaged"))
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
+    let cluster = Cluster::up(3).await;
+    let (leader, odd) = (cluster.leader().await, cluster.follower().await);
+    cluster.propose(leader, "before").await;
+    cluster.settled().await;
+    spoil(cluster.node(odd), "spoilt");
+    fill(&cluster, leader, "filled").await;
+    let node = cluster.node(odd);
+    until_in_doubt(node).await;
+    let refused = node.propose(command("refused"), Instant::now() + LONG).await.unwrap_err();
+    assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
+    assert_eq!(Problem::from(refused).code, Code::StateDiverged);
+    let unread = node.read(Instant::now() + LONG).await.unwrap_err();
+    assert!(matches!(unread, ReadError::InDoubt(_)), "{unread}");
+    assert!(node.ready().unwrap_err().contains("in doubt"));
+    until_all_are_trusted(&cluster).await;
+    cluster.settled().await;
+    let state = node.read(Instant::now() + LONG).await.unwrap();
+    assert!(has(&state, "before") && !has(&state, "spoilt"));
+    assert_eq!((node.metrics().divergences, node.metrics().states_rebuilt), (1, 1));
+    eventually("the rows are put aside", || std::future::ready(rows_put_aside(&cluster, odd) == 1)).await;
+    // The others never were in doubt, and it is a full member again.
+    for (_, other) in cluster.nodes().filter(|(at, _)| *at != odd) {
+        assert_eq!((other.metrics().divergences, other.metrics().states_rebuilt), (0, 0));
+    }
+    cluster.propose(odd, "goes-on").await;
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_differs_hands_over_and_makes_its_state_again() {
+    let cluster = Cluster::up(3).await;
+    let (odd, other) = (leader_of_equals(&cluster).await, cluster.follower().await);
+    spoil(cluster.node(odd), "spoilt");
+    fill(&cluster, other, "filled").await;
+    until_in_doubt(cluster.node(odd)).await;
+    eventually("another one leads", || {
+        std::future::ready(cluster.nodes().any(|(at, node)| at != odd && leads(node)))
+    })
+    .await;
+    cluster.propose_through(other, "meanwhile").await;
+    until_all_are_trusted(&cluster).await;
+    cluster.settled().await;
+    assert!(!has(&cluster.node(odd).read(Instant::now() + LONG).await.unwrap(), "spoilt"));
+    assert_eq!(cluster.node(odd).metrics().divergences, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_its_own_snapshot_has_wrong_comes_from_another_member() {
+    let mut cluster = Cluster::of(3);
+    cluster.snapshot_every_entries = 10;
+    for at in 0..3 {
+        cluster.start(at).await;
+    }
+    let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
+    spoil(cluster.node(odd), "spoilt");
+    let spoilt_at = cluster.node(odd).status().applied;
+    fill(&cluster, leader, "filled").await;
+    until_in_doubt(cluster.node(odd)).await;
+    assert!(cluster.node(odd).status().snapshot > spoilt_at, "its snapshot is of the wrong state");
+    until_all_are_trusted(&cluster).await;
+    cluster.settled().await;
+    let node = cluster.node(odd);
+    assert!(!has(&node.read(Instant::now() + LONG).await.unwrap(), "spoilt"));
+    assert_eq!(
+        (node.metrics().divergences, node.metrics().states_rebuilt),
+        (1, 2),
+        "its own, then another's"
+    );
+    // What it would start with is right as well.
+    cluster.stop(odd).await;
+    cluster.start(odd).await;
+    cluster.leader().await;
+    cluster.settled().await;
+    assert!(!has(&cluster.node(odd).read(Instant::now() + LONG).await.unwrap(), "spoilt"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_that_differ_all_stop_and_stay_so() {
+    let mut cluster = Cluster::up(3).await;
+    let leader = leader_of_equals(&cluster).await;
+    for (at, node) in cluster.nodes() {
+        spoil(node, &format!("spoilt-{at}"));
+    }
+    for number in 0..=CHECKPOINT_EVERY_ENTRIES {
+        cluster.propose(leader, &format!("filled-{number}")).await;
+    }
+    for (_, node) in cluster.nodes() {
+        until_in_doubt(node).await;
+        let why = node.check_trust().unwrap_err().to_string();
+        assert!(why.contains("ipamd restore"), "{why}");
+        assert_eq!(node.metrics().states_rebuilt, 0, "nobody guesses");
+    }
+    // It isn't forgotten by a start.
+    cluster.stop(leader).await;
+    cluster.start(leader).await;
+    assert!(!is_trusted(cluster.node(leader)));
+    let other = cluster.follower_of(leader);
+    let refused = propose(cluster.node(other), "refused").await.unwrap_err();
+    assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_that_differ_wait_for_the_third_to_say_which_is_wrong() {
+    let mut cluster = Cluster::up(3).await;
+    let away = cluster.follower().await;
+    cluster.propose(away, "before").await;
+    cluster.stop(away).await;
+    let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
+    spoil(cluster.node(odd), "spoilt");
+    fill(&cluster, leader, "filled").await;
+    until_in_doubt(cluster.node(leader)).await;
+    until_in_doubt(cluster.node(odd)).await;
+    cluster.start(away).await;
+    until_all_are_trusted(&cluster).await;
+    cluster.settled().await;
+    for (_, node) in cluster.nodes() {
+        assert!(!has(&node.stale().0, "spoilt"));
+    }
+    cluster.propose_through(away, "goes-on").await;
+}
