@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
+mod backup;
 mod behind;
 mod counters;
 mod disk;
@@ -32,6 +33,8 @@ mod snapshot_dir;
 mod tests;
 mod wal;
 
+pub use backup::Backup;
+pub(crate) use backup::Source;
 pub(crate) use counters::StoreCounters;
 pub use error::StoreError;
 pub use identity::Identity;
