@@ -11,7 +11,7 @@ use crate::name::{Name, ObjectName};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
-    /// Reads everything but tokens.
+    /// Reads everything but tokens and backups.
     Viewer,
     /// Also keeps networks, subnets, pools and reservations, and gives and takes back addresses.
     Operator,
@@ -93,6 +93,8 @@ pub enum Target {
     Token,
     /// Metrics.
     Metrics,
+    /// Backups of everything.
+    Backup,
 }
 
 impl Target {
@@ -112,6 +114,7 @@ impl Target {
             Target::Cluster => "cluster",
             Target::Token => "token",
             Target::Metrics => "metrics",
+            Target::Backup => "backup",
         }
     }
 }
@@ -146,6 +149,8 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Write, Target::Token),
     (Verb::Delete, Target::Token),
     (Verb::Read, Target::Metrics),
+    (Verb::Write, Target::Cluster),
+    (Verb::Read, Target::Backup),
 ];
 
 /// Whether a role may do a verb to a target. What a node may do is further limited to its own node, and what
@@ -153,7 +158,7 @@ pub const DEEDS: &[(Verb, Target)] = &[
 #[must_use]
 pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     let kept = matches!(target, Target::Network | Target::Subnet | Target::Pool | Target::Reservation);
-    let reads = verb == Verb::Read && target != Target::Token;
+    let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
         Role::Admin => true,
         Role::Viewer => reads,

@@ -5,6 +5,7 @@
 //! can't, it says so (`applied: unknown`) instead of guessing.
 
 mod call;
+mod download;
 mod options;
 mod server;
 mod stream;
@@ -20,6 +21,7 @@ use reqwest::{Method, StatusCode};
 use serde::de::DeserializeOwned;
 
 pub use self::call::{Answer, Call, Expect, with_query};
+pub use self::download::Download;
 pub use self::options::Options;
 use self::options::Token;
 use self::server::{Place, Server, builder};

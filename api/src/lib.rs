@@ -10,6 +10,8 @@
 
 pub mod access;
 pub mod address;
+#[cfg(feature = "backup")]
+pub mod backup;
 pub mod brand;
 pub mod certificate;
 pub mod client;

@@ -89,6 +89,7 @@ pub struct Metrics {
     refusals: Family<CodeLabels, Counter>,
     allocations: Family<AllocationLabels, Counter>,
     task_success: Family<TaskLabels, Number>,
+    backup_success: Number,
     is_leader: Gauge,
     term: Number,
     leader_changes: Counter,
@@ -122,6 +123,7 @@ impl Metrics {
             refusals: Family::default(),
             allocations: Family::default(),
             task_success: Family::default(),
+            backup_success: Number::default(),
             is_leader: Gauge::default(),
             term: Number::default(),
             leader_changes: Counter::default(),
@@ -242,6 +244,12 @@ impl Metrics {
             "When a task last ran on this member without being refused, in seconds since 1970",
             self.task_success.clone(),
         );
+        self.add(
+            "backup_last_success_timestamp_seconds",
+            &[],
+            "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did",
+            self.backup_success.clone(),
+        );
         self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
         self.registry.register_collector(Box::new(self.pools.clone()));
     }
@@ -297,8 +305,12 @@ impl Metrics {
 
     /// A task has run, and all it had to do was done.
     pub fn succeeded(&self, task: &'static str) {
-        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        self.task_success.get_or_create(&TaskLabels { task }).set(since_1970.as_secs());
+        self.task_success.get_or_create(&TaskLabels { task }).set(now_seconds());
+    }
+
+    /// A backup was written to its end.
+    pub fn backed_up(&self) {
+        self.backup_success.set(now_seconds());
     }
 
     /// The text that a scraper reads. Takes its time where there are many pools: not for an async thread.
@@ -336,6 +348,11 @@ impl Metrics {
         self.pools.set(None);
         written.map(|()| text)
     }
+}
+
+/// Seconds since 1970.
+fn now_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
 /// Brings a counter up to a value that is kept elsewhere.

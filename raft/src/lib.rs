@@ -20,5 +20,7 @@ mod transport;
 mod types;
 
 pub use node::{Node, NodeConfig};
-pub use store::{DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, StoreError, lock_dir};
+pub use store::{
+    Backup, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, StoreError, lock_dir,
+};
 pub use types::Member;

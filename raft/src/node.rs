@@ -2,6 +2,7 @@
 //!
 //! **Invariant:** nothing of openraft shows here, and nothing here decides about addresses.
 
+mod backup;
 mod config;
 mod counters;
 mod digests;
@@ -27,6 +28,7 @@ use std::fmt;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
+pub use backup::BackupError;
 pub use config::{InitialMember, NodeConfig, Timing};
 pub use counters::NodeMetrics;
 pub use error::{ProposeError, ReadError, StartError};

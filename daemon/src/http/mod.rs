@@ -5,6 +5,7 @@ mod allocation;
 mod ask;
 mod asker;
 mod attachment;
+mod backup;
 mod body;
 mod cluster;
 mod convert;
@@ -45,7 +46,7 @@ use axum::Router;
 use axum::extract::DefaultBodyLimit;
 use ipam_api::limits::{BODY_BYTES_MAX, EVENT_STREAMS_MAX};
 use ipam_raft::node::Node;
-use tokio::sync::Semaphore;
+use tokio::sync::{Mutex, Semaphore};
 
 use self::flights::Flights;
 use crate::access::Access;
@@ -62,6 +63,8 @@ pub struct App {
     lists: list::Kept,
     /// Room for streams of events.
     pub(crate) streams: Arc<Semaphore>,
+    /// Held while a backup is written: one at a time.
+    backing_up: Arc<Mutex<()>>,
 }
 
 impl App {
@@ -69,7 +72,15 @@ impl App {
     #[must_use]
     pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
         let streams = Arc::new(Semaphore::new(EVENT_STREAMS_MAX));
-        Self { node, metrics, access, flights: Flights::default(), lists: list::Kept::default(), streams }
+        Self {
+            node,
+            metrics,
+            access,
+            flights: Flights::default(),
+            lists: list::Kept::default(),
+            streams,
+            backing_up: Arc::default(),
+        }
     }
 }
 
@@ -88,6 +99,7 @@ pub fn router(app: App) -> Router {
         .merge(token::routes())
         .merge(transaction::routes())
         .merge(cluster::routes())
+        .merge(backup::routes())
         .merge(docs::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

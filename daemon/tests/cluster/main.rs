@@ -12,6 +12,7 @@
 mod support;
 
 mod access;
+mod backup;
 mod bad_bodies;
 mod bad_input;
 mod bad_starts;

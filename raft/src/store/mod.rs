@@ -7,6 +7,7 @@
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
 mod background;
+mod backup;
 mod behind;
 mod checkpoints;
 mod counters;
@@ -38,6 +39,8 @@ mod tests;
 mod wal;
 
 pub(crate) use checkpoints::Checkpoint;
+pub use backup::Backup;
+pub(crate) use backup::Source as BackupSource;
 pub(crate) use counters::StoreCounters;
 pub(crate) use doubt::Doubt;
 pub use error::StoreError;

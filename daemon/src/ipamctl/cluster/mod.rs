@@ -1,5 +1,6 @@
 //! `ipamctl cluster`: what concerns the members rather than the addresses.
 
+mod backup;
 mod ca;
 mod certificates;
 
@@ -9,6 +10,7 @@ use crate::context::Context;
 use crate::fail::Failure;
 
 pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl cluster backup prod.ipamd
   ipamctl cluster ca init ./ca
   ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1";
 
@@ -21,11 +23,25 @@ pub(crate) enum Verb {
         #[command(subcommand)]
         verb: ca::Verb,
     },
+    /// Write all of the state into one file, or check such a file
+    #[command(after_help = backup::EXAMPLES)]
+    Backup(backup::BackupArguments),
 }
 
-/// Runs a verb that asks no server.
-pub(crate) fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+impl Verb {
+    /// Whether it is done here alone.
+    pub(crate) fn asks_nobody(&self) -> bool {
+        match self {
+            Verb::Ca { .. } => true,
+            Verb::Backup(arguments) => arguments.verify,
+        }
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Ca { verb } => ca::run(context, verb),
+        Verb::Backup(arguments) => backup::run(context, &arguments).await,
     }
 }

@@ -17,6 +17,7 @@ mod recent;
 mod sealed;
 #[cfg(test)]
 mod tests;
+mod whole;
 
 pub(super) use block::Block;
 pub(super) use files::JournalFiles;
@@ -24,6 +25,7 @@ pub(crate) use pages::Journal;
 pub(super) use pages::View;
 pub use query::{EventFilter, EventPage, EventQuery, JournalError};
 pub(super) use recent::{Recent, read_blocks};
+pub(super) use whole::Whole;
 
 /// The blocks of an open segment.
 pub(super) type Blocks = Vec<std::sync::Arc<Block>>;

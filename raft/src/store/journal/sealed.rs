@@ -185,6 +185,10 @@ impl Sealed {
         Ok(Self { file, footer })
     }
 
+    pub(super) fn file(&self) -> &File {
+        &self.file
+    }
+
     pub(super) fn blocks(&self) -> usize {
         self.footer.blocks.len()
     }

@@ -1,0 +1,110 @@
+//! The file that a backup is: what it says of itself, and its pieces, every byte under a checksum.
+//!
+//! `magic and version, header frame (JSON), frames of the state, for each segment of the history a frame that
+//! announces it and its pieces, end frame, blake3 of all that`. Frames say where a file is damaged; the seal at
+//! the end says that nothing is missing and nothing was put together from two. What the pieces mean is the
+//! member's business: whoever keeps the file can check it without knowing.
+
+mod reader;
+#[cfg(test)]
+mod tests;
+mod writer;
+
+use std::io;
+
+use serde::{Deserialize, Serialize};
+
+pub use self::reader::{Checked, Piece, Reader, check};
+pub use self::writer::{StateWriter, Writer};
+use crate::time::Timestamp;
+
+/// What a backup begins with; the version is the byte behind it.
+const MAGIC: &[u8; 7] = b"IPAMBKP";
+/// The newest version of the format.
+pub const VERSION: u8 = 1;
+/// Bytes of one frame's body, at most.
+const BODY_BYTES_MAX: usize = 256 << 10;
+/// Kind, length, and a checksum behind the body.
+const FRAME_BYTES: u64 = 1 + 4 + 4;
+
+/// The kinds of frames.
+const HEADER: u8 = b'H';
+const STATE: u8 = b'S';
+const SEGMENT: u8 = b'J';
+const PIECE: u8 = b'P';
+const END: u8 = b'E';
+
+/// What a backup says of itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// The version of the daemon that wrote it.
+    pub version: String,
+    /// The cluster that it is of.
+    pub cluster: String,
+    /// The member that wrote it.
+    pub member: String,
+    /// When, by that member's clock.
+    pub taken_at: Timestamp,
+    /// The generation of the state in it.
+    pub generation: u64,
+    /// The revision that it is at.
+    pub revision: u64,
+    /// By which rules the state behaves.
+    pub level: u32,
+    /// The digest of the state, in hexadecimal.
+    pub digest: String,
+    /// Whether sealed segments of the journal are in it, too.
+    pub history: bool,
+    /// How many there are in it.
+    pub segments: u64,
+    /// How many of what is in the state.
+    pub counts: Counts,
+}
+
+/// How many of what is in a backup.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Networks.
+    pub networks: u64,
+    /// Subnets.
+    pub subnets: u64,
+    /// Pools.
+    pub pools: u64,
+    /// Reservations.
+    pub reservations: u64,
+    /// Endpoints.
+    pub endpoints: u64,
+    /// Addresses held.
+    pub allocations: u64,
+    /// Tokens: hashes of their secrets, never the secrets.
+    pub tokens: u64,
+    /// Events of the history that is in it.
+    pub events: u64,
+}
+
+/// A backup that can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum Unusable {
+    /// It isn't one.
+    #[error("this is no backup: it doesn't begin as one")]
+    Foreign,
+    /// A newer daemon has written it.
+    #[error(
+        "this backup has version {version} of the format, and this program reads up to {VERSION}: use a newer one"
+    )]
+    TooNew {
+        /// Its version.
+        version: u8,
+    },
+    /// Something in it is not as it was written.
+    #[error("the backup is damaged at byte {at}: {what}; use another one")]
+    Damaged {
+        /// Where.
+        at: u64,
+        /// How it shows.
+        what: String,
+    },
+    /// It can't be read.
+    #[error("the backup can't be read: {0}")]
+    Io(#[from] io::Error),
+}

@@ -1,0 +1,78 @@
+//! Answers that are too long to be kept in memory, read piece by piece.
+
+use std::time::{Duration, Instant};
+
+use reqwest::header::AUTHORIZATION;
+
+use super::{Call, Client, Token, reason};
+use crate::problem::{Code, Problem, Retry};
+
+/// A server that says nothing for so long in the middle of an answer won't say the rest.
+const SILENCE: Duration = Duration::from_secs(30);
+
+/// An answer being read.
+#[derive(Debug)]
+pub struct Download {
+    response: reqwest::Response,
+    /// Who answers.
+    pub server: String,
+}
+
+impl Client {
+    /// Asks the servers in turn, each once, and returns the first answer, of which nothing is read yet.
+    ///
+    /// # Errors
+    /// The last server's problem; `unreachable` when none answered.
+    pub async fn download(&self, call: &Call) -> Result<Download, Problem> {
+        let begun = Instant::now();
+        let mut problem = Problem::new(Code::Unreachable, "no server is named");
+        for server in &self.servers {
+            let url = server.base.join(&call.path).map_err(|error| {
+                Problem::new(Code::InvalidField, format!("{} is no path: {error}", call.path))
+            })?;
+            let mut request = server.http.get(url).headers(call.headers.clone());
+            if let Some(Token(token)) = &self.token {
+                request = request.header(AUTHORIZATION, token.clone());
+            }
+            let left = call.deadline.saturating_sub(begun.elapsed());
+            let why = match tokio::time::timeout(left, request.send()).await {
+                Ok(Ok(response)) if response.status().is_success() => {
+                    return Ok(Download { response, server: server.to_string() });
+                }
+                Ok(Ok(response)) => {
+                    let status = response.status();
+                    match serde_json::from_slice::<Problem>(&response.bytes().await.unwrap_or_default()) {
+                        Ok(refused) if matches!(refused.retry, Retry::Same | Retry::After) => {
+                            problem = refused;
+                            continue;
+                        }
+                        Ok(refused) => return Err(refused),
+                        Err(_) => format!("answered {status}, but not as ipamd does"),
+                    }
+                }
+                Ok(Err(error)) => reason(&error),
+                Err(_) => "timed out".to_owned(),
+            };
+            if problem.code == Code::Unreachable {
+                problem = Problem::new(Code::Unreachable, format!("no server answered; {server}: {why}"));
+            }
+        }
+        Err(problem)
+    }
+}
+
+impl Download {
+    /// The next piece; nothing at the end.
+    ///
+    /// # Errors
+    /// `unreachable`, when the answer breaks off.
+    pub async fn piece(&mut self) -> Result<Option<impl AsRef<[u8]> + use<>>, Problem> {
+        let why = match tokio::time::timeout(SILENCE, self.response.chunk()).await {
+            Ok(Ok(piece)) => return Ok(piece),
+            Ok(Err(error)) => reason(&error),
+            Err(_) => format!("nothing came for {} s", SILENCE.as_secs()),
+        };
+        Err(Problem::new(Code::Unreachable, format!("{} broke off its answer: {why}", self.server))
+            .help("Repeat; the log of that member says why."))
+    }
+}

@@ -1,0 +1,54 @@
+//! Backups of the whole state, as the daemon asks for them.
+
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, Problem};
+use tokio::time::Instant;
+
+use super::{Node, working};
+use crate::node::ReadError;
+use crate::store::{Backup, BackupSource};
+
+/// A backup that didn't come about.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// This member doesn't know whether it has all that was acknowledged.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// Something of what belongs into it can't be read here.
+    #[error("this member can't write a backup: {0}")]
+    Incomplete(String),
+}
+
+impl From<BackupError> for Problem {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Read(error) => error.into(),
+            BackupError::Incomplete(_) => Self::new(Code::Overloaded, error.to_string())
+                .help("Ask another member, or leave the history out: ?history=false, --without-history."),
+        }
+    }
+}
+
+impl Node {
+    /// Takes a backup of everything that was acknowledged before this call; with all of its `history`, or only with
+    /// its newest part. Nobody waits for it to be written.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    pub async fn backup(
+        &self,
+        history: bool,
+        taken_at: Timestamp,
+        deadline: impl Into<Instant>,
+    ) -> Result<Backup, BackupError> {
+        let inner = self.inner();
+        working::read(inner, deadline.into()).await?;
+        let identity = inner.identity();
+        let (cluster, member) = (identity.cluster_id.unwrap_or_default(), identity.name);
+        let (shared, journal) = (inner.state.clone(), inner.journal.clone());
+        let take = move || Backup::take(&shared, &journal, BackupSource { cluster, member, taken_at }, history);
+        let taken = tokio::task::spawn_blocking(take).await;
+        let taken = taken.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        taken.map_err(|error| BackupError::Incomplete(error.to_string()))
+    }
+}
