@@ -141,6 +141,7 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Read, Target::Event),
     (Verb::Delete, Target::Event),
     (Verb::Read, Target::Cluster),
+    (Verb::Write, Target::Cluster),
     (Verb::Read, Target::Token),
     (Verb::Write, Target::Token),
     (Verb::Delete, Target::Token),

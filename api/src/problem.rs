@@ -225,6 +225,10 @@ catalogue! {
         "The request came too slowly", "Repeat it; check the network in between.";
     TlsRequired "tls-required" 400 / 7 exit USAGE retry Changed
         "TLS is required here", "Write https:// in the address, and name the CA of the servers.";
+    MemberUnfit "member-unfit" 409 / 7 exit REFUSED retry After
+        "The member can't do that now", "Look at the members: ipamctl cluster members.";
+    QuorumAtRisk "quorum-at-risk" 409 / 7 exit REFUSED retry Changed
+        "Too few members would be left", "Start the members that don't answer, or add others first.";
 }
 
 impl fmt::Display for Code {

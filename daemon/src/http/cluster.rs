@@ -56,7 +56,7 @@ async fn show(
     Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
 }
 
-fn member(info: MemberInfo) -> Member {
+pub(super) fn member(info: MemberInfo) -> Member {
     let role = match info.role {
         Role::Leader => "leader",
         Role::Learner => "learner",
@@ -69,6 +69,8 @@ fn member(info: MemberInfo) -> Member {
         client_url: info.client_url,
         peer_address: info.peer_address,
         behind: info.behind,
+        silent_ms: info.silent_ms,
+        answers: info.answers,
     }
 }
 

@@ -18,6 +18,7 @@ mod head;
 mod health;
 mod last_word;
 mod list;
+mod member;
 mod merge;
 mod network;
 mod notes;
@@ -88,6 +89,7 @@ pub fn router(app: App) -> Router {
         .merge(token::routes())
         .merge(transaction::routes())
         .merge(cluster::routes())
+        .merge(member::routes())
         .merge(docs::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

@@ -71,7 +71,7 @@ pub(crate) enum Command {
         /// The folder for them
         folder: std::path::PathBuf,
     },
-    /// The members, and their certificates
+    /// The members, who leads them, and their certificates
     #[command(after_help = cluster::EXAMPLES)]
     Cluster {
         #[command(subcommand)]
@@ -130,13 +130,12 @@ pub(crate) enum Command {
 impl Command {
     /// Whether it is done here alone.
     pub(crate) fn asks_nobody(&self) -> bool {
-        matches!(
-            self,
-            Command::Cluster { .. }
-                | Command::Context { .. }
-                | Command::Completion(_)
-                | Command::Explain(_)
-                | Command::Man { .. }
-        )
+        match self {
+            Command::Cluster { verb } => verb.asks_nobody(),
+            Command::Context { .. } | Command::Completion(_) | Command::Explain(_) | Command::Man { .. } => {
+                true
+            }
+            _ => false,
+        }
     }
 }

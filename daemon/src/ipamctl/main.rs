@@ -139,7 +139,7 @@ async fn carry_out(
         // It must work with a configuration that leads nowhere.
         let context = Context::new(global, Settings::nowhere(), surroundings, output)?;
         return match arguments.command {
-            Command::Cluster { verb } => cluster::run(&context, verb),
+            Command::Cluster { verb } => cluster::run_alone(&context, verb),
             Command::Context { verb } => contexts::run(&context, verb, &global.connection, surroundings),
             Command::Explain(arguments) => explain::run(&context, &arguments),
             Command::Completion(arguments) => completion::run(&context, &arguments),
@@ -164,11 +164,10 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Cluster { .. }
-        | Command::Context { .. }
-        | Command::Completion(_)
-        | Command::Explain(_)
-        | Command::Man { .. } => Ok(()),
+        Command::Context { .. } | Command::Completion(_) | Command::Explain(_) | Command::Man { .. } => {
+            Ok(())
+        }
+        Command::Cluster { verb } => cluster::run(context, verb).await,
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,

@@ -13,4 +13,5 @@ mod founding;
 mod harness;
 mod history;
 mod leading;
+mod members;
 mod strangers;

@@ -2,6 +2,7 @@
 //!
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
+mod members;
 mod parameters;
 
 use ipam_api::Code;
@@ -270,6 +271,7 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(holding());
     all.extend(telling());
     all.extend(tokens());
+    all.extend(members::routes());
     all
 }
 

@@ -2,19 +2,33 @@
 
 mod ca;
 mod certificates;
+mod members;
 
 use clap::Subcommand;
+use ipam_api::Name;
 
 use crate::context::Context;
 use crate::fail::Failure;
 
 pub(crate) const EXAMPLES: &str = "Examples:
-  ipamctl cluster ca init ./ca
-  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1";
+  ipamctl cluster members
+  ipamctl cluster transfer-leader n2 --dry-run
+  ipamctl cluster ca init ./ca";
 
 /// What to do with the cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// All members: who votes, who leads, who is behind and who doesn't answer
+    #[command(after_help = "Examples:\n  ipamctl cluster members\n  ipamctl cluster members -o json")]
+    Members,
+    /// Make another voter the leader; the best one if none is named
+    #[command(after_help = "Examples:
+  ipamctl cluster transfer-leader
+  ipamctl cluster transfer-leader n2 --dry-run")]
+    TransferLeader {
+        /// The member that shall lead
+        name: Option<Name>,
+    },
     /// Certificates for members, clients and nodes; asks no server
     #[command(after_help = ca::EXAMPLES)]
     Ca {
@@ -23,9 +37,27 @@ pub(crate) enum Verb {
     },
 }
 
+impl Verb {
+    /// Whether it is done here alone.
+    pub(crate) fn asks_nobody(&self) -> bool {
+        matches!(self, Verb::Ca { .. })
+    }
+}
+
 /// Runs a verb that asks no server.
-pub(crate) fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+pub(crate) fn run_alone(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Ca { verb } => ca::run(context, verb),
+        // Asked of the servers, by `run`.
+        Verb::Members | Verb::TransferLeader { .. } => Ok(()),
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Members => members::list(context).await,
+        Verb::TransferLeader { name } => members::transfer_leader(context, name).await,
         Verb::Ca { verb } => ca::run(context, verb),
     }
 }
