@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::name::Name;
 use crate::resource::Counts;
 
 /// What a member knows of its cluster.
@@ -62,6 +63,71 @@ pub struct Member {
     /// The highest feature level that its program knows; absent while it doesn't answer.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub level: Option<u32>,
+    /// How long ago, in milliseconds, it last answered; known to the leader only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
+    /// Whether it answers the leader; known to the leader only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub answers: Option<bool>,
+}
+
+/// `GET /v1/cluster/members`: the members as the leader sees them.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Members {
+    /// The member that leads, if one does.
+    pub leader: Option<String>,
+    /// How many members have a vote.
+    pub voters: u64,
+    /// How many of them must agree.
+    pub needed: u64,
+    /// How many of those that answer may fail before nothing can be changed any more.
+    pub can_lose: u64,
+    /// The members, by id.
+    pub items: Vec<Member>,
+}
+
+/// `POST /v1/cluster/transfer-leader`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct TransferRequest {
+    /// The voter that shall lead; the best one if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<Name>,
+}
+
+/// How much a change of the members may hurt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Danger {
+    /// Nobody notices.
+    Mild,
+    /// It can't be taken back as it was.
+    Moderate,
+    /// Fewer members can fail afterwards.
+    Severe,
+}
+
+/// What a change of the members does, or with `dry_run` would do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemberChange {
+    /// False if it is so already and there is nothing to do.
+    pub changes: bool,
+    /// What happens, one sentence a step.
+    pub steps: Vec<String>,
+    /// Who has a vote before.
+    pub voters_before: Vec<String>,
+    /// Who has one after it.
+    pub voters_after: Vec<String>,
+    /// How many of those that answer may fail before.
+    pub can_lose_before: u64,
+    /// How many may fail after it.
+    pub can_lose_after: u64,
+    /// How much it may hurt.
+    pub danger: Danger,
 }
 
 /// `GET /version`.

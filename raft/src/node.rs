@@ -9,10 +9,12 @@ mod digests;
 mod error;
 mod fetching;
 mod founding;
+mod handing_over;
 mod history;
 mod host;
 mod inner;
 mod leaving;
+mod members;
 mod proposals;
 mod reads;
 mod running;
@@ -31,14 +33,14 @@ use std::sync::{Arc, Mutex};
 pub use backup::BackupError;
 pub use config::{InitialMember, NodeConfig, Timing};
 pub use counters::NodeMetrics;
-pub use error::{ProposeError, ReadError, StartError};
+pub use error::{HandOverError, ProposeError, ReadError, StartError};
 use host::Door;
 use inner::{Inner, held};
 use openraft::async_runtime::watch::WatchReceiver;
 use running::{Ingredients, RaftHandle};
 pub use snapshots::SnapshotPolicy;
 pub use spent::Spent;
-pub use status::{MemberInfo, Role, Status};
+pub use status::Status;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 
@@ -46,6 +48,7 @@ use crate::machine::{Command, Outcome, State};
 use crate::store::{self, Closer, Identity, lock_dir};
 use crate::transport::serve;
 pub use crate::transport::{PeerCredentials, PeerTls};
+pub use crate::types::{MemberInfo, Role};
 
 /// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
 /// and again while a peer is away, and what matters of it is said here.
@@ -250,6 +253,22 @@ impl Node {
     #[must_use]
     pub fn status(&self) -> Status {
         self.inner().status()
+    }
+
+    /// All members as the leader sees them, which knows how far each is and when it last answered.
+    ///
+    /// # Errors
+    /// When nobody leads until the deadline.
+    pub async fn members(&self, deadline: impl Into<Instant>) -> Result<Vec<MemberInfo>, ReadError> {
+        members::of_leader(self.inner(), deadline.into()).await
+    }
+
+    /// Makes the voter with this id the leader; asks whoever leads to hand over. Nothing happens if it leads already.
+    ///
+    /// # Errors
+    /// When it can't lead, or doesn't until the deadline.
+    pub async fn hand_over(&self, to: u64, deadline: impl Into<Instant>) -> Result<(), HandOverError> {
+        handing_over::ask(self.inner(), to, deadline.into()).await
     }
 
     /// Where the leader answers clients, if one is known.

@@ -36,6 +36,56 @@ pub struct Member {
     pub client_url: String,
 }
 
+/// What a member does in its cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Role {
+    /// It belongs to none yet.
+    Pristine,
+    /// It gets the log, and has no vote.
+    Learner,
+    /// It has a vote, and follows.
+    Follower,
+    /// It wants to lead.
+    Candidate,
+    /// It leads.
+    Leader,
+}
+
+/// A member, as another one knows it. Travels between members.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemberInfo {
+    /// Its id; never used again once it is gone.
+    pub id: u64,
+    /// Its name.
+    pub name: String,
+    /// `Leader`, `Follower` for every other voter, or `Learner`.
+    pub role: Role,
+    /// Where it answers peers.
+    pub peer_address: String,
+    /// Where it answers clients.
+    pub client_url: String,
+    /// Log entries that it still lacks; known to the leader only.
+    pub behind: Option<u64>,
+    /// How long ago it last answered; known to the leader only, and not before it ever did.
+    pub silent_ms: Option<u64>,
+    /// Whether it answers the leader; known to the leader only.
+    pub answers: Option<bool>,
+    /// Why it serves nobody, if its state is in doubt, as it said when it was last asked.
+    pub in_doubt: Option<String>,
+    /// The version of its program; unknown while it doesn't answer.
+    pub version: Option<String>,
+    /// The highest level that its program knows; unknown while it doesn't answer.
+    pub level: Option<u32>,
+}
+
+impl MemberInfo {
+    /// Whether it has a vote.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        !matches!(self.role, Role::Learner | Role::Pristine)
+    }
+}
+
 pub(crate) type LogId = openraft::type_config::alias::LogIdOf<Types>;
 pub(crate) type Vote = openraft::type_config::alias::VoteOf<Types>;
 pub(crate) type Entry = openraft::type_config::alias::EntryOf<Types>;

@@ -56,7 +56,7 @@ async fn show(
     Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
 }
 
-fn member(info: MemberInfo) -> Member {
+pub(super) fn member(info: MemberInfo) -> Member {
     let role = match info.role {
         Role::Leader => "leader",
         Role::Learner => "learner",
@@ -72,6 +72,8 @@ fn member(info: MemberInfo) -> Member {
         in_doubt: info.in_doubt,
         version: info.version,
         level: info.level,
+        silent_ms: info.silent_ms,
+        answers: info.answers,
     }
 }
 

@@ -19,6 +19,7 @@ mod head;
 mod health;
 mod last_word;
 mod list;
+mod member;
 mod merge;
 mod network;
 mod notes;
@@ -100,6 +101,7 @@ pub fn router(app: App) -> Router {
         .merge(transaction::routes())
         .merge(cluster::routes())
         .merge(backup::routes())
+        .merge(member::routes())
         .merge(docs::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

@@ -71,7 +71,7 @@ pub(crate) enum Command {
         /// The folder for them
         folder: std::path::PathBuf,
     },
-    /// The members, their certificates, and backups of what they keep
+    /// The members, who leads them, their certificates, and backups of what they keep
     #[command(after_help = cluster::EXAMPLES)]
     Cluster {
         #[command(subcommand)]

@@ -81,6 +81,11 @@ impl Context {
         Ok(answer)
     }
 
+    /// What a write would do, whether it shall be done or not.
+    pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
+        self.try_out(call.within(self.timeout())).await
+    }
+
     /// Sends a write that changes nothing. Whatever happens to it on the way, nothing was changed.
     async fn try_out(&self, call: Call) -> Result<Answer, Failure> {
         let call = call.query("dry_run", "true").repeatable();

@@ -25,6 +25,7 @@ mod command_watch;
 mod events;
 mod forming;
 mod hostile;
+mod members;
 mod resources;
 mod rest;
 mod schema;

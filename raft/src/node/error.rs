@@ -128,3 +128,34 @@ impl From<ReadError> for Problem {
         Self::new(code, error.to_string())
     }
 }
+
+/// Leadership that stayed where it was.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HandOverError {
+    /// Nobody led until the deadline.
+    #[error("no member leads")]
+    NoLeader,
+    /// The one that was meant can't lead.
+    #[error("{0}")]
+    Unfit(String),
+    /// It didn't take over in time; somebody may still do so.
+    #[error("leadership wasn't taken over in time")]
+    DeadlineExceeded,
+    /// This member is stopping.
+    #[error("this member is stopping")]
+    ShuttingDown,
+}
+
+impl From<HandOverError> for Problem {
+    fn from(error: HandOverError) -> Self {
+        let detail = error.to_string();
+        match error {
+            HandOverError::NoLeader => Self::new(Code::NoLeader, detail),
+            HandOverError::Unfit(_) => {
+                Self::new(Code::MemberUnfit, detail).help("Look at the members: ipamctl cluster members.")
+            }
+            HandOverError::DeadlineExceeded => Self::new(Code::DeadlineExceeded, detail).maybe_applied(),
+            HandOverError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
+        }
+    }
+}

@@ -11,7 +11,9 @@ use tokio::time::{Instant, timeout};
 use super::counters::Counters;
 use super::digests;
 use super::fetching;
+use super::handing_over;
 use super::inner::{Inner, held};
+use super::members;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::reads;
 use super::running::Running;
@@ -186,6 +188,11 @@ impl Door {
                 }
             }
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
+            Request::Members => Answer::Members(members::here(&self.0)),
+            Request::HandOver { to, budget_ms } => {
+                let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
+                Answer::HandOver(handing_over::here(&self.0, running, to, deadline).await)
+            }
         }
     }
 }

@@ -1,15 +1,12 @@
 //! Stopping without anybody noticing: the office is handed over first.
 
-use std::cmp::Reverse;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use openraft::Instant as _;
-use openraft::async_runtime::watch::WatchReceiver;
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, sleep};
 
+use super::handing_over::hand_over;
 use super::inner::{Inner, held};
-use super::running::{Leader, Running, leader};
 use crate::store::Closer;
 
 /// How often to look whether what runs is done.
@@ -43,50 +40,4 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
         tracing::warn!(%error, "the store didn't close in good order; the next start will take longer");
     }
     held(&inner.lock).take();
-}
-
-/// Gives the office to the voter that lacks least, and waits until somebody has it.
-pub(super) async fn hand_over(inner: &Inner, running: &Running, deadline: Instant) {
-    // As long as a voter may need to find out that nobody leads.
-    let patience = Duration::from_millis(2 * inner.timing.election_max_ms);
-    let mut changes = running.raft.server_metrics();
-    for heir in heirs(inner, running) {
-        if !matches!(leader(&running.raft), Leader::Me) || Instant::now() >= deadline {
-            return;
-        }
-        tracing::info!(heir, "handing leadership over");
-        if running.raft.trigger().transfer_leader(heir).await.is_err() {
-            return;
-        }
-        let until = deadline.min(Instant::now() + patience);
-        while !matches!(leader(&running.raft), Leader::Other(..)) {
-            if !matches!(timeout_at(until, changes.changed()).await, Ok(Ok(()))) {
-                break;
-            }
-        }
-        if let Leader::Other(id, _) = leader(&running.raft) {
-            tracing::info!(leader = id, "leadership was handed over");
-        }
-    }
-}
-
-/// The other voters, the best one first: heard of lately, then whose log is longest.
-fn heirs(inner: &Inner, running: &Running) -> Vec<u64> {
-    let metrics = running.raft.metrics();
-    let metrics = metrics.borrow_watched();
-    let recently = Duration::from_millis(inner.timing.election_max_ms);
-    let mut heirs: Vec<_> = metrics
-        .membership_config
-        .membership()
-        .voter_ids()
-        .filter(|id| *id != running.me.member_id)
-        .map(|id| {
-            let seen = metrics.heartbeat.as_ref().and_then(|heartbeat| heartbeat.get(&id).copied().flatten());
-            let alive = seen.is_some_and(|seen| seen.into_inner().elapsed() < recently);
-            let matched = metrics.replication.as_ref().and_then(|replication| *replication.get(&id)?);
-            (Reverse((alive, matched)), id)
-        })
-        .collect();
-    heirs.sort_unstable();
-    heirs.into_iter().map(|(_, id)| id).collect()
 }

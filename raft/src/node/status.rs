@@ -6,48 +6,10 @@ use openraft::{Instant as _, ServerState};
 use super::digests;
 use super::inner::{Inner, held};
 use super::running::Running;
-use crate::types::Member;
+use crate::types::{Member, MemberInfo, Role};
 
 /// A member that has more entries to apply than that isn't ready.
 const BEHIND_MAX: u64 = 10_000;
-
-/// What a member does in its cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Role {
-    /// It belongs to none yet.
-    Pristine,
-    /// It gets the log, and has no vote.
-    Learner,
-    /// It has a vote, and follows.
-    Follower,
-    /// It wants to lead.
-    Candidate,
-    /// It leads.
-    Leader,
-}
-
-/// A member, as another one knows it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MemberInfo {
-    /// Its id; never used again once it is gone.
-    pub id: u64,
-    /// Its name.
-    pub name: String,
-    /// `Leader`, `Follower` for every other voter, or `Learner`.
-    pub role: Role,
-    /// Where it answers peers.
-    pub peer_address: String,
-    /// Where it answers clients.
-    pub client_url: String,
-    /// Log entries that it still lacks; known to the leader only.
-    pub behind: Option<u64>,
-    /// Why it serves nobody, if its state is in doubt, as it said when it was last asked.
-    pub in_doubt: Option<String>,
-    /// The version of its program; unknown while it doesn't answer.
-    pub version: Option<String>,
-    /// The highest level that its program knows; unknown while it doesn't answer.
-    pub level: Option<u32>,
-}
 
 /// How a member sees itself and its cluster at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -126,6 +88,17 @@ impl Inner {
             let matched = metrics.replication.as_ref().and_then(|replication| replication.get(id));
             let behind =
                 matched.map(|matched| last.saturating_sub(matched.map_or(0, |matched| matched.index + 1)));
+            let heard = metrics.heartbeat.as_ref().and_then(|heard| heard.get(id).copied().flatten());
+            let silent_ms = match role {
+                Role::Leader if metrics.replication.is_some() => Some(0),
+                _ => heard
+                    .map(|heard| u64::try_from(heard.into_inner().elapsed().as_millis()).unwrap_or(u64::MAX)),
+            };
+            let patience_ms = 2 * self.timing.election_max_ms;
+            let answers = metrics
+                .replication
+                .is_some()
+                .then(|| silent_ms.is_some_and(|silent_ms| silent_ms <= patience_ms));
             let (peer_address, client_url) = self.whereabouts(running, *id, member);
             let name = member.name.clone();
             let said = if *id == running.me.member_id {
@@ -143,6 +116,8 @@ impl Inner {
                 level: said.as_ref().map(|said| said.level),
                 version: said.as_ref().map(|said| said.version.clone()),
                 in_doubt: said.and_then(|said| said.doubt),
+                silent_ms,
+                answers,
             });
         }
         status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();

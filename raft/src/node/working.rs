@@ -153,7 +153,7 @@ pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> 
 }
 
 /// The running member, once it runs. None when it is worth looking again whether that makes sense.
-async fn running_by(inner: &Inner, deadline: Instant) -> Option<Arc<Running>> {
+pub(super) async fn running_by(inner: &Inner, deadline: Instant) -> Option<Arc<Running>> {
     if let Some(running) = inner.running() {
         return Some(running);
     }
@@ -166,7 +166,7 @@ async fn running_by(inner: &Inner, deadline: Instant) -> Option<Arc<Running>> {
 }
 
 /// Waits until somebody else may lead, or this member more surely.
-async fn change(inner: &Inner, running: &Running, deadline: Instant) {
+pub(super) async fn change(inner: &Inner, running: &Running, deadline: Instant) {
     let mut leaders = running.raft.server_metrics();
     let mut office = running.office.clone();
     office.mark_unchanged();

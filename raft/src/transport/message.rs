@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::{Command, Outcome};
 use crate::store::Checkpoint;
-use crate::types::{LogId, Types};
+use crate::types::{LogId, MemberInfo, Types};
 
 /// Entries to append, or a heartbeat.
 pub(crate) type Append = AppendEntriesRequest<Types>;
@@ -56,6 +56,15 @@ pub(crate) enum Request {
         /// Up to where it must reach at least.
         at_least: u64,
     },
+    /// The members, as the one that leads sees them.
+    Members,
+    /// Whoever leads shall make this voter the leader.
+    HandOver {
+        /// The voter's id.
+        to: u64,
+        /// How long the asker will still wait.
+        budget_ms: u64,
+    },
 }
 
 /// The answer. Variants are only ever appended.
@@ -86,6 +95,10 @@ pub(crate) enum Answer {
     Report(Box<Report>),
     /// The snapshot was sent, and taken.
     SnapshotSent,
+    /// The members, if the one that was asked leads.
+    Members(Result<Vec<MemberInfo>, Declined>),
+    /// Whether leadership was handed over.
+    HandOver(Result<(), NotHandedOver>),
 }
 
 /// What a member says of its state and its program, for the others to compare.
@@ -126,4 +139,15 @@ pub(crate) enum Declined {
     },
     /// It entered the log, and the leader lost its office before it knew the outcome.
     Unknown,
+}
+
+/// Why leadership stays where it is. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum NotHandedOver {
+    /// The one that was asked doesn't lead.
+    NoLeader,
+    /// The one that is meant can't lead, and why.
+    Unfit(String),
+    /// It didn't take over in time.
+    Late,
 }

@@ -16,4 +16,5 @@ mod harness;
 mod history;
 mod leading;
 mod links;
+mod members;
 mod strangers;

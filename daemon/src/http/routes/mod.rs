@@ -3,6 +3,7 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod members;
 mod parameters;
 
 use ipam_api::Code;
@@ -272,6 +273,7 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
+    all.extend(members::routes());
     all
 }
 

@@ -3,20 +3,34 @@
 mod backup;
 mod ca;
 mod certificates;
+mod members;
 
 use clap::Subcommand;
+use ipam_api::Name;
 
 use crate::context::Context;
 use crate::fail::Failure;
 
 pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl cluster members
+  ipamctl cluster transfer-leader n2 --dry-run
   ipamctl cluster backup prod.ipamd
-  ipamctl cluster ca init ./ca
-  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1";
+  ipamctl cluster ca init ./ca";
 
 /// What to do with the cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
+    /// All members: who votes, who leads, who is behind and who doesn't answer
+    #[command(after_help = "Examples:\n  ipamctl cluster members\n  ipamctl cluster members -o json")]
+    Members,
+    /// Make another voter the leader; the best one if none is named
+    #[command(after_help = "Examples:
+  ipamctl cluster transfer-leader
+  ipamctl cluster transfer-leader n2 --dry-run")]
+    TransferLeader {
+        /// The member that shall lead
+        name: Option<Name>,
+    },
     /// Certificates for members, clients and nodes; asks no server
     #[command(after_help = ca::EXAMPLES)]
     Ca {
@@ -41,6 +55,8 @@ impl Verb {
 /// Runs a verb.
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
+        Verb::Members => members::list(context).await,
+        Verb::TransferLeader { name } => members::transfer_leader(context, name).await,
         Verb::Ca { verb } => ca::run(context, verb),
         Verb::Backup(arguments) => backup::run(context, &arguments).await,
     }

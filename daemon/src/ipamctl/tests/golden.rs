@@ -66,7 +66,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 23] = [
+    const LINES: [&str; 25] = [
         "status",
         "network list",
         "network show lab",
@@ -85,6 +85,8 @@ async fn tables_are_what_they_were() {
         "allocation show 48190233",
         "token list",
         "token show ci",
+        "cluster members",
+        "cluster transfer-leader n1 --dry-run",
         "who-has 10.10.0.77",
         "who-has 10.10.0.77 --at 12h",
         "events --since 20m",

@@ -69,8 +69,10 @@ pub(crate) async fn pretend(answers: Answers) -> (String, Seen) {
             seen.lock().unwrap().push(line.trim().to_owned());
             match answers(method.as_str(), &uri.to_string(), before) {
                 // What says "dry" is the answer of a server that only tried.
-                Some((status, body)) if body == json!({"dry": true}) => {
-                    (StatusCode::from_u16(status).unwrap(), [("dry-run", "true")], "{}").into_response()
+                Some((status, body)) if body.get("dry").is_some() => {
+                    let dry = body["dry"].as_object().map(|tried| json!(tried)).unwrap_or(json!({}));
+                    let status = StatusCode::from_u16(status).unwrap();
+                    (status, [("dry-run", "true")], dry.to_string()).into_response()
                 }
                 Some((status, body)) => {
                     (StatusCode::from_u16(status).unwrap(), body.to_string()).into_response()

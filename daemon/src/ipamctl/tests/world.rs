@@ -82,6 +82,28 @@ fn cluster() -> Value {
                          "excluded": 1, "free": 4_410, "saturated": false}})
 }
 
+fn members() -> Value {
+    let member = |id: u64, role: &str, behind: u64, silent_ms: u64| {
+        json!({"id": id, "name": format!("n{id}"), "role": role, "behind": behind, "silent_ms": silent_ms,
+               "client_url": format!("https://n{id}.ipam.example:7440"), "answers": silent_ms < 1_000,
+               "peer_address": format!("n{id}.ipam.example:7441")})
+    };
+    let items = [
+        member(1, "voter", 0, 20),
+        member(2, "leader", 0, 0),
+        member(3, "voter", 48_000, 1_560_000),
+        member(4, "learner", 7, 31),
+    ];
+    json!({"leader": "n2", "voters": 3, "needed": 2, "can_lose": 0, "items": items})
+}
+
+fn member_change(dry: bool) -> Value {
+    let change = json!({"changes": true, "steps": ["leadership goes from n2 to n1"], "danger": "mild",
+                        "voters_before": ["n1", "n2", "n3"], "voters_after": ["n1", "n2", "n3"],
+                        "can_lose_before": 1, "can_lose_after": 1});
+    if dry { json!({"dry": change}) } else { change }
+}
+
 fn event(what: &str) -> Value {
     let (kind, _) = what.split_once('.').unwrap();
     let mut event = json!({"revision": 48_211_902, "number": 0, "at": "2026-11-19T22:14:07.000Z", "what": what,
@@ -135,6 +157,12 @@ fn several(plural: &str) -> Option<Vec<Value>> {
 /// Answers as a server does that has what is asked for.
 pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
+    if path == "/v1/cluster/members" {
+        return Some((200, members()));
+    }
+    if method == "POST" && path.starts_with("/v1/cluster/") {
+        return Some((200, member_change(query.contains("dry_run=true"))));
+    }
     if query.contains("dry_run=true") {
         return Some((200, json!({"dry": true})));
     }

@@ -25,7 +25,7 @@ pub(super) use trust::Trust;
 
 use super::counters::Counters;
 use super::inner::{Inner, held};
-use super::leaving::hand_over;
+use super::handing_over::hand_over;
 use super::running::{Leader, Running, leader};
 use crate::store::Doubt;
 use crate::transport::Report;

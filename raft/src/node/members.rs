@@ -1,0 +1,57 @@
+//! The members as the one that leads sees them: it alone knows how far each is and when it last answered.
+
+use std::time::Duration;
+
+use ipam_api::limits::BUDGET_MS_MAX;
+use tokio::time::Instant;
+
+use super::error::ReadError;
+use super::inner::Inner;
+use super::running::{Leader, leader};
+use super::working::{change, running_by};
+use crate::transport::{Answer, Declined, Purpose, Request};
+use crate::types::{MemberInfo, Role};
+
+/// A voter that lacks more entries than that isn't made the leader, and a learner no voter.
+pub(super) const BEHIND_MAX: u64 = 10_000;
+/// How long the leader may take to answer, before the situation is looked at anew.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// Asks whoever leads.
+pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<MemberInfo>, ReadError> {
+    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
+    loop {
+        if inner.is_stopping() {
+            return Err(ReadError::ShuttingDown);
+        }
+        if Instant::now() >= deadline {
+            return Err(ReadError::NoLeader);
+        }
+        let Some(running) = running_by(inner, deadline).await else { continue };
+        let told = match leader(&running.raft) {
+            Leader::Nobody => Err(Declined::NoLeader),
+            Leader::Me => here(inner),
+            Leader::Other(id, member) => {
+                let channel = running.peers.channel(id, &member, Purpose::Control);
+                match channel.call(Request::Members, deadline.min(Instant::now() + PATIENCE)).await {
+                    Ok(Answer::Members(told)) => told,
+                    _ => Err(Declined::NoLeader),
+                }
+            }
+        };
+        match told {
+            Ok(members) => return Ok(members),
+            Err(_) => change(inner, &running, deadline).await,
+        }
+    }
+}
+
+/// What this member says when it leads.
+pub(super) fn here(inner: &Inner) -> Result<Vec<MemberInfo>, Declined> {
+    let status = inner.status();
+    if status.role == Role::Leader && inner.stale_ms() == 0 {
+        Ok(status.members)
+    } else {
+        Err(Declined::NoLeader)
+    }
+}
