@@ -100,6 +100,8 @@ pub struct Metrics {
     oldest_revision: Number,
     rows_rebuilt: Counter,
     pools: Pools,
+    disk_free_bytes: Number,
+    disk_needed_bytes: Number,
 }
 
 impl Metrics {
@@ -125,6 +127,8 @@ impl Metrics {
             commit_seconds: Seconds::default(),
             fsync_seconds: Seconds::default(),
             apply_seconds: Seconds::default(),
+            disk_free_bytes: Number::default(),
+            disk_needed_bytes: Number::default(),
             oldest_revision: Number::default(),
             rows_rebuilt: Counter::default(),
             pools: Pools::default(),
@@ -202,6 +206,18 @@ impl Metrics {
             "When a task last ran on this member without being refused, in seconds since 1970",
             self.task_success.clone(),
         );
+        self.add(
+            "disk_free_bytes",
+            &[],
+            "Free bytes on the disk of the data directory",
+            self.disk_free_bytes.clone(),
+        );
+        self.add(
+            "disk_needed_bytes",
+            &[],
+            "Bytes that must be free there, or writes are refused",
+            self.disk_needed_bytes.clone(),
+        );
         self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
         self.registry.register_collector(Box::new(self.pools.clone()));
     }
@@ -272,6 +288,8 @@ impl Metrics {
         let (state, _) = node.stale();
         self.is_leader.set(i64::from(status.role == Role::Leader));
         self.term.set(status.term);
+        self.disk_free_bytes.set(status.disk.free_bytes);
+        self.disk_needed_bytes.set(status.disk.needed_bytes);
         self.peer_lag.clear();
         for member in status.members.into_iter().filter(|member| Some(member.id) != status.member_id) {
             if let Some(behind) = member.behind {

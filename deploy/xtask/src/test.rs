@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 /// The stages in their order. The budgets are for two cores with nothing built yet.
-const STAGES: [Stage<Workspace>; 12] = [
+const STAGES: [Stage<Workspace>; 13] = [
     stage("packages", 60, "Debian packages that the tests need", |_| packages::ensure().map(passed)),
     stage("format", 10, "cargo fmt", format),
     stage("lints", 180, "clippy, warnings refused", lints),
@@ -42,6 +42,9 @@ const STAGES: [Stage<Workspace>; 12] = [
     }),
     stage("namespaces", 60, "real interfaces through real CNI plugins", |workspace| {
         run_suite(workspace, Suite::Namespaces)
+    }),
+    stage("disks", 120, "full, failing and stalled disks, on file systems in memory", |workspace| {
+        run_suite(workspace, Suite::Disks)
     }),
     stage("contract", 150, "what the OpenAPI document says, tried by a fuzzer", |workspace| {
         contract::run(workspace).map(passed)

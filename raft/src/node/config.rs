@@ -9,6 +9,7 @@ use openraft::{Config, SnapshotPolicy};
 use tokio::net::TcpListener;
 
 use super::error::StartError;
+use crate::store::DiskLimits;
 use crate::transport::PeerTls;
 
 /// Log entries from one snapshot to the next, where nothing else is said.
@@ -63,6 +64,8 @@ pub struct NodeConfig {
     pub timing: Timing,
     /// Log entries from one snapshot to the next.
     pub snapshot_every_entries: u64,
+    /// From when on its disk counts as full.
+    pub disk: DiskLimits,
 }
 
 impl NodeConfig {
@@ -86,6 +89,7 @@ impl NodeConfig {
             peer_tls: None,
             timing: Timing::default(),
             snapshot_every_entries: SNAPSHOT_EVERY_ENTRIES,
+            disk: DiskLimits::default(),
         }
     }
 

@@ -26,7 +26,7 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
     }
     let running = inner.running();
     if let Some(running) = &running {
-        hand_over(inner, running, deadline).await;
+        hand_over(inner, running, deadline, |_| true).await;
     }
     inner.tasks.end().await;
     inner.leads.send_replace(None);
@@ -37,20 +37,29 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
             tracing::warn!(%error, "raft didn't stop in good order");
         }
     }
-    if let Some(closer) = closer
-        && let Err(error) = closer.close().await
-    {
-        tracing::warn!(%error, "the store didn't close in good order; the next start will take longer");
+    if let Some(closer) = closer {
+        match timeout_at(deadline, closer.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the store didn't close in good order; the next start will take longer");
+            }
+            Err(_) => tracing::warn!("the disk took too long to close; the next start will take longer"),
+        }
     }
     held(&inner.lock).take();
 }
 
-/// Gives the office to the voter that lacks least, and waits until somebody has it.
-async fn hand_over(inner: &Inner, running: &Running, deadline: Instant) {
+/// Gives the office to the voter that lacks least of those that suit, and waits until somebody has it.
+pub(super) async fn hand_over(
+    inner: &Inner,
+    running: &Running,
+    deadline: Instant,
+    suits: impl Fn(u64) -> bool,
+) {
     // As long as a voter may need to find out that nobody leads.
     let patience = Duration::from_millis(2 * inner.timing.election_max_ms);
     let mut changes = running.raft.server_metrics();
-    for heir in heirs(inner, running) {
+    for heir in heirs(inner, running).into_iter().filter(|heir| suits(*heir)) {
         if !matches!(leader(&running.raft), Leader::Me) || Instant::now() >= deadline {
             return;
         }

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::counters::Counters;
 use super::error::StartError;
+use super::gate::Gate;
 use super::proposals::Proposals;
 use super::reads::Reads;
 use super::tasks::Tasks;
@@ -24,6 +25,7 @@ pub(super) struct Ingredients {
     pub(super) machine: MachineStore,
     pub(super) state: SharedState,
     pub(super) counters: Arc<Counters>,
+    pub(super) gate: Arc<Gate>,
 }
 
 /// The running member.
@@ -46,14 +48,14 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, log, machine, state, counters } = ingredients;
+        let Ingredients { config, log, machine, state, counters, gate } = ingredients;
         let network = Network(peers.clone());
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
             .await
             .map_err(|error| StartError::Raft(error.to_string()))?;
         let (in_office, office) = watch::channel(None);
         tasks.spawn(tenure::follow(raft.clone(), state, in_office, counters.clone()));
-        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), counters.clone());
+        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), gate, counters.clone());
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);

@@ -11,6 +11,7 @@ use openraft::{EntryPayload, OptionalSend, RaftSnapshotBuilder, StoredMembership
 
 use super::counters::StoreCounters;
 use super::durable::Durable;
+use super::headroom::Headroom;
 use super::journal::JournalFiles;
 use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
@@ -30,6 +31,7 @@ pub(crate) struct MachineStore {
     pub(super) snapshots: Arc<SnapshotDir>,
     pub(super) durable: Arc<Durable>,
     pub(super) journal: Arc<JournalFiles>,
+    pub(super) headroom: Arc<Headroom>,
     pub(super) counters: Arc<StoreCounters>,
 }
 
@@ -119,6 +121,7 @@ impl RaftStateMachine<Types> for MachineStore {
             snapshots: Arc::clone(&self.snapshots),
             durable: Arc::clone(&self.durable),
             journal: Arc::clone(&self.journal),
+            headroom: Arc::clone(&self.headroom),
         }
     }
 
@@ -156,6 +159,7 @@ pub(crate) struct Builder {
     snapshots: Arc<SnapshotDir>,
     durable: Arc<Durable>,
     journal: Arc<JournalFiles>,
+    headroom: Arc<Headroom>,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -164,7 +168,9 @@ impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let (point, snapshots) = (self.point.clone(), Arc::clone(&self.snapshots));
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
+        let headroom = Arc::clone(&self.headroom);
         let file = blocking(move || {
+            headroom.make_room_for_snapshot();
             // The log may be purged of what a durable snapshot holds, and the snapshot holds no sealed segments.
             journal.write_out(&shared, true)?;
             snapshots.build(&point)

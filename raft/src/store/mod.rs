@@ -14,6 +14,7 @@ mod error;
 mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod headroom;
 mod identity;
 pub(crate) mod journal;
 mod lock;
@@ -34,6 +35,8 @@ mod wal;
 
 pub(crate) use counters::StoreCounters;
 pub use error::StoreError;
+pub(crate) use headroom::Headroom;
+pub use headroom::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;
 pub(crate) use journal::Journal;
 pub use journal::{EventFilter, EventPage, EventQuery, JournalError};

@@ -12,6 +12,7 @@ use super::counters::StoreCounters;
 use super::disk;
 use super::durable::Durable;
 use super::error::StoreError;
+use super::headroom::Headroom;
 use super::journal::{Blocks, Journal, JournalFiles};
 use super::log::LogStore;
 use super::log_open;
@@ -34,6 +35,8 @@ pub(crate) struct Store {
     pub(crate) shared: SharedState,
     /// The journal, for those who read it.
     pub(crate) journal: Journal,
+    /// How much room there is.
+    pub(crate) headroom: Arc<Headroom>,
     /// What the store counts about itself.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
@@ -54,6 +57,9 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
 
 fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
+    let headroom = Arc::new(Headroom::new(dir));
+    // On a full disk, a start needs what the last run has kept for it.
+    headroom.make_room(0);
     let boot_id = disk::boot_id();
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
@@ -99,6 +105,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         Arc::clone(&durable),
         nudger.clone(),
         failed.clone(),
+        Arc::clone(&headroom),
         Arc::clone(&counters),
     )?;
     let behind = Behind {
@@ -106,6 +113,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         shared: shared.downgrade(),
         durable: Arc::clone(&durable),
         journal: Arc::clone(&journal),
+        headroom: Arc::clone(&headroom),
         marked: marker.clone(),
         marker,
         rows: start.rows,
@@ -126,6 +134,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         snapshots: Arc::new(snapshots),
         durable,
         journal,
+        headroom: Arc::clone(&headroom),
         counters: Arc::clone(&counters),
     };
     let closer = Closer {
@@ -137,7 +146,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, journal: reader, counters, failed: failed_watch, closer })
+    Ok(Store { log, machine, shared, journal: reader, headroom, counters, failed: failed_watch, closer })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to

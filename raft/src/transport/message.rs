@@ -7,6 +7,7 @@ use openraft::raft::{
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{Command, Outcome};
+use crate::store::Room;
 use crate::types::{LogId, Types};
 
 /// Entries to append, or a heartbeat.
@@ -46,6 +47,8 @@ pub(crate) enum Request {
         /// Where in its file.
         offset: u64,
     },
+    /// How much room is there on the disk?
+    Headroom,
 }
 
 /// The answer. Variants are only ever appended.
@@ -72,6 +75,8 @@ pub(crate) enum Answer {
         /// The length of the whole file.
         length: u64,
     },
+    /// How much room there is.
+    Headroom(Room),
 }
 
 /// Why a peer didn't do what another passed on to it. Variants are only ever appended.
@@ -90,4 +95,6 @@ pub(crate) enum Declined {
     },
     /// It entered the log, and the leader lost its office before it knew the outcome.
     Unknown,
+    /// There is no room on the disks of a majority; nothing was appended.
+    DiskFull,
 }

@@ -33,7 +33,7 @@ use std::future::Future;
 
 pub(crate) use append::{Span, check as check_append};
 pub(crate) use channel::{CallError, Channel};
-pub(crate) use message::{Answer, Declined, Request};
+pub(crate) use message::{Answer, Append, Declined, Request};
 pub(crate) use network::Network;
 pub(crate) use peers::{Peers, hello_at};
 pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};
