@@ -35,6 +35,12 @@ pub struct Cluster {
     pub addresses: Counts,
     /// How many pools there are.
     pub pools: u64,
+    /// Free bytes on the disk of the member that answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_free_bytes: Option<u64>,
+    /// What that is room for: `enough`, `little` (releases and deletions only) or `nothing`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk_room: Option<String>,
 }
 
 /// One member of the cluster.

@@ -1,6 +1,7 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
 mod access;
+mod disk;
 mod environment;
 mod journal;
 mod members;
@@ -17,7 +18,7 @@ use clap::Args;
 use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR, PEER_PORT};
 use ipam_api::name::{Name, shown};
 use ipam_api::tls::TlsError;
-use ipam_raft::node::{InitialMember, LOG_DIRECTIVES, SnapshotPolicy, Timing};
+use ipam_raft::node::{DiskLimits, InitialMember, LOG_DIRECTIVES, SnapshotPolicy, Timing};
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
@@ -98,6 +99,8 @@ struct File {
     journal: journal::FileJournal,
     #[serde(default)]
     metrics: metrics::FileMetrics,
+    #[serde(default)]
+    disk: disk::FileDisk,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -134,6 +137,8 @@ pub struct Config {
     pub journal: JournalLimits,
     /// Whether each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
+    /// From when on the disk counts as full.
+    pub disk: DiskLimits,
     /// What is logged.
     pub log: String,
     /// TLS with clients.
@@ -231,6 +236,7 @@ impl Config {
             access: access.complete(!client_listen.ip().is_loopback(), insecure)?,
             journal: file.journal.complete()?,
             metrics_per_pool: file.metrics.per_pool(),
+            disk: file.disk.complete()?,
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
             warnings: environment.warnings,
         })

@@ -106,6 +106,8 @@ pub struct Metrics {
     state_divergences: Counter,
     states_rebuilt: Counter,
     pools: Pools,
+    disk_free_bytes: Number,
+    disk_needed_bytes: Number,
 }
 
 impl Metrics {
@@ -132,6 +134,8 @@ impl Metrics {
             commit_seconds: Seconds::default(),
             fsync_seconds: Seconds::default(),
             apply_seconds: Seconds::default(),
+            disk_free_bytes: Number::default(),
+            disk_needed_bytes: Number::default(),
             oldest_revision: Number::default(),
             rows_rebuilt: Counter::default(),
             snapshots_built: Counter::default(),
@@ -250,6 +254,18 @@ impl Metrics {
             "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did",
             self.backup_success.clone(),
         );
+        self.add(
+            "disk_free_bytes",
+            &[],
+            "Free bytes on the disk of the data directory",
+            self.disk_free_bytes.clone(),
+        );
+        self.add(
+            "disk_needed_bytes",
+            &[],
+            "Bytes that must be free there, or writes are refused",
+            self.disk_needed_bytes.clone(),
+        );
         self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
         self.registry.register_collector(Box::new(self.pools.clone()));
     }
@@ -324,6 +340,8 @@ impl Metrics {
         let (state, _) = node.stale();
         self.is_leader.set(i64::from(status.role == Role::Leader));
         self.term.set(status.term);
+        self.disk_free_bytes.set(status.disk.free_bytes);
+        self.disk_needed_bytes.set(status.disk.needed_bytes);
         self.peer_lag.clear();
         for member in status.members.into_iter().filter(|member| Some(member.id) != status.member_id) {
             if let Some(behind) = member.behind {

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use ipam_api::brand::PRODUCT;
 use ipam_api::tls::TlsError;
-use ipam_raft::node::{Node, NodeConfig};
+use ipam_raft::StoreError;
+use ipam_raft::node::{Failure, Node, NodeConfig, StartError};
+use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::signal::unix::{SignalKind, signal};
@@ -28,6 +30,11 @@ use crate::{descriptors, tasks};
 /// How long handing over and closing may take.
 const LEAVE: Duration = Duration::from_secs(10);
 
+/// The exit code of a member whose disk refused to read or write.
+const DISK_FAILED: u8 = 3;
+/// The exit code of a member whose data doesn't read as it was written: starting it again won't help.
+const DAMAGED: u8 = 4;
+
 /// Why a member can't serve, or had to stop.
 #[derive(Debug, thiserror::Error)]
 enum ServeError {
@@ -42,9 +49,9 @@ enum ServeError {
     #[error("client_socket {path} can't be bound: {error}")]
     BindSocket { path: String, error: std::io::Error },
     #[error(transparent)]
-    Start(#[from] ipam_raft::node::StartError),
+    Start(#[from] StartError),
     #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
-    Failed(String),
+    Failed(Failure),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the system refuses what every daemon needs: {0}")]
@@ -62,10 +69,24 @@ pub fn main(flags: &Flags) -> ExitCode {
             let _ = writeln!(std::io::stderr(), "ipamd: {error}");
             match error {
                 ServeError::Config(_) | ServeError::Tls(_) | ServeError::Tokens(_) => ExitCode::from(2),
+                ServeError::Failed(Failure::Disk(_)) => ExitCode::from(DISK_FAILED),
+                ServeError::Start(StartError::Store(StoreError::Io { source, .. }))
+                    if is_the_disks(&source) =>
+                {
+                    ExitCode::from(DISK_FAILED)
+                }
+                ServeError::Start(StartError::Store(StoreError::Damaged { .. })) => ExitCode::from(DAMAGED),
                 _ => ExitCode::FAILURE,
             }
         }
     }
+}
+
+/// Whether the disk itself refused, and not the rights or the path.
+fn is_the_disks(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    matches!(error.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem)
+        || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
 /// Binds a unix socket for whoever is on this machine: the kernel says who connects, and that decides. One that nobody answers any more is left over and replaced.
@@ -96,7 +117,11 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(serve(config, flags, reloads))
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(serve(config, flags, reloads));
+    // Nobody waits for what a disk that doesn't answer still owes.
+    runtime.shutdown_background();
+    served
 }
 
 async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<(), ServeError> {
@@ -136,6 +161,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     node_config.peer_tls = peer_tls;
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
+    node_config.disk = config.disk;
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);

@@ -9,6 +9,7 @@ mod digests;
 mod error;
 mod fetching;
 mod founding;
+mod gate;
 mod handing_over;
 mod history;
 mod host;
@@ -33,10 +34,12 @@ use std::sync::{Arc, Mutex};
 pub use backup::BackupError;
 pub use config::{InitialMember, NodeConfig, Timing};
 pub use counters::NodeMetrics;
-pub use error::{HandOverError, ProposeError, ReadError, StartError};
+pub use error::{Failure, HandOverError, ProposeError, ReadError, StartError};
+use gate::Gate;
 use host::Door;
 use inner::{Inner, held};
 use openraft::async_runtime::watch::WatchReceiver;
+use openraft::errors::Fatal;
 use running::{Ingredients, RaftHandle};
 pub use snapshots::SnapshotPolicy;
 pub use spent::Spent;
@@ -45,7 +48,8 @@ use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 
 use crate::machine::{Command, Outcome, State};
-use crate::store::{self, Closer, Identity, lock_dir};
+use crate::store::{self, Closer, Identity, StoreError, lock_dir};
+pub use crate::store::{DiskLimits, DiskSpace, Room};
 use crate::transport::serve;
 pub use crate::transport::{PeerCredentials, PeerTls};
 pub use crate::types::{MemberInfo, Role};
@@ -107,6 +111,8 @@ impl Node {
         let trust = digests::Trust::load(config.data_dir.clone())?;
         let mut store = store::open(&config.data_dir).await?;
         store.machine.bytes_per_second = config.snapshots.bytes_per_second;
+        store.headroom.watch(config.disk).map_err(StoreError::thread)?;
+        let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
         let counters = Arc::new(counters::Counters::new(store.counters));
         let ingredients = Ingredients {
             config: raft_config,
@@ -116,6 +122,7 @@ impl Node {
             snapshots: config.snapshots,
             state: store.shared.clone(),
             counters: Arc::clone(&counters),
+            gate: Arc::clone(&gate),
         };
         let belongs = identity.cluster_id.is_some();
         let inner = Arc::new(Inner {
@@ -132,6 +139,8 @@ impl Node {
             state: store.shared,
             journal: store.journal,
             counters,
+            gate,
+            store_failed: store.failed.clone(),
             waiting_for: Mutex::default(),
             failed: watch::Sender::new(None),
             stopping: watch::Sender::new(false),
@@ -148,6 +157,7 @@ impl Node {
         inner.tasks.spawn(follow_leadership(inner.clone()));
         inner.tasks.spawn(fetching::run(inner.clone()));
         inner.tasks.spawn(digests::run(inner.clone()));
+        inner.tasks.spawn(gate::run(inner.clone()));
         inner.tasks.spawn(follow_store(inner.clone(), store.failed));
         inner.tasks.spawn(serve(config.peer_listener, Door(inner.clone()), config.peer_tls));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
@@ -299,7 +309,7 @@ impl Node {
     }
 
     /// Ends, with the reason, when this member can't go on: the process should then exit.
-    pub async fn failed(&self) -> String {
+    pub async fn failed(&self) -> Failure {
         let mut failed = self.inner().failed.subscribe();
         loop {
             if let Some(why) = failed.borrow_and_update().clone() {
@@ -345,7 +355,7 @@ async fn follow_store(inner: Arc<Inner>, mut failed: watch::Receiver<Option<Stri
         Err(_) => None,
     };
     if let Some(why) = why {
-        inner.fail(why);
+        inner.fail(Failure::Disk(why));
     }
 }
 
@@ -355,7 +365,12 @@ async fn watchdog(inner: Arc<Inner>, raft: RaftHandle) {
     while changes.changed().await.is_ok() {}
     let ended = raft.metrics().borrow_watched().running_state.clone();
     if !inner.is_stopping() {
-        let why = ended.err().map_or_else(|| "it stopped".to_owned(), |error| error.to_string());
-        inner.fail(format!("raft has ended: {why}"));
+        let known = inner.store_failed.borrow().clone();
+        inner.fail(match (known, ended.err()) {
+            (Some(why), _) => Failure::Disk(why),
+            (None, Some(Fatal::StorageError(error))) => Failure::Disk(format!("raft has ended: {error}")),
+            (None, Some(error)) => Failure::Other(format!("raft has ended: {error}")),
+            (None, None) => Failure::Other("raft has ended: it stopped".to_owned()),
+        });
     }
 }

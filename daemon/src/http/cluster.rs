@@ -52,6 +52,8 @@ async fn show(
         members: status.members.into_iter().map(member).collect(),
         addresses: addresses.into(),
         pools: state.pools.len() as u64,
+        disk_free_bytes: Some(status.disk.free_bytes),
+        disk_room: Some(status.disk.room.as_str().to_owned()),
     };
     Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
 }

@@ -1,7 +1,7 @@
-//! The tests, in three suites: what needs a machine of its own runs one at a time and after the rest.
+//! The tests, in four suites: what needs a machine of its own runs one at a time and after the rest.
 //!
 //! A suite is known by how its test binaries begin: `cluster…` and `kill…` start real daemons,
-//! `namespace…` makes interfaces.
+//! `namespace…` makes interfaces, `disks…` makes file systems.
 
 use std::fs;
 use std::path::Path;
@@ -11,12 +11,13 @@ use anyhow::{Context as _, Result, bail};
 use crate::stage::Outcome;
 use crate::workspace::{Workspace, call};
 
-/// One of the three.
+/// One of the four.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Suite {
     Rest,
     Cluster,
     Namespaces,
+    Disks,
 }
 
 /// Runs a suite with cargo-nextest where that is installed, else with what cargo brings.
@@ -45,6 +46,8 @@ impl Suite {
             Self::Cluster
         } else if name.starts_with("namespace") {
             Self::Namespaces
+        } else if name.starts_with("disks") {
+            Self::Disks
         } else {
             Self::Rest
         }
@@ -117,6 +120,7 @@ mod tests {
             ("cluster_forms", Suite::Cluster),
             ("kill", Suite::Cluster),
             ("namespace", Suite::Namespaces),
+            ("disks", Suite::Disks),
             ("vectors", Suite::Rest),
             ("ipam_raft", Suite::Rest),
         ] {

@@ -21,7 +21,7 @@ pub(crate) struct Arguments {
 }
 
 /// The stages in their order. The budgets are for two cores with nothing built yet.
-const STAGES: [Stage<Workspace>; 13] = [
+const STAGES: &[Stage<Workspace>] = &[
     stage("packages", 60, "Debian packages that the tests need", |_| packages::ensure().map(passed)),
     stage("format", 10, "cargo fmt", format),
     stage("lints", 180, "clippy, warnings refused", lints),
@@ -48,6 +48,9 @@ const STAGES: [Stage<Workspace>; 13] = [
     }),
     stage("powercuts", 120, "members whose power is cut: nothing acknowledged is lost", |workspace| {
         powercut::test(workspace).map(passed)
+    }),
+    stage("disks", 120, "full, failing and stalled disks, on file systems in memory", |workspace| {
+        run_suite(workspace, Suite::Disks)
     }),
     stage("contract", 150, "what the OpenAPI document says, tried by a fuzzer", |workspace| {
         contract::run(workspace).map(passed)

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use super::error::StartError;
 use super::snapshots::SnapshotPolicy;
+use crate::store::DiskLimits;
 use crate::transport::PeerTls;
 
 /// One of the members that found the cluster.
@@ -59,6 +60,8 @@ pub struct NodeConfig {
     pub timing: Timing,
     /// When snapshots are made, how fast, and what of the log stays behind them.
     pub snapshots: SnapshotPolicy,
+    /// From when on its disk counts as full.
+    pub disk: DiskLimits,
 }
 
 impl NodeConfig {
@@ -82,6 +85,7 @@ impl NodeConfig {
             peer_tls: None,
             timing: Timing::default(),
             snapshots: SnapshotPolicy::default(),
+            disk: DiskLimits::default(),
         }
     }
 

@@ -23,6 +23,17 @@ pub enum StartError {
     Raft(String),
 }
 
+/// Why a member had to stop.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// Its disk refused a write or a read, and nothing is ever tried again there by this process.
+    #[error("{0}")]
+    Disk(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
 /// A proposal without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
@@ -53,6 +64,9 @@ pub enum ProposeError {
     /// This member's state may not be that of the others; nothing was appended.
     #[error("{0}")]
     InDoubt(String),
+    /// There is no room for it on the disks of a majority; nothing was appended.
+    #[error("the disks of a majority of the members are full")]
+    DiskFull,
 }
 
 impl From<Declined> for ProposeError {
@@ -63,6 +77,7 @@ impl From<Declined> for ProposeError {
             Declined::ShuttingDown => Self::ShuttingDown,
             Declined::Expired { maybe_applied } => Self::DeadlineExceeded { maybe_applied },
             Declined::Unknown => Self::Unknown,
+            Declined::DiskFull => Self::DiskFull,
         }
     }
 }
@@ -83,6 +98,7 @@ impl From<ProposeError> for Problem {
             ProposeError::Unknown => Self::new(Code::NoLeader, detail).maybe_applied(),
             ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
             ProposeError::InDoubt(_) => Self::new(Code::StateDiverged, detail),
+            ProposeError::DiskFull => Self::new(Code::StorageFull, detail),
         }
     }
 }

@@ -16,7 +16,7 @@ use openraft::errors::{InitializeError, RaftError};
 use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::error::StartError;
+use super::error::{Failure, StartError};
 use super::inner::Inner;
 use super::running::Running;
 use crate::store::Identity;
@@ -52,7 +52,7 @@ pub(super) async fn run(inner: Arc<Inner>) {
             Decision::Found(founders) => {
                 inner.wait_for("its own first steps".to_owned());
                 if let Err(error) = inner.found(founders).await {
-                    inner.fail(format!("the cluster can't be founded: {error}"));
+                    inner.fail(Failure::Other(format!("the cluster can't be founded: {error}")));
                     return;
                 }
             }

@@ -82,11 +82,16 @@ pub(super) async fn here(
     }
 }
 
-/// Gives the office to the voter that lacks least, and waits until somebody has it.
-pub(super) async fn hand_over(inner: &Inner, running: &Running, deadline: Instant) {
+/// Gives the office to the voter that lacks least of those that suit, and waits until somebody has it.
+pub(super) async fn hand_over(
+    inner: &Inner,
+    running: &Running,
+    deadline: Instant,
+    suits: impl Fn(u64) -> bool,
+) {
     // As long as a voter may need to find out that nobody leads.
     let patience = Duration::from_millis(2 * inner.timing.election_max_ms);
-    for heir in heirs(inner, running) {
+    for heir in heirs(inner, running).into_iter().filter(|heir| suits(*heir)) {
         if !matches!(leader(&running.raft), Leader::Me) || Instant::now() >= deadline {
             return;
         }

@@ -4,12 +4,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::limits::BUDGET_MS_MAX;
+use openraft::EntryPayload;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::raft::SnapshotResponse;
 use tokio::time::{Instant, timeout};
 
 use super::counters::Counters;
 use super::digests;
+use super::error::Failure;
 use super::fetching;
 use super::handing_over;
 use super::inner::{Inner, held};
@@ -17,14 +19,17 @@ use super::members;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::reads;
 use super::running::Running;
-use crate::store::{IncomingSnapshot, SnapshotFile};
+use crate::store::{IncomingSnapshot, Room, SnapshotFile};
 use crate::transport::{
-    Answer, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
+    Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
 };
 use crate::types::Types;
 
 /// How long a caller is kept until this member runs.
 const START_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Why a member on a full disk takes nothing.
+const NO_ROOM: &str = "its disk is full";
 
 /// The member, as the transport sees it.
 #[derive(Clone)]
@@ -80,6 +85,9 @@ impl Host for Door {
     }
 
     async fn incoming(&self) -> Result<IncomingSnapshot, String> {
+        if self.0.gate.headroom.room() == Room::Nothing {
+            return Err(NO_ROOM.to_owned());
+        }
         SnapshotFile::incoming(&self.0.dir).await.map_err(|error| error.to_string())
     }
 
@@ -118,7 +126,7 @@ impl Door {
         let joined = tokio::spawn(async move {
             inner.join(&ticket).await.map_err(|error| {
                 let why = error.to_string();
-                inner.fail(why.clone());
+                inner.fail(Failure::Other(why.clone()));
                 why
             })
         });
@@ -128,12 +136,22 @@ impl Door {
         }
     }
 
+    /// Whether the disk is kept from what would fill it to the last byte: the log wouldn't survive that. What
+    /// leaders need for themselves still goes in.
+    fn has_no_room_for(&self, append: &Append) -> bool {
+        !self.0.gate.headroom.takes_entries()
+            && append.entries.iter().any(|entry| matches!(entry.payload, EntryPayload::Normal(_)))
+    }
+
     async fn answer_of(&self, running: &Running, request: Request) -> Answer {
         let raft = &running.raft;
         let failed = |error: &dyn std::fmt::Display| Answer::Failed(error.to_string());
         match request {
             Request::Ping => Answer::Pong,
             Request::Append(append) => {
+                if self.has_no_room_for(&append) {
+                    return Answer::Failed(NO_ROOM.to_owned());
+                }
                 if let Err(why) = check_append(&append) {
                     return Answer::Failed(why);
                 }
@@ -187,6 +205,7 @@ impl Door {
                     Err(why) => Answer::Failed(why),
                 }
             }
+            Request::Headroom => Answer::Headroom(self.0.gate.headroom.room()),
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
             Request::Members => Answer::Members(members::here(&self.0)),
             Request::HandOver { to, budget_ms } => {

@@ -11,8 +11,9 @@ use tokio::time::Instant;
 use super::config::Timing;
 use super::counters::Counters;
 use super::digests::{Awaited, Trust};
-use super::error::StartError;
+use super::error::{Failure, StartError};
 use super::founding::{self, Founders};
+use super::gate::Gate;
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
 use crate::store::{DirLock, Identity, Journal, SharedState};
@@ -38,8 +39,11 @@ pub(super) struct Inner {
     pub(super) state: SharedState,
     pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,
+    pub(super) gate: Arc<Gate>,
+    /// Why the store can't be written any more.
+    pub(super) store_failed: watch::Receiver<Option<String>>,
     pub(super) waiting_for: Mutex<Option<String>>,
-    pub(super) failed: watch::Sender<Option<String>>,
+    pub(super) failed: watch::Sender<Option<Failure>>,
     pub(super) stopping: watch::Sender<bool>,
     /// The term in which this member leads.
     pub(super) leads: watch::Sender<Option<u64>>,
@@ -110,8 +114,8 @@ impl Inner {
     }
 
     /// Notes that the process must end.
-    pub(super) fn fail(&self, why: String) {
-        tracing::error!(why, "this member can't go on");
+    pub(super) fn fail(&self, why: Failure) {
+        tracing::error!(%why, "this member can't go on");
         self.failed.send_if_modified(|failed| {
             let first = failed.is_none();
             failed.get_or_insert(why);

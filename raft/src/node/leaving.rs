@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout_at};
 
 use super::handing_over::hand_over;
 use super::inner::{Inner, held};
@@ -23,7 +23,7 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
     }
     let running = inner.running();
     if let Some(running) = &running {
-        hand_over(inner, running, deadline).await;
+        hand_over(inner, running, deadline, |_| true).await;
     }
     inner.tasks.end().await;
     inner.leads.send_replace(None);
@@ -34,10 +34,14 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
             tracing::warn!(%error, "raft didn't stop in good order");
         }
     }
-    if let Some(closer) = closer
-        && let Err(error) = closer.close().await
-    {
-        tracing::warn!(%error, "the store didn't close in good order; the next start will take longer");
+    if let Some(closer) = closer {
+        match timeout_at(deadline, closer.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "the store didn't close in good order; the next start will take longer");
+            }
+            Err(_) => tracing::warn!("the disk took too long to close; the next start will take longer"),
+        }
     }
     held(&inner.lock).take();
 }

@@ -12,6 +12,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot, watch};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
+use super::gate::Gate;
 use super::running::RaftHandle;
 use super::spent::Spent;
 use super::tenure::Tenure;
@@ -56,6 +57,7 @@ impl Ticket {
 pub(super) struct Proposals {
     queue: mpsc::Sender<Proposal>,
     office: watch::Receiver<Option<Tenure>>,
+    gate: Arc<Gate>,
 }
 
 impl Proposals {
@@ -63,10 +65,11 @@ impl Proposals {
     pub(super) fn new(
         raft: RaftHandle,
         office: watch::Receiver<Option<Tenure>>,
+        gate: Arc<Gate>,
         counters: Arc<Counters>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
-        (Self { queue, office: office.clone() }, run(raft, office, waiting, counters))
+        (Self { queue, office: office.clone(), gate }, run(raft, office, waiting, counters))
     }
 
     /// Proposes on this member, and waits for the outcome.
@@ -77,6 +80,7 @@ impl Proposals {
         deadline: Instant,
     ) -> Result<Decided> {
         let Some(tenure) = *self.office.borrow() else { return Err(Declined::NoLeader) };
+        self.gate.admit(&command.action)?;
         // Only here, where log time runs, can it be said in log time until when somebody waits.
         command.origin.not_after_ms = Some(tenure.log_time_at_ms(deadline));
         let (reply, mut answer) = oneshot::channel();

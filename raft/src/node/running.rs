@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::counters::Counters;
 use super::error::StartError;
+use super::gate::Gate;
 use super::proposals::Proposals;
 use super::reads::Reads;
 use super::snapshots::{self, SnapshotPolicy};
@@ -27,6 +28,7 @@ pub(super) struct Ingredients {
     pub(super) snapshots: SnapshotPolicy,
     pub(super) state: SharedState,
     pub(super) counters: Arc<Counters>,
+    pub(super) gate: Arc<Gate>,
 }
 
 /// The running member.
@@ -50,7 +52,7 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters } = ingredients;
+        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters, gate } = ingredients;
         let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
         let reader = log.clone();
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
@@ -59,7 +61,7 @@ impl Running {
         let (in_office, office) = watch::channel(None);
         tasks.spawn(tenure::follow(raft.clone(), state, in_office, counters.clone()));
         tasks.spawn(snapshots::run(raft.clone(), reach, policy));
-        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), counters.clone());
+        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), gate, counters.clone());
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);

@@ -6,6 +6,7 @@ use openraft::{Instant as _, ServerState};
 use super::digests;
 use super::inner::{Inner, held};
 use super::running::Running;
+use crate::store::DiskSpace;
 use crate::types::{Member, MemberInfo, Role};
 
 /// A member that has more entries to apply than that isn't ready.
@@ -38,6 +39,8 @@ pub struct Status {
     pub founded: bool,
     /// What it waits for before it does, as a sentence goes on after "waiting for".
     pub waiting_for: Option<String>,
+    /// Its disk.
+    pub disk: DiskSpace,
 }
 
 impl Inner {
@@ -56,6 +59,7 @@ impl Inner {
             snapshot: None,
             purged: None,
             waiting_for: held(&self.waiting_for).clone(),
+            disk: self.gate.headroom.space(),
         };
         if let Some(running) = self.running() {
             self.describe(&running, &mut status);
@@ -165,7 +169,7 @@ impl Inner {
             return Err("it is stopping".to_owned());
         }
         if let Some(why) = self.failed.borrow().clone() {
-            return Err(why);
+            return Err(why.to_string());
         }
         if let Some(why) = self.trust.why_not() {
             return Err(why);
@@ -174,6 +178,9 @@ impl Inner {
             let what = held(&self.waiting_for).clone();
             return Err(format!("waiting for {}", what.as_deref().unwrap_or("its start")));
         };
+        if let Some(stalled) = self.gate.stalled() {
+            return Err(format!("its disk hasn't answered for {} ms", stalled.as_millis()));
+        }
         let stale_ms = self.stale_ms();
         let metrics = running.raft.metrics();
         let metrics = metrics.borrow_watched();

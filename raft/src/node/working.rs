@@ -62,6 +62,8 @@ async fn propose_until(
         let outcome = match leader(&running.raft) {
             Leader::Nobody => Err(Declined::NoLeader),
             Leader::Me if inner.trust.is_in_doubt() => Err(Declined::NoLeader),
+            // Whoever leads next is found sooner by asking somebody else.
+            Leader::Me if inner.gate.stalled().is_some() => return Err(Declined::NoLeader),
             Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
             Leader::Other(id, member) => {
                 Counters::add(&inner.counters.proposals_forwarded);

@@ -13,6 +13,7 @@ use tokio::sync::{oneshot, watch};
 
 use super::durable::Durable;
 use super::error::StoreError;
+use super::headroom::Headroom;
 use super::journal::JournalFiles;
 use super::marker::Marker;
 use super::rows::{Point, Rows, put_aside};
@@ -85,6 +86,7 @@ pub(super) struct Behind {
     pub(super) shared: WeakState,
     pub(super) durable: Arc<Durable>,
     pub(super) journal: Arc<JournalFiles>,
+    pub(super) headroom: Arc<Headroom>,
     /// What the marker shall say.
     pub(super) marker: Marker,
     /// What it says.
@@ -183,6 +185,7 @@ impl Behind {
 
     /// False when it can't be written: the process must end then, since nothing else keeps it for ever.
     fn write_journal(&self, shared: &SharedState) -> bool {
+        self.headroom.make_room(0);
         let written = self.journal.write_out(shared, false);
         if let Err(error) = &written {
             self.failed.send_replace(Some(format!("the journal can't be written: {error}")));

@@ -89,6 +89,11 @@ impl StoreError {
         move |source| Self::Io { path: path.to_owned(), source }
     }
 
+    /// For `map_err`: there was no thread to be had.
+    pub(crate) fn thread(error: io::Error) -> Self {
+        Self::Stopped(format!("a thread can't be started: {error}"))
+    }
+
     pub(super) fn damaged(path: &Path, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), what: what.into() }
     }

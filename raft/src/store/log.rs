@@ -18,6 +18,7 @@ use super::behind::Nudger;
 use super::counters::StoreCounters;
 use super::durable::Durable;
 use super::error::StoreError;
+use super::headroom::Headroom;
 use super::log_open::Opened;
 use super::log_thread::{Command, LogThread};
 use super::log_view::View;
@@ -47,6 +48,7 @@ impl LogStore {
         durable: Arc<Durable>,
         nudger: Nudger,
         failed: watch::Sender<Option<String>>,
+        headroom: Arc<Headroom>,
         counters: Arc<StoreCounters>,
     ) -> Result<(Self, JoinHandle<()>), StoreError> {
         let Opened { log, mark } = opened;
@@ -65,6 +67,7 @@ impl LogStore {
             durable,
             nudger,
             failed,
+            headroom,
             counters,
             #[cfg(test)]
             flushes: Arc::clone(&flushes),

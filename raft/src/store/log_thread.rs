@@ -19,6 +19,7 @@ use tokio::sync::{oneshot, watch};
 use super::behind::Nudger;
 use super::counters::StoreCounters;
 use super::durable::Durable;
+use super::headroom::Headroom;
 use super::log_view::{View, next};
 use super::marker::LogMark;
 use super::wal::{Wal, WalLogId, WalPayload, WalVote};
@@ -26,6 +27,9 @@ use crate::types::{Entry, LogId, Types, Vote};
 
 /// A group is closed when it holds this many commands, so that the first in it isn't kept waiting by the last.
 const GROUP_COMMANDS_MAX: usize = 4096;
+
+/// Bytes that a group has hardly ever more than.
+const GROUP_BYTES_SPARE: u64 = 1 << 20;
 
 type Answer<T> = oneshot::Sender<io::Result<T>>;
 
@@ -68,6 +72,7 @@ pub(super) struct LogThread {
     pub(super) durable: Arc<Durable>,
     pub(super) nudger: Nudger,
     pub(super) failed: watch::Sender<Option<String>>,
+    pub(super) headroom: Arc<Headroom>,
     pub(super) counters: Arc<StoreCounters>,
     #[cfg(test)]
     pub(super) flushes: Arc<AtomicU64>,
@@ -91,6 +96,7 @@ impl LogThread {
         let mut closing = Vec::new();
         while closing.is_empty() {
             let Ok(first) = commands.recv() else { break };
+            self.counters.flush.begin();
             let mut group = Group::default();
             let mut outcome = self.take(first, &mut group);
             for _ in 1..GROUP_COMMANDS_MAX {
@@ -101,6 +107,7 @@ impl LogThread {
                 }
             }
             outcome = outcome.and_then(|()| self.flush(&group));
+            self.counters.flush.end();
             if outcome.is_ok() {
                 closing = std::mem::take(&mut group.closing);
             }
@@ -189,6 +196,7 @@ impl LogThread {
         if !group.sync {
             return if group.unsynced { self.log.flush(false, None) } else { Ok(()) };
         }
+        self.headroom.make_room(GROUP_BYTES_SPARE);
         let (done, wait) = sync_channel(1);
         let begun = Instant::now();
         self.log.flush(true, Some(done))?;
@@ -213,8 +221,9 @@ impl LogThread {
         tracing::error!(reason, "the process must be started again; nothing acknowledged is lost");
         self.view.lock().unwrap_or_else(PoisonError::into_inner).failed = Some(reason.clone());
         self.durable.end();
+        // First of all, so that whoever sees raft end knows why.
+        self.failed.send_replace(Some(reason.clone()));
         group.refuse(&reason);
-        self.failed.send_replace(Some(reason));
     }
 }
 

@@ -14,6 +14,7 @@ use super::background;
 use super::checkpoints::Checkpoints;
 use super::counters::StoreCounters;
 use super::durable::Durable;
+use super::headroom::Headroom;
 use super::journal::JournalFiles;
 use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
@@ -34,6 +35,7 @@ pub(crate) struct MachineStore {
     pub(super) snapshots: Arc<SnapshotDir>,
     pub(super) durable: Arc<Durable>,
     pub(super) journal: Arc<JournalFiles>,
+    pub(super) headroom: Arc<Headroom>,
     pub(super) counters: Arc<StoreCounters>,
     /// How fast snapshots are written.
     pub(crate) bytes_per_second: u64,
@@ -140,6 +142,7 @@ impl RaftStateMachine<Types> for MachineStore {
             journal: Arc::clone(&self.journal),
             counters: Arc::clone(&self.counters),
             bytes_per_second: self.bytes_per_second,
+            headroom: Arc::clone(&self.headroom),
         }
     }
 
@@ -179,6 +182,7 @@ pub(crate) struct Builder {
     journal: Arc<JournalFiles>,
     counters: Arc<StoreCounters>,
     bytes_per_second: u64,
+    headroom: Arc<Headroom>,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -188,7 +192,9 @@ impl RaftSnapshotBuilder<Types> for Builder {
         let (point, snapshots) = (self.point.clone(), Arc::clone(&self.snapshots));
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
         let bytes_per_second = self.bytes_per_second;
+        let headroom = Arc::clone(&self.headroom);
         let file = background::run(move || {
+            headroom.make_room_for_snapshot();
             // The log may be purged of what a durable snapshot holds, and the snapshot holds no sealed segments.
             journal.write_out(&shared, true)?;
             snapshots.build(&point, bytes_per_second)

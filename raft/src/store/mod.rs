@@ -18,6 +18,7 @@ mod error;
 mod frame;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod headroom;
 mod identity;
 pub(crate) mod journal;
 mod lock;
@@ -44,6 +45,8 @@ pub(crate) use backup::Source as BackupSource;
 pub(crate) use counters::StoreCounters;
 pub(crate) use doubt::Doubt;
 pub use error::StoreError;
+pub(crate) use headroom::Headroom;
+pub use headroom::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;
 pub(crate) use journal::Journal;
 pub use journal::{EventFilter, EventPage, EventQuery, JournalError};

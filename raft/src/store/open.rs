@@ -12,6 +12,7 @@ use super::counters::StoreCounters;
 use super::disk;
 use super::durable::Durable;
 use super::error::StoreError;
+use super::headroom::Headroom;
 use super::journal::{Blocks, Journal, JournalFiles};
 use super::log::LogStore;
 use super::log_open;
@@ -38,6 +39,8 @@ pub(crate) struct Store {
     pub(crate) journal: Journal,
     /// How many bytes of the log lie between two entries.
     pub(crate) reach: LogReach,
+    /// How much room there is.
+    pub(crate) headroom: Arc<Headroom>,
     /// What the store counts about itself.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
@@ -58,6 +61,9 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
 
 fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
+    let headroom = Arc::new(Headroom::new(dir));
+    // On a full disk, a start needs what the last run has kept for it.
+    headroom.make_room(0);
     let boot_id = disk::boot_id();
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
@@ -108,6 +114,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         Arc::clone(&durable),
         nudger.clone(),
         failed.clone(),
+        Arc::clone(&headroom),
         Arc::clone(&counters),
     )?;
     let behind = Behind {
@@ -115,6 +122,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         shared: shared.downgrade(),
         durable: Arc::clone(&durable),
         journal: Arc::clone(&journal),
+        headroom: Arc::clone(&headroom),
         marked: marker.clone(),
         marker,
         rows: start.rows,
@@ -135,6 +143,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         snapshots: Arc::new(snapshots),
         durable,
         journal,
+        headroom: Arc::clone(&headroom),
         counters: Arc::clone(&counters),
         bytes_per_second: u64::MAX,
     };
@@ -147,7 +156,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, journal: reader, reach, counters, failed: failed_watch, closer })
+    Ok(Store { log, machine, shared, journal: reader, reach, headroom, counters, failed: failed_watch, closer })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to

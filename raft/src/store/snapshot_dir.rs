@@ -139,6 +139,11 @@ fn path(data_dir: &Path) -> PathBuf {
     data_dir.join("snapshot")
 }
 
+/// How many bytes the current snapshot of a data directory has; 0 without one.
+pub(super) fn current_bytes(data_dir: &Path) -> u64 {
+    fs::metadata(current_path(&path(data_dir))).map_or(0, |file| file.len())
+}
+
 fn current_path(dir: &Path) -> PathBuf {
     dir.join("current")
 }

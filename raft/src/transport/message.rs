@@ -7,7 +7,7 @@ use openraft::raft::{
 use serde::{Deserialize, Serialize};
 
 use crate::machine::{Command, Outcome};
-use crate::store::Checkpoint;
+use crate::store::{Checkpoint, Room};
 use crate::types::{LogId, MemberInfo, Types};
 
 /// Entries to append, or a heartbeat.
@@ -65,6 +65,8 @@ pub(crate) enum Request {
         /// How long the asker will still wait.
         budget_ms: u64,
     },
+    /// How much room is there on the disk?
+    Headroom,
 }
 
 /// The answer. Variants are only ever appended.
@@ -99,6 +101,8 @@ pub(crate) enum Answer {
     Members(Result<Vec<MemberInfo>, Declined>),
     /// Whether leadership was handed over.
     HandOver(Result<(), NotHandedOver>),
+    /// How much room there is.
+    Headroom(Room),
 }
 
 /// What a member says of its state and its program, for the others to compare.
@@ -139,6 +143,8 @@ pub(crate) enum Declined {
     },
     /// It entered the log, and the leader lost its office before it knew the outcome.
     Unknown,
+    /// There is no room on the disks of a majority; nothing was appended.
+    DiskFull,
 }
 
 /// Why leadership stays where it is. Variants are only ever appended.

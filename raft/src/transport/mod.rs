@@ -35,7 +35,7 @@ use std::future::Future;
 
 pub(crate) use append::{Span, check as check_append};
 pub(crate) use channel::{CallError, Channel};
-pub(crate) use message::{Answer, Declined, NotHandedOver, Report, Request, Said};
+pub(crate) use message::{Answer, Append, Declined, NotHandedOver, Report, Request, Said};
 pub(crate) use network::Network;
 pub(crate) use peers::{Peers, hello_at};
 pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};

@@ -83,6 +83,20 @@ pub(crate) fn size(exact: u128) -> String {
     }
 }
 
+/// Bytes as people read them: `512 B`, `39.0 GiB`.
+pub(crate) fn bytes(number: u64) -> String {
+    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+    if number < 1024 {
+        return format!("{number} B");
+    }
+    let (mut tenths, mut unit) = (number.saturating_mul(10), 0_usize);
+    while tenths >= 10_240 && unit + 1 < UNITS.len() {
+        tenths /= 1024;
+        unit += 1;
+    }
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS.get(unit).unwrap_or(&"B"))
+}
+
 /// `one pool`, `4 pools`.
 pub(crate) fn plural(number: u64, one: &str, many: &str) -> String {
     if number == 1 { format!("1 {one}") } else { format!("{} {many}", count(number)) }

@@ -7,9 +7,9 @@ use super::{Observed, Said, plain};
 /// How the cluster is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// A leader, and everybody answers.
+    /// A leader, everybody answers, and no disk is full.
     Ok,
-    /// A leader, but not everybody answers and serves.
+    /// A leader, but not everybody answers and serves, or a disk is full.
     Degraded,
     /// Members have different states at the same place of the log. Nothing is worse.
     Diverged,
@@ -83,7 +83,10 @@ impl<'a> Judgement<'a> {
             Health::Diverged
         } else if !leads(cluster) {
             Health::NoLeader
-        } else if members.iter().any(|seen| seen.answer.is_err() || seen.member.in_doubt.is_some()) {
+        } else if members
+            .iter()
+            .any(|seen| seen.answer.map_or(true, has_no_room) || seen.member.in_doubt.is_some())
+        {
             Health::Degraded
         } else {
             Health::Ok
@@ -115,6 +118,11 @@ impl<'a> Judgement<'a> {
 /// Whether this member knows of a leader that works now.
 pub(super) fn leads(cluster: &Cluster) -> bool {
     cluster.leader.is_some() && cluster.stale_ms == 0
+}
+
+/// Whether a member's disk is running full.
+fn has_no_room(cluster: &Cluster) -> bool {
+    cluster.disk_room.as_deref().is_some_and(|room| room != "enough")
 }
 
 /// Whose words to believe: those who see a leader before those who don't; the newer term before the older

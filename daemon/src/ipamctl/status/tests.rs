@@ -19,6 +19,7 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
         "id": "7f3c-91aa", "generation": 1, "level": 3, "answered_by": name, "leader": leader, "term": term,
         "revision": 48_211_907, "digest": "d1", "applied": 900, "stale_ms": stale_ms,
         "members": [member(1), member(2), member(3)], "pools": 31,
+        "disk_free_bytes": 41_876_000_000_u64, "disk_room": "enough",
         "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
                       "excluded": 1, "free": 4_410, "saturated": false}
     });
@@ -52,15 +53,16 @@ cluster      7f3c-91aa   generation 1   feature level 3
 health       OK        3 of 3 members answer · leader n2 · can lose 1
 state        revision 48211907   term 17
 
-MEMBER  ROLE    ADDRESS               VERSION  LEVEL  REVISION  BEHIND  STATE
-n1      voter   n1.ipam.example:7440  0.4.2    3      48211907  0       ok
-n2      leader  n2.ipam.example:7440  0.4.2    3      48211907  -       ok
-n3      voter   n3.ipam.example:7440  0.4.2    3      48211907  2       ok
+MEMBER  ROLE    ADDRESS               VERSION  LEVEL  REVISION  BEHIND  DISK FREE  STATE
+n1      voter   n1.ipam.example:7440  0.4.2    3      48211907  0       39.0 GiB   ok
+n2      leader  n2.ipam.example:7440  0.4.2    3      48211907  -       39.0 GiB   ok
+n3      voter   n3.ipam.example:7440  0.4.2    3      48211907  2       39.0 GiB   ok
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 ";
     assert_eq!(screen(&healthy(), 120), expected);
-    assert_eq!(screen(&healthy(), 80), expected);
+    let narrower = expected.replace("DISK FREE  ", "").replace("39.0 GiB   ", "");
+    assert_eq!(screen(&healthy(), 80), narrower);
 }
 
 #[test]
@@ -79,10 +81,10 @@ health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
              Nothing can be changed until there is a leader; reading goes on with --consistency stale.
 state        revision 48211907   term 18
 
-MEMBER  ROLE   ADDRESS               VERSION  LEVEL  REVISION  BEHIND  STATE
-n1      voter  n1.ipam.example:7440  -        3      -         -       no answer: connection refused
-n2      voter  n2.ipam.example:7440  -        3      -         -       no answer: timed out
-n3      voter  n3.ipam.example:7440  0.4.2    3      48211907  -       sees no leader for 14s, term 18
+MEMBER  ROLE   ADDRESS               VERSION  LEVEL  REVISION  BEHIND  DISK FREE  STATE
+n1      voter  n1.ipam.example:7440  -        3      -         -       -          no answer: connection refused
+n2      voter  n2.ipam.example:7440  -        3      -         -       -          no answer: timed out
+n3      voter  n3.ipam.example:7440  0.4.2    3      48211907  -       39.0 GiB   sees no leader for 14s, term 18
 
 addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
 
@@ -105,6 +107,18 @@ fn one_member_down_is_not_well() {
     let judgement = Judgement::of(&observed).unwrap();
     assert_eq!(judgement.health, Health::Degraded);
     assert!(screen(&observed, 120).contains("DEGRADED  2 of 3 members answer · leader n2 · can lose 0"));
+}
+
+#[test]
+fn a_full_disk_is_not_well() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[2].answer {
+        (said.cluster.disk_free_bytes, said.cluster.disk_room) = (Some(5 << 20), Some("nothing".to_owned()));
+    }
+    assert_eq!(Judgement::of(&observed).unwrap().health, Health::Degraded);
+    let text = screen(&observed, 120);
+    assert!(text.contains(" 5.0 MiB "), "{text}");
+    assert!(text.contains("  make room on the disk of n3:   df -h   (on that machine)\n"), "{text}");
 }
 
 #[test]

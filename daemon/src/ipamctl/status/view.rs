@@ -115,6 +115,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
         .spare("LEVEL", 5)
         .spare("REVISION", 3)
         .spare("BEHIND", 2)
+        .spare("DISK FREE", 5)
         .text("STATE");
     let led = judgement.health != Health::NoLeader;
     for seen in &judgement.members {
@@ -129,6 +130,7 @@ fn members(judgement: &Judgement<'_>) -> Table {
             text::or_dash(member.level.as_ref()),
             text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
             text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
+            text::or_dash(seen.answer.ok().and_then(|own| own.disk_free_bytes).map(text::bytes).as_ref()),
             state(seen),
         ]);
     }
@@ -166,6 +168,9 @@ fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
             lines.push(format!("{name} serves nobody:   {why}"));
         }
         match seen.answer {
+            Ok(own) if own.disk_room.as_deref().is_some_and(|room| room != "enough") => {
+                lines.push(format!("make room on the disk of {name}:   df -h   (on that machine)"));
+            }
             Ok(_) => {}
             Err(why) if why.contains("certificate") => {
                 lines.push(format!("look at the certificate of {name}:   {why}"));

@@ -108,7 +108,7 @@ impl Comparing {
         // Until its state is right it mustn't lead; who leads answers from its state.
         running.raft.runtime_config().elect(false);
         if matches!(leader(&running.raft), Leader::Me) {
-            hand_over(inner, running, Instant::now() + PATIENCE).await;
+            hand_over(inner, running, Instant::now() + PATIENCE, |_| true).await;
         }
         self.rebuilds += 1;
         if self.rebuilds > STATE_REBUILDS_MAX {

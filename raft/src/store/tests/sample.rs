@@ -135,7 +135,7 @@ pub(super) async fn stop(store: Store) {
 
 /// Leaves everything as it is, as a process does that is killed.
 pub(super) async fn kill(store: Store) {
-    let Store { log, machine, shared, journal, reach: _, counters: _, failed, closer } = store;
+    let Store { log, machine, shared, journal, failed, closer, .. } = store;
     drop((log, machine, shared, journal, failed));
     let threads = closer.abandon();
     tokio::task::spawn_blocking(move || threads.into_iter().for_each(|thread| thread.join().unwrap()))

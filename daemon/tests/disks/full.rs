@@ -1,0 +1,126 @@
+//! Disks that others fill: refused in time, and good again with the space, without a restart.
+
+use ipam_api::Code;
+
+use super::scene::{LOW_BYTES, MEBIBYTE, Scene, allocate_soon, release_soon};
+use super::support::ask::{allocate, allocations, refused, wish};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_full_disk_keeps_nobody_from_working() {
+    let mut scene = Scene::up(3).await;
+    let (pids, client) = (scene.pids(), scene.cluster.ask());
+    let full = scene.cluster.follower().await;
+    scene.fill(full).await;
+    for number in 0..50 {
+        allocate(&client, &wish(&format!("h{number}"), &["web", "web6"])).await.unwrap();
+    }
+    let follower = scene.cluster.at(full);
+    // Through the full one too: it passes on what it can't keep.
+    allocate(&follower, &wish("h50", &["web"])).await.unwrap();
+    scene.all_run();
+    scene.disks[full].empty();
+    scene.sees(full, "enough").await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 101);
+    assert_eq!(scene.pids(), pids);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_on_a_full_disk_hands_over() {
+    let mut scene = Scene::up(3).await;
+    let pids = scene.pids();
+    let full = scene.cluster.leader().await;
+    scene.fill(full).await;
+    for number in 0..5 {
+        scene.works_again(&format!("h{number}")).await;
+    }
+    assert_ne!(scene.cluster.leader().await, full);
+    let logged = scene.cluster.members[full].logged();
+    assert!(logged.contains("leadership was handed over"), "{logged}");
+    scene.all_run();
+    scene.disks[full].empty();
+    scene.sees(full, "enough").await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 5);
+    assert_eq!(scene.pids(), pids);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
+    let mut scene = Scene::up(3).await;
+    let (pids, client) = (scene.pids(), scene.cluster.ask());
+    allocate(&client, &wish("before", &["web"])).await.unwrap();
+    let leader = scene.cluster.leader().await;
+    let full: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
+    for at in &full {
+        scene.fill(*at).await;
+    }
+    // Through every member: as soon as the leader knows of both, it is refused at once and by name.
+    for at in 0..3 {
+        let client = scene.cluster.at(at);
+        super::support::until("it is refused", async || {
+            match allocate_soon(&client, "during").await {
+                Err(problem) if problem.code == Code::StorageFull => Ok(()),
+                // One that went in before the leader knew may stand in the log, waiting for room.
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+        assert!(allocations(&client).await.iter().any(|one| one.endpoint.name.as_str() == "before"));
+    }
+    scene.all_run();
+    for at in &full {
+        scene.disks[*at].empty();
+    }
+    scene.works_again("during").await;
+    scene.works_again("after").await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 3);
+    assert_eq!(scene.pids(), pids);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_frees_goes_through_while_there_is_a_little_room() {
+    let scene = Scene::up(3).await;
+    let client = scene.cluster.ask();
+    allocate(&client, &wish("leaving", &["web"])).await.unwrap();
+    let id = allocations(&client).await[0].id.to_string();
+    for at in 0..3 {
+        scene.disks[at].fill_but(LOW_BYTES - MEBIBYTE);
+        scene.sees(at, "little").await;
+    }
+    super::support::until("it is refused", async || match allocate_soon(&client, "coming").await {
+        Err(problem) if problem.code == Code::StorageFull => Ok(()),
+        other => Err(format!("{other:?}")),
+    })
+    .await;
+    release_soon(&client, &id).await.unwrap();
+    assert!(allocations(&client).await.iter().all(|one| one.endpoint.name.as_str() != "leaving"));
+    for at in 0..3 {
+        scene.disks[at].fill_but(0);
+        scene.sees(at, "nothing").await;
+    }
+    refused(release_soon(&client, &id).await, Code::StorageFull);
+    scene.disks.iter().for_each(super::image::Image::empty);
+    scene.works_again("coming").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_no_room_at_all_a_leader_is_still_elected_and_a_member_still_starts() {
+    let mut scene = Scene::up(3).await;
+    allocate(&scene.cluster.ask(), &wish("before", &["web"])).await.unwrap();
+    for at in 0..3 {
+        scene.fill(at).await;
+    }
+    for _ in 0..3 {
+        let old = scene.cluster.leader().await;
+        scene.cluster.members[old].kill();
+        // The votes of the others, and then a start: each finds its room in the ballast.
+        assert_ne!(scene.cluster.leader().await, old);
+        assert_eq!(allocations(&scene.cluster.ask()).await.len(), 1);
+        scene.cluster.start(old);
+        scene.cluster.ready().await;
+    }
+    refused(allocate_soon(&scene.cluster.ask(), "during").await, Code::StorageFull);
+    scene.all_run();
+    scene.disks.iter().for_each(super::image::Image::empty);
+    scene.works_again("after").await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 2);
+}

@@ -1,0 +1,23 @@
+//! Full, failing, stalled and lying disks: real members, each on a small file system of its own.
+//!
+//! Needs root, loop devices, `mount` and `mkfs.ext4`. Which fault is shown by which test stands in
+//! `deploy/docs/disk-faults.md`.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "these are tests"
+)]
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod damaged;
+mod failing;
+mod full;
+mod image;
+mod matrix;
+mod scene;
+mod stalled;

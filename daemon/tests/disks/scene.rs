@@ -1,0 +1,103 @@
+//! A cluster whose members have a disk each.
+
+use std::time::Duration;
+
+use ipam_api::Problem;
+use ipam_api::client::{Call, Client};
+use ipam_api::request::Allocated;
+
+use super::image::Image;
+use super::support::ask::{allocate_call, make_pools, wish};
+use super::support::{Cluster, until};
+
+pub(crate) const MEBIBYTE: u64 = 1 << 20;
+/// What counts as low on these disks, and the ballast.
+pub(crate) const LOW_BYTES: u64 = 8 * MEBIBYTE;
+const BALLAST_BYTES: u64 = 4 * MEBIBYTE;
+/// Room for all that a test writes, several times over.
+const DISK_BYTES: u64 = 64 * MEBIBYTE;
+
+/// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it.
+const RAFT: &str = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+
+/// The cluster and its disks, in the order in which they must go.
+pub(crate) struct Scene {
+    pub(crate) cluster: Cluster,
+    pub(crate) disks: Vec<Image>,
+}
+
+impl Scene {
+    /// So many members with a disk each, up, with pools.
+    pub(crate) async fn up(count: usize) -> Self {
+        Self::up_on((0..count).map(|_| Image::new(DISK_BYTES)).collect(), LOW_BYTES, BALLAST_BYTES).await
+    }
+
+    /// The same on these disks.
+    pub(crate) async fn up_on(disks: Vec<Image>, low_bytes: u64, ballast_bytes: u64) -> Self {
+        let disk = format!("[disk]\nlow_bytes = {low_bytes}\nballast_bytes = {ballast_bytes}");
+        let mut cluster = Cluster::of_with(disks.len(), &format!("{RAFT}\n{disk}"));
+        for (member, disk) in cluster.members.iter_mut().zip(&disks) {
+            member.data_dir = disk.path().join("data");
+        }
+        let cluster = cluster.all_up().await;
+        make_pools(&cluster.ask()).await;
+        Self { cluster, disks }
+    }
+
+    /// Waits until a member says that its disk has this room.
+    pub(crate) async fn sees(&self, at: usize, room: &str) {
+        until(&format!("the disk of {} has room for {room}", self.cluster.members[at].name), async || {
+            let shown = self.cluster.shown(at).await;
+            match &shown.disk_room {
+                Some(seen) if seen == room => Ok(()),
+                seen => Err(format!("{seen:?}, {:?} bytes", shown.disk_free_bytes)),
+            }
+        })
+        .await;
+    }
+
+    /// Fills the disk of a member to the last byte, and waits until it has noticed.
+    pub(crate) async fn fill(&self, at: usize) {
+        self.disks[at].fill_but(0);
+        self.sees(at, "nothing").await;
+    }
+
+    /// Waits until allocations go through again; then there is one for the endpoint `name`.
+    pub(crate) async fn works_again(&self, name: &str) -> Allocated {
+        until("allocations go through", async || {
+            allocate_soon(&self.cluster.ask(), name).await.map_err(|problem| problem.to_string())
+        })
+        .await
+    }
+
+    /// Process ids of those that are up.
+    pub(crate) fn pids(&self) -> Vec<u32> {
+        self.cluster.up_members().map(|member| member.pid()).collect()
+    }
+
+    /// None of the processes has ended by itself.
+    pub(crate) fn all_run(&mut self) {
+        for member in self.cluster.members.iter_mut().filter(|member| member.is_up()) {
+            let ended = member.ended();
+            assert!(ended.is_none(), "{}: {ended:?}\n{}", member.name, member.tail());
+        }
+    }
+}
+
+impl Drop for Scene {
+    fn drop(&mut self) {
+        // A process that waits for a frozen disk can't be killed.
+        self.disks.iter_mut().for_each(Image::thaw);
+    }
+}
+
+/// Asks for an address of `web`, with little patience.
+pub(crate) async fn allocate_soon(client: &Client, name: &str) -> Result<Allocated, Problem> {
+    client.call(allocate_call(&wish(name, &["web"])).within(Duration::from_secs(3))).await
+}
+
+/// Releases an allocation, with little patience.
+pub(crate) async fn release_soon(client: &Client, id: &str) -> Result<(), Problem> {
+    let call = Call::delete(format!("/v1/allocations/{id}")).within(Duration::from_secs(3));
+    client.send(call).await.map(drop)
+}

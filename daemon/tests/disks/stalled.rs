@@ -1,0 +1,96 @@
+//! Disks that take a write and don't answer: nobody waits for them.
+
+use std::time::{Duration, Instant};
+
+use ipam_api::Code;
+use ipam_api::client::Call;
+
+use super::scene::{Scene, allocate_soon};
+use super::support::ask::{allocate, wish};
+use super::support::until;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
+    let mut scene = Scene::up(3).await;
+    let pids = scene.pids();
+    let stalled = scene.cluster.leader().await;
+    let others: Vec<usize> = (0..3).filter(|at| *at != stalled).collect();
+    scene.disks[stalled].freeze();
+    // Something must be written for it to show; a majority has it without the stalled disk.
+    let other = scene.cluster.at(others[0]);
+    let begun = Instant::now();
+    allocate(&other, &wish("first", &["web"])).await.unwrap();
+    scene.not_ready(stalled, "its disk hasn't answered").await;
+    scene.led_by_one_of(&others).await;
+    println!("another member leads after {:?}", begun.elapsed());
+    for number in 0..20 {
+        allocate(&other, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+    }
+    // The stalled one says at once that it can't, or passes it on: it keeps nobody waiting.
+    let asked = Instant::now();
+    match allocate_soon(&scene.cluster.at(stalled), "asked").await {
+        Ok(_) => {}
+        Err(problem) => assert_eq!(problem.code, Code::NoLeader, "{problem}"),
+    }
+    assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
+    allocate(&other, &wish("asked", &["web"])).await.unwrap();
+    scene.disks[stalled].thaw();
+    scene.cluster.ready().await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 22);
+    scene.all_run();
+    assert_eq!(scene.pids(), pids);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
+    let mut scene = Scene::up(3).await;
+    let (pids, leader) = (scene.pids(), scene.cluster.leader().await);
+    let stalled = scene.cluster.follower().await;
+    let term = scene.cluster.shown(leader).await.term;
+    scene.disks[stalled].freeze();
+    let client = scene.cluster.at(leader);
+    allocate(&client, &wish("first", &["web"])).await.unwrap();
+    scene.not_ready(stalled, "its disk hasn't answered").await;
+    for number in 0..20 {
+        allocate(&client, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+    }
+    // What needs no disk of its own still goes through it.
+    allocate_soon(&scene.cluster.at(stalled), "passed-on").await.unwrap();
+    assert_eq!(scene.cluster.shown(leader).await.term, term, "nobody had to be elected");
+    scene.disks[stalled].thaw();
+    scene.cluster.ready().await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 22);
+    scene.all_run();
+    assert_eq!(scene.pids(), pids);
+}
+
+impl Scene {
+    /// Waits until a member says that clients should not come to it, and why.
+    async fn not_ready(&self, at: usize, why: &str) {
+        until("it isn't ready", async || {
+            let call = Call::get("/readyz").within(Duration::from_secs(1));
+            match self.cluster.at(at).send(call).await {
+                Err(problem) if problem.detail.contains(why) => Ok(()),
+                other => Err(format!("{other:?}")),
+            }
+        })
+        .await;
+    }
+
+    /// Waits until these members agree that one of them leads.
+    async fn led_by_one_of(&self, members: &[usize]) {
+        until("one of the others leads", async || {
+            let mut leaders = Vec::new();
+            for at in members {
+                let shown = self.cluster.shown(*at).await;
+                leaders.push(shown.leader.filter(|_| shown.stale_ms == 0));
+            }
+            let names: Vec<_> =
+                members.iter().map(|at| Some(self.cluster.members[*at].name.clone())).collect();
+            leaders.dedup();
+            let agreed = leaders.len() == 1 && names.contains(&leaders[0]);
+            agreed.then_some(()).ok_or_else(|| format!("{leaders:?}"))
+        })
+        .await;
+    }
+}
