@@ -229,6 +229,13 @@ impl Node {
         self.inner().leads.subscribe()
     }
 
+    /// The log time now, while this member leads.
+    #[must_use]
+    pub fn log_time_ms(&self) -> Option<u64> {
+        let office = self.inner().running()?.office.clone();
+        office.borrow().map(|tenure| tenure.log_time_ms())
+    }
+
     /// Ends, with the reason, when this member can't go on: the process should then exit.
     pub async fn failed(&self) -> String {
         let mut failed = self.inner().failed.subscribe();

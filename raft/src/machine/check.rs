@@ -62,7 +62,8 @@ impl Action {
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
             | Action::Expire
-            | Action::TrimJournal { .. } => Ok(()),
+            | Action::TrimJournal { .. }
+            | Action::SealJournal => Ok(()),
         }
     }
 }

@@ -122,6 +122,8 @@ pub enum Action {
         /// The newest segment to go.
         through: u64,
     },
+    /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
+    SealJournal,
 }
 
 /// Create or replace.

@@ -180,6 +180,7 @@ impl Step<'_> {
             }
             Action::Join { node, secret_hash } => self.join(node, *secret_hash),
             Action::TrimJournal { through } => self.trim_journal(*through),
+            Action::SealJournal => Ok(self.seal_journal()),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

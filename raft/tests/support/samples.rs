@@ -175,6 +175,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::RotateToken { name: name("ci"), secret_hash: [8; 32], expect: Expect::Revision(5) },
         Action::Join { node: node(), secret_hash: [9; 32] },
         Action::TrimJournal { through: 3 },
+        Action::SealJournal,
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -196,6 +197,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::RotateToken { .. } => "rotate-token",
         Action::Join { .. } => "join",
         Action::TrimJournal { .. } => "trim-journal",
+        Action::SealJournal => "seal-journal",
     }
 }
 
@@ -229,6 +231,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Steps(vec![Answer::Gone]),
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },
+        Answer::Sealed { segment: Some(3) },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -253,6 +256,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Steps(_) => "steps",
         Answer::Expired { .. } => "expired",
         Answer::Trimmed { .. } => "trimmed",
+        Answer::Sealed { .. } => "sealed",
     }
 }
 

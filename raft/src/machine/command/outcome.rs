@@ -70,6 +70,11 @@ pub enum Answer {
         /// Segments given up now.
         segments: u64,
     },
+    /// The open segment of the journal was looked at.
+    Sealed {
+        /// Its number, if it was old enough.
+        segment: Option<u64>,
+    },
 }
 
 impl Answer {
