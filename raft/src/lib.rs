@@ -19,5 +19,8 @@ mod transport;
 mod types;
 
 pub use node::{Node, NodeConfig};
-pub use store::{DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, StoreError, lock_dir};
+pub use store::{
+    DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
+    StoreError, check_journal, lock_dir,
+};
 pub use types::Member;

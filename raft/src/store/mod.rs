@@ -36,7 +36,9 @@ pub(crate) use counters::StoreCounters;
 pub use error::StoreError;
 pub use identity::Identity;
 pub(crate) use journal::Journal;
-pub use journal::{EventFilter, EventPage, EventQuery, JournalError};
+pub use journal::{
+    DamagedFile, EventFilter, EventPage, EventQuery, JournalError, JournalReport, check_journal,
+};
 pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
