@@ -114,8 +114,8 @@ pub struct AddressHistory {
     /// The moment that was asked for, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at: Option<Timestamp>,
-    /// How it stood then: `allocated`, `cooling`, `free` (nobody held it, and it didn't rest), or `unknown` for a
-    /// moment that history doesn't reach back to.
+    /// How it stood then: `allocated`, `cooling`, `free` (nobody held it, and it didn't rest), or `compacted` for a
+    /// moment of which nothing is kept any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub state: Option<String>,
     /// Who held it at that moment, or last before it, as far as history is kept.

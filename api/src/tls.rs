@@ -78,15 +78,20 @@ impl Credentials {
 #[must_use]
 pub fn expires_within(certificate: &CertificateDer<'_>, time: Duration) -> bool {
     let Ok(now) = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH) else { return false };
-    let then = UnixTime::since_unix_epoch(now + time);
+    expires_at_s(certificate).is_some_and(|at_s| at_s < (now + time).as_secs())
+}
+
+/// When a certificate runs out, in seconds since 1970; none for one that can't be read.
+#[must_use]
+pub fn expires_at_s(certificate: &CertificateDer<'_>) -> Option<u64> {
     let algorithms = provider().signature_verification_algorithms.all;
-    // Its time is looked at before anything else; nothing is believed here.
-    let judged = EndEntityCert::try_from(certificate).map(|certificate| {
-        certificate
-            .verify_for_usage(algorithms, &[], &[], then, KeyUsage::server_auth(), None, None)
-            .map(drop)
-    });
-    matches!(judged, Ok(Err(webpki::Error::CertExpired { .. })))
+    // No certificate is good for so long, and its time is looked at before anything else; nothing is believed here.
+    let never = UnixTime::since_unix_epoch(Duration::from_secs(u64::from(u32::MAX) << 8));
+    let certificate = EndEntityCert::try_from(certificate).ok()?;
+    match certificate.verify_for_usage(algorithms, &[], &[], never, KeyUsage::server_auth(), None, None) {
+        Err(webpki::Error::CertExpired { not_after, .. }) => Some(not_after.as_secs()),
+        _ => None,
+    }
 }
 
 /// Reads certificates.

@@ -1,6 +1,7 @@
 //! What an operator writes: file, then environment, then flags, the later one winning.
 
 mod access;
+pub mod check;
 mod disk;
 mod environment;
 mod journal;
@@ -9,10 +10,8 @@ mod metrics;
 mod raft;
 mod tls;
 
-use std::io::Write as _;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use clap::Args;
 use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR, PEER_PORT};
@@ -72,6 +71,24 @@ pub struct Flags {
     pub(crate) stop_with_parent: bool,
 }
 
+impl Flags {
+    /// The settings that they say, by the keys of the file.
+    fn said(&self) -> Vec<&'static str> {
+        let all = [
+            ("name", self.name.is_some()),
+            ("data_dir", self.data_dir.is_some()),
+            ("client_listen", self.client_listen.is_some()),
+            ("peer_listen", self.peer_listen.is_some()),
+            ("client_socket", self.client_socket.is_some()),
+            ("client_url", self.client_url.is_some()),
+            ("initial_members", !self.members.is_empty()),
+            ("insecure", self.insecure),
+            ("log", self.log.is_some()),
+        ];
+        all.into_iter().chain(self.tls.said()).filter(|(_, said)| *said).map(|(key, _)| key).collect()
+    }
+}
+
 /// The configuration file.
 #[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -101,6 +118,9 @@ struct File {
     metrics: metrics::FileMetrics,
     #[serde(default)]
     disk: disk::FileDisk,
+    /// Its text as it was read, for who asks what it says itself.
+    #[serde(skip)]
+    said: toml::Table,
 }
 
 #[derive(Debug, Deserialize, Serialize)]
@@ -139,6 +159,8 @@ pub struct Config {
     pub metrics_per_pool: bool,
     /// From when on the disk counts as full.
     pub disk: DiskLimits,
+    /// Whether somebody has said that the network is trusted.
+    pub insecure: bool,
     /// What is logged.
     pub log: String,
     /// TLS with clients.
@@ -166,13 +188,18 @@ impl Config {
     /// # Errors
     /// What is wrong, in words for the operator.
     pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
+        let (environment, file) = Self::sources(flags)?;
+        Self::merge(flags, environment, file)
+    }
+
+    fn sources(flags: &Flags) -> Result<(Environment, File), ConfigError> {
         let environment = Environment::read(std::env::vars());
         let file = match flags.config.clone().or(environment.config.clone()) {
             Some(path) => File::read(&path)?,
             None if Path::new(CONFIG_FILE).exists() => File::read(Path::new(CONFIG_FILE))?,
             None => File::default(),
         };
-        Self::merge(flags, environment, file)
+        Ok((environment, file))
     }
 
     fn merge(flags: &Flags, environment: Environment, file: File) -> Result<Self, ConfigError> {
@@ -237,6 +264,7 @@ impl Config {
             journal: file.journal.complete()?,
             metrics_per_pool: file.metrics.per_pool(),
             disk: file.disk.complete()?,
+            insecure,
             log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
             warnings: environment.warnings,
         })
@@ -247,7 +275,11 @@ impl File {
     fn read(path: &Path) -> Result<Self, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;
-        toml::from_str(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))
+        Self::parse(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))
+    }
+
+    fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        Ok(Self { said: toml::from_str(text)?, ..toml::from_str(text)? })
     }
 }
 
@@ -262,32 +294,6 @@ impl Config {
             wrong("log", &format!("{filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`"))
         })
     }
-
-    /// The same, when its certificates can be used.
-    ///
-    /// # Errors
-    /// What is wrong with them.
-    fn checked(self) -> Result<Self, ConfigError> {
-        if let Some(files) = &self.tls {
-            files.load()?;
-        }
-        if let Some(files) = &self.peer_tls {
-            files.load(&self.name)?;
-        }
-        Ok(self)
-    }
-}
-
-/// `ipamd check-config`.
-#[must_use]
-pub fn check(flags: &Flags) -> ExitCode {
-    let (text, code) = match Config::load(flags).and_then(Config::checked) {
-        Ok(config) => (format!("{config:#?}\nThe configuration is valid.\n"), ExitCode::SUCCESS),
-        Err(error) => (format!("error: {error}\n"), ExitCode::from(2)),
-    };
-    // Nobody is left to tell if standard output is closed.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    code
 }
 
 fn first(choices: [&Option<String>; 3]) -> Option<String> {
@@ -327,14 +333,18 @@ pub fn client_url(listen: SocketAddr, tls: bool) -> String {
 mod tests {
     use super::*;
 
-    fn load(file: &str, flags: &Flags, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    pub(super) fn load(
+        file: &str,
+        flags: &Flags,
+        environment: &[(&str, &str)],
+    ) -> Result<Config, ConfigError> {
         let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
         let file = toml::from_str(file).map_err(|error| ConfigError(error.to_string()))?;
         Config::merge(flags, Environment::read(variables), file)
     }
 
     /// The example with its settings switched on.
-    fn example() -> String {
+    pub(super) fn example() -> String {
         let text = include_str!("../../deploy/ipamd.example.toml");
         let switched_on = |line: &str| match line.strip_prefix('#') {
             Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),

@@ -8,6 +8,7 @@
 //! knows openraft, sled or the log.
 
 pub mod access;
+pub mod check_journal;
 pub mod config;
 mod descriptors;
 pub mod dev;

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipamd::{config, dev, hash_secret, serve};
+use ipamd::{check_journal, config, dev, hash_secret, serve};
 
 /// IP address management that needs no orchestrator, replicated by Raft.
 #[derive(Debug, Parser)]
@@ -23,8 +23,10 @@ enum Command {
     Serve(Box<config::Flags>),
     /// Run a cluster of three on this machine and give a real interface its addresses.
     Dev(dev::Arguments),
-    /// Read a configuration as `serve` would, and say what is wrong with it.
+    /// Read a configuration and all files that it names; say what is wrong, or what is in force and who said it.
     CheckConfig(Box<config::Flags>),
+    /// Read the history that a member keeps, while it is down, and say whether it is as it was written.
+    CheckJournal(check_journal::Arguments),
     /// Read a secret from standard input, and print its hash as a tokens file takes it.
     HashSecret,
 }
@@ -33,7 +35,8 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(flags) => serve::main(&flags),
         Command::Dev(arguments) => dev::main(&arguments),
-        Command::CheckConfig(flags) => config::check(&flags),
+        Command::CheckConfig(flags) => config::check::main(&flags),
+        Command::CheckJournal(arguments) => check_journal::main(&arguments),
         Command::HashSecret => hash_secret::main(),
     }
 }

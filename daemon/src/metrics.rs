@@ -8,8 +8,9 @@ use std::time::{Duration, SystemTime};
 
 use ipam_api::Code;
 use ipam_raft::durations::BUCKETS_US;
+use ipam_raft::machine::State;
 use ipam_raft::machine::command::GivenInterface;
-use ipam_raft::node::{Node, Role};
+use ipam_raft::node::{Node, PeerTls, Role};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::MetricType;
@@ -18,6 +19,8 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Metric, Registry};
+
+use crate::http::tls::ClientTls;
 
 use self::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools, Seconds};
 
@@ -53,6 +56,16 @@ struct PeerLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TaskLabels {
     task: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct PartLabels {
+    part: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ShownLabels {
+    shown_to: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -99,6 +112,11 @@ pub struct Metrics {
     fsync_seconds: Seconds,
     apply_seconds: Seconds,
     oldest_revision: Number,
+    oldest_seconds: Number,
+    journal_bytes: Family<PartLabels, Number>,
+    journal_segments: Family<PartLabels, Number>,
+    certificate_expiry: Family<ShownLabels, Number>,
+    certificates: Certificates,
     rows_rebuilt: Counter,
     snapshots_built: Counter,
     snapshots_installed: Counter,
@@ -108,6 +126,15 @@ pub struct Metrics {
     pools: Pools,
     disk_free_bytes: Number,
     disk_needed_bytes: Number,
+}
+
+/// What others are shown, where TLS is spoken with them.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    /// Clients.
+    pub clients: Option<ClientTls>,
+    /// The other members.
+    pub members: Option<PeerTls>,
 }
 
 impl Metrics {
@@ -137,6 +164,11 @@ impl Metrics {
             disk_free_bytes: Number::default(),
             disk_needed_bytes: Number::default(),
             oldest_revision: Number::default(),
+            oldest_seconds: Number::default(),
+            journal_bytes: Family::default(),
+            journal_segments: Family::default(),
+            certificate_expiry: Family::default(),
+            certificates: Certificates::default(),
             rows_rebuilt: Counter::default(),
             snapshots_built: Counter::default(),
             snapshots_installed: Counter::default(),
@@ -147,6 +179,12 @@ impl Metrics {
         };
         metrics.register();
         metrics
+    }
+
+    /// The same, with these certificates.
+    #[must_use]
+    pub fn with(self, certificates: Certificates) -> Self {
+        Self { certificates, ..self }
     }
 
     fn register(&mut self) {
@@ -205,6 +243,30 @@ impl Metrics {
             &[],
             "The revision of the oldest event that is kept",
             self.oldest_revision.clone(),
+        );
+        self.add(
+            "events_oldest_timestamp_seconds",
+            &[],
+            "When the oldest part that is kept of the journal begins, in seconds since 1970; 0 while there are no events",
+            self.oldest_seconds.clone(),
+        );
+        self.add(
+            "journal_bytes",
+            &["part"],
+            "Bytes of the events that are kept, before compression, sealed and open",
+            self.journal_bytes.clone(),
+        );
+        self.add(
+            "journal_segments",
+            &["part"],
+            "Segments of the journal that are kept, sealed and open",
+            self.journal_segments.clone(),
+        );
+        self.add(
+            "certificate_expiry_timestamp_seconds",
+            &["shown_to"],
+            "When this member's certificate for clients or members runs out, in seconds since 1970; absent without TLS",
+            self.certificate_expiry.clone(),
         );
         self.add(
             "rows_rebuilt",
@@ -353,6 +415,8 @@ impl Metrics {
         self.fsync_seconds.set(counters.fsync);
         self.apply_seconds.set(counters.apply);
         self.oldest_revision.set(state.oldest_event().revision);
+        self.set_journal(&state);
+        self.set_certificates();
         raise(&self.leader_changes, counters.leader_changes);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
         raise(&self.snapshots_built, counters.snapshots_built);
@@ -371,6 +435,34 @@ impl Metrics {
 /// Seconds since 1970.
 fn now_seconds() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Metrics {
+    fn set_journal(&self, state: &State) {
+        let open = &state.header.journal.open;
+        let sealed_bytes = state.segments.iter().map(|(_, segment)| segment.bytes).sum();
+        let sealed = state.segments.len() as u64;
+        for (part, bytes, segments) in
+            [("sealed", sealed_bytes, sealed), ("open", open.bytes, u64::from(open.frames > 0))]
+        {
+            self.journal_bytes.get_or_create(&PartLabels { part }).set(bytes);
+            self.journal_segments.get_or_create(&PartLabels { part }).set(segments);
+        }
+        let oldest = state.segments.first().map_or(open, |(_, segment)| segment);
+        self.oldest_seconds.set(oldest.from_wall_ms / 1000);
+    }
+
+    fn set_certificates(&self) {
+        let Certificates { clients, members } = &self.certificates;
+        for (shown_to, expires_at_s) in [
+            ("clients", clients.as_ref().and_then(ClientTls::expires_at_s)),
+            ("members", members.as_ref().and_then(PeerTls::expires_at_s)),
+        ] {
+            if let Some(at_s) = expires_at_s {
+                self.certificate_expiry.get_or_create(&ShownLabels { shown_to }).set(at_s);
+            }
+        }
+    }
 }
 
 /// Brings a counter up to a value that is kept elsewhere.

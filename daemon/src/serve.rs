@@ -23,7 +23,7 @@ use crate::access::{Access, TokensFileError};
 use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, client_url};
 use crate::http::server::{self, Listener};
 use crate::http::{App, router};
-use crate::metrics::Metrics;
+use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
 use crate::{descriptors, tasks};
 
@@ -158,14 +158,15 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         url.clone(),
         config.initial_members,
     );
-    node_config.peer_tls = peer_tls;
+    node_config.peer_tls = peer_tls.clone();
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
     node_config.disk = config.disk;
     let node = Node::start(node_config).await?;
     tracing::info!(name = %config.name, %url, "answering clients");
     let (stop, stopping) = watch::channel(false);
-    let metrics = Arc::new(Metrics::new(config.metrics_per_pool));
+    let certificates = Certificates { clients: tls.clone(), members: peer_tls };
+    let metrics = Arc::new(Metrics::new(config.metrics_per_pool).with(certificates));
     let app = App::new(node.clone(), Arc::clone(&metrics), access);
     let router = router(app);
     let mut servers = vec![tokio::spawn(server::serve(

@@ -131,6 +131,7 @@ fn command_line_of_the_daemon() {
         &["serve", "--help"],
         &["dev", "--help"],
         &["check-config", "--help"],
+        &["check-journal", "--help"],
         &["hash-secret", "--help"],
     ];
     for words in commands {

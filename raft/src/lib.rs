@@ -21,6 +21,7 @@ mod types;
 
 pub use node::{Node, NodeConfig};
 pub use store::{
-    Backup, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, StoreError, lock_dir,
+    Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
+    StoreError, check_journal, lock_dir,
 };
 pub use types::Member;

@@ -11,7 +11,7 @@
 mod random;
 
 use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
-use ipam_raft::machine::command::{Answer, Via};
+use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Via};
 use ipam_raft::machine::journal::{Chain, Frame, link};
 use ipam_raft::machine::{
     Action, At, Command, Event, EventId, Grant, Journaled, Origin, State, Terms, What, apply, dry_run,
@@ -55,6 +55,10 @@ impl Reader {
 }
 
 fn trim(through: u64) -> Command {
+    task(Action::TrimJournal { through })
+}
+
+fn task(action: Action) -> Command {
     let origin = Origin {
         principal: "task/journal".into(),
         via: Via::Task,
@@ -62,11 +66,7 @@ fn trim(through: u64) -> Command {
         comment: None,
         not_after_ms: None,
     };
-    Command {
-        origin,
-        terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)),
-        action: Action::TrimJournal { through },
-    }
+    Command { origin, terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)), action }
 }
 
 proptest! {
@@ -88,6 +88,9 @@ proptest! {
             let oldest = state.oldest_segment();
             if draw.dice.chance(5) && oldest < state.header.journal.segment {
                 command = trim(oldest);
+            }
+            if draw.dice.chance(5) {
+                command = task(Action::SealJournal);
             }
             if let Action::Allocate(wish) = &command.action {
                 asked.push(wish.clone());
@@ -134,6 +137,44 @@ fn only_sealed_segments_go_and_only_admins_trim() {
     assert!(apply(&mut state, at, &trim(1)).0.is_err(), "the open one stays");
     assert_eq!(apply(&mut state, at, &trim(0)).0.unwrap().answer, Answer::Trimmed { segments: 0 });
     let mut operator = trim(0);
+    operator.terms = Terms::of(Grant::of(ipam_api::access::Role::Operator));
+    assert!(apply(&mut state, at, &operator).0.is_err());
+}
+
+#[test]
+fn an_old_segment_is_sealed_though_nothing_happens() {
+    let mut state = State::new();
+    let mut reader = Reader::default();
+    let seal = task(Action::SealJournal);
+    let mut sealed_at = |state: &mut State, log_time_ms: u64| {
+        let (outcome, events) = apply(state, At { log_time_ms, wall_ms: 9, term: 1 }, &seal);
+        assert!(events.is_empty(), "that is no news");
+        reader.take(state);
+        match outcome.unwrap().answer {
+            Answer::Sealed { segment } => segment,
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(sealed_at(&mut state, 10 * JOURNAL_SEGMENT_AGE_MS_MAX), None, "an empty one stays open");
+    let born = state.log_time_ms();
+    let at = At { log_time_ms: born, wall_ms: 1, term: 1 };
+    let intention = NetworkIntention { name: "blue".parse().unwrap(), remarks: Remarks::default() };
+    let made = task(Action::PutNetwork(Put { intention, expect: Expect::Anything }));
+    apply(&mut state, at, &made).0.unwrap();
+    let (revision, last) = (state.revision(), state.newest_event());
+    assert_eq!(sealed_at(&mut state, born + JOURNAL_SEGMENT_AGE_MS_MAX - 1), None, "a day isn't over");
+    assert_eq!(sealed_at(&mut state, born + JOURNAL_SEGMENT_AGE_MS_MAX), Some(1));
+    assert_eq!(
+        sealed_at(&mut state, born + 9 * JOURNAL_SEGMENT_AGE_MS_MAX),
+        None,
+        "what is open now is empty"
+    );
+    assert_eq!((state.revision(), state.newest_event()), (revision, last));
+    assert_eq!(state.segments.get(1).unwrap().last, last);
+    assert_eq!(state.header.journal.segment, 2);
+    // It can be given up now.
+    assert_eq!(apply(&mut state, at, &trim(1)).0.unwrap().answer, Answer::Trimmed { segments: 1 });
+    let mut operator = seal.clone();
     operator.terms = Terms::of(Grant::of(ipam_api::access::Role::Operator));
     assert!(apply(&mut state, at, &operator).0.is_err());
 }

@@ -213,7 +213,9 @@ fn said(answer: &Answer) -> Said {
         Answer::Draining { held } => Said::Draining(*held),
         Answer::Released { addresses } => Said::Released(addresses.clone()),
         Answer::Expired { rows } => Said::Expired(*rows),
-        Answer::Trimmed { .. } => panic!("the model has no journal; tests/journal.rs has"),
+        Answer::Trimmed { .. } | Answer::Sealed { .. } => {
+            panic!("the model has no journal; tests/journal.rs has")
+        }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Said::Given {

@@ -54,6 +54,8 @@ pub(super) struct Environment {
     pub(super) tokens_file: Option<PathBuf>,
     pub(super) raft: raft::EnvironmentRaft,
     pub(super) warnings: Vec<String>,
+    /// The keys of the file that it says something for.
+    pub(super) said: Vec<&'static str>,
 }
 
 impl Environment {
@@ -61,10 +63,15 @@ impl Environment {
         let mut environment = Self::default();
         for (key, value) in variables {
             let Some(setting) = key.strip_prefix(DAEMON_ENV_PREFIX) else { continue };
-            if !NAMES.iter().any(|(name, _)| *name == key) || !environment.take(setting, value) {
+            let Some((_, meant)) = NAMES.iter().find(|(name, _)| *name == key) else {
                 environment
                     .warnings
                     .push(format!("{} in the environment is none of ours; ignored", shown(&key)));
+                continue;
+            };
+            // An empty one says nothing: units and manifests can't always leave one out.
+            if !value.is_empty() && environment.take(setting, value) {
+                environment.said.push(meant);
             }
         }
         environment
@@ -109,7 +116,7 @@ mod tests {
     fn every_name_is_read_and_none_looks_like_a_link_to_a_service() {
         for (name, _) in NAMES {
             let read = Environment::read(std::iter::once(((*name).to_owned(), "x".to_owned())));
-            assert!(read.warnings.is_empty(), "{name}");
+            assert_eq!((read.warnings.len(), read.said.len()), (0, 1), "{name}");
             assert!(!name.ends_with("_PORT") && !name.ends_with("_SERVICE_HOST"), "{name}");
             assert_eq!(NAMES.iter().filter(|(other, _)| other == name).count(), 1, "{name}");
         }

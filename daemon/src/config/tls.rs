@@ -13,7 +13,7 @@ use super::{ConfigError, wrong};
 use crate::http::tls::ClientTls;
 
 /// How long before its end a certificate is spoken of.
-const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
+pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
 /// Flags of both.
 #[derive(Debug, Clone, Default, Args)]
@@ -37,6 +37,20 @@ pub(super) struct TlsFlags {
     /// The CA of all members.
     #[arg(long, value_name = "FILE")]
     peer_tls_ca: Option<PathBuf>,
+}
+
+impl TlsFlags {
+    /// The keys of the file, and whether a flag says something for them.
+    pub(super) fn said(&self) -> [(&'static str, bool); 6] {
+        [
+            ("tls.certificate", self.tls_certificate.is_some()),
+            ("tls.key", self.tls_key.is_some()),
+            ("tls.client_ca", self.tls_client_ca.is_some()),
+            ("peer_tls.certificate", self.peer_tls_certificate.is_some()),
+            ("peer_tls.key", self.peer_tls_key.is_some()),
+            ("peer_tls.ca", self.peer_tls_ca.is_some()),
+        ]
+    }
 }
 
 /// `[tls]` of the configuration file.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 
-use ipam_api::tls::{Credentials, TlsError, VERSIONS, identity_of, provider, reason};
+use ipam_api::tls::{Credentials, TlsError, VERSIONS, expires_at_s, identity_of, provider, reason};
 use rustls::server::{NoClientAuth, NoServerSessionStorage, WebPkiClientVerifier};
 use rustls::{RootCertStore, ServerConfig};
 use tokio::net::TcpStream;
@@ -15,7 +15,14 @@ use super::peer::ClientName;
 
 /// TLS with clients. Clones share it; what is shown may be replaced while it is used.
 #[derive(Clone)]
-pub struct ClientTls(Arc<RwLock<Arc<ServerConfig>>>);
+pub struct ClientTls(Arc<RwLock<Shown>>);
+
+/// What clients are shown.
+#[derive(Clone)]
+struct Shown {
+    config: Arc<ServerConfig>,
+    expires_at_s: Option<u64>,
+}
 
 impl fmt::Debug for ClientTls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -30,7 +37,7 @@ impl ClientTls {
     /// # Errors
     /// When the certificate doesn't go with its key, or there are no usable CAs.
     pub fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
-        Ok(Self(Arc::new(RwLock::new(Arc::new(server_config(own, client_roots)?)))))
+        Ok(Self(Arc::new(RwLock::new(Shown::new(own, client_roots)?))))
     }
 
     /// Shows and believes this from now on; connections that stand are left alone.
@@ -38,9 +45,19 @@ impl ClientTls {
     /// # Errors
     /// As [`ClientTls::new`]; then everything stays as it was.
     pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
-        let config = Arc::new(server_config(own, client_roots)?);
-        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+        let shown = Shown::new(own, client_roots)?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = shown;
         Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the certificate that clients are shown runs out, in seconds since 1970.
+    #[must_use]
+    pub fn expires_at_s(&self) -> Option<u64> {
+        self.shown().expires_at_s
     }
 
     /// The handshake; also says whom the client's certificate names, if it has shown one.
@@ -48,12 +65,18 @@ impl ClientTls {
         &self,
         stream: TcpStream,
     ) -> io::Result<(TlsStream<TcpStream>, Option<ClientName>)> {
-        let config = self.0.read().unwrap_or_else(PoisonError::into_inner).clone();
-        let stream = TlsAcceptor::from(config).accept(stream).await?;
+        let stream = TlsAcceptor::from(self.shown().config).accept(stream).await?;
         let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
         let identity = shown.map_or(Ok(None), identity_of);
         let identity = identity.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
         Ok((stream, identity.and_then(ClientName::of)))
+    }
+}
+
+impl Shown {
+    fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
+        let expires_at_s = own.chain.first().and_then(expires_at_s);
+        Ok(Self { config: Arc::new(server_config(own, client_roots)?), expires_at_s })
     }
 }
 

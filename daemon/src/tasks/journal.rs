@@ -1,5 +1,5 @@
-//! Gives up the oldest part of the journal, by size and by age. Both are counted in whole segments, so a little
-//! more is kept than was said, never less.
+//! Seals the journal's open segment for its age, and gives up the oldest ones, by size and by age. Both are
+//! counted in whole segments, so a little more is kept than was said, never less.
 
 use ipam_raft::machine::{Action, State};
 use ipam_raft::node::Node;
@@ -15,13 +15,19 @@ pub struct JournalLimits {
 
 const DAY_MS: u64 = 24 * 3600 * 1000;
 
-/// Proposes to give up what is beyond the limits, if anything is; false if that came to nothing.
+/// Proposes to seal the open segment where nothing happens that would do it, and to give up what is beyond the
+/// limits; false if something that was due came to nothing.
 pub(super) async fn run(node: &Node, limits: JournalLimits) -> bool {
-    let due = due(&node.stale().0, limits, node.log_time_ms());
-    match due {
+    let state = node.stale().0;
+    let log_time_ms = node.log_time_ms();
+    // Whether it is so by the time of the entry, `apply` looks itself.
+    let old = state.header.journal.is_old(log_time_ms);
+    let sealed = !old || super::propose(node, "journal", Action::SealJournal).await;
+    let trimmed = match due(&state, limits, log_time_ms) {
         Some(through) => super::propose(node, "journal", Action::TrimJournal { through }).await,
         None => true,
-    }
+    };
+    sealed && trimmed
 }
 
 /// The newest segment that is to go, with all before it.

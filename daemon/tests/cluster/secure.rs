@@ -35,6 +35,17 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
     let ca_file = ca.certificate();
     let shown = ipamctl(&cluster, &["--ca-file", ca_file.to_str().unwrap(), "pool", "show", "web"]);
     assert!(shown.status.success(), "{}", String::from_utf8_lossy(&shown.stderr));
+    // Who looks after them sees in time that they run out.
+    let metrics = cluster.ask().send(ipam_api::client::Call::get("/metrics")).await.unwrap();
+    let metrics = String::from_utf8(metrics.body).unwrap();
+    // They are good for a year.
+    let left_s = |at_s: u64| at_s - ipam_api::time::Timestamp::now().0 / 1000;
+    for shown_to in ["clients", "members"] {
+        let name = format!("ipamd_certificate_expiry_timestamp_seconds{{shown_to=\"{shown_to}\"}} ");
+        let at_s = metrics.lines().find_map(|line| line.strip_prefix(&name));
+        let at_s: u64 = at_s.unwrap_or_else(|| panic!("{metrics}")).parse().unwrap();
+        assert!((360..367).contains(&(left_s(at_s) / (24 * 3600))), "{at_s}");
+    }
     let unbelieved = ipamctl(&cluster, &["--timeout", "2s", "pool", "show", "web"]);
     let said = String::from_utf8_lossy(&unbelieved.stderr);
     assert_eq!(unbelieved.status.code(), Some(5), "{said}");

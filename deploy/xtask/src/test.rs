@@ -13,7 +13,7 @@ use crate::{binaries, contract, packages, plugin, powercut, tidy};
 #[derive(Debug, clap::Args)]
 pub(crate) struct Arguments {
     /// Only this stage; may be repeated. The tests run the binaries that the stage `binaries` left behind.
-    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(STAGES.map(|stage| stage.name)))]
+    #[arg(long, value_name = "STAGE", value_parser = PossibleValuesParser::new(STAGES.iter().map(|stage| stage.name)))]
     only: Vec<String>,
     /// Run the stages after a failed one, too.
     #[arg(long)]

@@ -43,7 +43,9 @@ impl Action {
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
             Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
             Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
-            Action::Expire | Action::TrimJournal { .. } => Some((Verb::Delete, Target::Event)),
+            Action::Expire | Action::TrimJournal { .. } | Action::SealJournal => {
+                Some((Verb::Delete, Target::Event))
+            }
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,

@@ -67,7 +67,8 @@ impl Action {
             | Action::ReleaseEndpoint { .. }
             | Action::Expire
             | Action::TrimJournal { .. }
-            | Action::RaiseLevel { .. } => Ok(()),
+            | Action::RaiseLevel { .. }
+            | Action::SealJournal => Ok(()),
         }
     }
 }

@@ -127,6 +127,8 @@ pub enum Action {
         /// Which one; the present one or the next.
         level: u32,
     },
+    /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
+    SealJournal,
 }
 
 /// Create or replace.

@@ -215,6 +215,15 @@ impl Default for JournalHead {
     }
 }
 
+impl JournalHead {
+    /// Whether the open segment is to be sealed for its age at this log time.
+    #[must_use]
+    pub fn is_old(&self, log_time_ms: u64) -> bool {
+        let age_ms = log_time_ms.saturating_sub(self.opened_log_time_ms);
+        self.open.frames > 0 && age_ms >= JOURNAL_SEGMENT_AGE_MS_MAX
+    }
+}
+
 /// A piece of the journal: what it holds, and the hash that proves it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Segment {
@@ -288,9 +297,7 @@ impl State {
     }
 
     fn append_frame(&mut self, at: At, bytes: Vec<u8>, first: EventId, events: u32) {
-        let head = &self.header.journal;
-        let age_ms = self.header.log_time_ms.saturating_sub(head.opened_log_time_ms);
-        if head.open.frames > 0 && age_ms >= JOURNAL_SEGMENT_AGE_MS_MAX {
+        if self.header.journal.is_old(self.header.log_time_ms) {
             self.seal_segment();
         }
         let head = &mut self.header.journal;
@@ -362,6 +369,17 @@ impl State {
 }
 
 impl Step<'_> {
+    /// Seals the open segment if it is old enough. That is no event, else the next segment would never be empty,
+    /// and a quiet journal would grow by a segment a day.
+    pub(super) fn seal_journal(&mut self) -> Answer {
+        let JournalHead { segment, .. } = self.state.header.journal;
+        let old = self.state.header.journal.is_old(self.state.log_time_ms());
+        if old {
+            self.state.seal_segment();
+        }
+        Answer::Sealed { segment: old.then_some(segment) }
+    }
+
     /// Gives up the oldest segments. What is gone already is no reason to refuse.
     pub(super) fn trim_journal(&mut self, through: u64) -> Result<Answer, Refusal> {
         let open = self.state.header.journal.segment;

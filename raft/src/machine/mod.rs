@@ -182,6 +182,7 @@ impl Step<'_> {
             Action::Join { node, secret_hash } => self.join(node, *secret_hash),
             Action::TrimJournal { through } => self.trim_journal(*through),
             Action::RaiseLevel { level } => self.raise_level(*level),
+            Action::SealJournal => Ok(self.seal_journal()),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

@@ -49,7 +49,9 @@ pub(crate) use headroom::Headroom;
 pub use headroom::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;
 pub(crate) use journal::Journal;
-pub use journal::{EventFilter, EventPage, EventQuery, JournalError};
+pub use journal::{
+    DamagedFile, EventFilter, EventPage, EventQuery, JournalError, JournalReport, check_journal,
+};
 pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;

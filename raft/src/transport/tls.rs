@@ -11,7 +11,7 @@ use std::time::Duration;
 use ipam_api::Name;
 use ipam_api::certificate::Identity;
 use ipam_api::limits::PEER_HANDSHAKE_MS_MAX;
-use ipam_api::tls::{Credentials, TlsError, VERSIONS, identity_of, in_io, provider, reason};
+use ipam_api::tls::{Credentials, TlsError, VERSIONS, expires_at_s, identity_of, in_io, provider, reason};
 use rustls::client::Resumption;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
@@ -49,6 +49,8 @@ impl fmt::Debug for PeerTls {
 struct Sides {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
+    /// When the certificate runs out, in seconds since 1970.
+    expires_at_s: Option<u64>,
 }
 
 impl PeerTls {
@@ -69,6 +71,12 @@ impl PeerTls {
         let sides = Arc::new(sides(&self.member, credentials)?);
         *self.sides.write().unwrap_or_else(PoisonError::into_inner) = sides;
         Ok(())
+    }
+
+    /// When the certificate that members are shown runs out, in seconds since 1970.
+    #[must_use]
+    pub fn expires_at_s(&self) -> Option<u64> {
+        self.sides().expires_at_s
     }
 
     fn sides(&self) -> Arc<Sides> {
@@ -179,6 +187,7 @@ fn sides(member: &Name, credentials: PeerCredentials) -> Result<Sides, TlsError>
     let verifier = WebPkiClientVerifier::builder_with_provider(roots.clone(), provider())
         .build()
         .map_err(|error| TlsError::new(error.to_string()))?;
+    let expires_at_s = own.chain.first().and_then(expires_at_s);
     if let Some((certificate, between)) = own.chain.split_first() {
         verifier
             .verify_client_cert(certificate, between, UnixTime::now())
@@ -203,5 +212,6 @@ fn sides(member: &Name, credentials: PeerCredentials) -> Result<Sides, TlsError>
     Ok(Sides {
         acceptor: TlsAcceptor::from(Arc::new(server)),
         connector: TlsConnector::from(Arc::new(client)),
+        expires_at_s,
     })
 }

@@ -215,12 +215,12 @@ impl Cluster {
         propose(self.node(at), name).await.unwrap()
     }
 
-    /// The same while leaders are lost: repeated as long as its fate is unknown, as clients do.
+    /// The same while leaders are lost: repeated as long as its fate is unknown or nobody leads, as clients do.
     pub(crate) async fn propose_through(&self, at: usize, name: &str) {
         eventually("a proposal comes through", || async {
             match propose(self.node(at), name).await {
                 Ok(_) => true,
-                Err(ProposeError::Unknown) => false,
+                Err(ProposeError::Unknown | ProposeError::NoLeader) => false,
                 Err(error) => panic!("{error}"),
             }
         })

@@ -134,7 +134,9 @@ impl Model {
                 Ok(self.release_in_order_of(&all))
             }
             Action::Expire => Ok(Said::Expired(0)),
-            Action::TrimJournal { .. } => panic!("the model has no journal; tests/journal.rs has"),
+            Action::TrimJournal { .. } | Action::SealJournal => {
+                panic!("the model has no journal; tests/journal.rs has")
+            }
             Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {

@@ -54,6 +54,8 @@ fn answer(answer: &Answer, indent: &str) -> String {
         Answer::Expired { rows } => format!("expired {rows} rows"),
         Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
         Answer::Level { level } => format!("the level is {level}"),
+        Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
+        Answer::Sealed { segment: None } => "nothing to seal".to_owned(),
         Answer::Steps(answers) => {
             let mut text = "all steps".to_owned();
             for step in answers {

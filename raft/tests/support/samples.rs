@@ -176,6 +176,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::Join { node: node(), secret_hash: [9; 32] },
         Action::TrimJournal { through: 3 },
         Action::RaiseLevel { level: 2 },
+        Action::SealJournal,
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -198,6 +199,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Join { .. } => "join",
         Action::TrimJournal { .. } => "trim-journal",
         Action::RaiseLevel { .. } => "raise-level",
+        Action::SealJournal => "seal-journal",
     }
 }
 
@@ -232,6 +234,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },
         Answer::Level { level: 2 },
+        Answer::Sealed { segment: Some(3) },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -257,6 +260,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Expired { .. } => "expired",
         Answer::Trimmed { .. } => "trimmed",
         Answer::Level { .. } => "level",
+        Answer::Sealed { .. } => "sealed",
     }
 }
 

@@ -76,7 +76,7 @@ async fn standing(
         return Ok(Standing { word: word_after(&last.what), holder });
     }
     if page.complete_since_ms.is_some_and(|since_ms| at_ms < since_ms) {
-        return Ok(Standing { word: "unknown", holder: None });
+        return Ok(before_what_is_kept(state, address, asked, at_ms));
     }
     // Nothing that is kept happened to it before: what happened next, or how it stands now, tells.
     let mut after = EventQuery { after: None, reverse: false, limit: 1, ..asked.clone() };
@@ -88,6 +88,22 @@ async fn standing(
         Some(_) => Standing { word: "free", holder: None },
         None => now(state, address, asked),
     })
+}
+
+/// How it stood at a moment of which no event is kept: only who holds it still can have held it then.
+fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms: u64) -> Standing {
+    let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
+    let allocation = match network.and_then(|network| state.occupant(network, address)) {
+        Some(Occupant::Allocation(id)) => state.allocations.get(id),
+        _ => None,
+    };
+    match allocation.filter(|row| row.created_wall_ms <= at_ms) {
+        Some(row) => {
+            let holder = state.endpoints.get(row.endpoint).map(|endpoint| endpoint.key.clone());
+            Standing { word: "allocated", holder }
+        }
+        None => Standing { word: "compacted", holder: None },
+    }
 }
 
 /// How it stands now; asked only if nothing has happened to it since.
@@ -138,5 +154,95 @@ async fn first(app: &App, mut query: EventQuery) -> Result<(Option<Event>, Event
             Some(next) => query.after = Some(next),
             None => return Ok((None, page)),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipam_api::access::Role;
+    use ipam_api::resource::{Lifecycle, Strategy};
+    use ipam_raft::EventFilter;
+    use ipam_raft::machine::command::{
+        Allocate, Dns, Expect, InterfaceWish, PoolIntention, Put, Remarks, SubnetIntention, Text, Via,
+    };
+    use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
+
+    use super::*;
+
+    fn done(state: &mut State, wall_ms: u64, action: Action) {
+        let origin = Origin {
+            principal: Text::from("tester"),
+            via: Via::Http,
+            request_id: Text::from("r"),
+            comment: None,
+            not_after_ms: None,
+        };
+        let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
+        apply(state, At { log_time_ms: 1, wall_ms, term: 1 }, &command).0.unwrap();
+    }
+
+    /// `10.0.0.1`, held by `host/a` since 1000.
+    fn state() -> State {
+        let mut state = State::new();
+        let lan = SubnetIntention {
+            name: "lan".parse().unwrap(),
+            network: "default".parse().unwrap(),
+            cidr: "10.0.0.0/24".parse().unwrap(),
+            gateway: None,
+            vlan: None,
+            routes: Vec::new(),
+            dns: Dns::default(),
+            remarks: Remarks::default(),
+        };
+        let web = PoolIntention {
+            name: "web".parse().unwrap(),
+            subnet: "lan".parse().unwrap(),
+            network: None,
+            ranges: Vec::new(),
+            exclude: Vec::new(),
+            strategy: Strategy::Sequential,
+            cooling_ms: 0,
+            strict_cooling: false,
+            allow_edges: false,
+            default: true,
+            disabled: false,
+            terminating: false,
+            remarks: Remarks::default(),
+        };
+        done(&mut state, 1, Action::PutSubnet(Put { intention: lan, expect: Expect::Anything }));
+        done(&mut state, 1, Action::PutPool(Put { intention: web, expect: Expect::Anything }));
+        let wish = Allocate {
+            endpoint: "host/default/default/a".parse().unwrap(),
+            uid: None,
+            node: None,
+            attachment: None,
+            lifecycle: Lifecycle::Held,
+            interfaces: vec![InterfaceWish {
+                name: "eth0".parse().unwrap(),
+                ipv4_pools: Vec::new(),
+                ipv6_pools: Vec::new(),
+                addresses: Vec::new(),
+                mac: None,
+            }],
+            started: None,
+        };
+        done(&mut state, 1000, Action::Allocate(wish));
+        state
+    }
+
+    #[test]
+    fn before_what_is_kept_only_who_holds_it_still_is_known() {
+        let state = state();
+        let network = Some("default".parse().unwrap());
+        let asked =
+            EventQuery { filter: EventFilter { network, ..EventFilter::default() }, ..EventQuery::default() };
+        let standing = |address: &str, at_ms: u64| {
+            let standing = before_what_is_kept(&state, address.parse().unwrap(), &asked, at_ms);
+            (standing.word, standing.holder.map(|holder| holder.name.to_string()))
+        };
+        assert_eq!(standing("10.0.0.1", 1000), ("allocated", Some("a".to_owned())));
+        assert_eq!(standing("10.0.0.1", 5000), ("allocated", Some("a".to_owned())));
+        assert_eq!(standing("10.0.0.1", 999), ("compacted", None));
+        assert_eq!(standing("10.0.0.2", 5000), ("compacted", None));
     }
 }

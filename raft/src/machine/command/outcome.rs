@@ -75,6 +75,11 @@ pub enum Answer {
         /// What it is now.
         level: u32,
     },
+    /// The open segment of the journal was looked at.
+    Sealed {
+        /// Its number, if it was old enough.
+        segment: Option<u64>,
+    },
 }
 
 impl Answer {

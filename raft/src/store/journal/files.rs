@@ -13,8 +13,8 @@ use super::super::{disk, frame};
 use super::block::Block;
 use super::recent::{Recent, rebuild};
 use super::sealed::{self, Sealed};
-use crate::machine::State;
-use crate::machine::journal::{JournalHead, Segment};
+use crate::machine::journal::{Chain, JournalHead, Segment};
+use crate::machine::{EventId, State};
 
 const CHUNK: u8 = 0xE4;
 const CHUNK_VERSION: u8 = 1;
@@ -251,6 +251,48 @@ pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<
         blocks.push(block);
     }
     Ok(blocks)
+}
+
+/// What an open segment's file holds.
+pub(super) struct OpenChunks {
+    pub(super) frames: u64,
+    /// The chain after the last of them.
+    pub(super) chain: Chain,
+    /// It ends within a chunk.
+    pub(super) torn: bool,
+}
+
+/// Checks all chunks of an open segment's file: its first event comes behind `behind`, each other one behind the
+/// one before it.
+pub(super) fn open_chunks(
+    mut content: &[u8],
+    before: Chain,
+    mut behind: Option<EventId>,
+) -> io::Result<OpenChunks> {
+    let mut open = OpenChunks { frames: 0, chain: before, torn: false };
+    while !content.is_empty() {
+        let chunk = match frame::read(&mut content, CHUNK) {
+            Ok(chunk) => chunk,
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                open.torn = true;
+                break;
+            }
+            Err(error) => return Err(error),
+        };
+        if chunk.version != CHUNK_VERSION {
+            return Err(frame::invalid(format!("a chunk of it has version {}", chunk.version)));
+        }
+        let (block, chain) = Block::parse(chunk.body, open.chain)?;
+        for read in block.decoded() {
+            let first = read?.first();
+            if behind.is_some_and(|behind| first <= behind) {
+                return Err(frame::invalid(format!("event {first} of it comes too late")));
+            }
+            behind = Some(first);
+        }
+        (open.chain, open.frames) = (chain, open.frames + block.frames());
+    }
+    Ok(open)
 }
 
 fn remove(path: &Path) -> io::Result<()> {

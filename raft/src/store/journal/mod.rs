@@ -8,6 +8,7 @@
 //! the journal is: the log is not purged of what the journal lacks.
 
 mod block;
+mod check;
 mod files;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -20,6 +21,7 @@ mod tests;
 mod whole;
 
 pub(super) use block::Block;
+pub use check::{DamagedFile, JournalReport, check_journal};
 pub(super) use files::JournalFiles;
 pub(crate) use pages::Journal;
 pub(super) use pages::View;

@@ -189,6 +189,14 @@ impl Sealed {
         &self.file
     }
 
+    /// What it holds, if it is the segment of this number.
+    pub(super) fn segment(&self, number: u64) -> io::Result<&Segment> {
+        if self.footer.number == number {
+            return Ok(&self.footer.segment);
+        }
+        Err(frame::invalid(format!("it is segment {}, under another name", self.footer.number)))
+    }
+
     pub(super) fn blocks(&self) -> usize {
         self.footer.blocks.len()
     }

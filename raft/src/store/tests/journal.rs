@@ -23,7 +23,7 @@ use crate::store::snapshot_dir::SnapshotFile;
 use crate::types::Entry;
 
 /// Addresses given and taken back, in segments of a day each; the list of what happened.
-struct Naive {
+pub(super) struct Naive {
     state: State,
     events: Vec<Event>,
     index: u64,
@@ -31,7 +31,7 @@ struct Naive {
 }
 
 impl Naive {
-    fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self { state: State::new(), events: Vec::new(), index: 0, log_time_ms: 1 }
     }
 
@@ -117,7 +117,7 @@ impl Naive {
         Entry { log_id: log_id(1, index), payload }
     }
 
-    fn entries(&mut self, count: u64) -> Vec<Entry> {
+    pub(super) fn entries(&mut self, count: u64) -> Vec<Entry> {
         (0..count).map(|_| self.entry(self.action())).collect()
     }
 
@@ -196,7 +196,7 @@ fn pages(
     }
 }
 
-fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
+pub(super) fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = fs::read_dir(dir.join("journal"))
         .unwrap()
         .map(|entry| entry.unwrap())
@@ -206,11 +206,11 @@ fn files(dir: &Path) -> Vec<(String, Vec<u8>)> {
     files
 }
 
-fn segments(dir: &Path) -> Vec<(String, Vec<u8>)> {
+pub(super) fn segments(dir: &Path) -> Vec<(String, Vec<u8>)> {
     files(dir).into_iter().filter(|(name, _)| name.starts_with("segment-")).collect()
 }
 
-fn open_file(dir: &Path) -> PathBuf {
+pub(super) fn open_file(dir: &Path) -> PathBuf {
     let name = files(dir).into_iter().map(|(name, _)| name).find(|name| name.starts_with("open-")).unwrap();
     dir.join("journal").join(name)
 }

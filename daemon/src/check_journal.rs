@@ -1,0 +1,65 @@
+//! `ipamd check-journal`: whether the history that a member keeps is as it was written, while the member is down.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use ipam_api::brand::DATA_DIR;
+use ipam_api::problem::exit;
+use ipam_raft::{JournalReport, check_journal};
+
+/// Which member's.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "It changes nothing. It exits with 7 if a file isn't as it was written, and names it.\n\nExamples:\n  ipamd check-journal\n  ipamd check-journal --data-dir /var/lib/ipamd"
+)]
+pub struct Arguments {
+    /// Where the member's data is kept; the member must be down.
+    #[arg(long, value_name = "DIR", default_value = DATA_DIR)]
+    data_dir: PathBuf,
+}
+
+/// Runs the command.
+#[must_use]
+pub fn main(arguments: &Arguments) -> ExitCode {
+    match check_journal(&arguments.data_dir) {
+        Ok(report) => {
+            // Nobody is left to tell if standard output is closed.
+            let _ = std::io::stdout().write_all(text(&arguments.data_dir, &report).as_bytes());
+            if report.damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::FOUND) }
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The report for people, the most important line last.
+fn text(dir: &Path, report: &JournalReport) -> String {
+    let mut text = format!(
+        "journal of {}: {} sealed segments that are whole, with {} events",
+        dir.display(),
+        report.sealed,
+        report.sealed_events
+    );
+    // Writing to a string doesn't fail.
+    if let Some((oldest, newest)) = report.span {
+        let _ = write!(text, " ({oldest} to {newest})");
+    }
+    let _ = writeln!(text, "; {} frames in the open one", report.open_frames);
+    if report.torn {
+        text.push_str("the open segment ends within a frame, as after a crash; the log brings it again\n");
+    }
+    for damaged in &report.damaged {
+        let _ = writeln!(text, "damaged: {}: {}", damaged.path.display(), damaged.what);
+    }
+    text.push_str(if report.damaged.is_empty() {
+        "The journal is as it was written.\n"
+    } else {
+        "Move the files that are named away, keep them, and start the member while the others are up: it fetches sealed segments from them, and the open one from its log.\n"
+    });
+    text
+}

@@ -1,0 +1,256 @@
+//! `ipamd check-config`: what would be in force, where each setting comes from, and whether the files that it
+//! names can be used. Stricter than `serve`: a certificate that has expired is refused here.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ipam_api::tls::{Credentials, expires_within};
+
+use super::environment::Environment;
+use super::tls::RENEW_WITHIN;
+use super::{Config, ConfigError, File, Flags, wrong};
+use crate::access::Access;
+
+/// What somebody has said, by the keys of the file.
+pub(super) struct Said {
+    flags: Vec<&'static str>,
+    environment: Vec<&'static str>,
+    file: toml::Table,
+}
+
+impl Said {
+    pub(super) fn of(flags: &Flags, environment: &Environment, file: &File) -> Self {
+        Self { flags: flags.said(), environment: environment.said.clone(), file: file.said.clone() }
+    }
+
+    /// Where a setting comes from: the last word wins.
+    fn source(&self, key: &str) -> &'static str {
+        let in_file = match key.split_once('.') {
+            Some((section, key)) => self.file.get(section).and_then(|section| section.get(key)).is_some(),
+            None => self.file.contains_key(key),
+        };
+        if self.flags.contains(&key) {
+            "flag"
+        } else if self.environment.contains(&key) {
+            "environment"
+        } else if in_file {
+            "file"
+        } else {
+            "default"
+        }
+    }
+}
+
+/// Runs the command.
+#[must_use]
+pub fn main(flags: &Flags) -> ExitCode {
+    match report(flags) {
+        Ok((settings, warnings)) => {
+            // Nobody is left to tell if these are closed.
+            let _ = std::io::stdout().write_all(settings.as_bytes());
+            let _ = std::io::stderr().write_all(warnings.as_bytes());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// The settings, and what was odd.
+fn report(flags: &Flags) -> Result<(String, String), ConfigError> {
+    let (environment, file) = Config::sources(flags)?;
+    let said = Said::of(flags, &environment, &file);
+    let config = Config::merge(flags, environment, file)?;
+    let mut warnings = config.warnings.clone();
+    warnings.extend(files(&config)?);
+    let warnings: String = warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
+    Ok((table(&config, &said) + "The configuration is valid.\n", warnings))
+}
+
+/// Reads all files that a configuration names; warns of what will soon be wrong.
+fn files(config: &Config) -> Result<Vec<String>, ConfigError> {
+    config.log_filter()?;
+    Access::new(config.access.clone()).map_err(|error| wrong("access.tokens_file", &error.to_string()))?;
+    let mut warnings = Vec::new();
+    if let Some(files) = &config.tls {
+        files.load()?;
+        let (own, _) = files.read()?;
+        warnings.extend(in_time("tls.certificate", &own)?);
+    }
+    if let Some(files) = &config.peer_tls {
+        files.load(&config.name)?;
+        warnings.extend(in_time("peer_tls.certificate", &files.read()?.own)?);
+    }
+    Ok(warnings)
+}
+
+/// Refuses a certificate that has expired, and warns of one that soon will have.
+fn in_time(key: &str, own: &Credentials) -> Result<Option<String>, ConfigError> {
+    let expired = |within| own.chain.first().is_some_and(|certificate| expires_within(certificate, within));
+    if expired(Duration::ZERO) {
+        return Err(wrong(
+            key,
+            "it has expired; have a new one issued, such as by `ipamctl cluster ca issue`",
+        ));
+    }
+    Ok(expired(RENEW_WITHIN).then(|| format!("{key} expires within two weeks; renew it, then send SIGHUP")))
+}
+
+/// One setting a line, aligned.
+fn table(config: &Config, said: &Said) -> String {
+    let settings = settings(config);
+    let wide = |width: usize, text: &str| width.max(text.chars().count());
+    let keys = settings.iter().fold(0, |width, (key, _)| wide(width, key));
+    let values = settings.iter().fold(0, |width, (_, value)| wide(width, value));
+    let mut text = String::new();
+    for (key, value) in settings {
+        // Writing to a string doesn't fail.
+        let _ = writeln!(text, "{key:<keys$} = {value:<values$}   ({})", said.source(key));
+    }
+    text
+}
+
+/// Every key of the file with what is in force. None of them is a secret: those are in files of their own.
+fn settings(config: &Config) -> Vec<(&'static str, String)> {
+    let path = |path: Option<&std::path::PathBuf>| or_dash(path.map(|path| path.display()));
+    let (tls, peer_tls) = (config.tls.as_ref(), config.peer_tls.as_ref());
+    let members = config.initial_members.iter();
+    let members = members.map(|member| format!("{}={}", member.name, member.peer_address));
+    let clients = config.access.clients.iter().map(|(name, role)| format!("{name}={role}"));
+    vec![
+        ("name", config.name.to_string()),
+        ("data_dir", config.data_dir.display().to_string()),
+        ("client_listen", config.client_listen.to_string()),
+        ("peer_listen", config.peer_listen.to_string()),
+        ("client_socket", path(config.client_socket.as_ref())),
+        ("client_url", or_dash(config.client_url.as_ref())),
+        ("insecure", config.insecure.to_string()),
+        ("log", config.log.clone()),
+        ("initial_members", list(members)),
+        ("raft.heartbeat_ms", config.timing.heartbeat_ms.to_string()),
+        ("raft.election_min_ms", config.timing.election_min_ms.to_string()),
+        ("raft.election_max_ms", config.timing.election_max_ms.to_string()),
+        ("raft.snapshot_every_entries", config.snapshot_every_entries.to_string()),
+        ("tls.certificate", path(tls.map(|files| &files.certificate))),
+        ("tls.key", path(tls.map(|files| &files.key))),
+        ("tls.client_ca", path(tls.and_then(|files| files.client_ca.as_ref()))),
+        ("peer_tls.certificate", path(peer_tls.map(|files| &files.certificate))),
+        ("peer_tls.key", path(peer_tls.map(|files| &files.key))),
+        ("peer_tls.ca", path(peer_tls.map(|files| &files.ca))),
+        ("access.require_tokens", (!config.access.open).to_string()),
+        ("access.tokens_file", path(config.access.tokens_file.as_ref())),
+        ("access.trusted_uids", list(config.access.trusted_uids.iter().map(ToString::to_string))),
+        ("access.clients", list(clients)),
+        ("journal.keep_bytes", config.journal.keep_bytes.to_string()),
+        ("journal.keep_days", config.journal.keep_days.to_string()),
+        ("metrics.per_pool", config.metrics_per_pool.to_string()),
+    ]
+}
+
+fn list(items: impl Iterator<Item = String>) -> String {
+    let items: Vec<String> = items.collect();
+    or_dash((!items.is_empty()).then(|| items.join(", ")))
+}
+
+fn or_dash(value: Option<impl std::fmt::Display>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::{CommandFactory as _, FromArgMatches as _, Parser};
+
+    use super::*;
+    use crate::config::tests::{example, load};
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        flags: Flags,
+    }
+
+    fn keys(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
+        match value {
+            // A section; what it maps by names is one setting.
+            serde_json::Value::Object(map) if !at.contains('.') => {
+                let inner = |key: &str| if at.is_empty() { key.to_owned() } else { format!("{at}.{key}") };
+                map.iter().for_each(|(key, value)| keys(&inner(key), value, all));
+            }
+            _ => all.push(at.to_owned()),
+        }
+    }
+
+    #[test]
+    fn every_setting_is_shown() {
+        let file: File = toml::from_str(&example()).unwrap();
+        let mut all = Vec::new();
+        keys("", &serde_json::to_value(&file).unwrap(), &mut all);
+        let config = load("name = \"n1\"", &Flags::default(), &[]).unwrap();
+        let mut shown: Vec<String> = settings(&config).into_iter().map(|(key, _)| key.to_owned()).collect();
+        all.sort();
+        shown.sort();
+        assert_eq!(shown, all);
+    }
+
+    #[test]
+    fn every_flag_and_every_name_of_the_environment_is_known_for_its_setting() {
+        let config = load("name = \"n1\"", &Flags::default(), &[]).unwrap();
+        let known: Vec<&str> = settings(&config).into_iter().map(|(key, _)| key).collect();
+        let mut seen = 0;
+        for argument in Line::command().get_arguments() {
+            let name = argument.get_long().unwrap();
+            if ["config", "stop-with-parent", "help"].contains(&name) {
+                continue;
+            }
+            let flag = format!("--{name}");
+            let line = match argument.get_action().takes_values() {
+                true => vec!["ipamd", flag.as_str(), "x"],
+                false => vec!["ipamd", flag.as_str()],
+            };
+            let matches = Line::command().try_get_matches_from(line).unwrap();
+            let said = Line::from_arg_matches(&matches).unwrap().flags.said();
+            assert!(said.len() == 1 && known.contains(&said[0]), "--{name}: {said:?}");
+            seen += 1;
+        }
+        assert!(seen > 10, "{seen}");
+        for (_, key) in super::super::ENVIRONMENT_NAMES.iter().filter(|(name, _)| *name != "IPAMD_CONFIG") {
+            assert!(known.contains(key), "{key}");
+        }
+    }
+
+    #[test]
+    fn each_setting_says_where_it_comes_from() {
+        let flags = Flags { log: Some("debug".into()), ..Flags::default() };
+        let variables = [("IPAMD_NAME", "b"), ("IPAMD_LOG", "warn"), ("IPAMD_CLIENT_URL", "")];
+        let variables = variables.map(|(key, value)| (key.to_owned(), value.to_owned()));
+        let environment = Environment::read(variables.into_iter());
+        let file = "name = \"a\"\nclient_url = \"http://a:1\"\ninsecure = false\n[raft]\nheartbeat_ms = 20\n\
+                    [access]\nclients = {argocd = \"operator\"}";
+        let file = File::parse(file).unwrap();
+        let said = Said::of(&flags, &environment, &file);
+        let config = Config::merge(&flags, environment, file).unwrap();
+        let table = table(&config, &said);
+        let line = |key: &str| {
+            let found = table.lines().find(|line| line.split(' ').next() == Some(key));
+            let words: Vec<&str> = found.unwrap().split_whitespace().collect();
+            words.join(" ")
+        };
+        assert_eq!(line("name"), "name = b (environment)");
+        assert_eq!(line("log"), "log = debug (flag)");
+        assert_eq!(line("client_url"), "client_url = http://a:1 (file)", "an empty name says nothing");
+        assert_eq!(line("insecure"), "insecure = false (file)");
+        assert_eq!(line("raft.heartbeat_ms"), "raft.heartbeat_ms = 20 (file)");
+        assert_eq!(line("raft.election_min_ms"), "raft.election_min_ms = 150 (default)");
+        assert_eq!(line("access.clients"), "access.clients = argocd=operator (file)");
+        assert_eq!(line("tls.key"), "tls.key = - (default)");
+        let equals: Vec<_> = table.lines().map(|line| line.find(" = ")).collect();
+        let sources: Vec<_> = table.lines().map(|line| line.rfind("   (")).collect();
+        for columns in [equals, sources] {
+            assert!(columns.iter().all(|column| *column == columns[0] && column.is_some()), "{table}");
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! `ipamd check-journal` on a real member's directory: up, down, and with a byte that isn't as it was written.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::{Cluster, programs};
+
+fn check(dir: &Path) -> Output {
+    let mut command = Command::new(programs::ipamd());
+    command.env_clear().arg("check-journal").arg("--data-dir").arg(dir).output().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn history_of_a_member_that_is_down_is_checked() {
+    let mut cluster = Cluster::up(1).await;
+    let client = cluster.ask();
+    make_pools(&client).await;
+    for number in 0..20 {
+        allocate(&client, &wish(&format!("h{number}"), &["web", "web6"])).await.unwrap();
+    }
+    let dir = cluster.members[0].data_dir.clone();
+    let up = check(&dir);
+    assert_eq!(up.status.code(), Some(1), "{up:?}");
+    assert!(String::from_utf8_lossy(&up.stderr).contains("stop it"), "{up:?}");
+    assert!(cluster.stop(0).await.success());
+
+    let whole = check(&dir);
+    let said = String::from_utf8_lossy(&whole.stdout);
+    assert_eq!(whole.status.code(), Some(0), "{whole:?}");
+    assert!(said.ends_with("The journal is as it was written.\n"), "{said}");
+    let file = dir.join("journal/open-0000000001");
+    let mut content = std::fs::read(&file).unwrap();
+    let middle = content.len() / 2;
+    content[middle] ^= 1;
+    std::fs::write(&file, content).unwrap();
+    let damaged = check(&dir);
+    assert_eq!(damaged.status.code(), Some(7), "{damaged:?}");
+    let said = String::from_utf8_lossy(&damaged.stdout);
+    assert!(said.contains(&format!("damaged: {}: ", file.display())), "{said}");
+
+    // The member makes it anew.
+    cluster.start(0);
+    cluster.ready().await;
+    assert!(cluster.stop(0).await.success());
+    assert_eq!(check(&dir).status.code(), Some(0));
+}
