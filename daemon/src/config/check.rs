@@ -121,6 +121,8 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let members = config.initial_members.iter();
     let members = members.map(|member| format!("{}={}", member.name, member.peer_address));
     let clients = config.access.clients.iter().map(|(name, role)| format!("{name}={role}"));
+    let snapshots = &config.snapshots;
+    let mib = |bytes: u64| (bytes >> 20).to_string();
     vec![
         ("name", config.name.to_string()),
         ("data_dir", config.data_dir.display().to_string()),
@@ -134,7 +136,11 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("raft.heartbeat_ms", config.timing.heartbeat_ms.to_string()),
         ("raft.election_min_ms", config.timing.election_min_ms.to_string()),
         ("raft.election_max_ms", config.timing.election_max_ms.to_string()),
-        ("raft.snapshot_every_entries", config.snapshot_every_entries.to_string()),
+        ("raft.snapshot_every_entries", snapshots.every_entries.to_string()),
+        ("raft.snapshot_every_mib", mib(snapshots.every_bytes)),
+        ("raft.keep_entries_behind_snapshot", snapshots.keep_entries.to_string()),
+        ("raft.keep_mib_behind_snapshot", mib(snapshots.keep_bytes)),
+        ("raft.snapshot_mib_per_second", mib(snapshots.bytes_per_second)),
         ("tls.certificate", path(tls.map(|files| &files.certificate))),
         ("tls.key", path(tls.map(|files| &files.key))),
         ("tls.client_ca", path(tls.and_then(|files| files.client_ca.as_ref()))),
@@ -148,6 +154,8 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("journal.keep_bytes", config.journal.keep_bytes.to_string()),
         ("journal.keep_days", config.journal.keep_days.to_string()),
         ("metrics.per_pool", config.metrics_per_pool.to_string()),
+        ("disk.low_bytes", config.disk.low_bytes.to_string()),
+        ("disk.ballast_bytes", config.disk.ballast_bytes.to_string()),
     ]
 }
 

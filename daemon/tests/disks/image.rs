@@ -67,7 +67,7 @@ impl Image {
 
     /// Bytes that are free.
     pub(crate) fn free_bytes(&self) -> u64 {
-        let stat = statvfs(&self.path()).unwrap();
+        let stat = statvfs(self.path()).unwrap();
         stat.f_bavail * stat.f_frsize
     }
 

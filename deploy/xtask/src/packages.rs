@@ -33,7 +33,11 @@ const NEEDED: &[Package] = &[
         places: &["/usr/sbin/mkfs.ext4", "/sbin/mkfs.ext4", "/usr/bin/mkfs.ext4"],
     },
     Package { name: "mount", wanted: "mount, umount", places: &["/usr/bin/mount", "/bin/mount"] },
-    Package { name: "util-linux", wanted: "unshare, fsfreeze", places: &["/usr/bin/unshare", "/bin/unshare"] },
+    Package {
+        name: "util-linux",
+        wanted: "unshare, fsfreeze",
+        places: &["/usr/bin/unshare", "/bin/unshare"],
+    },
     Package {
         name: "libfaketime",
         wanted: "wall clocks that are wrong",

@@ -46,7 +46,8 @@ impl Node {
         let identity = inner.identity();
         let (cluster, member) = (identity.cluster_id.unwrap_or_default(), identity.name);
         let (shared, journal) = (inner.state.clone(), inner.journal.clone());
-        let take = move || Backup::take(&shared, &journal, BackupSource { cluster, member, taken_at }, history);
+        let take =
+            move || Backup::take(&shared, &journal, BackupSource { cluster, member, taken_at }, history);
         let taken = tokio::task::spawn_blocking(take).await;
         let taken = taken.unwrap_or_else(|error| Err(std::io::Error::other(error)));
         taken.map_err(|error| BackupError::Incomplete(error.to_string()))

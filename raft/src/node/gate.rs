@@ -13,8 +13,8 @@ use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep};
 
 use super::config::Timing;
-use super::inner::{Inner, held};
 use super::handing_over::hand_over;
+use super::inner::{Inner, held};
 use super::running::{Leader, Running, leader};
 use crate::machine::Action;
 use crate::store::{Headroom, Room, StoreCounters};
@@ -40,6 +40,9 @@ enum Verdict {
     HandOver,
 }
 
+/// Members and how much room each has.
+type Rooms = Vec<(u64, Room)>;
+
 /// The gate, as the proposals and the status see it.
 pub(super) struct Gate {
     pub(super) headroom: Arc<Headroom>,
@@ -47,7 +50,7 @@ pub(super) struct Gate {
     stalled: Duration,
     /// The room on the disks of other voters that answered, and how many voters are a majority; nothing while
     /// this member doesn't lead.
-    others: Mutex<Option<(Vec<(u64, Room)>, usize)>>,
+    others: Mutex<Option<(Rooms, usize)>>,
 }
 
 impl Gate {

@@ -41,6 +41,8 @@ pub(super) struct Running {
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
     pub(super) log: LogStore,
+    /// How fast snapshots are sent.
+    pub(super) snapshot_bytes_per_second: u64,
 }
 
 impl Running {
@@ -52,7 +54,8 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters, gate } = ingredients;
+        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters, gate } =
+            ingredients;
         let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
         let reader = log.clone();
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
@@ -65,7 +68,18 @@ impl Running {
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);
-        Ok(Self { raft, peers, cluster_id, me, office, proposals, reads, log: reader })
+        let snapshot_bytes_per_second = policy.bytes_per_second;
+        Ok(Self {
+            raft,
+            peers,
+            cluster_id,
+            me,
+            office,
+            proposals,
+            reads,
+            log: reader,
+            snapshot_bytes_per_second,
+        })
     }
 
     /// The members, as this one knows them.

@@ -39,9 +39,9 @@ mod snapshot_dir;
 mod tests;
 mod wal;
 
-pub(crate) use checkpoints::Checkpoint;
 pub use backup::Backup;
 pub(crate) use backup::Source as BackupSource;
+pub(crate) use checkpoints::Checkpoint;
 pub(crate) use counters::StoreCounters;
 pub(crate) use doubt::Doubt;
 pub use error::StoreError;

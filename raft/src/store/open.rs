@@ -156,7 +156,17 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     };
     #[cfg(not(test))]
     drop(log_thread);
-    Ok(Store { log, machine, shared, journal: reader, reach, headroom, counters, failed: failed_watch, closer })
+    Ok(Store {
+        log,
+        machine,
+        shared,
+        journal: reader,
+        reach,
+        headroom,
+        counters,
+        failed: failed_watch,
+        closer,
+    })
 }
 
 /// The marker of the last run. A new directory gets one before anything else, so that one without is known to

@@ -18,7 +18,7 @@ pub(crate) enum Source {
     /// This member's own snapshot; the beginning of the log if there is none.
     Own,
     /// A snapshot that another member has sent.
-    Peer(SnapshotFile),
+    Peer(Box<SnapshotFile>),
 }
 
 impl MachineStore {
@@ -63,7 +63,7 @@ impl MachineStore {
                     return Err(frame::invalid(format!("a snapshot of {meta} doesn't fit to what is here")));
                 }
                 let (meta, state, journal) = blocking(move || {
-                    let (state, journal) = snapshots.install(file, &meta)?;
+                    let (state, journal) = snapshots.install(*file, &meta)?;
                     Ok((meta, state, journal))
                 })
                 .await?;

@@ -60,7 +60,17 @@ impl Live {
         let recent = Recent::new(&state.header.journal, journal);
         let checkpoints = Checkpoints::default();
         let moved = time::Instant::now();
-        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false, unwritten: 0, moved }
+        Self {
+            state,
+            applied,
+            membership,
+            checkpoints,
+            recent,
+            epoch: 0,
+            corrects: false,
+            unwritten: 0,
+            moved,
+        }
     }
 
     /// Takes what the state has written down since the last call into the journal.

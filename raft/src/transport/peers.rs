@@ -16,6 +16,7 @@ use super::preface::{Hello, Party, Purpose, Ticket, Uncalled, ask_hello, present
 use super::snapshot;
 use super::stream::PeerStream;
 use super::tls::PeerTls;
+use crate::pace::Pace;
 use crate::store::SnapshotFile;
 use crate::types::{Member, Types, Vote};
 
@@ -92,10 +93,11 @@ impl Peers {
         member: &Member,
         vote: Vote,
         snapshot: SnapshotOf<Types, SnapshotFile>,
+        pace: Pace,
         patience: Duration,
     ) -> Result<(), String> {
         let target = self.target(member_id, member, Purpose::Snapshot);
-        let sent = snapshot::send(&target, vote, snapshot, patience).await;
+        let sent = snapshot::send(&target, vote, snapshot, pace, patience).await;
         sent.map(drop).map_err(|error| error.to_string())
     }
 

@@ -48,6 +48,7 @@ impl Verb {
         match self {
             Verb::Ca { .. } => true,
             Verb::Backup(arguments) => arguments.verify,
+            Verb::Members | Verb::TransferLeader { .. } => false,
         }
     }
 }

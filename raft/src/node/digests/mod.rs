@@ -24,8 +24,9 @@ use tokio::time::{Instant, sleep, timeout};
 pub(super) use trust::Trust;
 
 use super::counters::Counters;
-use super::inner::{Inner, held};
+use super::error::Failure;
 use super::handing_over::hand_over;
+use super::inner::{Inner, held};
 use super::running::{Leader, Running, leader};
 use crate::store::Doubt;
 use crate::transport::Report;
@@ -112,12 +113,12 @@ impl Comparing {
         }
         self.rebuilds += 1;
         if self.rebuilds > STATE_REBUILDS_MAX {
-            inner.fail(format!(
+            inner.fail(Failure::Other(format!(
                 "its state differs from that of {names} again, after it was made again {STATE_REBUILDS_MAX} times: \
                  this machine's memory or disk changes what it is given, or this program is another one; check \
                  both, then put {} aside and take the member in anew with an empty one",
                 inner.dir.display()
-            ));
+            )));
             return;
         }
         // What is here is tried once: it costs the others nothing.

@@ -11,6 +11,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::super::counters::Counters;
 use super::super::inner::{Inner, held};
 use super::super::running::Running;
+use crate::pace::Pace;
 use crate::store::{SnapshotFile, Source};
 use crate::transport::{Answer, Purpose, Request};
 
@@ -57,7 +58,7 @@ async fn from_peer(
         _ => return Err("it answered something else".to_owned()),
     }
     match come {
-        Some(file) => rebuild(inner, running, Source::Peer(file)).await,
+        Some(file) => rebuild(inner, running, Source::Peer(Box::new(file))).await,
         // It was ahead of this member, and installed as any other is.
         None => Ok(()),
     }
@@ -132,5 +133,6 @@ pub(in super::super) async fn send_snapshot(
     let snapshot = running.raft.get_snapshot().await.map_err(|error| text(&error))?;
     let snapshot = snapshot.ok_or("the snapshot is gone")?;
     let vote = running.raft.metrics().borrow_watched().vote;
-    running.peers.send_snapshot(to, &member, vote, snapshot, SNAPSHOT_PATIENCE).await
+    let pace = Pace::new(running.snapshot_bytes_per_second);
+    running.peers.send_snapshot(to, &member, vote, snapshot, pace, SNAPSHOT_PATIENCE).await
 }

@@ -42,7 +42,7 @@ struct Piece<'a> {
 /// The blocks of a piece that may hold what is wanted.
 enum Blocks<'a> {
     InMemory(Vec<&'a Arc<Block>>),
-    OnDisk(Sealed, Vec<usize>),
+    OnDisk(Box<Sealed>, Vec<usize>),
 }
 
 impl Journal {
@@ -162,7 +162,7 @@ impl<'a> Piece<'a> {
                 None => (0..sealed.blocks()).collect(),
             };
             numbers.retain(|number| walk.reaches(sealed.first_of(*number), sealed.first_of(number + 1)));
-            return Ok(Blocks::OnDisk(sealed, numbers));
+            return Ok(Blocks::OnDisk(Box::new(sealed), numbers));
         };
         let may_hold = |(number, block): &(usize, &Arc<Block>)| {
             walk.reaches(Some(block.first()), blocks.get(number + 1).map(|next| next.first()))
