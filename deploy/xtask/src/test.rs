@@ -113,8 +113,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_budgets_together_stay_under_thirty_minutes() {
+    fn all_budgets_together_stay_under_forty_five_minutes() {
         let all: Duration = STAGES.iter().map(|stage| stage.budget).sum();
-        assert!(all < Duration::from_secs(30 * 60), "{all:?}");
+        assert!(all < Duration::from_secs(45 * 60), "{all:?}");
     }
 }

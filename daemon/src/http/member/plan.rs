@@ -104,6 +104,9 @@ mod tests {
                 behind: Some(id),
                 silent_ms: Some(0),
                 answers,
+                in_doubt: None,
+                version: None,
+                level: None,
             }
         };
         (1..=3).map(member).collect()

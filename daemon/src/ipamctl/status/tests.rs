@@ -160,7 +160,7 @@ fn a_member_in_doubt_is_told() {
     let judgement = Judgement::of(&observed).unwrap();
     assert_eq!(judgement.health, Health::Degraded);
     let text = screen(&observed, 120);
-    assert!(text.contains("2       in doubt, serves nobody\n"), "{text}");
+    assert!(text.contains("2       39.0 GiB   in doubt, serves nobody\n"), "{text}");
     assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
 }
 
