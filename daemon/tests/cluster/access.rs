@@ -254,6 +254,7 @@ async fn every_role_may_read_what_the_table_says() {
         (Target::Address, "/v1/addresses/10.7.0.9"),
         (Target::Event, "/v1/events"),
         (Target::Cluster, "/v1/cluster"),
+        (Target::Backup, "/v1/cluster/backup"),
         (Target::Token, "/v1/tokens"),
         (Target::Metrics, "/metrics"),
     ]);
