@@ -1,5 +1,6 @@
 //! Backups of real clusters, as an administrator takes and uses them.
 
+mod restoring;
 mod taking;
 
 use std::path::Path;
