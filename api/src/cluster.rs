@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::name::Name;
 use crate::resource::Counts;
+use crate::time::Timestamp;
 
 /// What a member knows of its cluster.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -134,6 +135,39 @@ pub struct MemberChange {
     pub can_lose_after: u64,
     /// How much it may hurt.
     pub danger: Danger,
+}
+
+/// What a restore has begun, and which pools wait to be confirmed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Generation {
+    /// Its number; 1 for a cluster that was never restored.
+    pub generation: u64,
+    /// Whether all pools may give.
+    pub confirmed: bool,
+    /// The revision of the state that was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_revision: Option<u64>,
+    /// When it was restored.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub since: Option<Timestamp>,
+    /// When somebody said that all pools may give.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub confirmed_at: Option<Timestamp>,
+    /// The pools that give nothing until they are confirmed.
+    pub waiting: Vec<Name>,
+}
+
+/// `POST /v1/cluster/generation/confirm`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ConfirmRequest {
+    /// Which generation is meant.
+    pub generation: u64,
+    /// Which pools; all, and those that are still to come, if nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pools: Option<Vec<Name>>,
 }
 
 /// `GET /version`.

@@ -87,6 +87,12 @@ impl Flags {
         ];
         all.into_iter().chain(self.tls.said()).filter(|(_, said)| *said).map(|(key, _)| key).collect()
     }
+
+    /// Nothing but a configuration file, if one is named.
+    #[must_use]
+    pub fn with_file(config: Option<PathBuf>) -> Self {
+        Self { config, ..Self::default() }
+    }
 }
 
 /// The configuration file.

@@ -18,6 +18,8 @@ pub mod fuzzing;
 pub mod hash_secret;
 pub mod http;
 pub mod metrics;
+pub mod recover;
 pub mod reload;
+pub mod restore;
 pub mod serve;
 pub mod tasks;

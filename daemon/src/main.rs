@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipamd::{check_journal, config, dev, hash_secret, serve};
+use ipamd::{check_journal, config, dev, hash_secret, recover, restore, serve};
 
 /// IP address management that needs no orchestrator, replicated by Raft.
 #[derive(Debug, Parser)]
@@ -27,6 +27,10 @@ enum Command {
     CheckConfig(Box<config::Flags>),
     /// Read the history that a member keeps, while it is down, and say whether it is as it was written.
     CheckJournal(check_journal::Arguments),
+    /// Make a new data directory out of a backup.
+    Restore(restore::Arguments),
+    /// Write a backup of what a stopped member has, after the majority is lost.
+    Recover(recover::Arguments),
     /// Read a secret from standard input, and print its hash as a tokens file takes it.
     HashSecret,
 }
@@ -37,6 +41,8 @@ fn main() -> ExitCode {
         Command::Dev(arguments) => dev::main(&arguments),
         Command::CheckConfig(flags) => config::check::main(&flags),
         Command::CheckJournal(arguments) => check_journal::main(&arguments),
+        Command::Restore(arguments) => restore::main(&arguments),
+        Command::Recover(arguments) => recover::main(&arguments),
         Command::HashSecret => hash_secret::main(),
     }
 }

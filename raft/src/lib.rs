@@ -22,6 +22,6 @@ mod types;
 pub use node::{Node, NodeConfig};
 pub use store::{
     Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
-    StoreError, check_journal, lock_dir,
+    Recovered, RestoreError, Restored, StoreError, Survivor, check_journal, lock_dir, restore,
 };
 pub use types::Member;

@@ -108,6 +108,7 @@ impl Node {
         initial_members.sort_unstable();
         let lock = lock_dir(&config.data_dir)?;
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
+        let restored = store::Restored::waiting_in(&config.data_dir)?;
         let trust = digests::Trust::load(config.data_dir.clone())?;
         let mut store = store::open(&config.data_dir).await?;
         store.machine.bytes_per_second = config.snapshots.bytes_per_second;
@@ -131,6 +132,7 @@ impl Node {
             client_url: config.client_url,
             timing: config.timing,
             initial_members,
+            restored: restored.map(|restored| restored.id()),
             addresses,
             peer_tls: config.peer_tls.clone(),
             identity: Mutex::new(identity),

@@ -15,6 +15,7 @@ mod event;
 mod flights;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
+mod generation;
 mod head;
 mod health;
 mod last_word;
@@ -102,6 +103,7 @@ pub fn router(app: App) -> Router {
         .merge(cluster::routes())
         .merge(backup::routes())
         .merge(member::routes())
+        .merge(generation::routes())
         .merge(docs::routes())
         .merge(health::routes())
         .fallback(reply::no_such_path)

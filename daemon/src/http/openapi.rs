@@ -63,6 +63,8 @@ fn components() -> Map<String, Value> {
         "MemberChange": cluster::MemberChange,
         "TransferRequest": cluster::TransferRequest,
         "Version": cluster::Version,
+        "Generation": cluster::Generation,
+        "ConfirmRequest": cluster::ConfirmRequest,
         "Token": token::Token,
         "TokenRequest": token::TokenRequest,
         "JoinRequest": token::JoinRequest,

@@ -200,6 +200,7 @@ fn ready(row: &PoolState, space: &Space) -> Condition {
         Readiness::Exhausted => format!("0 free of {}", counts.size),
         Readiness::Disabled => "gives nothing until it is enabled".to_owned(),
         Readiness::Terminating => format!("{} left", counts.allocated),
+        Readiness::Unconfirmed => "restored, and not confirmed: ipamctl cluster generation".to_owned(),
     };
     Condition {
         kind: "Ready".to_owned(),

@@ -40,7 +40,7 @@ pub(crate) async fn severe(context: &Context, name: &str, summary: &[String]) ->
             return Ok(());
         }
         return Err(Failure::usage(
-            format!("--confirm {given} doesn't name what is to be deleted: {name}"),
+            format!("--confirm {given} doesn't name what this is about: {name}"),
             "Nothing was changed.",
         ));
     }

@@ -59,7 +59,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
     ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
     ("member", "Members can't be changed from here yet; who they are: ipamctl status"),
-    ("backup", "Backups aren't built yet; what there is as files: ipamctl pool list -o yaml"),
+    ("backup", "Backups are made with: ipamctl cluster backup FILE"),
     ("restore", "Restoring isn't built yet; resources come back from files: ipamctl apply -f FILE"),
     ("role", "Roles are fixed: viewer, operator, admin, node. What has one: ipamctl token list"),
     ("user", "Who asks shows a token here: ipamctl token list"),

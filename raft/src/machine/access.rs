@@ -47,6 +47,7 @@ impl Action {
                 Some((Verb::Delete, Target::Event))
             }
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
+            Action::ConfirmGeneration(_) => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
             // Allowed by the join token itself.

@@ -96,8 +96,15 @@ impl State {
     }
 }
 
+/// Why a pool gives nothing after a restore.
+const UNCONFIRMED: &str = "not confirmed since the restore";
+
 /// Divides candidates into those that may give and those that fell, with the reason.
-pub(super) fn filter<'a>(candidates: Vec<Candidate<'a>>, grant: &Grant) -> (Vec<Candidate<'a>>, Vec<Fallen>) {
+pub(super) fn filter<'a>(
+    state: &State,
+    candidates: Vec<Candidate<'a>>,
+    grant: &Grant,
+) -> (Vec<Candidate<'a>>, Vec<Fallen>) {
     let mut fallen = Vec::new();
     let mut fit = Vec::new();
     for candidate in candidates {
@@ -106,6 +113,8 @@ pub(super) fn filter<'a>(candidates: Vec<Candidate<'a>>, grant: &Grant) -> (Vec<
             Some((Code::Terminating, "terminating"))
         } else if intention.disabled {
             Some((Code::PoolDisabled, "disabled"))
+        } else if !state.is_confirmed(candidate.id) {
+            Some((Code::GenerationUnconfirmed, UNCONFIRMED))
         } else if !fits(grant, &intention.remarks) {
             Some((Code::Forbidden, "not labelled as the asker's token demands"))
         } else {
@@ -131,8 +140,11 @@ impl State {
     ) -> Refusal {
         let reasons: Vec<String> =
             fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
+        let waits = fallen.iter().any(|pool| pool.code == Code::GenerationUnconfirmed);
         let code = match fallen {
             [only] => only.code,
+            // That alone ends by itself: it is worth asking again.
+            _ if waits => Code::GenerationUnconfirmed,
             _ => Code::NoPoolFits,
         };
         Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; "))).context(self.verdicts(

@@ -60,6 +60,7 @@ impl Action {
                 Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
             Action::CreateToken(wish) => wish.check(),
+            Action::ConfirmGeneration(wish) => wish.check(),
             Action::Delete(_)
             | Action::RotateToken { .. }
             | Action::Join { .. }
@@ -382,7 +383,7 @@ fn text(what: &str, value: &str) -> Result<(), Refusal> {
     Err(Refusal::new(Code::LimitExceeded, format!("{what} is longer than {TEXT_CHARS_MAX} characters")))
 }
 
-fn within(what: &str, count: usize, max: usize) -> Result<(), Refusal> {
+pub(super) fn within(what: &str, count: usize, max: usize) -> Result<(), Refusal> {
     if count <= max {
         return Ok(());
     }

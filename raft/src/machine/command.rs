@@ -129,6 +129,8 @@ pub enum Action {
     },
     /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
     SealJournal,
+    /// Let pools give again after a restore.
+    ConfirmGeneration(ConfirmGeneration),
 }
 
 /// Create or replace.
@@ -138,6 +140,15 @@ pub struct Put<Intention> {
     pub intention: Intention,
     /// What must be the case.
     pub expect: Expect,
+}
+
+/// Let pools give again after a restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmGeneration {
+    /// Which generation is meant.
+    pub generation: u64,
+    /// Which pools; all, and all that are still to come, if nothing is said.
+    pub pools: Option<Vec<Name>>,
 }
 
 /// What must be the case for a change to happen.

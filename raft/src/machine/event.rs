@@ -131,6 +131,25 @@ pub enum What {
         /// Which one.
         level: u32,
     },
+    /// A backup was restored: from here on nothing is given until it is confirmed.
+    GenerationBegun {
+        /// Its number.
+        generation: u64,
+        /// The revision that the backup was at.
+        from_revision: u64,
+    },
+    /// A pool may give again after a restore.
+    PoolConfirmed {
+        /// The generation.
+        generation: u64,
+        /// Its name.
+        pool: Name,
+    },
+    /// All pools may give again after a restore.
+    GenerationConfirmed {
+        /// The generation.
+        generation: u64,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -156,6 +175,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.cooled", "A freed address has rested."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
+    ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
+    ("generation.confirmed", "All pools may give again after a restore."),
+    ("pool.confirmed", "A pool may give again after a restore."),
 ];
 
 impl What {
@@ -172,6 +194,9 @@ impl What {
             What::PoolReady { .. } => "pool.condition",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
+            What::GenerationBegun { .. } => "generation.begun",
+            What::GenerationConfirmed { .. } => "generation.confirmed",
+            What::PoolConfirmed { .. } => "pool.confirmed",
         }
     }
 
@@ -214,7 +239,8 @@ impl What {
             What::Allocated { pool, .. }
             | What::Released { pool, .. }
             | What::Cooled { pool, .. }
-            | What::PoolReady { pool, .. } => Some(pool),
+            | What::PoolReady { pool, .. }
+            | What::PoolConfirmed { pool, .. } => Some(pool),
             What::Created { kind: Kind::Pool, name }
             | What::Changed { kind: Kind::Pool, name, .. }
             | What::Deleted { kind: Kind::Pool, name } => Some(name),
@@ -284,12 +310,19 @@ pub enum Readiness {
     Disabled,
     /// It goes once it is empty.
     Terminating,
+    /// It was restored, and nobody has confirmed yet that it may give.
+    Unconfirmed,
 }
 
 impl Readiness {
     /// All of them.
-    pub const ALL: [Readiness; 4] =
-        [Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating];
+    pub const ALL: [Readiness; 5] = [
+        Readiness::Serving,
+        Readiness::Exhausted,
+        Readiness::Disabled,
+        Readiness::Terminating,
+        Readiness::Unconfirmed,
+    ];
 
     /// What it means, for whoever reads a condition.
     #[must_use]
@@ -299,6 +332,7 @@ impl Readiness {
             Readiness::Exhausted => "Nothing is free.",
             Readiness::Disabled => "Somebody disabled it; it gives nothing until it is enabled.",
             Readiness::Terminating => "It goes once it is empty.",
+            Readiness::Unconfirmed => "It was restored; it gives nothing until somebody confirms it.",
         }
     }
 
@@ -310,6 +344,7 @@ impl Readiness {
             Readiness::Exhausted => "Exhausted",
             Readiness::Disabled => "Disabled",
             Readiness::Terminating => "Terminating",
+            Readiness::Unconfirmed => "Unconfirmed",
         }
     }
 }

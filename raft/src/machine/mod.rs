@@ -18,6 +18,7 @@ pub mod command;
 pub mod event;
 mod expire;
 pub mod free_set;
+mod generation;
 mod hashed;
 mod index;
 pub mod journal;
@@ -183,6 +184,7 @@ impl Step<'_> {
             Action::TrimJournal { through } => self.trim_journal(*through),
             Action::RaiseLevel { level } => self.raise_level(*level),
             Action::SealJournal => Ok(self.seal_journal()),
+            Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

@@ -1,5 +1,6 @@
 //! The rows of the state: what the machine remembers.
 
+use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use ipam_api::name::{InterfaceName, Name, ObjectName};
@@ -219,6 +220,21 @@ pub struct Replay {
     pub until_ms: u64,
 }
 
+/// A generation that began with a restore. Its id is its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Its number.
+    pub number: u64,
+    /// The revision of the state that was restored.
+    pub from_revision: u64,
+    /// When it was restored.
+    pub since_wall_ms: u64,
+    /// Ids of the pools that may give again; none any more once all may.
+    pub confirmed: BTreeSet<u64>,
+    /// When somebody said that all pools may give.
+    pub ended_wall_ms: Option<u64>,
+}
+
 macro_rules! rows {
     ($($type:ty = $table:literal, $word:literal;)*) => {
         $(impl Row for $type {
@@ -244,4 +260,5 @@ rows! {
     Token = 12, "token";
     Replay = 13, "kept answer";
     Segment = 14, "segment of the journal";
+    Generation = 16, "generation";
 }

@@ -50,7 +50,7 @@ impl State {
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Pick, Refusal> {
-        let (fit, fallen) = filter(candidates, grant);
+        let (fit, fallen) = filter(self, candidates, grant);
         if fit.is_empty() {
             return Err(self.nothing_fits(interface, family, &fallen));
         }
@@ -120,7 +120,7 @@ impl State {
                 ),
             ));
         };
-        let (fit, fallen) = filter(vec![*candidate], grant);
+        let (fit, fallen) = filter(self, vec![*candidate], grant);
         if fit.is_empty() {
             return Err(self.nothing_fits(interface, Family::of(address), &fallen));
         }

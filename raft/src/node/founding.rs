@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use super::error::{Failure, StartError};
 use super::inner::Inner;
 use super::running::Running;
-use crate::store::Identity;
+use crate::store::{Identity, MachineStore, Restored};
 use crate::transport::{Hello, Standing, hello_at};
 use crate::types::Member;
 
@@ -76,7 +76,7 @@ async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
 
 /// What to do: `me` and what each of the other initial members said.
 fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
-    let Standing::Pristine { initial_members } = &me.standing else {
+    let Some(initial_members) = me.standing.initial_members() else {
         return Decision::Wait("the first word of a member of its cluster".to_owned());
     };
     let mut missing = Vec::new();
@@ -94,11 +94,36 @@ fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
         return Decision::Wait(format!("an answer of {}", missing.join(", ")));
     }
     founders.sort_by(|a, b| a.name.cmp(&b.name));
-    match founders.first() {
+    let first = match with_state(&founders) {
+        Ok(first) => first.or(founders.first().copied()),
+        Err(objection) => return Decision::Wait(objection),
+    };
+    match first {
         Some(first) if first.name != me.name => {
             Decision::Wait(format!("{} to found the cluster", first.name))
         }
         _ => Decision::Found((1..).zip(founders.into_iter().map(member)).collect()),
+    }
+}
+
+/// Who has a state to begin with, if anybody has: that one founds, and the others get it from there.
+///
+/// # Errors
+/// When there are several states.
+fn with_state<'a>(founders: &[&'a Hello]) -> Result<Option<&'a Hello>, String> {
+    let state = |hello: &'a Hello| match &hello.standing {
+        Standing::Restored { state, .. } => Some((hello, state)),
+        _ => None,
+    };
+    let mut restored = founders.iter().copied().filter_map(state);
+    let Some((first, begin)) = restored.next() else { return Ok(None) };
+    match restored.find(|(_, other)| *other != begin) {
+        None => Ok(Some(first)),
+        Some((other, end)) => Err(format!(
+            "one state to begin with: {} was restored from {begin}, and {} from {end}; empty the data directory of \
+             all but one of them",
+            first.name, other.name
+        )),
     }
 }
 
@@ -111,8 +136,14 @@ fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) 
         ));
     }
     match &hello.standing {
-        Standing::Pristine { initial_members: theirs } if theirs == initial_members => None,
-        Standing::Pristine { initial_members: theirs } => Some(format!(
+        Standing::Pristine { initial_members: theirs }
+        | Standing::Restored { initial_members: theirs, .. }
+            if theirs == initial_members =>
+        {
+            None
+        }
+        Standing::Pristine { initial_members: theirs }
+        | Standing::Restored { initial_members: theirs, .. } => Some(format!(
             "one and the same list of initial members everywhere: {name} has {}, and this member has {}",
             theirs.join(", "),
             initial_members.join(", ")
@@ -162,19 +193,28 @@ pub(super) fn write_founders(dir: &Path, founders: &Founders) -> Result<(), Star
     written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
 }
 
+/// Makes a restored state, if one waits, the one that the cluster begins with.
+pub(super) async fn begin_restored(machine: &mut MachineStore, dir: &Path) -> Result<(), StartError> {
+    let founders = read_founders(dir)?;
+    Ok(machine.begin_restored(dir, &founders).await?)
+}
+
+fn read_founders(dir: &Path) -> Result<Founders, StartError> {
+    let path = path(dir);
+    let wrong = |error: &dyn std::fmt::Display| StartError::Founding(format!("{}: {error}", path.display()));
+    let content = std::fs::read(&path).map_err(|error| wrong(&error))?;
+    let FoundersFile { founders, .. } = serde_json::from_slice(&content).map_err(|error| wrong(&error))?;
+    Ok(founders)
+}
+
 /// Goes through with the founding that the identity says has begun.
 pub(super) async fn complete(
     running: &Running,
     dir: &Path,
     mut identity: Identity,
 ) -> Result<Identity, StartError> {
-    let path = path(dir);
-    let content =
-        std::fs::read(&path).map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))?;
-    let FoundersFile { founders, .. } = serde_json::from_slice(&content)
-        .map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))?;
-    match running.raft.initialize(founders).await {
-        // The crash came after it.
+    match running.raft.initialize(read_founders(dir)?).await {
+        // The crash came after it; or it begins with a state that says already who the members are.
         Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
         Err(error) => return Err(StartError::Founding(error.to_string())),
     }
@@ -182,7 +222,8 @@ pub(super) async fn complete(
     identity.founding = false;
     identity.save(dir)?;
     // Of no use any more; should it stay, nobody reads it.
-    let _ = std::fs::remove_file(&path);
+    let _ = std::fs::remove_file(path(dir));
+    Restored::forget(dir);
     Ok(identity)
 }
 
@@ -265,6 +306,30 @@ mod tests {
         let mut others = heard(vec![pristine("n2")]);
         others.insert("n3".to_owned(), Ok(pristine("n2")));
         assert!(waits_for(decide(&pristine("n1"), &others)).contains("n2 answers where n3 should"));
+    }
+
+    fn restored(name: &str, state: &str) -> Hello {
+        let initial_members = names(&["n1", "n2", "n3"]);
+        Hello { standing: Standing::Restored { initial_members, state: state.to_owned() }, ..pristine(name) }
+    }
+
+    #[test]
+    fn who_has_a_state_founds_and_there_is_only_one_state() {
+        let others = heard(vec![pristine("n1"), pristine("n3")]);
+        let decision = decide(&restored("n2", "x"), &others);
+        let Decision::Found(founders) = decision else { panic!("{decision:?}") };
+        assert_eq!(founders[&2].name, "n2");
+        let others = heard(vec![restored("n2", "x"), pristine("n3")]);
+        assert_eq!(waits_for(decide(&pristine("n1"), &others)), "n2 to found the cluster");
+        // The same state on several disks is one state.
+        let others = heard(vec![restored("n3", "x"), pristine("n1")]);
+        assert!(matches!(decide(&restored("n2", "x"), &others), Decision::Found(_)));
+        let others = heard(vec![restored("n3", "y"), pristine("n1")]);
+        assert!(waits_for(decide(&restored("n2", "x"), &others)).contains("one state to begin with"));
+        assert!(
+            waits_for(decide(&pristine("n1"), &heard(vec![restored("n3", "y"), restored("n2", "x")])))
+                .contains("one state to begin with")
+        );
     }
 
     #[test]

@@ -16,7 +16,7 @@ use super::founding::{self, Founders};
 use super::gate::Gate;
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
-use crate::store::{DirLock, Identity, Journal, SharedState};
+use crate::store::{DirLock, Identity, Journal, Restored, SharedState};
 use crate::transport::{Hello, Party, PeerTls, Peers, Said, Standing, Ticket};
 
 /// A member without its handle.
@@ -27,6 +27,8 @@ pub(super) struct Inner {
     pub(super) timing: Timing,
     /// All initial members, sorted.
     pub(super) initial_members: Vec<String>,
+    /// Which state waits here for a cluster to begin with it.
+    pub(super) restored: Option<String>,
     /// Where the other ones are, by name.
     pub(super) addresses: BTreeMap<String, String>,
     /// TLS with the others, if there is any.
@@ -89,7 +91,10 @@ impl Inner {
                 member_id,
                 knows: self.running().map(|running| running.acquaintances()).unwrap_or_default(),
             },
-            _ => Standing::Pristine { initial_members: self.initial_members.clone() },
+            _ => match self.restored.clone() {
+                Some(state) => Standing::Restored { initial_members: self.initial_members.clone(), state },
+                None => Standing::Pristine { initial_members: self.initial_members.clone() },
+            },
         };
         Hello {
             name: identity.name,
@@ -183,9 +188,12 @@ impl Inner {
         };
         identity.save(&self.dir)?;
         *held(&self.identity) = identity.clone();
-        let Some(ingredients) = ingredients.take() else {
+        let Some(mut ingredients) = ingredients.take() else {
             return Err(StartError::Raft("it was started before".to_owned()));
         };
+        if identity.founding {
+            founding::begin_restored(&mut ingredients.machine, &self.dir).await?;
+        }
         let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
         let peers = Peers::new(
             cluster_id.clone(),
@@ -199,6 +207,10 @@ impl Inner {
         self.tasks.spawn(super::watchdog(self.clone(), running.raft.clone()));
         self.running.send_replace(Some(running.clone()));
         *held(&self.waiting_for) = None;
+        if !identity.founding {
+            // Its cluster began with another member's copy of it.
+            Restored::forget(&self.dir);
+        }
         if identity.founding {
             let identity = founding::complete(&running, &self.dir, identity).await?;
             *held(&self.identity) = identity;

@@ -1,6 +1,8 @@
 //! The state machine as openraft sees it.
 
+use std::collections::BTreeMap;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -14,20 +16,23 @@ use super::background;
 use super::checkpoints::Checkpoints;
 use super::counters::StoreCounters;
 use super::durable::Durable;
+use super::error::StoreError;
 use super::headroom::Headroom;
 use super::journal::JournalFiles;
+use super::restore::Restored;
 use super::shared::{Instant, Live, SharedState};
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
 use crate::machine::level::check_known;
 use crate::machine::{self, Action, At};
-use crate::types::{Entry, LogId, Outcomes, Types};
+use crate::types::{Entry, LogId, Member, Outcomes, Types};
 
 /// Entries that are applied under one lock.
 const CHUNK_ENTRIES_MAX: usize = 256;
 
 pub(super) type Snapshot = SnapshotOf<Types, SnapshotFile>;
 type Membership = crate::types::StoredMembership;
+type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
 /// Applies what is committed, builds and installs snapshots.
 pub(crate) struct MachineStore {
@@ -170,6 +175,38 @@ impl RaftStateMachine<Types> for MachineStore {
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
         let snapshots = Arc::clone(&self.snapshots);
         Ok(blocking(move || snapshots.current()).await?.map(SnapshotFile::into_snapshot))
+    }
+}
+
+impl MachineStore {
+    /// Makes of a restored state, if one waits, the one that the founders' cluster begins with: as if the entry
+    /// that says who they are had come first and brought it along, and were only in the snapshot any more.
+    pub(crate) async fn begin_restored(
+        &mut self,
+        dir: &Path,
+        founders: &BTreeMap<u64, Member>,
+    ) -> Result<(), StoreError> {
+        if self.shared.applied_state().0.is_some() || Restored::waiting_in(dir)?.is_none() {
+            return Ok(());
+        }
+        let first = LogId { leader_id: LeaderId { term: 0, node_id: 0 }, index: 0 };
+        let voters = vec![founders.keys().copied().collect()];
+        let membership = openraft::Membership::new(voters, founders.clone());
+        let membership = membership.map_err(|error| StoreError::damaged(dir, error.to_string()))?;
+        let membership = StoredMembership::new(Some(first), membership);
+        let (snapshots, journal, path) =
+            (Arc::clone(&self.snapshots), Arc::clone(&self.journal), dir.to_owned());
+        let instant = blocking(move || {
+            let (state, blocks) = Restored::load(&path)?;
+            journal.look_again(&state);
+            let instant = Instant { state, applied: Some(first), membership, journal: blocks };
+            snapshots.build(&instant, u64::MAX)?;
+            Ok(instant)
+        });
+        let instant = instant.await.map_err(StoreError::io(dir))?;
+        self.durable.set_snapshot(instant.applied);
+        self.shared.replace(instant);
+        Ok(())
     }
 }
 

@@ -86,6 +86,25 @@ pub(crate) enum Standing {
         /// The members that it knows: id, name, disk id.
         knows: Vec<(u64, String, String)>,
     },
+    /// Its disk belongs to no cluster, and holds a state for one to begin with.
+    Restored {
+        /// Who shall found one, by its own configuration; sorted names.
+        initial_members: Vec<String>,
+        /// Which state: from which backup, as which generation.
+        state: String,
+    },
+}
+
+impl Standing {
+    /// Who shall found a cluster, if it belongs to none yet.
+    pub(crate) fn initial_members(&self) -> Option<&[String]> {
+        match self {
+            Self::Pristine { initial_members } | Self::Restored { initial_members, .. } => {
+                Some(initial_members)
+            }
+            Self::Founding { .. } | Self::Member { .. } => None,
+        }
+    }
 }
 
 /// Why a connection is not wanted. Variants are only ever appended.

@@ -138,6 +138,7 @@ impl Model {
                 panic!("the model has no journal; tests/journal.rs has")
             }
             Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
+            Action::ConfirmGeneration(_) => panic!("the model restores nothing; tests/generation.rs does"),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")

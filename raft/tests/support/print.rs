@@ -56,6 +56,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
         Answer::Level { level } => format!("the level is {level}"),
         Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
         Answer::Sealed { segment: None } => "nothing to seal".to_owned(),
+        Answer::Confirmed { pools, waiting } => format!("confirmed {pools} pools; {waiting} wait"),
         Answer::Steps(answers) => {
             let mut text = "all steps".to_owned();
             for step in answers {
@@ -121,6 +122,11 @@ fn what(what: &What) -> String {
             format!("gave up {segments} segments of the journal, through {through}")
         }
         What::LevelRaised { level } => format!("the level is {level}"),
+        What::GenerationBegun { generation, from_revision } => {
+            format!("generation {generation} begins, from {}", id(*from_revision))
+        }
+        What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
+        What::GenerationConfirmed { generation } => format!("generation {generation} is confirmed"),
     }
 }
 

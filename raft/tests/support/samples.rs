@@ -3,7 +3,9 @@
 //! The matches without a wildcard are there so that a new variant doesn't compile until it has a sample.
 
 use ipam_api::access::{NodeKey, Role};
-use ipam_raft::machine::command::{Context, CreateToken, Credential, Idempotency, Manager, Purpose, Stored};
+use ipam_raft::machine::command::{
+    ConfirmGeneration, Context, CreateToken, Credential, Idempotency, Manager, Purpose, Stored,
+};
 use ipam_raft::machine::{Grant, Terms};
 use std::collections::BTreeMap;
 
@@ -20,8 +22,8 @@ use ipam_raft::machine::command::{
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Cooling, Endpoint, Meta, Network, Node, Pool, PoolState, Replay, Reservation,
-    Subnet, Token, Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Generation, Meta, Network, Node, Pool, PoolState, Replay,
+    Reservation, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -177,6 +179,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::TrimJournal { through: 3 },
         Action::RaiseLevel { level: 2 },
         Action::SealJournal,
+        Action::ConfirmGeneration(ConfirmGeneration { generation: 2, pools: Some(vec![name("web")]) }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -200,6 +203,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::TrimJournal { .. } => "trim-journal",
         Action::RaiseLevel { .. } => "raise-level",
         Action::SealJournal => "seal-journal",
+        Action::ConfirmGeneration(_) => "confirm-generation",
     }
 }
 
@@ -235,6 +239,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Trimmed { segments: 2 },
         Answer::Level { level: 2 },
         Answer::Sealed { segment: Some(3) },
+        Answer::Confirmed { pools: 1, waiting: 4 },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -261,6 +266,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Trimmed { .. } => "trimmed",
         Answer::Level { .. } => "level",
         Answer::Sealed { .. } => "sealed",
+        Answer::Confirmed { .. } => "confirmed",
     }
 }
 
@@ -299,9 +305,12 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             rests: true,
         },
         What::Cooled { network: name("blue"), address, pool: pool.clone() },
-        What::PoolReady { pool, readiness: Readiness::Exhausted },
+        What::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
         What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
         What::LevelRaised { level: 2 },
+        What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
+        What::PoolConfirmed { generation: 2, pool },
+        What::GenerationConfirmed { generation: 2 },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -325,6 +334,9 @@ fn what_name(what: &What) -> &'static str {
         What::PoolReady { .. } => "pool-ready",
         What::JournalTrimmed { .. } => "journal-trimmed",
         What::LevelRaised { .. } => "level-raised",
+        What::GenerationBegun { .. } => "generation-begun",
+        What::PoolConfirmed { .. } => "pool-confirmed",
+        What::GenerationConfirmed { .. } => "generation-confirmed",
     }
 }
 
@@ -424,6 +436,14 @@ pub(crate) fn rows() -> State {
         until_log_time_ms: 14,
     };
     state.segments.put(1, row, &mut ledger);
+    let row = Generation {
+        number: 1,
+        from_revision: 40,
+        since_wall_ms: 17,
+        confirmed: [103].into(),
+        ended_wall_ms: Some(18),
+    };
+    state.generations.put(1, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);
     state
 }
@@ -455,6 +475,7 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
             "readiness",
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),
         ),
+        ("readiness-after-a-restore", bytes(&[Readiness::Unconfirmed])),
         ("endpoint-kind", bytes(&EndpointKind::ALL)),
     ]
 }

@@ -56,6 +56,15 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.reason = Some(readiness.as_str().to_owned());
         }
         What::LevelRaised { level } => item.object = format!("level {level}"),
+        What::PoolConfirmed { generation, pool } => {
+            item.object = pool.to_string();
+            item.reason = Some(format!("generation {generation}"));
+        }
+        What::GenerationBegun { generation, from_revision } => {
+            item.object = generation.to_string();
+            item.reason = Some(format!("restored from revision {from_revision}"));
+        }
+        What::GenerationConfirmed { generation } => item.object = generation.to_string(),
         What::JournalTrimmed { through, segments, events, bytes } => {
             item.object = "journal".to_owned();
             item.reason =

@@ -207,6 +207,7 @@ const OF_ALLOCATING: &[Code] = &[
     Code::PoolExhausted,
     Code::NoPoolSelected,
     Code::NoPoolFits,
+    Code::GenerationUnconfirmed,
     Code::PoolDisabled,
     Code::AddressTaken,
     Code::AddressOutsidePools,

@@ -3,6 +3,7 @@
 mod backup;
 mod ca;
 mod certificates;
+mod generation;
 mod members;
 
 use clap::Subcommand;
@@ -40,6 +41,12 @@ pub(crate) enum Verb {
     /// Write all of the state into one file, or check such a file
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::BackupArguments),
+    /// What a restore has begun, and which pools wait to be confirmed
+    #[command(after_help = generation::EXAMPLES)]
+    Generation {
+        #[command(subcommand)]
+        verb: Option<generation::Verb>,
+    },
 }
 
 impl Verb {
@@ -49,6 +56,7 @@ impl Verb {
             Verb::Ca { .. } => true,
             Verb::Backup(arguments) => arguments.verify,
             Verb::Members | Verb::TransferLeader { .. } => false,
+            Verb::Generation { .. } => false,
         }
     }
 }
@@ -60,5 +68,6 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::TransferLeader { name } => members::transfer_leader(context, name).await,
         Verb::Ca { verb } => ca::run(context, verb),
         Verb::Backup(arguments) => backup::run(context, &arguments).await,
+        Verb::Generation { verb } => generation::run(context, verb).await,
     }
 }

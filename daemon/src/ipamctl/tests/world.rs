@@ -181,6 +181,11 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
                    "last_holder": {"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": "frontend-7"},
                    "events": [event("address.allocated"), event("address.cooled"), event("address.released")]}),
         )),
+        (_, ["cluster", "generation", ..]) => Some((
+            200,
+            json!({"generation": 2, "confirmed": false, "from_revision": 48_211_907, "waiting": ["web", "web6"],
+                   "since": "2026-11-20T11:30:00.000Z"}),
+        )),
         ("GET", ["cluster"]) => Some((200, cluster())),
         ("GET", [plural]) => Some((200, json!({"items": several(plural)?, "revision": 48_211_907}))),
         ("GET", ["endpoints", key @ ..]) => Some((200, endpoint(key))),

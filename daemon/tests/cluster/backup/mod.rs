@@ -1,5 +1,7 @@
 //! Backups of real clusters, as an administrator takes and uses them.
 
+mod recovering;
+mod restoring;
 mod taking;
 
 use std::path::Path;

@@ -80,6 +80,13 @@ pub enum Answer {
         /// Its number, if it was old enough.
         segment: Option<u64>,
     },
+    /// Pools may give again.
+    Confirmed {
+        /// How many, that could not before.
+        pools: u64,
+        /// How many still wait.
+        waiting: u64,
+    },
 }
 
 impl Answer {

@@ -11,7 +11,7 @@ use super::super::error::StoreError;
 use super::super::shared::SharedState;
 use super::super::{disk, frame};
 use super::block::Block;
-use super::recent::{Recent, rebuild};
+use super::recent::{Recent, Waiting, rebuild};
 use super::sealed::{self, Sealed};
 use crate::machine::journal::{Chain, JournalHead, Segment};
 use crate::machine::{EventId, State};
@@ -85,17 +85,7 @@ impl JournalFiles {
     pub(in super::super) fn write_out(&self, shared: &SharedState, sync: bool) -> io::Result<()> {
         let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
         let (recent, oldest) = shared.journal_to_write();
-        for waiting in &recent.sealed {
-            if !self.has(waiting.number) {
-                sealed::write(
-                    &self.path_of(waiting.number),
-                    waiting.number,
-                    &waiting.segment,
-                    &waiting.blocks,
-                )?;
-                self.here().insert(waiting.number);
-            }
-        }
+        self.write_sealed(&recent)?;
         let before = writing.take();
         let open = match before {
             Some(open) if open.number == recent.number && open.epoch == recent.epoch => {
@@ -121,6 +111,25 @@ impl JournalFiles {
         self.trim(oldest)
     }
 
+    /// Writes down what is sealed and not yet here.
+    pub(in super::super) fn write_sealed(&self, recent: &Recent) -> io::Result<()> {
+        for waiting in recent.sealed.iter().filter(|waiting| !self.has(waiting.number)) {
+            let Waiting { number, segment, blocks } = waiting;
+            sealed::write(&self.path_of(*number), *number, segment, blocks)?;
+            self.here().insert(*number);
+        }
+        Ok(())
+    }
+
+    /// Looks again for segments that a state knows, and that were here before it did.
+    pub(in super::super) fn look_again(&self, state: &State) {
+        for (number, segment) in state.segments.iter() {
+            if Sealed::open(&self.path_of(number), number, segment).is_ok() {
+                self.here().insert(number);
+            }
+        }
+    }
+
     /// Removes what the state has given up.
     fn trim(&self, oldest: u64) -> io::Result<()> {
         let gone: Vec<u64> = self.here().range(..oldest).copied().collect();
@@ -132,7 +141,7 @@ impl JournalFiles {
     }
 
     /// Whether a sealed segment is here.
-    pub(super) fn has(&self, number: u64) -> bool {
+    pub(in super::super) fn has(&self, number: u64) -> bool {
         self.here().contains(&number)
     }
 

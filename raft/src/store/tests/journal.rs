@@ -24,8 +24,8 @@ use crate::types::Entry;
 
 /// Addresses given and taken back, in segments of a day each; the list of what happened.
 pub(super) struct Naive {
-    state: State,
-    events: Vec<Event>,
+    pub(super) state: State,
+    pub(super) events: Vec<Event>,
     index: u64,
     log_time_ms: u64,
 }
@@ -178,7 +178,7 @@ impl Naive {
     }
 }
 
-fn pages(
+pub(super) fn pages(
     store: &Store,
     limit: usize,
     reverse: bool,

@@ -1,5 +1,6 @@
 //! The store against upstream's suite, against crashes, and against a disk that lies.
 
+mod backup;
 mod check_journal;
 mod damage;
 mod directory;

@@ -1,0 +1,79 @@
+//! `ipamd restore`: a new data directory out of a backup.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use ipam_api::time::Timestamp;
+use ipam_raft::{RestoreError, Restored, restore};
+
+use crate::config::{Config, Flags};
+
+/// Flags of `ipamd restore`.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  ipamd restore prod.ipamd --data-dir /var/lib/ipamd\n  ipamd restore prod.ipamd --config /etc/ipamd/ipamd.toml\n\nRestore on one member; the others start with empty data directories and get the state from it. It begins a\nnew cluster, in a new generation, and gives no address until somebody confirms that:\n  ipamctl cluster generation confirm"
+)]
+pub struct Arguments {
+    /// The backup.
+    file: PathBuf,
+    /// The data directory; it must be empty.
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<PathBuf>,
+    /// The configuration that names the data directory.
+    #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
+    config: Option<PathBuf>,
+    /// The generation that begins [default: the next one]. Name a higher one if that was begun already.
+    #[arg(long, value_name = "NUMBER")]
+    generation: Option<u64>,
+}
+
+/// `ipamd restore`.
+#[must_use]
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let (text, code) = match run(arguments) {
+        Ok((restored, dir)) => (told(&restored, &dir), 0),
+        Err((error, code)) => (format!("ipamd: {error}\n"), code),
+    };
+    // Nobody is left to tell if standard error is closed.
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    ExitCode::from(code)
+}
+
+fn run(arguments: &Arguments) -> Result<(Restored, PathBuf), (String, u8)> {
+    let dir = match &arguments.data_dir {
+        Some(dir) => dir.clone(),
+        None => {
+            let flags = Flags::with_file(arguments.config.clone());
+            Config::load(&flags).map_err(|error| (error.to_string(), 2))?.data_dir
+        }
+    };
+    match restore(&arguments.file, &dir, arguments.generation, Timestamp::now().0) {
+        Ok(restored) => Ok((restored, dir)),
+        Err(error) => {
+            let code = if matches!(error, RestoreError::Generation(_)) { 2 } else { 1 };
+            Err((error.to_string(), code))
+        }
+    }
+}
+
+fn told(restored: &Restored, dir: &std::path::Path) -> String {
+    let header = &restored.header;
+    format!(
+        "restored into {}: generation {}, from revision {} of {} (cluster {})\n\
+         {} allocations, {} pools, {} events\n\
+         Start this member, and the others with empty data directories: they found a new cluster with it.\n\
+         No address is given out until you confirm:\n  \
+         ipamctl cluster generation   shows what waits\n  \
+         ipamctl cluster generation confirm --all --confirm CLUSTER-ID\n",
+        dir.display(),
+        restored.generation,
+        header.revision,
+        header.taken_at,
+        header.cluster,
+        header.counts.allocations,
+        header.counts.pools,
+        header.counts.events,
+    )
+}

@@ -1,0 +1,233 @@
+//! Restoring a backup: another cluster that knows all of it, and gives nothing before somebody says so.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use ipam_api::Code;
+use ipam_api::client::Call;
+use ipam_api::cluster::{Cluster as Shown, Generation};
+use ipam_api::resource::Allocation;
+use serde_json::Value;
+
+use super::{Load, names_in};
+use crate::command_line::ipamctl;
+use crate::support::ask::{addresses, allocate, allocations, get, make_pools, refused, wish};
+use crate::support::{Cluster, programs, until};
+
+/// `ipamd restore`.
+fn restore(file: &Path, dir: &Path, more: &[&str]) -> Output {
+    let mut command = Command::new(programs::ipamd());
+    command.arg("restore").arg(file).arg("--data-dir").arg(dir).args(more).env_clear();
+    command.output().unwrap()
+}
+
+#[track_caller]
+fn restores(file: &Path, dir: &Path) -> String {
+    let output = restore(file, dir, &[]);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{said}");
+    said
+}
+
+#[track_caller]
+fn refuses(file: &Path, dir: &Path, more: &[&str], words: &[&str]) {
+    let output = restore(file, dir, more);
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(!output.status.success(), "{said}");
+    for word in words {
+        assert!(said.contains(word), "{word:?} is not in {said}");
+    }
+    assert!(!said.contains("panicked"), "{said}");
+}
+
+/// Takes a backup of a cluster that has settled; what is in it.
+async fn back_up(cluster: &Cluster, file: &Path) -> (Shown, Vec<Allocation>) {
+    let before = cluster.settled().await;
+    let said =
+        ipamctl(&cluster.urls(), &format!("cluster backup {} -o json", file.display())).await.ends(0).json();
+    assert_eq!((said["backup"]["revision"].as_u64(), said["backup"]["digest"].as_str()), {
+        (Some(before.revision), Some(before.digest.as_str()))
+    });
+    (before, allocations(&cluster.ask()).await)
+}
+
+fn ids(allocations: &[Allocation]) -> Vec<(u64, String)> {
+    allocations.iter().map(|one| (one.id, one.address.to_string())).collect()
+}
+
+async fn generation(cluster: &Cluster) -> Generation {
+    get(&cluster.ask(), "/v1/cluster/generation").await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_confirmed() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("prod.ipamd");
+    let mut old = Cluster::up(3).await;
+    make_pools(&old.ask()).await;
+    assert!(generation(&old).await.confirmed);
+    let load = Load::on((0..6).map(|number| old.at(number % 3)));
+    until("a thousand were given", async || {
+        (load.given() >= 1000).then_some(()).ok_or_else(|| load.given().to_string())
+    })
+    .await;
+    load.stop().await;
+    let (before, held) = back_up(&old, &file).await;
+    // What comes now is lost with the old cluster.
+    let late = allocate(&old.ask(), &wish("late", &["web"])).await.unwrap();
+
+    // Not into the directory of a member, running or not.
+    let (used, pid) = (old.members[0].data_dir.clone(), old.members[0].pid().to_string());
+    refuses(&file, &used, &[], &["another ipamd", &pid]);
+    old.kill_all();
+    refuses(&file, &used, &[], &["isn't empty"]);
+
+    let mut new = Cluster::of(3);
+    // Another than the first by name: whoever has the state founds.
+    let said = restores(&file, &new.members[1].data_dir);
+    assert!(said.contains("generation 2") && said.contains(&before.revision.to_string()), "{said}");
+    refuses(&file, &new.members[1].data_dir, &[], &["isn't empty"]);
+    new.start_all();
+    new.ready().await;
+    let after = new.settled().await;
+    assert_ne!(after.id, before.id);
+    assert_eq!(after.generation, 2);
+    assert!(after.revision > 2 << 40 && before.revision < 2 << 40);
+    assert_eq!(after.addresses, before.addresses);
+    let client = new.ask();
+    assert_eq!(ids(&allocations(&client).await), ids(&held));
+
+    let waits = generation(&new).await;
+    assert_eq!((waits.confirmed, waits.from_revision), (false, Some(before.revision)));
+    let names: Vec<&str> = waits.waiting.iter().map(|name| name.as_str()).collect();
+    assert_eq!(names, ["web", "web6"]);
+    let detail = refused(allocate(&client, &wish("new", &["web"])).await, Code::GenerationUnconfirmed);
+    assert!(detail.contains("web is not confirmed since the restore"), "{detail}");
+    // The same request again is answered from what is held.
+    let again = allocate(&client, &wish("load-0-0", &["web"])).await.unwrap();
+    assert!(again.repeated);
+    // All three have the whole history, the beginning of the generation in it.
+    for at in 0..3 {
+        until("it has all of the history", async || {
+            let page: Result<Value, _> = get(&new.at(at), "/v1/events?limit=1&consistency=stale").await;
+            page.map(drop).map_err(|problem| problem.to_string())
+        })
+        .await;
+    }
+    let newest: Value = get(&client, "/v1/events?kind=generation").await.unwrap();
+    assert_eq!(newest["items"][0]["what"], "generation.begun", "{newest}");
+
+    let servers = new.urls();
+    let shown = ipamctl(&servers, "cluster generation").await.ends(0).stdout;
+    assert!(shown.contains("confirmed   no") && shown.contains("web,web6"), "{shown}");
+    let unsaid = ipamctl(&servers, "cluster generation confirm web").await.ends(2);
+    assert!(unsaid.stderr.contains(&after.id), "{unsaid:?}");
+    ipamctl(&servers, "cluster generation confirm web --confirm other").await.ends(2);
+    assert!(!generation(&new).await.confirmed);
+    let one = format!("cluster generation confirm web --confirm {}", after.id);
+    let said = ipamctl(&servers, &one).await.ends(0).stderr;
+    assert!(said.contains("1 pool confirmed") && said.contains("1 pool still wait"), "{said}");
+    let given = allocate(&client, &wish("new", &["web"])).await.unwrap();
+    assert!(given.interfaces[0].addresses[0].allocation > 2 << 40);
+    // An address that the old cluster gave after the backup comes again: that is what somebody has confirmed.
+    assert_eq!(addresses(&given), addresses(&late));
+    refused(allocate(&client, &wish("new6", &["web6"])).await, Code::GenerationUnconfirmed);
+    ipamctl(&servers, &format!("cluster generation confirm --all --confirm {}", after.id)).await.ends(0);
+    allocate(&client, &wish("new6", &["web6"])).await.unwrap();
+    assert!(generation(&new).await.confirmed);
+    let shown = ipamctl(&servers, "cluster generation").await.ends(0).stdout;
+    assert!(shown.contains("confirmed   yes at"), "{shown}");
+    // It is a cluster like any other: all of it comes again.
+    let settled = new.settled().await;
+    new.kill_all();
+    new.start_all();
+    new.ready().await;
+    let again = new.settled().await;
+    assert_eq!((again.id, again.digest), (settled.id, settled.digest));
+    for name in ["restored", "restored.json", "restore-unfinished"] {
+        assert!(!names_in(&new.members[1].data_dir).contains(&name.to_owned()), "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_same_backup_on_every_member_is_one_cluster_and_two_backups_are_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (file, other) = (folder.path().join("a.ipamd"), folder.path().join("b.ipamd"));
+    let mut old = Cluster::up(1).await;
+    make_pools(&old.ask()).await;
+    allocate(&old.ask(), &wish("one", &["web"])).await.unwrap();
+    back_up(&old, &file).await;
+    allocate(&old.ask(), &wish("two", &["web"])).await.unwrap();
+    back_up(&old, &other).await;
+    old.kill_all();
+    let mut new = Cluster::of(3);
+    for member in &new.members {
+        restores(&file, &member.data_dir);
+    }
+    new.start_all();
+    new.ready().await;
+    assert_eq!(new.settled().await.addresses.allocated, 1);
+    // A wiped disk, restored again, is no member of it: nothing is lost behind anybody's back.
+    new.members[2].kill();
+    new.wipe(2);
+    restores(&file, &new.members[2].data_dir);
+    new.start(2);
+    until("it says why it waits", async || {
+        let log = new.members[2].logged();
+        if log.contains("data directory was replaced") { Ok(()) } else { Err(new.members[2].tail()) }
+    })
+    .await;
+    assert!(new.members[2].is_ready().await.is_err());
+    // Two different states never become one cluster.
+    let mut mixed = Cluster::of(3);
+    restores(&file, &mixed.members[0].data_dir);
+    restores(&other, &mixed.members[2].data_dir);
+    mixed.start_all();
+    until("all say what is wrong", async || {
+        let says = |at: usize| mixed.members[at].logged().contains("one state to begin with");
+        if (0..3).all(says) { Ok(()) } else { Err(mixed.members[1].tail()) }
+    })
+    .await;
+    assert!(mixed.members[0].is_ready().await.is_err());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_no_backup_is_refused_and_nothing_is_begun() {
+    let folder = tempfile::tempdir().unwrap();
+    let file: PathBuf = folder.path().join("a.ipamd");
+    let cluster = Cluster::up(1).await;
+    make_pools(&cluster.ask()).await;
+    let bytes = cluster.at(0).send(Call::get("/v1/cluster/backup")).await.unwrap().body;
+    let (dir, wrong) = (folder.path().join("data"), folder.path().join("wrong.ipamd"));
+    let mut flipped = bytes.clone();
+    flipped[bytes.len() / 2] ^= 1;
+    let mut newer = bytes.clone();
+    newer[7] = 9;
+    for (content, word) in [
+        (&flipped[..], "damaged at byte"),
+        (&bytes[..bytes.len() - 40], "ends too early"),
+        (&newer[..], "version 9"),
+        (b"#!/bin/sh\n", "no backup"),
+    ] {
+        std::fs::write(&wrong, content).unwrap();
+        refuses(&wrong, &dir, &[], &["wrong.ipamd", word]);
+        assert!(!dir.exists(), "something was begun");
+    }
+    refuses(Path::new("/nowhere"), &dir, &[], &["/nowhere"]);
+    std::fs::write(&file, &bytes).unwrap();
+    refuses(&file, &dir, &["--generation", "1"], &["can't follow on generation 1"]);
+    assert!(!dir.exists(), "something was begun");
+    // A number of one's own; and what was broken off isn't served.
+    let output = restore(&file, &dir, &["--generation", "7"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("generation 7"));
+    std::fs::write(dir.join("restore-unfinished"), "").unwrap();
+    let mut again = Cluster::of(1);
+    again.members[0].data_dir = dir.clone();
+    again.start(0);
+    assert!(!again.members[0].exit().await.success());
+    assert!(again.members[0].logged().contains("was broken off"), "{}", again.members[0].logged());
+    std::fs::remove_file(dir.join("restore-unfinished")).unwrap();
+    again.start(0);
+    again.ready().await;
+    assert_eq!(generation(&again).await.generation, 7);
+}

@@ -1,0 +1,219 @@
+//! What begins with a restore: new revisions, and pools that give nothing until they are confirmed.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+use ipam_api::Code;
+use ipam_api::access::Role;
+use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_raft::machine::command::{
+    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, Put, Remarks, SubnetIntention,
+    Via,
+};
+use ipam_raft::machine::event::Readiness;
+use ipam_raft::machine::{
+    Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply,
+};
+
+fn run(state: &mut State, action: Action) -> Outcome {
+    let origin = Origin {
+        principal: "tester".into(),
+        via: Via::Http,
+        request_id: "r".into(),
+        comment: None,
+        not_after_ms: None,
+    };
+    let at = At { log_time_ms: state.log_time_ms() + 1, wall_ms: 5_000, term: 1 };
+    apply(state, at, &Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }).0
+}
+
+fn done(state: &mut State, action: Action) -> Applied {
+    run(state, action).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+}
+
+fn code(outcome: Outcome) -> Code {
+    outcome.unwrap_err().code
+}
+
+fn pool(name: &str, range: &str) -> Action {
+    let intention = PoolIntention {
+        name: name.parse().unwrap(),
+        subnet: "lan".parse().unwrap(),
+        network: None,
+        ranges: vec![range.parse().unwrap()],
+        exclude: Vec::new(),
+        strategy: Default::default(),
+        cooling_ms: 0,
+        strict_cooling: false,
+        allow_edges: false,
+        default: false,
+        disabled: false,
+        terminating: false,
+        remarks: Remarks::default(),
+    };
+    Action::PutPool(Put { intention, expect: Expect::Anything })
+}
+
+fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
+    Action::Allocate(Allocate {
+        endpoint: endpoint.parse::<EndpointKey>().unwrap(),
+        uid: None,
+        attachment: None,
+        started: None,
+        node: None,
+        lifecycle: Lifecycle::Held,
+        interfaces: vec![InterfaceWish {
+            name: "eth0".parse().unwrap(),
+            ipv4_pools: vec![pool.parse().unwrap()],
+            ipv6_pools: Vec::new(),
+            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
+            mac: None,
+        }],
+    })
+}
+
+fn confirm(generation: u64, pools: Option<&[&str]>) -> Action {
+    let pools = pools.map(|pools| pools.iter().map(|name| name.parse().unwrap()).collect());
+    Action::ConfirmGeneration(ConfirmGeneration { generation, pools })
+}
+
+/// Two pools, and `host/a` holds an address of the first.
+fn before() -> State {
+    let mut state = State::new();
+    let subnet = SubnetIntention {
+        name: "lan".parse().unwrap(),
+        network: "default".parse().unwrap(),
+        cidr: "10.1.0.0/24".parse().unwrap(),
+        gateway: None,
+        vlan: None,
+        routes: Vec::new(),
+        dns: Default::default(),
+        remarks: Remarks::default(),
+    };
+    done(&mut state, Action::PutSubnet(Put { intention: subnet, expect: Expect::Anything }));
+    done(&mut state, pool("one", "10.1.0.10-10.1.0.19"));
+    done(&mut state, pool("two", "10.1.0.20-10.1.0.29"));
+    done(&mut state, allocate("host/a", "one", None));
+    state
+}
+
+fn restored() -> State {
+    let mut state = State::from_rows(before().rows()).unwrap();
+    state.begin_generation(2, 7_000, true).unwrap();
+    state
+}
+
+fn waiting(state: &State) -> Vec<&str> {
+    state.waiting_pools().map(|name| name.as_str()).collect()
+}
+
+#[test]
+fn revisions_and_ids_go_on_above_all_that_there_were() {
+    let (old, mut state) = (before(), restored());
+    assert!(state.revision() > 2 << 40 && old.revision() < 2 << 40);
+    assert_eq!(state.log_time_ms(), old.log_time_ms());
+    assert_eq!(state.newest_event().revision, state.revision());
+    assert_eq!(state.unconfirmed().unwrap().from_revision, old.revision());
+    done(&mut state, confirm(2, None));
+    let Answer::Allocated { interfaces, .. } = done(&mut state, allocate("host/b", "one", None)).answer
+    else {
+        panic!("it was given nothing")
+    };
+    assert!(interfaces[0].addresses[0].allocation > 2 << 40);
+    // And once more, from a state of the second generation.
+    state.begin_generation(5, 9_000, true).unwrap();
+    assert!(state.revision() > 5 << 40);
+    assert_eq!(waiting(&state), ["one", "two"]);
+    for number in [0, 4, 5, 1 << 13] {
+        assert!(state.clone().begin_generation(number, 0, true).is_err(), "{number}");
+    }
+}
+
+#[test]
+fn nothing_is_given_before_its_pool_is_confirmed() {
+    let mut state = restored();
+    assert_eq!(waiting(&state), ["one", "two"]);
+    let refused = run(&mut state, allocate("host/b", "one", None)).unwrap_err();
+    assert_eq!(refused.code, Code::GenerationUnconfirmed);
+    assert!(refused.detail.contains("one is not confirmed since the restore"), "{}", refused.detail);
+    // An address that is asked for by value neither.
+    assert_eq!(
+        code(run(&mut state, allocate("host/b", "one", Some("10.1.0.15")))),
+        Code::GenerationUnconfirmed
+    );
+    // What is held is answered again, and can be released.
+    let Answer::Allocated { repeated, .. } = done(&mut state, allocate("host/a", "one", None)).answer else {
+        panic!("it was refused")
+    };
+    assert!(repeated);
+    done(&mut state, Action::ReleaseEndpoint { key: "host/a".parse().unwrap() });
+    assert_eq!(code(run(&mut state, allocate("host/a", "one", None))), Code::GenerationUnconfirmed);
+    // A pool that is made meanwhile waits, too: its addresses may be those of one that was forgotten.
+    done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
+    assert_eq!(code(run(&mut state, allocate("host/c", "three", None))), Code::GenerationUnconfirmed);
+    assert_eq!(waiting(&state), ["one", "three", "two"]);
+}
+
+#[test]
+fn pools_are_confirmed_one_by_one_or_all_at_once() {
+    let mut state = restored();
+    assert_eq!(code(run(&mut state, confirm(1, None))), Code::RevisionMismatch);
+    assert_eq!(code(run(&mut state, confirm(2, Some(&["one", "none"])))), Code::NotFound);
+    assert_eq!(waiting(&state), ["one", "two"]);
+    let answer = done(&mut state, confirm(2, Some(&["one"]))).answer;
+    assert_eq!(answer, Answer::Confirmed { pools: 1, waiting: 1 });
+    done(&mut state, allocate("host/b", "one", None));
+    assert_eq!(code(run(&mut state, allocate("host/c", "two", None))), Code::GenerationUnconfirmed);
+    // Again: nothing changes.
+    let revision = state.revision();
+    assert_eq!(done(&mut state, confirm(2, Some(&["one"]))).revision, revision);
+    // The last one ends it.
+    done(&mut state, confirm(2, Some(&["two"])));
+    assert!(state.unconfirmed().is_none());
+    done(&mut state, allocate("host/c", "two", None));
+    done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
+    done(&mut state, allocate("host/d", "three", None));
+    assert_eq!(done(&mut state, confirm(2, None)).answer, Answer::Confirmed { pools: 0, waiting: 0 });
+}
+
+#[test]
+fn who_hears_all_events_knows_what_waits() {
+    let mut state = before();
+    state.take_journaled();
+    state.begin_generation(2, 7_000, true).unwrap();
+    let ready = |state: &State, name: &str| {
+        let id = state.id_of(Kind::Pool, &name.parse().unwrap()).unwrap();
+        state.pool_states.get(id).unwrap().readiness
+    };
+    assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
+    assert!(!state.take_journaled().is_empty());
+    let at = At { log_time_ms: 9, wall_ms: 9, term: 1 };
+    let origin = Origin {
+        principal: "tester".into(),
+        via: Via::Http,
+        request_id: "r".into(),
+        comment: None,
+        not_after_ms: None,
+    };
+    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: confirm(2, None) };
+    let (_, events) = apply(&mut state, at, &command);
+    let names: Vec<&str> = events.iter().map(|event| event.what.name()).collect();
+    assert_eq!(
+        names,
+        ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "generation.confirmed"]
+    );
+    assert!(matches!(events[1].what, What::PoolReady { readiness: Readiness::Serving, .. }));
+    assert_eq!(ready(&state, "two"), Readiness::Serving);
+}
+
+#[test]
+fn rows_tell_all_of_it() {
+    let mut state = restored();
+    done(&mut state, confirm(2, Some(&["one"])));
+    let again = State::from_rows(state.rows()).unwrap();
+    assert_eq!((again.digest(), waiting(&again)), (state.digest(), vec!["two"]));
+}
