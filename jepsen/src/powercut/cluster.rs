@@ -18,7 +18,7 @@ use super::tools::{Cut, Tools};
 /// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it; and always
 /// about to take a snapshot.
 const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
-                        snapshot_every_entries = 150\n";
+                        snapshot_every_entries = 60\n";
 /// How long a cluster may take to come back.
 const COME_BACK: Duration = Duration::from_secs(60);
 /// How often to look.
