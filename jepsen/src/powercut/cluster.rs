@@ -18,7 +18,7 @@ use super::tools::{Cut, Tools};
 /// Slower than what ships to think that a leader is dead, so that a busy machine doesn't look like it; and always
 /// about to take a snapshot.
 const SETTINGS: &str = "log = \"info\"\n[raft]\nheartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
-                        snapshot_every_entries = 150\n";
+                        snapshot_every_entries = 60\n";
 /// How long a cluster may take to come back.
 const COME_BACK: Duration = Duration::from_secs(60);
 /// How often to look.
@@ -66,16 +66,27 @@ impl<'a> Cluster<'a> {
         Ok(())
     }
 
-    /// Cuts the power of those that are meant, all at once; their processes see their disks die and follow
-    /// `after` that.
-    pub(super) async fn cut(&mut self, how: Cut, which: &[usize], after: Duration) -> Result<()> {
+    /// Cuts the power of those that are meant, all at once. Where all is written first, it is only that of the
+    /// disks, and the processes follow after `agony`.
+    pub(super) async fn cut(&mut self, how: Cut, which: &[usize], agony: Duration) -> Result<()> {
         for member in chosen(&mut self.members, which) {
             member.disk.set_canary()?;
         }
-        let victims = self.members.iter().enumerate().filter(|(at, _)| which.contains(at));
-        let places: Vec<&Path> = victims.map(|(_, member)| member.disk.place()).collect();
-        self.tools.cut(how, &places)?;
-        tokio::time::sleep(after).await;
+        let victims: Vec<&Member> = self
+            .members
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| which.contains(at))
+            .map(|(_, one)| one)
+            .collect();
+        let places: Vec<&Path> = victims.iter().map(|member| member.disk.place()).collect();
+        if how == Cut::Flushed {
+            self.tools.cut(how, &places, &[])?;
+            tokio::time::sleep(agony).await;
+        } else {
+            let processes: Vec<u32> = victims.iter().filter_map(|member| member.process_id()).collect();
+            self.tools.cut(how, &places, &processes)?;
+        }
         for member in chosen(&mut self.members, which) {
             member.kill()?;
         }

@@ -15,7 +15,7 @@ use super::tools::Tools;
 use crate::random::Random;
 
 /// How long to wait for a snapshot to be under way.
-const SNAPSHOT: Duration = Duration::from_secs(20);
+const SNAPSHOT: Duration = Duration::from_secs(120);
 /// How often the state may have changed while it was read.
 const LOOKS_MAX: usize = 20;
 /// Says how far it is at least so often.
@@ -43,10 +43,9 @@ struct Life<'a> {
 }
 
 impl Course<'_> {
-    /// Makes all the cuts; what they have come to.
-    pub(super) async fn run(&self, random: &mut Random) -> Result<Tally> {
+    /// Makes all the cuts, and adds up what they come to.
+    pub(super) async fn run(&self, random: &mut Random, tally: &mut Tally) -> Result<()> {
         let (begun, mut said) = (Instant::now(), Instant::now());
-        let mut tally = Tally::default();
         let mut life: Option<Life<'_>> = None;
         for number in 0..self.cuts {
             let mut step = plan::step(number, self.writes / self.cuts.max(1) as u64, self.members, random);
@@ -81,7 +80,7 @@ impl Course<'_> {
                 said = Instant::now();
             }
         }
-        Ok(tally)
+        Ok(())
     }
 
     fn found(&self) -> Result<Life<'_>> {

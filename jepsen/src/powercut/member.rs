@@ -68,6 +68,10 @@ impl Member {
         Ok(())
     }
 
+    pub(super) fn process_id(&self) -> Option<u32> {
+        self.process.as_ref().map(Child::id)
+    }
+
     /// kill -9.
     pub(super) fn kill(&mut self) -> Result<()> {
         if let Some(mut process) = self.process.take() {

@@ -18,11 +18,12 @@ mod tools;
 
 use std::path::PathBuf;
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow};
 use tokio::signal::unix::{SignalKind, signal};
 
 use self::course::Course;
 use self::room::Room;
+use self::tally::Tally;
 use self::tools::Tools;
 use crate::random::Random;
 
@@ -84,12 +85,13 @@ async fn cuts(arguments: &Arguments, ipamd: PathBuf) -> Result<bool> {
     let seed = arguments.seed.unwrap_or_else(|| uuid::Uuid::new_v4().as_u64_pair().0 >> 32);
     println!("{} power cuts of {} members, --seed {seed}", course.cuts, course.members);
     let mut random = Random::new(seed);
+    let mut tally = Tally::default();
     // Dropped wherever it is, the course kills the members and unmounts their disks.
-    let tally = tokio::select! {
-        tally = course.run(&mut random) => tally?,
-        _ = interrupt.recv() => bail!("interrupted"),
-        _ = terminate.recv() => bail!("terminated"),
+    let done = tokio::select! {
+        done = course.run(&mut random, &mut tally) => done,
+        _ = interrupt.recv() => Err(anyhow!("interrupted")),
+        _ = terminate.recv() => Err(anyhow!("terminated")),
     };
     println!("{tally}");
-    Ok(tally.is_clean())
+    done.map(|()| tally.is_clean())
 }

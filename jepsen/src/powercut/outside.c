@@ -1,14 +1,17 @@
 /*
  * What is done to a member from outside, because it takes system calls that Rust has no safe words for.
  *
- *   outside cut FLAG DIRECTORY...       ends the file systems at DIRECTORY... as a power cut does
- *   outside without-fsync PROGRAM ...   runs PROGRAM with fsync and its like doing nothing and saying "done"
+ *   outside cut FLAG DIRECTORY... [-- PROCESS...]
+ *       stops the processes and ends the file systems at DIRECTORY... as a power cut does
+ *   outside without-fsync PROGRAM ...
+ *       runs PROGRAM with fsync and its like doing nothing and saying "done"
  */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
+#include <signal.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -22,8 +25,10 @@
 /* From fs/ext4/ext4.h: _IOR('X', 125, __u32). */
 #define SHUT_DOWN _IOR('X', 125, uint32_t)
 
-static int cut(uint32_t flag, int count, char **dirs) {
-    int files[16];
+static int cut(uint32_t flag, int words, char **dirs) {
+    int files[16], count = 0;
+    while (count < words && strcmp(dirs[count], "--") != 0)
+        count++;
     if (count > 16) {
         fprintf(stderr, "at most 16 at once\n");
         return 1;
@@ -33,6 +38,16 @@ static int cut(uint32_t flag, int count, char **dirs) {
         files[i] = open(dirs[i], O_RDONLY | O_DIRECTORY);
         if (files[i] < 0) {
             fprintf(stderr, "%s: %s\n", dirs[i], strerror(errno));
+            return 1;
+        }
+    }
+    /*
+     * From here on the processes execute nothing, as it is where the power is gone. Without that they would see an
+     * fsync that was under way return 0 although nothing was written: ext4 says so while it shuts down.
+     */
+    for (int i = count + 1; i < words; i++) {
+        if (kill((pid_t)strtol(dirs[i], NULL, 10), SIGSTOP) != 0) {
+            fprintf(stderr, "process %s can't be stopped: %s\n", dirs[i], strerror(errno));
             return 1;
         }
     }

@@ -42,7 +42,7 @@ impl Kind {
 const ROUNDS: [Kind; 5] = [Kind::One, Kind::Majority, Kind::All, Kind::Starting, Kind::Snapshot];
 /// Cuts that a cluster lives through, the first one included.
 const LIFE: usize = 1 + 3 * ROUNDS.len();
-/// How long processes may live on with dead disks, at most.
+/// How long processes may live on with dead disks that had been written to the end, at most.
 const AGONY_MS: usize = 40;
 /// A start is cut within this time.
 const START_MS: usize = 400;
@@ -53,7 +53,7 @@ pub(super) struct Step {
     pub(super) kind: Kind,
     /// How the power goes, each time.
     pub(super) how: [Cut; 2],
-    /// How long the processes live on with dead disks.
+    /// How long processes live on with dead disks that had been written to the end.
     pub(super) agony: Duration,
     /// Writes that are acknowledged before it, and (if others go on) after it.
     pub(super) writes: [u64; 2],
@@ -82,7 +82,7 @@ pub(super) fn step(number: usize, writes: u64, members: usize, random: &mut Rand
     Step {
         kind,
         how: [how(random), how(random)],
-        agony: if random.below(2) == 0 { Duration::ZERO } else { millis(random, AGONY_MS) },
+        agony: millis(random, AGONY_MS),
         writes,
         start: (kind == Kind::Starting || random.below(2) == 0).then_some(start),
         leader: random.below(2) == 0,
@@ -92,8 +92,8 @@ pub(super) fn step(number: usize, writes: u64, members: usize, random: &mut Rand
 
 fn how(random: &mut Random) -> Cut {
     match random.below(10) {
-        0 => Cut::Flushed,
-        1..=3 => Cut::Journal,
+        0 | 1 => Cut::Flushed,
+        2..=4 => Cut::Journal,
         _ => Cut::Hard,
     }
 }

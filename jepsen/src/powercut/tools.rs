@@ -13,7 +13,7 @@ const OUTSIDE: &str = include_str!("outside.c");
 /// How the power goes, as ext4 has it: the numbers are those of its ioctl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cut {
-    /// All is written first: what is left to see is whether a member bears that its disk dies under it.
+    /// All is written first, and the processes live on for a while: whether they bear that the disk dies under them.
     Flushed = 0,
     /// The journal is written first: names and sizes that nobody synced are there, what the files hold is not.
     Journal = 1,
@@ -48,10 +48,13 @@ impl Tools {
         Ok(Self { outside })
     }
 
-    /// Cuts the power of the file systems at `places`, as far as possible in one moment.
-    pub(super) fn cut(&self, how: Cut, places: &[&Path]) -> Result<()> {
+    /// Cuts the power of the file systems at `places`, as far as possible in one moment, and of the processes
+    /// just before.
+    pub(super) fn cut(&self, how: Cut, places: &[&Path], processes: &[u32]) -> Result<()> {
         let mut words = vec![OsStr::new("cut").to_owned(), (how as u8).to_string().into()];
         words.extend(places.iter().map(|place| place.as_os_str().to_owned()));
+        words.push("--".into());
+        words.extend(processes.iter().map(|process| process.to_string().into()));
         call(&self.outside, words)
     }
 }

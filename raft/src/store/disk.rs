@@ -11,13 +11,17 @@ pub(super) fn sync_dir(dir: &Path) -> io::Result<()> {
 
 /// Makes a directory, if it isn't there, with all that leads to it, and makes every new name durable.
 pub(super) fn create_dir(dir: &Path) -> io::Result<()> {
+    create_dir_and(dir, sync_dir)
+}
+
+fn create_dir_and(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> io::Result<()> {
     // From the top, so that at any instant all that is there has a durable name.
     for new in missing(dir).into_iter().rev() {
         match fs::create_dir(new) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && new.is_dir() => {}
             made => made?,
         }
-        sync_dir(parent(new))?;
+        sync(parent(new))?;
     }
     Ok(())
 }
@@ -75,13 +79,17 @@ mod tests {
     fn every_directory_that_is_new_gets_a_durable_name() {
         let dir = tempfile::tempdir().unwrap();
         let deep = dir.path().join("var/lib/ipamd");
-        // Each is made and then its parent synced: the topmost parent is one that was there before.
-        let new = missing(&deep);
-        assert_eq!(new, ["var/lib/ipamd", "var/lib", "var"].map(|name| dir.path().join(name)));
-        assert_eq!(parent(new[2]), dir.path());
-        create_dir(&deep).unwrap();
-        assert!(deep.is_dir() && missing(&deep).is_empty());
-        create_dir(&deep).unwrap();
+        let mut synced = Vec::new();
+        let mut sync = |parent: &Path| {
+            synced.push((parent.to_owned(), fs::read_dir(parent)?.count()));
+            Ok(())
+        };
+        create_dir_and(&deep, &mut sync).unwrap();
+        create_dir_and(&deep, &mut sync).unwrap();
+        // Each right after it got its one name, and never again.
+        let parents = ["", "var", "var/lib"].map(|name| (dir.path().join(name), 1));
+        assert_eq!(synced, parents);
+        assert!(deep.is_dir());
     }
 
     #[test]
