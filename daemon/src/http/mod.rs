@@ -34,6 +34,7 @@ mod resource;
 mod routes;
 pub mod server;
 mod stall;
+pub mod starting;
 mod subnet;
 pub mod tls;
 mod token;
