@@ -11,6 +11,7 @@ use ipam_raft::durations::BUCKETS_US;
 use ipam_raft::machine::State;
 use ipam_raft::machine::command::GivenInterface;
 use ipam_raft::node::{Node, PeerTls, Role};
+use ipam_raft::progress::Progress;
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::MetricType;
@@ -123,6 +124,7 @@ pub struct Metrics {
     state_in_doubt: Gauge,
     state_divergences: Counter,
     states_rebuilt: Counter,
+    start_rows: Number,
     pools: Pools,
     disk_free_bytes: Number,
     disk_needed_bytes: Number,
@@ -175,6 +177,7 @@ impl Metrics {
             state_in_doubt: Gauge::default(),
             state_divergences: Counter::default(),
             states_rebuilt: Counter::default(),
+            start_rows: Number::default(),
             pools: Pools::default(),
         };
         metrics.register();
@@ -305,6 +308,12 @@ impl Metrics {
             self.states_rebuilt.clone(),
         );
         self.add(
+            "start_rows",
+            &[],
+            "Rows of the state that a start under way has read; 0 when it is over",
+            self.start_rows.clone(),
+        );
+        self.add(
             "task_last_success_timestamp_seconds",
             &["task"],
             "When a task last ran on this member without being refused, in seconds since 1970",
@@ -389,6 +398,19 @@ impl Metrics {
     /// A backup was written to its end.
     pub fn backed_up(&self) {
         self.backup_success.set(now_seconds());
+    }
+
+    /// The text while a start is under way: everything at zero, but how far that is.
+    ///
+    /// # Errors
+    /// As [`Metrics::encode`].
+    pub fn encode_start(&self, progress: &Progress) -> Result<String, std::fmt::Error> {
+        let _alone = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
+        self.start_rows.set(progress.rows());
+        let mut text = String::new();
+        let written = encode(&mut text, &self.registry);
+        self.start_rows.set(0);
+        written.map(|()| text)
     }
 
     /// The text that a scraper reads. Takes its time where there are many pools: not for an async thread.

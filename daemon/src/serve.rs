@@ -22,6 +22,7 @@ use tracing_subscriber::util::SubscriberInitExt as _;
 use crate::access::{Access, TokensFileError};
 use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, client_url};
 use crate::http::server::{self, Listener};
+use crate::http::starting::Starting;
 use crate::http::{App, router};
 use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
@@ -119,7 +120,7 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(config, flags, reloads));
-    // Nobody waits for what a disk that doesn't answer still owes.
+    // Nobody waits for what a disk that doesn't answer still owes, nor for a start that was called off.
     runtime.shutdown_background();
     served
 }
@@ -162,27 +163,32 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
     node_config.disk = config.disk;
-    let node = Node::start(node_config).await?;
-    tracing::info!(name = %config.name, %url, "answering clients");
-    let (stop, stopping) = watch::channel(false);
     let certificates = Certificates { clients: tls.clone(), members: peer_tls };
     let metrics = Arc::new(Metrics::new(config.metrics_per_pool).with(certificates));
-    let app = App::new(node.clone(), Arc::clone(&metrics), access);
-    let router = router(app);
+    let starting = Starting::new(node_config.progress.clone(), Arc::clone(&metrics));
+    let (stop, stopping) = watch::channel(false);
     let mut servers = vec![tokio::spawn(server::serve(
         Listener::Network { listener: clients, tls },
         connections_max,
-        router.clone(),
+        starting.router(),
         stopping.clone(),
     ))];
     if let Some(socket) = socket {
         servers.push(tokio::spawn(server::serve(
             Listener::Socket(socket),
             connections_max,
-            router,
+            starting.router(),
             stopping,
         )));
     }
+    let node = tokio::select! {
+        node = Node::start(node_config) => node?,
+        // Nothing was changed yet that would have to be closed in good order.
+        _ = terminate.recv() => return Ok(()),
+        _ = interrupt.recv() => return Ok(()),
+    };
+    starting.over(router(App::new(node.clone(), Arc::clone(&metrics), access)));
+    tracing::info!(name = %config.name, %url, "answering clients");
     let tasks = tokio::spawn(tasks::run(node.clone(), config.journal, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {

@@ -14,6 +14,7 @@ pub mod fuzzing;
 pub mod machine;
 pub mod node;
 mod pace;
+pub mod progress;
 pub mod room;
 mod store;
 mod transport;

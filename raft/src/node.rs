@@ -110,7 +110,8 @@ impl Node {
         let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
         let restored = store::Restored::waiting_in(&config.data_dir)?;
         let trust = digests::Trust::load(config.data_dir.clone())?;
-        let mut store = store::open(&config.data_dir).await?;
+        let mut store = store::open_with(&config.data_dir, config.progress.clone()).await?;
+        config.progress.begin("its log is applied and its cluster found");
         store.machine.bytes_per_second = config.snapshots.bytes_per_second;
         store.headroom.watch(config.disk).map_err(StoreError::thread)?;
         let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));

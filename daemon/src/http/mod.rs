@@ -35,6 +35,7 @@ mod resource;
 mod routes;
 pub mod server;
 mod stall;
+pub mod starting;
 mod subnet;
 pub mod tls;
 mod token;

@@ -83,7 +83,7 @@ impl<T: Serialize> IntoResponse for Shown<T> {
     }
 }
 
-fn set(headers: &mut axum::http::HeaderMap, name: &str, value: &str) {
+pub(super) fn set(headers: &mut axum::http::HeaderMap, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
         headers.insert(name, value);
     }
@@ -169,7 +169,7 @@ fn unrendered(response: &Response) -> Option<Problem> {
 
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
-fn render(problem: &Problem) -> Response {
+pub(super) fn render(problem: &Problem) -> Response {
     let body = serde_json::to_vec(problem).unwrap_or_default();
     let mut response = Response::new(Body::from(body));
     *response.status_mut() =

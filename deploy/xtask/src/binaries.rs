@@ -58,11 +58,15 @@ pub(crate) fn build_next_level(workspace: &Workspace) -> Result<()> {
 /// Programs that measure, by package: run by hand, never by the tests.
 const MEASURES: [(&str, &str); 2] = [("ipam-raft", "machine"), ("ipamd", "measure")];
 
-/// Builds the binaries that ship, then measures them.
-pub(crate) fn measure(workspace: &Workspace) -> Result<()> {
+/// The one that takes long.
+const MILLION: [(&str, &str); 1] = [("ipamd", "million")];
+
+/// Builds the binaries that ship, then measures them: what they do every day, or with a `million` allocations.
+pub(crate) fn measure(workspace: &Workspace, million: bool) -> Result<()> {
     build(workspace)?;
     let triple = host_triple()?;
-    for (package, bench) in MEASURES {
+    let measures = if million { &MILLION[..] } else { &MEASURES[..] };
+    for (package, bench) in measures {
         let mut command = workspace.cargo(["bench", "--locked", "--package", package, "--bench", bench]);
         command.args(["--target", &triple]).env("RUSTFLAGS", RUSTFLAGS);
         command.env_remove("CARGO_ENCODED_RUSTFLAGS").env("IPAMD_BIN_DIR", workspace.dist());

@@ -37,7 +37,11 @@ enum Task {
     /// Build what is needed, then run `ipamd dev`: three members on this machine, and a real address.
     Dev(dev::Arguments),
     /// Measure the shipped binaries against the peers that are at hand, and the machine against itself.
-    Measure,
+    Measure {
+        /// Instead, fill three members with a million allocations and see what that costs.
+        #[arg(long)]
+        million: bool,
+    },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
     Powercut(powercut::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
@@ -48,7 +52,7 @@ fn main() -> ExitCode {
     let done = Workspace::find().and_then(|workspace| match Arguments::parse().task {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
-        Task::Measure => binaries::measure(&workspace),
+        Task::Measure { million } => binaries::measure(&workspace, million),
         Task::Powercut(arguments) => powercut::build_and_run(&workspace, &arguments),
         Task::Test(arguments) => test::run(&workspace, &arguments),
     });

@@ -23,6 +23,7 @@ mod hashed;
 mod index;
 pub mod journal;
 pub mod level;
+mod loading;
 pub mod model;
 mod network;
 mod pick;
@@ -46,6 +47,7 @@ pub use command::{Action, Answer, Applied, Command, Grant, Origin, Outcome, Refu
 pub use event::{Event, What};
 use ipam_api::Code;
 pub use journal::{By, EventId, Happened, Journaled};
+pub use loading::Loading;
 pub use row::RowKey;
 use serde::{Deserialize, Serialize};
 pub use state::State;

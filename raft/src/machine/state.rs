@@ -14,13 +14,14 @@ use super::command::Kind;
 use super::index::Index;
 use super::journal::{JournalHead, Segment};
 use super::level::FIRST_LEVEL;
+use super::loading::Loading;
 use super::model::{
     Allocation, Attachment, Cooling, Endpoint, Generation, Network, Node, Pool, PoolState, Replay,
     Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::space::Space;
-use super::table::{Ledger, Row, Table, decode, encode, hash};
+use super::table::{Ledger, Row, Table, encode, hash};
 
 /// The level that this build behaves by at most.
 pub const LEVEL: u32 = if cfg!(feature = "next-level") { 2 } else { 1 };
@@ -29,7 +30,7 @@ const GENERATION_SHIFT: u32 = 40;
 /// Whatever reads JSON has integers up to that.
 const REVISION_BITS: u32 = 53;
 /// The header's row.
-const HEADER: RowKey = RowKey { table: 0, id: 0 };
+pub(super) const HEADER: RowKey = RowKey { table: 0, id: 0 };
 
 /// What the state says of itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,7 +118,7 @@ impl State {
         state
     }
 
-    fn without_rows() -> Self {
+    pub(super) fn without_rows() -> Self {
         Self {
             header: Header {
                 generation: 1,
@@ -334,38 +335,10 @@ impl State {
     /// # Errors
     /// If a row can't be read, contradicts another, or there is no header.
     pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Vec<u8>)>) -> Result<State, Damaged> {
-        let mut state = Self::without_rows();
-        let mut header = None;
+        let mut loading = Loading::default();
         for (key, bytes) in rows {
-            let ledger = &mut state.ledger;
-            match key.table {
-                0 => {
-                    let read: Header =
-                        decode(&bytes).ok_or_else(|| Damaged("the header can't be read".into()))?;
-                    if key != HEADER || !read.makes_sense() || header.replace(read).is_some() {
-                        return Err(Damaged("the header is there twice, or makes no sense".into()));
-                    }
-                }
-                Network::TABLE => state.networks.load(key, &bytes, ledger)?,
-                Subnet::TABLE => state.subnets.load(key, &bytes, ledger)?,
-                Pool::TABLE => state.pools.load(key, &bytes, ledger)?,
-                Reservation::TABLE => state.reservations.load(key, &bytes, ledger)?,
-                PoolState::TABLE => state.pool_states.load(key, &bytes, ledger)?,
-                Endpoint::TABLE => state.endpoints.load(key, &bytes, ledger)?,
-                Attachment::TABLE => state.attachments.load(key, &bytes, ledger)?,
-                Allocation::TABLE => state.allocations.load(key, &bytes, ledger)?,
-                Tombstone::TABLE => state.tombstones.load(key, &bytes, ledger)?,
-                Cooling::TABLE => state.coolings.load(key, &bytes, ledger)?,
-                Node::TABLE => state.nodes.load(key, &bytes, ledger)?,
-                Token::TABLE => state.tokens.load(key, &bytes, ledger)?,
-                Replay::TABLE => state.replays.load(key, &bytes, ledger)?,
-                Segment::TABLE => state.segments.load(key, &bytes, ledger)?,
-                Generation::TABLE => state.generations.load(key, &bytes, ledger)?,
-                other => return Err(Damaged(format!("table {other} is not known to this version"))),
-            }
+            loading.put(key, &bytes)?;
         }
-        state.header = header.ok_or_else(|| Damaged("there is no header".into()))?;
-        state.rebuild_index()?;
-        Ok(state)
+        loading.finish()
     }
 }

@@ -10,6 +10,7 @@ use tokio::net::TcpListener;
 
 use super::error::StartError;
 use super::snapshots::SnapshotPolicy;
+use crate::progress::Progress;
 use crate::store::DiskLimits;
 use crate::transport::PeerTls;
 
@@ -62,6 +63,8 @@ pub struct NodeConfig {
     pub snapshots: SnapshotPolicy,
     /// From when on its disk counts as full.
     pub disk: DiskLimits,
+    /// Where it says how far its start is.
+    pub progress: Progress,
 }
 
 impl NodeConfig {
@@ -86,6 +89,7 @@ impl NodeConfig {
             timing: Timing::default(),
             snapshots: SnapshotPolicy::default(),
             disk: DiskLimits::default(),
+            progress: Progress::default(),
         }
     }
 

@@ -32,7 +32,7 @@ pub fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
 /// When it isn't one.
 pub fn snapshot(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let whole = snapshot::verify(bytes);
-    let (header, state, journal) = snapshot::load(bytes)?;
+    let (header, state, journal) = snapshot::load(bytes, &crate::progress::Progress::default())?;
     if whole? != header {
         return Err(io::Error::other("its header is read in two ways"));
     }

@@ -158,18 +158,18 @@ impl RaftStateMachine<Types> for MachineStore {
     ) -> Result<(), io::Error> {
         let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let (instant, last) = background::run(move || {
+        let durable = Arc::clone(&self.durable);
+        background::run(move || {
             // What is sealed and only in memory would have to be fetched again.
             journal.write_out(&shared, true)?;
             let (state, blocks) = snapshots.install(snapshot, &meta)?;
             journal.fit(&state);
             let (applied, membership) = (meta.last_log_id, meta.last_membership);
-            Ok((Instant { state, applied, membership, journal: blocks }, applied))
+            durable.set_snapshot(applied);
+            shared.replace(Instant { state, applied, membership, journal: blocks });
+            Ok(())
         })
-        .await?;
-        self.durable.set_snapshot(last);
-        self.shared.replace(instant);
-        Ok(())
+        .await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {

@@ -21,6 +21,7 @@ pub mod fuzzing;
 mod headroom;
 mod identity;
 pub(crate) mod journal;
+mod loading;
 mod lock;
 mod log;
 mod log_open;
@@ -57,7 +58,9 @@ pub use journal::{
 pub use lock::{DirLock, lock_dir};
 pub(crate) use log::LogStore;
 pub(crate) use machine::MachineStore;
-pub(crate) use open::{Closer, open};
+#[cfg(test)]
+pub(crate) use open::open;
+pub(crate) use open::{Closer, open_with};
 pub(crate) use reach::LogReach;
 pub(crate) use rebuild::Source;
 pub use recover::{Recovered, Survivor};

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
+use std::thread::{self, JoinHandle};
 
 use tokio::sync::{oneshot, watch};
 
@@ -25,6 +25,7 @@ use super::snapshot::Header;
 use super::snapshot_dir::SnapshotDir;
 use crate::machine::State;
 use crate::machine::level::check_known;
+use crate::progress::Progress;
 use crate::types::LogId;
 
 /// Everything that a data directory holds, open and running.
@@ -49,17 +50,24 @@ pub(crate) struct Store {
     pub(crate) closer: Closer,
 }
 
+/// Opens a data directory, and tells nobody how far it is.
+#[cfg(test)]
+pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
+    open_with(dir, Progress::default()).await
+}
+
 /// Opens a data directory, new or old. Its lock is the caller's business.
 ///
 /// # Errors
 /// When it can't be used; the error says why, and what to do.
-pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
+pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
-    let work = tokio::task::spawn_blocking(move || open_blocking(&dir));
+    let work = tokio::task::spawn_blocking(move || open_blocking(&dir, &progress));
     work.await.map_err(|error| StoreError::Stopped(error.to_string()))?
 }
 
-fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
+fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
+    progress.begin("its log is opened");
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let headroom = Arc::new(Headroom::new(dir));
     // On a full disk, a start needs what the last run has kept for it.
@@ -76,11 +84,17 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
     }
     let journal = Arc::new(JournalFiles::open(dir)?);
     let counters = Arc::new(StoreCounters::default());
-    let loaded = trusted_rows(dir, &before, same_boot, covered, &journal)?;
+    // Whatever the start is made of, the snapshot must be whole: it is what a peer will ask for.
+    let (loaded, sound) = thread::scope(|scope| {
+        let sound = scope.spawn(|| snapshots.verify_current());
+        (trusted_rows(dir, &before, same_boot, covered, &journal, progress), sound.join())
+    });
+    sound.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    let loaded = loaded?;
     if loaded.is_none() {
         counters.rows_rebuilt.fetch_add(1, Relaxed);
     }
-    let start = choose(loaded, &snapshots)?;
+    let start = choose(loaded, &snapshots, progress)?;
     check_known(start.state.header.level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
     if let Some(purged) =
@@ -131,7 +145,7 @@ fn open_blocking(dir: &Path) -> Result<Store, StoreError> {
         failed,
         pending: nudger.pending(),
     };
-    let rows_thread = std::thread::Builder::new()
+    let rows_thread = thread::Builder::new()
         .name("ipamd-rows".to_owned())
         .spawn(move || behind.run(&nudges))
         .map_err(StoreError::io(dir))?;
@@ -190,12 +204,14 @@ fn trusted_rows(
     same_boot: bool,
     covered: Option<LogId>,
     journal: &JournalFiles,
+    progress: &Progress,
 ) -> Result<Option<(Loaded, Blocks)>, StoreError> {
+    progress.begin("its rows are read");
     let fresh = !rows::path(dir).exists();
     let loaded = if !same_boot && !marker.clean && !fresh {
         Err("the machine went down without a clean stop".to_owned())
     } else {
-        Rows::load(dir).and_then(|loaded| match loaded.2.applied {
+        Rows::load(dir, progress).and_then(|loaded| match loaded.2.applied {
             applied if applied < marker.rows_applied => {
                 Err(format!("they went back to {applied:?}, from {:?}", marker.rows_applied))
             }
@@ -227,14 +243,18 @@ struct Start {
 }
 
 /// Rows or snapshot, whichever is newer.
-fn choose(loaded: Option<(Loaded, Blocks)>, snapshots: &SnapshotDir) -> Result<Start, StoreError> {
+fn choose(
+    loaded: Option<(Loaded, Blocks)>,
+    snapshots: &SnapshotDir,
+    progress: &Progress,
+) -> Result<Start, StoreError> {
     if let Some(((rows, state, point), journal)) = loaded
         && point.applied >= snapshots.last()
     {
-        snapshots.verify_current()?;
         return Ok(Start { state, point, journal, rows: Some(rows) });
     }
-    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current()? else {
+    progress.begin("its snapshot is read");
+    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current(progress)? else {
         let (state, point) = (State::default(), Point::default());
         return Ok(Start { state, point, journal: Blocks::new(), rows: None });
     };

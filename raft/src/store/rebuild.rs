@@ -11,6 +11,7 @@ use super::log_view::next;
 use super::machine::{MachineStore, Ready, blocking};
 use super::shared::{Instant, Live};
 use super::snapshot_dir::SnapshotFile;
+use crate::progress::Progress;
 use crate::types::LogId;
 
 /// What a state is made from, beside the log.
@@ -51,7 +52,9 @@ impl MachineStore {
         let snapshots = Arc::clone(&self.snapshots);
         let (meta, state, journal) = match source {
             Source::Own => {
-                let own = blocking(move || snapshots.load_current().map_err(io::Error::other)).await?;
+                let own =
+                    blocking(move || snapshots.load_current(&Progress::default()).map_err(io::Error::other))
+                        .await?;
                 match own {
                     Some((header, state, journal)) => (header.meta, state, journal),
                     None => return Ok(Instant::default()),

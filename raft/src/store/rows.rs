@@ -13,8 +13,9 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{disk, frame};
+use super::{disk, frame, loading};
 use crate::machine::{RowKey, State};
+use crate::progress::Progress;
 use crate::types::{LogId, StoredMembership};
 
 const ROW_VERSION: u8 = 1;
@@ -72,7 +73,7 @@ pub(super) fn put_aside(dir: &Path) -> io::Result<()> {
 impl Rows {
     /// Opens the rows of a data directory and reads all of them, believing nothing. The error is the reason to
     /// rebuild them.
-    pub(super) fn load(dir: &Path) -> Result<Loaded, String> {
+    pub(super) fn load(dir: &Path, progress: &Progress) -> Result<Loaded, String> {
         let dir = path(dir);
         unharmed(|| {
             let rows = Self::open(&dir)?;
@@ -80,23 +81,12 @@ impl Rows {
                 return Ok((rows, State::default(), Point::default()));
             }
             let point = rows.point()?.ok_or("it was never filled")?;
-            let mut failed = None;
             let mut items = rows.db.iter();
-            let state = State::from_rows(std::iter::from_fn(|| {
-                let item = items.next()?.map_err(|error| error.to_string()).and_then(|item| unseal(&item));
-                match item {
-                    Ok(Some(row)) => Some(row),
-                    Ok(None) => None,
-                    Err(error) => {
-                        failed = Some(error);
-                        None
-                    }
-                }
-            }));
-            if let Some(error) = failed {
-                return Err(error);
-            }
-            let state = state.map_err(|error| error.to_string())?;
+            let next = || match items.next() {
+                Some(item) => unseal(&item.map_err(|error| error.to_string())?),
+                None => Ok(None),
+            };
+            let state = loading::load(next, |damaged| damaged.0, progress)?;
             if point.digest != state.digest() {
                 return Err("the digest of its rows isn't the one it had".to_owned());
             }

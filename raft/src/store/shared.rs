@@ -208,7 +208,8 @@ impl SharedState {
         result
     }
 
-    /// Puts another state in the place of this one, as a snapshot does.
+    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: that
+    /// is done when nobody waits for the lock any more.
     pub(super) fn replace(&self, instant: Instant) {
         self.put(Live::of(instant));
     }
@@ -220,12 +221,12 @@ impl SharedState {
     }
 
     fn put(&self, mut fresh: Live) {
-        self.change(move |live| {
+        let before = self.change(move |live| {
             fresh.epoch = live.epoch.wrapping_add(1);
             fresh.recent = fresh.recent.after(&live.recent);
-            *live = fresh;
-            (0, ())
+            (0, std::mem::replace(live, fresh))
         });
+        drop(before);
     }
 
     /// The newest places at which this state can be compared with others'.

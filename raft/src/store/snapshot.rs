@@ -11,7 +11,9 @@ use serde::{Deserialize, Serialize};
 
 use super::frame;
 use super::journal::{Blocks, read_blocks};
+use super::loading;
 use crate::machine::{RowKey, State};
+use crate::progress::Progress;
 use crate::types::Types;
 
 const MAGIC: &[u8; 8] = b"IPAMSNAP";
@@ -78,20 +80,10 @@ pub(super) fn verify(from: impl Read) -> io::Result<Header> {
     Ok(rows.header)
 }
 
-/// Reads the state in it, and checks that it is the one that was written.
-pub(super) fn load(from: impl Read) -> io::Result<(Header, State, Blocks)> {
+/// Reads the state in it, and checks that it is whole and the one that was written.
+pub(super) fn load(from: impl Read + Send, progress: &Progress) -> io::Result<(Header, State, Blocks)> {
     let mut rows = Rows::begin(from)?;
-    let mut failed = None;
-    let state = State::from_rows(std::iter::from_fn(|| {
-        rows.next_row().unwrap_or_else(|error| {
-            failed = Some(error);
-            None
-        })
-    }));
-    if let Some(error) = failed {
-        return Err(error);
-    }
-    let state = state.map_err(|error| frame::invalid(error.to_string()))?;
+    let state = loading::load(|| rows.next_row(), |damaged| frame::invalid(damaged.0), progress)?;
     if state.digest() != rows.header.digest {
         return Err(frame::invalid("the digest of its rows isn't the one it claims"));
     }

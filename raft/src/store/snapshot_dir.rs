@@ -1,5 +1,6 @@
 //! Where snapshots are kept: one whole one, and what is on its way to become the next.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::background::{PacedFile, SYNC_BYTES};
+use super::background::{self, PacedFile, SYNC_BYTES};
 use super::error::StoreError;
 use super::journal::Blocks;
 use super::shared::Instant;
@@ -17,6 +18,7 @@ use super::snapshot::{self, Header, Meta};
 use super::{disk, frame};
 use crate::machine::State;
 use crate::machine::level::check_known;
+use crate::progress::Progress;
 use crate::types::LogId;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -57,14 +59,17 @@ impl SnapshotDir {
         *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Checks that the current snapshot, if there is one, is whole: it is what a peer will ask for.
+    /// Checks that the current snapshot, if there is one, is whole.
     pub(super) fn verify_current(&self) -> Result<(), StoreError> {
         self.read_current(snapshot::verify).map(drop)
     }
 
     /// The state in the current snapshot, if there is one.
-    pub(super) fn load_current(&self) -> Result<Option<(Header, State, Blocks)>, StoreError> {
-        self.read_current(snapshot::load)
+    pub(super) fn load_current(
+        &self,
+        progress: &Progress,
+    ) -> Result<Option<(Header, State, Blocks)>, StoreError> {
+        self.read_current(|from| snapshot::load(from, progress))
     }
 
     fn read_current<T>(
@@ -93,11 +98,14 @@ impl SnapshotDir {
     }
 
     /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
-    pub(super) fn install(&self, snapshot: SnapshotFile, meta: &Meta) -> io::Result<(State, Blocks)> {
-        let (header, state, journal) = snapshot::load(buffered(File::open(&snapshot.path)?))?;
+    pub(super) fn install(&self, mut snapshot: SnapshotFile, meta: &Meta) -> io::Result<(State, Blocks)> {
+        let Held { state, journal } = match snapshot.held.take() {
+            Some(held) => *held,
+            None => Held::load(&snapshot.path)?,
+        };
         check_known(state.header.level).map_err(io::Error::other)?;
-        if header.meta != *meta {
-            return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", header.meta)));
+        if snapshot.meta != *meta {
+            return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", snapshot.meta)));
         }
         if snapshot.path != current_path(&self.dir) {
             let mut aside = Aside::new(&self.dir);
@@ -187,6 +195,27 @@ pub(crate) struct SnapshotFile {
     length: u64,
     meta: Meta,
     aside: Option<Aside>,
+    /// What is in it, if that was read already.
+    held: Option<Box<Held>>,
+}
+
+/// What a snapshot holds, read and found whole.
+struct Held {
+    state: State,
+    journal: Blocks,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    fn load(path: &Path) -> io::Result<Self> {
+        let (_header, state, journal) = snapshot::load(buffered(File::open(path)?), &Progress::default())?;
+        Ok(Self { state, journal })
+    }
 }
 
 impl SnapshotFile {
@@ -195,7 +224,7 @@ impl SnapshotFile {
         let length = file.metadata()?.len();
         let meta = snapshot::read_header(&file)?.meta;
         io::Seek::rewind(&mut &file)?;
-        Ok(Self { path, file: tokio::fs::File::from_std(file), length, meta, aside: None })
+        Ok(Self { path, file: tokio::fs::File::from_std(file), length, meta, aside: None, held: None })
     }
 
     /// Prepares to receive a snapshot into a data directory.
@@ -262,7 +291,8 @@ impl IncomingSnapshot {
         Ok(())
     }
 
-    /// Makes it durable, reads all of it again and checks that it is whole.
+    /// Makes it durable, reads what is in it and checks that it is whole. Once only: what was read is what is
+    /// installed, and anything wrong with it is refused before it could do harm.
     ///
     /// # Errors
     /// When it can't be written, or isn't what its seal says (`InvalidData`, `UnexpectedEof`).
@@ -270,11 +300,12 @@ impl IncomingSnapshot {
         self.file.flush().await?;
         self.file.sync_all().await?;
         let work = move || {
-            snapshot::verify(buffered(File::open(&self.aside.path)?))?;
+            let held = Held::load(&self.aside.path)?;
             let mut file = SnapshotFile::open(self.aside.path.clone())?;
+            file.held = Some(Box::new(held));
             file.aside = Some(self.aside);
             Ok(file)
         };
-        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+        background::run(work).await
     }
 }

@@ -8,6 +8,7 @@ use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
 use super::sample::{apply, entries, kill, log_id, run, start, stop, write_behind};
 use crate::machine::{RowKey, State};
+use crate::progress::Progress;
 use crate::store::marker::Marker;
 use crate::store::open;
 use crate::store::rows::{self, Point, Rows};
@@ -112,10 +113,10 @@ fn rows_of_another_state_are_not_trusted() {
     let state = State::default();
     let point = Point { digest: state.digest(), ..Point::default() };
     drop(Rows::create(dir.path(), &state, &point).unwrap());
-    assert_eq!(Rows::load(dir.path()).unwrap().2, point);
+    assert_eq!(Rows::load(dir.path(), &Progress::default()).unwrap().2, point);
     let point = Point { digest: point.digest.wrapping_add(1), ..point };
     drop(Rows::create(dir.path(), &state, &point).unwrap());
-    assert!(Rows::load(dir.path()).err().unwrap().contains("digest"));
+    assert!(Rows::load(dir.path(), &Progress::default()).err().unwrap().contains("digest"));
 }
 
 #[tokio::test]

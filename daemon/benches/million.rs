@@ -1,0 +1,279 @@
+//! What a large state costs: `cargo xtask measure --million`.
+//!
+//! Three members on this machine, which share its cores and its disk with the client. They are filled over HTTP;
+//! then single allocations come at a fixed rate, whatever becomes of those before, while nothing else happens,
+//! while snapshots are built, and while one is sent. Read the times as ratios.
+//! `IPAMD_MEASURE_ALLOCATIONS` asks for another number than a million.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a program for people who measure"
+)]
+
+#[path = "../tests/support/mod.rs"]
+mod support;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use ipam_api::client::{Call, Client};
+use serde_json::{Value, json};
+use support::ask::{allocate_call, put, wish};
+use support::member::Member;
+use support::raw::ask;
+use support::{Cluster, LONG};
+
+/// Allocations of one step while the members are filled.
+const STEPS: usize = 1000;
+/// Steps that are on their way at once.
+const FILLERS: usize = 4;
+/// Single allocations a second, and for how long.
+const RATE: u32 = 50;
+const LISTEN: Duration = Duration::from_secs(20);
+/// Settings under which a snapshot is made for no other reason than that many small entries came.
+const NEVER: &str = "snapshot_every_entries = 100000000\nsnapshot_every_mib = 1000000";
+const ALWAYS: &str =
+    "snapshot_every_entries = 50\nkeep_entries_behind_snapshot = 0\nkeep_mib_behind_snapshot = 0";
+
+static NUMBER: AtomicUsize = AtomicUsize::new(0);
+
+#[tokio::main(flavor = "multi_thread", worker_threads = 2)]
+async fn main() {
+    let allocations =
+        std::env::var("IPAMD_MEASURE_ALLOCATIONS").map_or(1_000_000, |text| text.parse().unwrap());
+    let mut cluster =
+        Cluster::of_with(3, "heartbeat_ms = 100\nelection_min_ms = 500\nelection_max_ms = 1000");
+    cluster.start_all();
+    cluster.ready().await;
+    fill(&cluster, allocations).await;
+    sizes(&cluster, "after filling").await;
+
+    let at = cluster.follower().await;
+    restart(&mut cluster, at, "clean stop").await;
+    assert!(cluster.stop(at).await.success());
+    std::fs::remove_dir_all(cluster.members[at].data_dir.join("rows")).unwrap();
+    start(&mut cluster, at, "rows gone").await;
+
+    settle(&mut cluster, NEVER).await;
+    let idle = listen(&cluster, "nothing else", LISTEN).await;
+    settle(&mut cluster, ALWAYS).await;
+    let building = listen(&cluster, "snapshots being built", LISTEN).await;
+    println!("building : idle = {:.2} (p99)", building / idle);
+    let late = sleep_through(&mut cluster).await;
+    let sending = send(&mut cluster, late).await;
+    println!("sending : idle = {:.2} (p99)", sending / idle);
+    sizes(&cluster, "at the end").await;
+}
+
+/// Fills a /8 over HTTP, many allocations a step.
+async fn fill(cluster: &Cluster, allocations: usize) {
+    let client = cluster.ask();
+    put(&client, "subnets", json!({"name": "large", "cidr": "11.0.0.0/8"})).await;
+    put(&client, "pools", json!({"name": "large", "subnet": "large"})).await;
+    let begun = Instant::now();
+    let fillers: Vec<_> = (0..FILLERS)
+        .map(|filler| {
+            let client = cluster.ask();
+            tokio::spawn(async move {
+                for round in (filler..allocations / STEPS).step_by(FILLERS) {
+                    give(&client, round).await;
+                }
+            })
+        })
+        .collect();
+    for filler in fillers {
+        filler.await.unwrap();
+    }
+    let seconds = begun.elapsed().as_secs_f64();
+    println!("{allocations} allocations in {seconds:.0} s, {:.0}/s", allocations as f64 / seconds);
+    cluster.settled().await;
+}
+
+async fn give(client: &Client, round: usize) {
+    let steps: Vec<Value> = (0..STEPS)
+        .map(|number| {
+            let body = wish(&format!("web-{round}-{number}"), &["large"]);
+            json!({"method": "POST", "path": "/v1/allocations", "body": body})
+        })
+        .collect();
+    let call = Call::post("/v1/transactions").json(&json!({"steps": steps})).unwrap();
+    // What an endpoint has it is given again, so nothing goes wrong when this is sent twice.
+    client.send(call.repeatable().within(LONG)).await.unwrap();
+}
+
+/// Stops a member in good order and starts it.
+async fn restart(cluster: &mut Cluster, at: usize, what: &str) {
+    let begun = Instant::now();
+    assert!(cluster.stop(at).await.success());
+    println!("{what}: stopped in {:.1} s", begun.elapsed().as_secs_f64());
+    start(cluster, at, what).await;
+}
+
+/// Starts a member; says when it was alive, when ready, and what memory that took.
+async fn start(cluster: &mut Cluster, at: usize, what: &str) {
+    let begun = Instant::now();
+    cluster.start(at);
+    let mut alive = None;
+    let mut told = String::new();
+    while let Err(why) = cluster.members[at].is_ready().await {
+        if why.contains("not ready") {
+            alive.get_or_insert_with(|| begun.elapsed());
+            told = why;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let ready = begun.elapsed().as_secs_f64();
+    let alive = alive.unwrap_or_default().as_secs_f64();
+    println!("{what}: alive after {alive:.2} s, ready after {ready:.2} s ({})", memory(cluster, at));
+    println!("    last word before: {}", told.trim());
+}
+
+/// All members with other settings, ready and in one state.
+async fn settle(cluster: &mut Cluster, raft: &str) {
+    for at in 0..3 {
+        assert!(cluster.stop(at).await.success());
+    }
+    let timing = "heartbeat_ms = 100\nelection_min_ms = 500\nelection_max_ms = 1000";
+    std::fs::write(cluster.config(), format!("log = \"info\"\n[raft]\n{timing}\n{raft}\n")).unwrap();
+    cluster.start_all();
+    cluster.ready().await;
+    cluster.settled().await;
+}
+
+/// Single allocations at a fixed rate for some time; their p99 in milliseconds.
+async fn listen(cluster: &Cluster, what: &str, time: Duration) -> f64 {
+    let stop = tokio::time::sleep(time);
+    let before = built(cluster).await;
+    let took = load(cluster, stop).await;
+    say(what, took, built(cluster).await - before)
+}
+
+fn say(what: &str, mut took: Vec<Duration>, snapshots: u64) -> f64 {
+    took.sort_unstable();
+    let at = |share: usize| took[(took.len() - 1) * share / 1000].as_secs_f64() * 1000.0;
+    println!(
+        "{what}: {} allocations at {RATE}/s, p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms; {snapshots} snapshots built",
+        took.len(),
+        at(500),
+        at(990),
+        at(1000)
+    );
+    at(990)
+}
+
+/// Allocates at a fixed rate until something is over; how long each took.
+async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Vec<Duration> {
+    let client = Arc::new(cluster.members[cluster.leader().await].ask());
+    let mut ticks = tokio::time::interval(Duration::from_secs(1) / RATE);
+    let mut calls = tokio::task::JoinSet::new();
+    tokio::pin!(until);
+    loop {
+        tokio::select! {
+            () = &mut until => break,
+            _ = ticks.tick() => {
+                let client = Arc::clone(&client);
+                let name = format!("single-{}", NUMBER.fetch_add(1, Relaxed));
+                calls.spawn(async move {
+                    let begun = Instant::now();
+                    client.send(allocate_call(&wish(&name, &["large"]))).await.unwrap();
+                    begun.elapsed()
+                });
+            }
+        }
+    }
+    calls.join_all().await
+}
+
+/// Stops a follower and goes on until the log no longer has what it lacks.
+async fn sleep_through(cluster: &mut Cluster) -> usize {
+    let late = cluster.follower().await;
+    assert!(cluster.stop(late).await.success());
+    let before = built(cluster).await;
+    let enough = async {
+        while built(cluster).await < before + 6 {
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    load(cluster, enough).await;
+    late
+}
+
+/// Starts a member that needs a snapshot, and allocates until it has it.
+async fn send(cluster: &mut Cluster, late: usize) -> f64 {
+    let begun = Instant::now();
+    cluster.start(late);
+    let cluster = &*cluster;
+    let caught_up = async {
+        while counted(&cluster.members[late], "installed").await == 0
+            || cluster.members[late].is_ready().await.is_err()
+        {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    let took = load(cluster, caught_up).await;
+    println!(
+        "caught up by snapshot {:.1} s after its start ({})",
+        begun.elapsed().as_secs_f64(),
+        memory(cluster, late)
+    );
+    say("a snapshot being sent", took, 0)
+}
+
+async fn built(cluster: &Cluster) -> u64 {
+    let mut built = 0;
+    for member in cluster.up_members() {
+        built += counted(member, "built").await;
+    }
+    built
+}
+
+/// What a member has counted; nothing while it starts.
+async fn counted(member: &Member, what: &str) -> u64 {
+    let call = Call::get("/metrics").within(Duration::from_secs(5));
+    let Ok(answer) = member.ask().send(call).await else { return 0 };
+    let text = String::from_utf8_lossy(&answer.body);
+    let mut lines = text.lines();
+    let value = lines.find_map(|line| line.strip_prefix(&format!("ipamd_raft_snapshots_{what}_total ")));
+    value.map_or(0, |value| value.parse().unwrap())
+}
+
+async fn sizes(cluster: &Cluster, what: &str) {
+    for at in 0..3 {
+        let member = &cluster.members[at];
+        let of = |name: &str| size(&member.data_dir.join(name)) >> 20;
+        println!(
+            "{what}: {}: {}; snapshot {} MiB, rows {} MiB, log {} MiB, journal {} MiB",
+            member.name,
+            memory(cluster, at),
+            of("snapshot"),
+            of("rows"),
+            of("log"),
+            of("journal")
+        );
+    }
+    let applied = ask(cluster.members[0].client, "GET", "/v1/cluster", &[], &Value::Null).await;
+    println!("    {} allocated", applied.json::<Value>()["addresses"]["allocated"]);
+}
+
+/// Memory of a member, now and at most so far.
+fn memory(cluster: &Cluster, at: usize) -> String {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.members[at].pid())).unwrap();
+    let kib = |name: &str| -> u64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+        line.trim().trim_end_matches(" kB").parse().unwrap()
+    };
+    format!("{} MiB resident, {} at most", kib("VmRSS:") >> 10, kib("VmHWM:") >> 10)
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return std::fs::metadata(path).map_or(0, |found| found.len());
+    };
+    entries.map(|entry| size(&entry.unwrap().path())).sum()
+}

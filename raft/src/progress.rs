@@ -1,0 +1,87 @@
+//! How far a start is: for those who wait at the door, and for the log.
+
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a start that takes long says so in the log.
+const SAY: Duration = Duration::from_secs(2);
+
+/// How far a start is. Clones share it.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    step: Mutex<Step>,
+    rows: AtomicU64,
+}
+
+#[derive(Debug)]
+struct Step {
+    what: &'static str,
+    begun: Instant,
+    said: Instant,
+}
+
+impl Default for Step {
+    fn default() -> Self {
+        Self { what: "its configuration is read", begun: Instant::now(), said: Instant::now() }
+    }
+}
+
+impl Progress {
+    /// Another step begins; it goes on after "it is starting: ".
+    pub(crate) fn begin(&self, what: &'static str) {
+        let mut step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        tracing::debug!(done = step.what, took_ms = step.begun.elapsed().as_millis(), "a step of the start");
+        *step = Step { what, begun: Instant::now(), said: Instant::now() };
+        self.0.rows.store(0, Relaxed);
+    }
+
+    /// More rows are read.
+    pub(crate) fn more(&self, rows: u64) {
+        self.0.rows.fetch_add(rows, Relaxed);
+        let mut step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        if step.said.elapsed() >= SAY {
+            step.said = Instant::now();
+            drop(step);
+            tracing::info!("starting: {}", self.tell());
+        }
+    }
+
+    /// Rows read so far in this step.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        self.0.rows.load(Relaxed)
+    }
+
+    /// As a sentence goes on after "it is starting: ".
+    #[must_use]
+    pub fn tell(&self) -> String {
+        let step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let (what, seconds) = (step.what, step.begun.elapsed().as_secs());
+        drop(step);
+        match self.rows() {
+            0 => format!("{what}, for {seconds} s"),
+            rows => format!("{what}, {rows} rows so far, for {seconds} s"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_says_what_is_done_and_how_much_of_it() {
+        let progress = Progress::default();
+        progress.begin("the log is opened");
+        assert_eq!(progress.tell(), "the log is opened, for 0 s");
+        progress.begin("rows are read");
+        progress.more(5);
+        assert_eq!(progress.tell(), "rows are read, 5 rows so far, for 0 s");
+        progress.begin("the index is made");
+        assert_eq!(progress.tell(), "the index is made, for 0 s");
+    }
+}
