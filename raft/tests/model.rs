@@ -217,6 +217,7 @@ fn said(answer: &Answer) -> Said {
             panic!("the model has no journal; tests/journal.rs has")
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
+        Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Said::Given {
             repeated: *repeated,

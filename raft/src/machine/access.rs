@@ -49,8 +49,9 @@ impl Action {
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
+            Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
             // Allowed by the join token itself.
-            Action::Join { .. } => None,
+            Action::Join { .. } | Action::JoinMember(_) => None,
         }
     }
 }

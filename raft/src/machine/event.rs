@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::change::FieldChange;
 use super::command::Kind;
 use super::journal::{By, EventId};
+use super::model::MemberStanding;
 
 /// One thing that has happened: named by the revision of its command and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -131,6 +132,15 @@ pub enum What {
         /// Which one.
         level: u32,
     },
+    /// A member joined, got a vote or was removed.
+    Member {
+        /// Its id.
+        id: u64,
+        /// Its name.
+        name: Name,
+        /// What it shall be now.
+        standing: MemberStanding,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -156,6 +166,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.cooled", "A freed address has rested."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
+    ("member.joined", "A member was taken in and gets the log; it has no vote yet."),
+    ("member.promoted", "A member has a vote from now on."),
+    ("member.removed", "A member belongs to the cluster no more; its id never comes back."),
 ];
 
 impl What {
@@ -172,6 +185,9 @@ impl What {
             What::PoolReady { .. } => "pool.condition",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
+            What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
+            What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
+            What::Member { standing: MemberStanding::Removed, .. } => "member.removed",
         }
     }
 

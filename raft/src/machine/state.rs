@@ -15,8 +15,8 @@ use super::index::Index;
 use super::journal::{JournalHead, Segment};
 use super::level::FIRST_LEVEL;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
-    Token, Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Member, Network, Node, Pool, PoolState, Replay, Reservation,
+    Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::space::Space;
@@ -95,6 +95,8 @@ pub struct State {
     pub replays: Table<Replay>,
     /// Sealed pieces of the journal, by their number.
     pub segments: Table<Segment>,
+    /// Members, and those that were.
+    pub members: Table<Member>,
     pub(super) ledger: Ledger,
     pub(super) index: Index,
 }
@@ -138,6 +140,7 @@ impl State {
             tokens: Table::default(),
             replays: Table::default(),
             segments: Table::default(),
+            members: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
         }
@@ -291,6 +294,7 @@ impl State {
             .chain(self.tokens.all_encoded())
             .chain(self.replays.all_encoded())
             .chain(self.segments.all_encoded())
+            .chain(self.members.all_encoded())
     }
 
     /// One row, encoded; nothing if it doesn't exist.
@@ -313,6 +317,7 @@ impl State {
             Token::TABLE => self.tokens.encoded(id),
             Replay::TABLE => self.replays.encoded(id),
             Segment::TABLE => self.segments.encoded(id),
+            Member::TABLE => self.members.encoded(id),
             _ => None,
         }
     }
@@ -355,6 +360,7 @@ impl State {
                 Token::TABLE => state.tokens.load(key, &bytes, ledger)?,
                 Replay::TABLE => state.replays.load(key, &bytes, ledger)?,
                 Segment::TABLE => state.segments.load(key, &bytes, ledger)?,
+                Member::TABLE => state.members.load(key, &bytes, ledger)?,
                 other => return Err(Damaged(format!("table {other} is not known to this version"))),
             }
         }

@@ -211,7 +211,10 @@ impl Follower {
                 What::Released { address, pool, allocation, .. } => {
                     assert_eq!(self.held.remove(&allocation), Some((address, pool)));
                 }
-                What::Cooled { .. } | What::JournalTrimmed { .. } | What::LevelRaised { .. } => {}
+                What::Cooled { .. }
+                | What::JournalTrimmed { .. }
+                | What::LevelRaised { .. }
+                | What::Member { .. } => {}
                 What::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
                 }

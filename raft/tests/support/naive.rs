@@ -138,6 +138,9 @@ impl Model {
                 panic!("the model has no journal; tests/journal.rs has")
             }
             Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
+            Action::JoinMember(_) | Action::ChangeMembers(_) => {
+                panic!("the model has no members; tests/members.rs has")
+            }
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")

@@ -52,6 +52,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
             format!("released {}", addresses.join(", "))
         }
         Answer::Expired { rows } => format!("expired {rows} rows"),
+        Answer::Members { ids } => format!("members {ids:?}"),
         Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
         Answer::Level { level } => format!("the level is {level}"),
         Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
@@ -121,6 +122,7 @@ fn what(what: &What) -> String {
             format!("gave up {segments} segments of the journal, through {through}")
         }
         What::LevelRaised { level } => format!("the level is {level}"),
+        What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
     }
 }
 

@@ -56,6 +56,10 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.reason = Some(readiness.as_str().to_owned());
         }
         What::LevelRaised { level } => item.object = format!("level {level}"),
+        What::Member { id, name, .. } => {
+            item.object = name.to_string();
+            item.reason = Some(format!("member {id}"));
+        }
         What::JournalTrimmed { through, segments, events, bytes } => {
             item.object = "journal".to_owned();
             item.reason =

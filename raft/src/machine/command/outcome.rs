@@ -80,6 +80,11 @@ pub enum Answer {
         /// Its number, if it was old enough.
         segment: Option<u64>,
     },
+    /// The members are as wanted.
+    Members {
+        /// Those that joined or changed, by id; none if it was so already.
+        ids: Vec<u64>,
+    },
 }
 
 impl Answer {
