@@ -104,6 +104,46 @@ pub struct TransferRequest {
     pub to: Option<Name>,
 }
 
+/// `POST /v1/cluster/members`: a member that is new asks to be taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct JoinMemberRequest {
+    /// Its name.
+    pub name: Name,
+    /// The id of its data directory; the same again gets the same answer.
+    pub disk_id: String,
+    /// Where it answers peers.
+    pub peer_address: String,
+    /// Where it answers clients.
+    pub client_url: String,
+    /// The highest feature level that it knows.
+    pub level: u32,
+}
+
+/// What a member that was taken in is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MemberJoined {
+    /// The cluster's id.
+    pub cluster_id: String,
+    /// The member's id in it.
+    pub id: u64,
+    /// The feature level by which the machine behaves.
+    pub level: u32,
+    /// The members before it.
+    pub members: Vec<Member>,
+}
+
+/// `POST /v1/cluster/members/{name}/replace`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ReplaceRequest {
+    /// The member that takes its place; it has joined already.
+    pub with: Name,
+}
+
 /// How much a change of the members may hurt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -123,6 +163,8 @@ pub enum Danger {
 pub struct MemberChange {
     /// False if it is so already and there is nothing to do.
     pub changes: bool,
+    /// Whether it has come about; what was decided and has not goes on by itself.
+    pub done: bool,
     /// What happens, one sentence a step.
     pub steps: Vec<String>,
     /// Who has a vote before.

@@ -18,6 +18,9 @@ pub enum Purpose {
     Bearer,
     /// To make a node's token with, once: `POST /v1/join`.
     Join,
+    /// To join the cluster with as a member, once: `POST /v1/cluster/members`.
+    #[serde(rename = "join-member")]
+    JoinMember,
 }
 
 /// `POST /v1/tokens`.

@@ -2,6 +2,7 @@
 
 mod access;
 pub mod check;
+mod cluster;
 mod disk;
 mod environment;
 mod journal;
@@ -21,6 +22,7 @@ use ipam_raft::node::{DiskLimits, InitialMember, LOG_DIRECTIVES, SnapshotPolicy,
 use serde::{Deserialize, Serialize};
 use tracing_subscriber::EnvFilter;
 
+pub use self::cluster::JoinConfig;
 pub use self::environment::NAMES as ENVIRONMENT_NAMES;
 use self::environment::{Environment, switch};
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};
@@ -111,6 +113,8 @@ struct File {
     #[serde(default)]
     initial_members: Vec<FileMember>,
     #[serde(default)]
+    cluster: cluster::FileCluster,
+    #[serde(default)]
     raft: raft::FileRaft,
     #[serde(default)]
     tls: tls::FileTls,
@@ -153,6 +157,10 @@ pub struct Config {
     pub client_url: Option<String>,
     /// The founding members, this one among them.
     pub initial_members: Vec<InitialMember>,
+    /// Where other members reach this one.
+    pub peer_address: String,
+    /// Whom it asks to be taken in, while its data directory belongs to no cluster.
+    pub join: Option<JoinConfig>,
     /// How fast the absence of a leader is noticed.
     pub timing: Timing,
     /// When snapshots are made, how fast, and what of the log stays behind them.
@@ -248,7 +256,21 @@ impl Config {
                 &format!("{} must begin with https://, as clients are served", shown(url)),
             ));
         }
-        let initial_members = members::members(&flags.members, file.initial_members, &name, peer_listen)?;
+        let peer_ca = peer_tls.as_ref().map(|files| files.ca.clone());
+        let (peer_address, join) = cluster::merge(environment.cluster, file.cluster, peer_ca)?;
+        let founds = join.is_none();
+        let initial_members =
+            members::members(&flags.members, file.initial_members, &name, peer_listen, founds)?;
+        let mine = initial_members.iter().find(|member| member.name == name);
+        let peer_address = peer_address
+            .or(mine.map(|member| member.peer_address.clone()))
+            .unwrap_or_else(|| peer_listen.to_string());
+        if !founds && peer_address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_unspecified()) {
+            let why = format!(
+                "{peer_address} says not where this member is; name an address that the others reach"
+            );
+            return Err(wrong("cluster.peer_address", &why));
+        }
         Ok(Self {
             name,
             data_dir: flags
@@ -266,6 +288,8 @@ impl Config {
             initial_members,
             timing: file.raft.timing()?,
             snapshots: file.raft.snapshots(&environment.raft)?,
+            peer_address,
+            join,
             access: access.complete(!client_listen.ip().is_loopback(), insecure)?,
             journal: file.journal.complete()?,
             metrics_per_pool: file.metrics.per_pool(),

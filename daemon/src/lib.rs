@@ -17,6 +17,7 @@ pub mod dev;
 pub mod fuzzing;
 pub mod hash_secret;
 pub mod http;
+mod join;
 pub mod metrics;
 pub mod recover;
 pub mod reload;

@@ -26,7 +26,7 @@ use crate::http::starting::Starting;
 use crate::http::{App, router};
 use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
-use crate::{descriptors, tasks};
+use crate::{descriptors, join, tasks};
 
 /// How long handing over and closing may take.
 const LEAVE: Duration = Duration::from_secs(10);
@@ -35,6 +35,8 @@ const LEAVE: Duration = Duration::from_secs(10);
 const DISK_FAILED: u8 = 3;
 /// The exit code of a member whose data doesn't read as it was written: starting it again won't help.
 const DAMAGED: u8 = 4;
+/// The exit code of a member that was removed from its cluster: starting it again won't help.
+const REMOVED: u8 = 5;
 
 /// Why a member can't serve, or had to stop.
 #[derive(Debug, thiserror::Error)]
@@ -51,6 +53,10 @@ enum ServeError {
     BindSocket { path: String, error: std::io::Error },
     #[error(transparent)]
     Start(#[from] StartError),
+    #[error(
+        "{0}; it doesn't come back under that id: to let this machine join anew, empty its data directory and give it a token (`ipamctl token member`)"
+    )]
+    Removed(String),
     #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
     Failed(Failure),
     #[error(transparent)]
@@ -70,6 +76,7 @@ pub fn main(flags: &Flags) -> ExitCode {
             let _ = writeln!(std::io::stderr(), "ipamd: {error}");
             match error {
                 ServeError::Config(_) | ServeError::Tls(_) | ServeError::Tokens(_) => ExitCode::from(2),
+                ServeError::Removed(_) => ExitCode::from(REMOVED),
                 ServeError::Failed(Failure::Disk(_)) => ExitCode::from(DISK_FAILED),
                 ServeError::Start(StartError::Store(StoreError::Io { source, .. }))
                     if is_the_disks(&source) =>
@@ -143,11 +150,6 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         .client_url
         .clone()
         .map_or_else(|| clients.local_addr().map(|listen| client_url(listen, tls.is_some())), Ok)?;
-    let peer_address = config
-        .initial_members
-        .iter()
-        .find(|member| member.name == config.name)
-        .map_or_else(|| config.peer_listen.to_string(), |member| member.peer_address.clone());
     // From here on: without anybody who waits for it, it would end the process.
     let hang_up = signal(SignalKind::hangup())?;
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
@@ -155,10 +157,11 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         config.data_dir,
         config.name.clone(),
         peers,
-        peer_address,
+        config.peer_address,
         url.clone(),
         config.initial_members,
     );
+    node_config.joins = config.join.is_some();
     node_config.peer_tls = peer_tls.clone();
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
@@ -189,6 +192,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     };
     starting.over(router(App::new(node.clone(), Arc::clone(&metrics), access)));
     tracing::info!(name = %config.name, %url, "answering clients");
+    let joining = config.join.map(|join| tokio::spawn(join::run(node.clone(), join)));
     let tasks = tokio::spawn(tasks::run(node.clone(), config.journal, metrics));
     let reloading = tokio::spawn(reloads.run(hang_up, flags.clone()));
     let failure = tokio::select! {
@@ -198,8 +202,12 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     };
     tasks.abort();
     reloading.abort();
+    if let Some(joining) = joining {
+        joining.abort();
+    }
     match failure {
         // What the disk refused once it may refuse again: nothing is handed over, nothing more is written.
+        Some(Failure::Removed(why)) => Err(ServeError::Removed(why)),
         Some(why) => Err(ServeError::Failed(why)),
         None => {
             tracing::info!("stopping: handing over, finishing what runs");

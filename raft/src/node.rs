@@ -16,6 +16,7 @@ mod host;
 mod inner;
 mod leaving;
 mod members;
+mod membership;
 mod proposals;
 mod reads;
 mod running;
@@ -47,12 +48,13 @@ pub use status::Status;
 use tokio::sync::{Mutex as AsyncMutex, watch};
 use tokio::time::Instant;
 
+use crate::machine::command::KnownMember;
 use crate::machine::{Command, Outcome, State};
 use crate::store::{self, Closer, Identity, StoreError, lock_dir};
 pub use crate::store::{DiskLimits, DiskSpace, Room};
 use crate::transport::serve;
 pub use crate::transport::{PeerCredentials, PeerTls};
-pub use crate::types::{MemberInfo, Role};
+pub use crate::types::{Member, MemberInfo, Role};
 
 /// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
 /// and again while a peer is away, and what matters of it is said here.
@@ -155,6 +157,7 @@ impl Node {
             trust,
             awaited: digests::Awaited::default(),
             reports: Mutex::default(),
+            expelled: watch::Sender::default(),
             lock: Mutex::new(Some(lock)),
         });
         inner.tasks.spawn(follow_leadership(inner.clone()));
@@ -166,6 +169,8 @@ impl Node {
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
         if belongs {
             node.inner().resume().await?;
+        } else if config.joins {
+            node.inner().wait_for("a cluster to take it in".to_owned());
         } else {
             node.inner().tasks.spawn(founding::run(node.inner().clone()));
         }
@@ -322,6 +327,29 @@ impl Node {
                 std::future::pending::<()>().await;
             }
         }
+    }
+
+    /// What a member that belongs to no cluster yet says of itself to be taken into one; nothing once it does.
+    #[must_use]
+    pub fn applicant(&self) -> Option<Member> {
+        let identity = self.inner().identity();
+        identity.cluster_id.is_none().then(|| Member {
+            name: identity.name,
+            disk_id: identity.disk_id,
+            peer_address: self.inner().peer_address.clone(),
+            client_url: self.inner().client_url.clone(),
+        })
+    }
+
+    /// Notes what a member that belongs to no cluster yet waits for.
+    pub fn wait_for(&self, what: String) {
+        self.inner().wait_for(what);
+    }
+
+    /// The members as the log's membership has them, with their data directories: for what changes them.
+    #[must_use]
+    pub fn known_members(&self) -> Vec<KnownMember> {
+        self.inner().running().map(|running| membership::known(&running)).unwrap_or_default()
     }
 
     /// Stops in good order: takes nothing new, hands leadership to the voter that lacks least, and closes the

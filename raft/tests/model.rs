@@ -218,6 +218,7 @@ fn said(answer: &Answer) -> Said {
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Said::Given {
             repeated: *repeated,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use ipam_api::brand::DAEMON_ENV_PREFIX;
 use ipam_api::name::shown;
 
-use super::{ConfigError, raft, tls, wrong};
+use super::{ConfigError, cluster, raft, tls, wrong};
 
 /// Every name, with the key of the file that it stands for.
 pub const NAMES: &[(&str, &str)] = &[
@@ -28,6 +28,10 @@ pub const NAMES: &[(&str, &str)] = &[
     ("IPAMD_PEER_TLS_CERTIFICATE", "peer_tls.certificate"),
     ("IPAMD_PEER_TLS_KEY", "peer_tls.key"),
     ("IPAMD_PEER_TLS_CA", "peer_tls.ca"),
+    ("IPAMD_PEER_ADDRESS", "cluster.peer_address"),
+    ("IPAMD_JOIN", "cluster.join"),
+    ("IPAMD_JOIN_TOKEN_FILE", "cluster.join_token_file"),
+    ("IPAMD_JOIN_CA", "cluster.join_ca"),
     ("IPAMD_ACCESS_REQUIRE_TOKENS", "access.require_tokens"),
     ("IPAMD_ACCESS_TOKENS_FILE", "access.tokens_file"),
     ("IPAMD_RAFT_SNAPSHOT_EVERY_ENTRIES", "raft.snapshot_every_entries"),
@@ -50,6 +54,7 @@ pub(super) struct Environment {
     pub(super) log: Option<String>,
     pub(super) config: Option<PathBuf>,
     pub(super) tls: tls::EnvironmentTls,
+    pub(super) cluster: cluster::EnvironmentCluster,
     pub(super) require_tokens: Option<String>,
     pub(super) tokens_file: Option<PathBuf>,
     pub(super) raft: raft::EnvironmentRaft,
@@ -91,7 +96,9 @@ impl Environment {
             "ACCESS_REQUIRE_TOKENS" => self.require_tokens = Some(value),
             "ACCESS_TOKENS_FILE" => self.tokens_file = Some(value.into()),
             setting => {
-                return self.raft.take(setting, value).is_none_or(|value| self.tls.take(setting, &value));
+                let taken =
+                    |value: String| self.tls.take(setting, &value) || self.cluster.take(setting, &value);
+                return self.raft.take(setting, value).is_none_or(taken);
             }
         }
         true

@@ -8,12 +8,14 @@ use ipam_raft::node::InitialMember;
 
 use super::{ConfigError, FileMember, wrong};
 
-/// The founding members: from flags if there are any, else from the file, else this one alone.
+/// The founding members: from flags if there are any, else from the file, else this one alone. For a member that
+/// joins they only say where others are.
 pub(super) fn members(
     flags: &[String],
     file: Vec<FileMember>,
     name: &Name,
     peer_listen: SocketAddr,
+    founds: bool,
 ) -> Result<Vec<InitialMember>, ConfigError> {
     let pairs: Vec<(String, String)> = if flags.is_empty() {
         file.into_iter().map(|member| (member.name, member.peer)).collect()
@@ -28,6 +30,9 @@ pub(super) fn members(
             })
             .collect::<Result<_, ConfigError>>()?
     };
+    if pairs.is_empty() && !founds {
+        return Ok(Vec::new());
+    }
     if pairs.is_empty() {
         return Ok(vec![InitialMember { name: name.clone(), peer_address: peer_listen.to_string() }]);
     }
@@ -51,7 +56,7 @@ pub(super) fn members(
             &format!("{} members; at most {MEMBERS_MAX} are allowed", members.len()),
         ));
     }
-    if !members.iter().any(|member| member.name == *name) {
+    if founds && !members.iter().any(|member| member.name == *name) {
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         return Err(wrong(
             "initial_members",

@@ -102,7 +102,7 @@ impl Asker {
 impl Known {
     /// Refuses what the table of roles doesn't allow.
     pub(super) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
-        if self.purpose == Purpose::Join {
+        if self.purpose != Purpose::Bearer {
             return Err(Problem::new(Code::Forbidden, "a join token is for joining and for nothing else"));
         }
         Ok(check_deed(&self.grant, &self.principal, verb, target)?)

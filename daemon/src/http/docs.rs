@@ -59,6 +59,9 @@ fn describe(body: &mut String, route: &Route) {
         Access::Deed(verb, target) => format!("Whoever may {verb} what is of kind {target}."),
         Access::EachStep => "Whoever may do each of the steps.".to_owned(),
         Access::JoinToken => "Whoever has a join token.".to_owned(),
+        Access::MemberJoinToken => {
+            "Whoever has a member's join token, or may write what is of kind cluster.".to_owned()
+        }
     };
     let summary = escaped(&route.summary);
     let _ = write!(body, "<h2><code>{} {}</code></h2>\n<p>{summary} {who}</p>\n", route.method, route.path);

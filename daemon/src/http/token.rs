@@ -142,6 +142,7 @@ async fn create(
         purpose: match request.purpose {
             Purpose::Bearer => command::Purpose::Bearer,
             Purpose::Join => command::Purpose::Join,
+            Purpose::JoinMember => command::Purpose::JoinMember,
         },
         grant: Grant {
             role: request.role,
@@ -242,6 +243,7 @@ fn token(row: &model::Token) -> Token {
         purpose: match row.purpose {
             command::Purpose::Bearer => Purpose::Bearer,
             command::Purpose::Join => Purpose::Join,
+            command::Purpose::JoinMember => Purpose::JoinMember,
         },
         role: row.grant.role,
         node: row.grant.node.clone(),

@@ -69,9 +69,22 @@ impl Cluster {
         self.dir.path().join("ipamd.toml")
     }
 
+    /// One more member, which isn't up yet and will ask the others to take it in.
+    pub(crate) fn add(&mut self, name: &str, token: Option<PathBuf>) -> usize {
+        let ports = free_ports(self.ip, 2);
+        let mut member = Member::new(name, ports[0], ports[1], self.dir.path());
+        member.join = Some((self.urls(), token));
+        self.members.push(member);
+        self.members.len() - 1
+    }
+
     /// Names and peer addresses, as every member is told them.
     pub(crate) fn peers(&self) -> Vec<(String, SocketAddr)> {
-        self.members.iter().map(|member| (member.name.clone(), member.peer)).collect()
+        self.members
+            .iter()
+            .filter(|member| member.join.is_none())
+            .map(|member| (member.name.clone(), member.peer))
+            .collect()
     }
 
     pub(crate) fn start(&mut self, at: usize) {
@@ -100,6 +113,12 @@ impl Cluster {
             })
             .await;
         }
+    }
+
+    /// Waits until one is ready.
+    pub(crate) async fn ready_at(&self, at: usize) {
+        until(&format!("{} is ready", self.members[at].name), async || self.members[at].is_ready().await)
+            .await;
     }
 
     /// kill -9, all at once.

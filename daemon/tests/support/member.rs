@@ -28,6 +28,8 @@ pub(crate) struct Member {
     pub(crate) clock: Option<PathBuf>,
     /// Which `ipamd` it runs.
     pub(crate) program: PathBuf,
+    /// Whom it asks to be taken in, and with which token; then it is no founder.
+    pub(crate) join: Option<(Vec<String>, Option<PathBuf>)>,
     process: Option<Child>,
 }
 
@@ -36,7 +38,7 @@ impl Member {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
         let program = programs::ipamd();
         let name = name.to_owned();
-        Self { name, client, peer, data_dir, log, tls: None, clock: None, program, process: None }
+        Self { name, client, peer, data_dir, log, tls: None, join: None, clock: None, program, process: None }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
@@ -61,6 +63,11 @@ impl Member {
             ] {
                 command.arg(flag).arg(file);
             }
+        }
+        if let Some((servers, token)) = &self.join {
+            command.env("IPAMD_JOIN", servers.join(","));
+            command.envs(token.iter().map(|file| ("IPAMD_JOIN_TOKEN_FILE", file)));
+            return command;
         }
         for (name, peer) in peers {
             command.args(["--member", &format!("{name}={peer}")]);

@@ -50,8 +50,9 @@ impl Action {
             Action::ConfirmGeneration(_) => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
+            Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
             // Allowed by the join token itself.
-            Action::Join { .. } => None,
+            Action::Join { .. } | Action::JoinMember(_) => None,
         }
     }
 }

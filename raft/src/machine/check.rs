@@ -8,15 +8,15 @@ use ipam_api::address::{AddressRange, check_cidr};
 use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, POOLS_NAMED_MAX,
-    RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
+    JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX,
+    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
     SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, CreateToken, Dns, Kind, Manager, PoolIntention, Purpose, Refusal, Remarks,
+    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, PoolIntention, Purpose, Refusal, Remarks,
     ReservationIntention, SubnetIntention, Terms, Text,
 };
 use super::shape::edges;
@@ -61,6 +61,18 @@ impl Action {
             }
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
+            Action::JoinMember(wish) => {
+                wish.known.iter().try_for_each(KnownMember::check)?;
+                within("members", wish.known.len(), MEMBERS_MAX)?;
+                check_place(&wish.disk_id, &wish.peer_address, &wish.client_url)
+            }
+            Action::ChangeMembers(wish) => {
+                wish.known.iter().try_for_each(KnownMember::check)?;
+                for ids in [&wish.promote, &wish.remove, &wish.voters] {
+                    within("members", ids.len(), MEMBERS_MAX)?;
+                }
+                within("members", wish.known.len(), MEMBERS_MAX)
+            }
             Action::Delete(_)
             | Action::RotateToken { .. }
             | Action::Join { .. }
@@ -89,6 +101,23 @@ impl Terms {
     }
 }
 
+impl KnownMember {
+    fn check(&self) -> Result<(), Refusal> {
+        check_place(&self.disk_id, &self.peer_address, &self.client_url)
+    }
+}
+
+/// Who a member is and where: short, and without what would break a line.
+fn check_place(disk_id: &Text, peer_address: &Text, client_url: &Text) -> Result<(), Refusal> {
+    text("disk_id", disk_id)?;
+    text("peer_address", peer_address)?;
+    text("client_url", client_url)?;
+    match disk_id.is_empty() || peer_address.is_empty() {
+        true => Err(invalid("a member has a disk id and an address where it answers peers")),
+        false => Ok(()),
+    }
+}
+
 impl CreateToken {
     fn check(&self) -> Result<(), Refusal> {
         text("description", &self.description)?;
@@ -99,7 +128,7 @@ impl CreateToken {
         }
         let longest = match self.purpose {
             Purpose::Bearer => TOKEN_TTL_MS_MAX,
-            Purpose::Join => JOIN_TOKEN_TTL_MS_MAX,
+            Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
         };
         match self.ttl_ms {
             Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
@@ -109,7 +138,7 @@ impl CreateToken {
                     format!("such a token lives {longest} ms at most"),
                 ));
             }
-            None if self.purpose == Purpose::Join => {
+            None if self.purpose != Purpose::Bearer => {
                 return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
             }
             _ => {}
@@ -121,8 +150,8 @@ impl CreateToken {
             (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
                 Err(invalid(format!("a token of the role {role} can't name a node")))
             }
-            (Purpose::Join, role, _) if role != Role::Node => {
-                Err(invalid("a join token is for nodes, and its role is node"))
+            (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
+                Err(invalid("a join token is for nodes and members, and its role is node"))
             }
             _ => Ok(()),
         }

@@ -5,6 +5,7 @@
 //! `raft/tests/golden.rs` hold them still.
 
 mod intention;
+mod members;
 mod outcome;
 mod terms;
 
@@ -21,6 +22,7 @@ pub use intention::{
     Allocate, Dns, InterfaceWish, NetworkIntention, PoolIntention, ReleaseAttachment, Remarks,
     ReservationIntention, Started, SubnetIntention,
 };
+pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
@@ -131,6 +133,10 @@ pub enum Action {
     SealJournal,
     /// Let pools give again after a restore.
     ConfirmGeneration(ConfirmGeneration),
+    /// Take a new member in, as a learner.
+    JoinMember(JoinMember),
+    /// Give members a vote, and let others go: all of it, or nothing.
+    ChangeMembers(ChangeMembers),
 }
 
 /// Create or replace.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::change::FieldChange;
 use super::command::Kind;
 use super::journal::{By, EventId};
+use super::model::MemberStanding;
 
 /// One thing that has happened: named by the revision of its command and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +151,15 @@ pub enum What {
         /// The generation.
         generation: u64,
     },
+    /// A member joined, got a vote or was removed.
+    Member {
+        /// Its id.
+        id: u64,
+        /// Its name.
+        name: Name,
+        /// What it shall be now.
+        standing: MemberStanding,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -178,6 +188,9 @@ pub const NAMES: &[(&str, &str)] = &[
     ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
     ("generation.confirmed", "All pools may give again after a restore."),
     ("pool.confirmed", "A pool may give again after a restore."),
+    ("member.joined", "A member was taken in and gets the log; it has no vote yet."),
+    ("member.promoted", "A member has a vote from now on."),
+    ("member.removed", "A member belongs to the cluster no more; its id never comes back."),
 ];
 
 impl What {
@@ -197,6 +210,9 @@ impl What {
             What::GenerationBegun { .. } => "generation.begun",
             What::GenerationConfirmed { .. } => "generation.confirmed",
             What::PoolConfirmed { .. } => "pool.confirmed",
+            What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
+            What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
+            What::Member { standing: MemberStanding::Removed, .. } => "member.removed",
         }
     }
 

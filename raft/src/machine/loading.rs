@@ -3,7 +3,7 @@
 use super::Damaged;
 use super::journal::Segment;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
+    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
     Token, Tombstone,
 };
 use super::row::RowKey;
@@ -53,6 +53,7 @@ impl Loading {
             Token::TABLE => state.tokens.load(key, bytes, ledger),
             Replay::TABLE => state.replays.load(key, bytes, ledger),
             Segment::TABLE => state.segments.load(key, bytes, ledger),
+            Member::TABLE => state.members.load(key, bytes, ledger),
             Generation::TABLE => state.generations.load(key, bytes, ledger),
             other => Err(Damaged(format!("table {other} is not known to this version"))),
         }

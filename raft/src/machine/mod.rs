@@ -24,6 +24,7 @@ mod index;
 pub mod journal;
 pub mod level;
 mod loading;
+mod member;
 pub mod model;
 mod network;
 mod pick;
@@ -139,6 +140,10 @@ impl Step<'_> {
             Ok((_, Purpose::Join)) if !matches!(action, Action::Join { .. }) => {
                 Err(Refusal::new(Code::Forbidden, "a join token is for joining and for nothing else"))
             }
+            Ok((_, Purpose::JoinMember)) if !matches!(action, Action::JoinMember(_)) => Err(Refusal::new(
+                Code::Forbidden,
+                "a member's join token is for joining and for nothing else",
+            )),
             Ok(_) => Ok(()),
         }
     }
@@ -187,6 +192,8 @@ impl Step<'_> {
             Action::RaiseLevel { level } => self.raise_level(*level),
             Action::SealJournal => Ok(self.seal_journal()),
             Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
+            Action::JoinMember(wish) => self.join_member(wish),
+            Action::ChangeMembers(wish) => self.change_members(wish),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

@@ -205,6 +205,34 @@ pub struct Token {
     pub used_for: Option<u64>,
 }
 
+/// A member of the cluster, by its id; or the memory of one, so that its id never comes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub name: Name,
+    /// The id of its data directory.
+    pub disk_id: Text,
+    /// Where it answered peers when it joined.
+    pub peer_address: Text,
+    /// Where it answered clients then.
+    pub client_url: Text,
+    /// What it shall be.
+    pub standing: MemberStanding,
+    /// The revision that took note of it.
+    pub joined: u64,
+}
+
+/// What a member shall be. The membership of the log follows. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemberStanding {
+    /// It gets the log, and has no vote.
+    Learner,
+    /// It has a vote.
+    Voter,
+    /// It belongs to the cluster no more, and never will again.
+    Removed,
+}
+
 /// The answer to a request that had a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replay {
@@ -260,5 +288,6 @@ rows! {
     Token = 12, "token";
     Replay = 13, "kept answer";
     Segment = 14, "segment of the journal";
+    Member = 15, "member";
     Generation = 16, "generation";
 }

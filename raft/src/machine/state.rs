@@ -16,7 +16,7 @@ use super::journal::{JournalHead, Segment};
 use super::level::FIRST_LEVEL;
 use super::loading::Loading;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Network, Node, Pool, PoolState, Replay,
+    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay,
     Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
@@ -96,6 +96,8 @@ pub struct State {
     pub replays: Table<Replay>,
     /// Sealed pieces of the journal, by their number.
     pub segments: Table<Segment>,
+    /// Members, and those that were.
+    pub members: Table<Member>,
     /// Generations that began with a restore.
     pub generations: Table<Generation>,
     pub(super) ledger: Ledger,
@@ -141,6 +143,7 @@ impl State {
             tokens: Table::default(),
             replays: Table::default(),
             segments: Table::default(),
+            members: Table::default(),
             generations: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
@@ -295,6 +298,7 @@ impl State {
             .chain(self.tokens.all_encoded())
             .chain(self.replays.all_encoded())
             .chain(self.segments.all_encoded())
+            .chain(self.members.all_encoded())
             .chain(self.generations.all_encoded())
     }
 
@@ -318,6 +322,7 @@ impl State {
             Token::TABLE => self.tokens.encoded(id),
             Replay::TABLE => self.replays.encoded(id),
             Segment::TABLE => self.segments.encoded(id),
+            Member::TABLE => self.members.encoded(id),
             Generation::TABLE => self.generations.encoded(id),
             _ => None,
         }

@@ -55,6 +55,9 @@ pub struct NodeConfig {
     pub client_url: String,
     /// Who founds the cluster; the same names on every one of them, this one included.
     pub initial_members: Vec<InitialMember>,
+    /// Whether it waits for a cluster to take it in instead of founding one; then the initial members only say
+    /// where others are.
+    pub joins: bool,
     /// TLS with the other members; without it they speak in the clear, and anybody may claim to be one.
     pub peer_tls: Option<PeerTls>,
     /// How fast failures are noticed.
@@ -85,6 +88,7 @@ impl NodeConfig {
             peer_address,
             client_url,
             initial_members,
+            joins: false,
             peer_tls: None,
             timing: Timing::default(),
             snapshots: SnapshotPolicy::default(),
@@ -99,7 +103,7 @@ impl NodeConfig {
         if names.len() != self.initial_members.len() {
             return Err(StartError::Config("two initial members have the same name".to_owned()));
         }
-        if !names.contains(&self.name) {
+        if !self.joins && !names.contains(&self.name) {
             return Err(StartError::Config(format!("{} is not one of the initial members", self.name)));
         }
         if names.len() > MEMBERS_MAX {

@@ -32,6 +32,9 @@ pub enum Failure {
     /// Anything else.
     #[error("{0}")]
     Other(String),
+    /// It was removed from its cluster; starting it again is of no use.
+    #[error("{0}")]
+    Removed(String),
 }
 
 /// A proposal without an outcome.

@@ -155,8 +155,8 @@ fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) 
             Some(match knows.iter().find(|(_, known, _)| *known == me.name) {
                 Some((id, _, disk_id)) if *disk_id != me.disk_id => format!(
                     "somebody's decision: the cluster {cluster_id} knows member {id}, {}, with another disk, so its \
-                     data directory was replaced; put the old one back, or remove member {id} from the cluster \
-                     and add {} anew",
+                     data directory was replaced; put the old one back, or remove the member (`ipamctl cluster \
+                     remove {}`) and let it join anew, with `[cluster] join` and a token",
                     me.name, me.name
                 ),
                 Some(_) => format!("the leader of the cluster {cluster_id} to call"),

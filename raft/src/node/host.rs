@@ -15,10 +15,10 @@ use super::error::Failure;
 use super::fetching;
 use super::handing_over;
 use super::inner::{Inner, held};
-use super::members;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::reads;
 use super::running::Running;
+use super::{members, membership};
 use crate::store::{IncomingSnapshot, Room, SnapshotFile};
 use crate::transport::{
     Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
@@ -70,11 +70,21 @@ impl Host for Door {
             }
             Some(running) => {
                 check_caller(&running, ticket)?;
+                self.check_belongs(&running, ticket)?;
                 held(&self.0.client_urls).insert(ticket.from.member_id, ticket.client_url.clone());
+                if let Some(peer_address) = &ticket.peer_address {
+                    running.peers.learn(ticket.from.member_id, peer_address.clone());
+                }
                 Ok(())
             }
             None => Err(Refusal::NotReady { why: "it is still starting".to_owned() }),
         }
+    }
+
+    async fn expelled(&self, member_id: u64) {
+        let mut expelled = self.0.expelled.subscribe();
+        // The sender lives as long as this member.
+        let _ = expelled.wait_for(|expelled| expelled.contains(&member_id)).await;
     }
 
     async fn answer(&self, request: Request) -> Answer {
@@ -120,6 +130,17 @@ impl Host for Door {
 }
 
 impl Door {
+    /// Sends away whoever was removed, and tells it so. While the membership still has it, its vote may be needed.
+    fn check_belongs(&self, running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
+        let Party { member_id, name, .. } = &ticket.from;
+        let cluster = &running.cluster_id;
+        if !membership::expelled(&self.0, running).contains(member_id) {
+            return Ok(());
+        }
+        let why = format!("member {member_id}, {name}, was removed from the cluster {cluster}");
+        Err(Refusal::Removed { why })
+    }
+
     /// Joins the caller's cluster. In a task of its own, since the caller may hang up in the middle.
     async fn take_part(&self, ticket: &Ticket) -> Result<(), Refusal> {
         let (inner, ticket) = (self.0.clone(), ticket.clone());

@@ -1,6 +1,6 @@
 //! What all parts of a member share: who it is, how far it is, and how it comes to run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -14,6 +14,7 @@ use super::digests::{Awaited, Trust};
 use super::error::{Failure, StartError};
 use super::founding::{self, Founders};
 use super::gate::Gate;
+use super::membership;
 use super::running::{Ingredients, Running};
 use super::tasks::Tasks;
 use crate::store::{DirLock, Identity, Journal, Restored, SharedState};
@@ -61,6 +62,8 @@ pub(super) struct Inner {
     pub(super) awaited: Awaited,
     /// What the members said of themselves when they were last asked.
     pub(super) reports: Mutex<BTreeMap<u64, Said>>,
+    /// Members that were removed and have left the membership: nobody speaks with them any more.
+    pub(super) expelled: watch::Sender<BTreeSet<u64>>,
     pub(super) lock: Mutex<Option<DirLock>>,
 }
 
@@ -199,12 +202,14 @@ impl Inner {
             cluster_id.clone(),
             me.clone(),
             self.client_url.clone(),
+            self.peer_address.clone(),
             self.addresses.clone(),
             self.peer_tls.clone(),
         );
         let running = Running::start(ingredients, cluster_id, me, peers, &self.tasks).await?;
         let running = Arc::new(running);
         self.tasks.spawn(super::watchdog(self.clone(), running.raft.clone()));
+        self.tasks.spawn(membership::run(self.clone(), running.clone()));
         self.running.send_replace(Some(running.clone()));
         *held(&self.waiting_for) = None;
         if !identity.founding {

@@ -133,7 +133,7 @@ impl Inner {
             return (self.peer_address.clone(), self.client_url.clone());
         }
         let told = held(&self.client_urls).get(&id).cloned();
-        (running.peers.address(member).to_owned(), told.unwrap_or_else(|| member.client_url.clone()))
+        (running.peers.address(id, member), told.unwrap_or_else(|| member.client_url.clone()))
     }
 
     /// How long ago this member last knew a working leader; 0 if it does now.

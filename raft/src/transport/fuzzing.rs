@@ -68,6 +68,7 @@ pub fn reply(stream: &[u8]) {
         to: party(),
         client_url: String::new(),
         purpose: super::Purpose::Append,
+        peer_address: None,
     };
     let mut both = tokio::io::join(stream, tokio::io::sink());
     let _ = in_time(present(&mut both, ticket));

@@ -55,6 +55,10 @@ pub(crate) trait Host: Clone + Send + Sync + 'static {
     /// Whether the caller may come in; waits until it can be served.
     fn admit(&self, ticket: &Ticket) -> impl Future<Output = Result<(), Refusal>> + Send;
 
+    /// Ends once the member belongs to the cluster no more: then its connections are closed, so that it asks again
+    /// and is told.
+    fn expelled(&self, member_id: u64) -> impl Future<Output = ()> + Send;
+
     /// Answers a request of a peer that was let in.
     fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send;
 

@@ -2,17 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ipam_api::limits::PEER_CONNECT_MS_MAX;
 use openraft::type_config::alias::SnapshotOf;
+use tokio::sync::watch;
 use tokio::time::timeout;
 
 use super::channel::Channel;
 use super::complaints::Complaints;
 use super::connection::dial;
-use super::preface::{Hello, Party, Purpose, Ticket, Uncalled, ask_hello, present};
+use super::preface::{Hello, Party, Purpose, Refusal, Ticket, Uncalled, ask_hello, present};
 use super::snapshot;
 use super::stream::PeerStream;
 use super::tls::PeerTls;
@@ -37,6 +38,14 @@ struct Book {
     client_url: String,
     /// Where members are, by name, as this member's own configuration has it.
     addresses: BTreeMap<String, String>,
+    /// Where this member answers peers, as it tells them.
+    peer_address: String,
+    /// Where callers said that they answer peers, by id.
+    told: Mutex<BTreeMap<u64, String>>,
+    /// Which of a member's addresses is tried next, by id.
+    turns: Mutex<BTreeMap<u64, usize>>,
+    /// Says that this member was removed, once another one has said so.
+    removed: watch::Sender<Option<String>>,
     tls: Option<PeerTls>,
     complaints: Complaints,
 }
@@ -56,11 +65,38 @@ impl Peers {
         cluster_id: String,
         me: Party,
         client_url: String,
+        peer_address: String,
         addresses: BTreeMap<String, String>,
         tls: Option<PeerTls>,
     ) -> Self {
-        let book = Book { cluster_id, me, client_url, addresses, tls, complaints: Complaints::default() };
+        let book = Book {
+            cluster_id,
+            me,
+            client_url,
+            addresses,
+            peer_address,
+            told: Mutex::default(),
+            turns: Mutex::default(),
+            removed: watch::Sender::new(None),
+            tls,
+            complaints: Complaints::default(),
+        };
         Self { book: Arc::new(book), channels: Arc::default() }
+    }
+
+    /// Takes note of where a member says that it answers peers.
+    pub(crate) fn learn(&self, member_id: u64, peer_address: String) {
+        held(&self.book.told).insert(member_id, peer_address);
+    }
+
+    /// Where a member last said that it answers peers; nothing if it hasn't called since the start.
+    pub(crate) fn told(&self, member_id: u64) -> Option<String> {
+        held(&self.book.told).get(&member_id).cloned()
+    }
+
+    /// Why this member belongs to the cluster no more, once another one has said so.
+    pub(crate) fn removed(&self) -> watch::Receiver<Option<String>> {
+        self.book.removed.subscribe()
     }
 
     /// Who this member is.
@@ -70,7 +106,7 @@ impl Peers {
 
     /// The lasting connection to a member. A member whose record has changed gets a new one.
     pub(crate) fn channel(&self, member_id: u64, member: &Member, purpose: Purpose) -> Arc<Channel> {
-        let mut channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut channels = held(&self.channels);
         if let Some((known, channel)) = channels.get(&(member_id, purpose))
             && known == member
         {
@@ -101,21 +137,60 @@ impl Peers {
         sent.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Where a member answers peers: what this member's configuration says of that name, else what the
-    /// membership says.
-    pub(crate) fn address<'a>(&'a self, member: &'a Member) -> &'a str {
-        self.book.address(member)
+    /// Where a member is called next.
+    pub(crate) fn address(&self, member_id: u64, member: &Member) -> String {
+        self.book.address(member_id, member).1
     }
 
     /// Lets go of all connections.
     pub(crate) fn close(&self) {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        held(&self.channels).clear();
     }
 }
 
 impl Book {
-    fn address<'a>(&'a self, member: &'a Member) -> &'a str {
-        self.addresses.get(&member.name).unwrap_or(&member.peer_address)
+    /// Which turn it is, and the address that is tried in it. A member may be where the configuration here says,
+    /// where it last said itself, or where the membership says; any of these may be out of date.
+    fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
+        let configured = self.addresses.get(&member.name).cloned();
+        let told = held(&self.told).get(&member_id).cloned();
+        let mut all: Vec<String> = configured.into_iter().chain(told).collect();
+        if !all.contains(&member.peer_address) {
+            all.push(member.peer_address.clone());
+        }
+        let turn = held(&self.turns).get(&member_id).copied().unwrap_or_default();
+        let at = turn % all.len().max(1);
+        (turn, all.into_iter().nth(at).unwrap_or_default())
+    }
+
+    /// Has the next address tried, unless somebody else has seen to that: a member has several connections.
+    fn turn_over(&self, member_id: u64, tried: usize) {
+        let mut turns = held(&self.turns);
+        let turn = turns.entry(member_id).or_default();
+        if *turn == tried {
+            *turn = tried.wrapping_add(1);
+        }
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Turns to the next address when it is dropped, unless it worked.
+struct Defer<'a>(Option<(&'a Book, u64, usize)>);
+
+impl Defer<'_> {
+    fn forget(mut self) {
+        self.0 = None;
+    }
+}
+
+impl Drop for Defer<'_> {
+    fn drop(&mut self) {
+        if let Some((book, member_id, turn)) = self.0 {
+            book.turn_over(member_id, turn);
+        }
     }
 }
 
@@ -131,8 +206,16 @@ pub(super) struct Target {
 impl Target {
     /// A connection on which both sides agree who they are.
     pub(super) async fn connect(&self) -> Result<PeerStream, Uncalled> {
-        let mut stream =
-            dial(&self.member.name, self.book.address(&self.member), self.book.tls.as_ref()).await?;
+        let (turn, address) = self.book.address(self.member_id, &self.member);
+        // Also when somebody loses patience in the middle of it.
+        let next = Defer(Some((&self.book, self.member_id, turn)));
+        let stream = self.connect_to(&address).await?;
+        next.forget();
+        Ok(stream)
+    }
+
+    async fn connect_to(&self, address: &str) -> Result<PeerStream, Uncalled> {
+        let mut stream = dial(&self.member.name, address, self.book.tls.as_ref()).await?;
         let ticket = Ticket {
             cluster_id: self.book.cluster_id.clone(),
             from: self.book.me.clone(),
@@ -143,9 +226,17 @@ impl Target {
             },
             client_url: self.book.client_url.clone(),
             purpose: self.purpose,
+            peer_address: Some(self.book.peer_address.clone()),
         };
-        present(&mut stream, ticket).await?;
-        Ok(stream)
+        match present(&mut stream, ticket).await {
+            Ok(()) => Ok(stream),
+            Err(refused) => {
+                if let Uncalled::Refused(Refusal::Removed { why }) = &refused {
+                    self.book.removed.send_replace(Some(why.clone()));
+                }
+                Err(refused)
+            }
+        }
     }
 
     /// Logs that the peer is there again, if it wasn't.
@@ -158,7 +249,7 @@ impl Target {
     /// Logs why it isn't.
     pub(super) fn note_failed(&self, why: &str) {
         if self.book.complaints.is_news(&self.label(), why) {
-            let address = self.book.address(&self.member);
+            let (_, address) = self.book.address(self.member_id, &self.member);
             tracing::warn!(peer = %self.member.name, address, purpose = ?self.purpose, why, "no connection");
         }
     }

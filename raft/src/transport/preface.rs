@@ -48,6 +48,15 @@ pub(crate) struct Ticket {
     /// Where the caller answers clients now; the membership may be older.
     pub(crate) client_url: String,
     pub(crate) purpose: Purpose,
+    /// Where the caller answers peers now. Travels behind the opening, where older members read over it.
+    #[serde(skip)]
+    pub(crate) peer_address: Option<String>,
+}
+
+/// What came to be said in an opening after the first version: older members read over it.
+#[derive(Serialize, Deserialize)]
+struct Addition {
+    peer_address: String,
 }
 
 /// What the caller wants.
@@ -120,6 +129,8 @@ pub(crate) enum Refusal {
     Stranger { why: String },
     /// It can't be answered now.
     NotReady { why: String },
+    /// The caller was a member, and was removed.
+    Removed { why: String },
 }
 
 impl fmt::Display for Refusal {
@@ -134,7 +145,7 @@ impl fmt::Display for Refusal {
                 "another member answers there: {} (member {}, disk {})",
                 mine.name, mine.member_id, mine.disk_id
             ),
-            Self::Stranger { why } | Self::NotReady { why } => f.write_str(why),
+            Self::Stranger { why } | Self::NotReady { why } | Self::Removed { why } => f.write_str(why),
         }
     }
 }
@@ -199,8 +210,12 @@ pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
 }
 
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
-    let opening = postcard::to_stdvec(opening).map_err(invalid)?;
-    let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening };
+    let mut bytes = postcard::to_stdvec(opening).map_err(invalid)?;
+    if let Opening::Member(Ticket { peer_address: Some(peer_address), .. }) = opening {
+        let addition = Addition { peer_address: peer_address.clone() };
+        bytes = postcard::to_extend(&addition, bytes).map_err(invalid)?;
+    }
+    let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening: bytes };
     say(stream, &encode(&preface)?).await?;
     decode(&first_frame(stream).await?)
 }
@@ -218,7 +233,14 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
         refuse(stream, Refusal::Version { mine: PROTOCOL_VERSION }).await?;
         return Err(invalid(format!("it speaks version {} of the peer protocol", preface.version)));
     }
-    postcard::from_bytes(&preface.opening).map_err(invalid)
+    let (mut opening, more) = postcard::take_from_bytes(&preface.opening).map_err(invalid)?;
+    if let Opening::Member(ticket) = &mut opening
+        && !more.is_empty()
+    {
+        let addition: Addition = postcard::from_bytes(more).map_err(invalid)?;
+        ticket.peer_address = Some(addition.peer_address);
+    }
+    Ok(opening)
 }
 
 /// Says who is here.
@@ -270,6 +292,7 @@ mod tests {
             to: party("n2"),
             client_url: "http://n1".to_owned(),
             purpose: Purpose::Control,
+            peer_address: Some("n1:7441".to_owned()),
         };
         let sent = ticket.clone();
         let caller = tokio::spawn(async move { present(&mut here, sent).await });
@@ -277,6 +300,18 @@ mod tests {
         refuse(&mut there, Refusal::WrongCluster { mine: "other".to_owned() }).await.unwrap();
         let Err(Uncalled::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
         assert_eq!(refusal, Refusal::WrongCluster { mine: "other".to_owned() });
+    }
+
+    #[test]
+    fn what_was_added_is_read_over_by_who_doesnt_know_it() {
+        let (from, to) = (party("n1"), party("n2"));
+        let (cluster_id, client_url) = ("c".to_owned(), "http://n1".to_owned());
+        let purpose = Purpose::Append;
+        let opening =
+            Opening::Member(Ticket { cluster_id, from, to, client_url, purpose, peer_address: None });
+        let mut bytes = postcard::to_stdvec(&opening).unwrap();
+        bytes.extend(postcard::to_stdvec("n1:7441").unwrap());
+        assert_eq!(postcard::from_bytes::<Opening>(&bytes).unwrap(), opening);
     }
 
     #[tokio::test]

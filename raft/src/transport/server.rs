@@ -118,10 +118,17 @@ async fn meet<H: Host>(
 
 async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) -> Ended {
     let Guest { ticket, stream } = guest;
-    let served = match ticket.purpose {
-        Purpose::Append => serving::in_order(host, stream).await,
-        Purpose::Control | Purpose::Journal => serving::as_they_come(host, stream).await,
-        Purpose::Snapshot => snapshot::receive(&host, stream).await,
+    let expelled = host.clone();
+    let serve = async {
+        match ticket.purpose {
+            Purpose::Append => serving::in_order(host, stream).await,
+            Purpose::Control | Purpose::Journal => serving::as_they_come(host, stream).await,
+            Purpose::Snapshot => snapshot::receive(&host, stream).await,
+        }
+    };
+    let served = tokio::select! {
+        served = serve => served,
+        () = expelled.expelled(ticket.from.member_id) => Ok(()),
     };
     if let Err(error) = served {
         let whom = format!("{} {:?}", ticket.from.name, ticket.purpose);

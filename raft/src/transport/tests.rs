@@ -41,6 +41,10 @@ impl Host for Told {
         }
     }
 
+    async fn expelled(&self, _: u64) {
+        std::future::pending().await
+    }
+
     async fn answer(&self, request: Request) -> Answer {
         match request {
             Request::ReadIndex => {
@@ -67,7 +71,7 @@ impl Host for Told {
 
 fn peers() -> Peers {
     let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
-    Peers::new("c".to_owned(), me, "http://n1".to_owned(), BTreeMap::new(), None)
+    Peers::new("c".to_owned(), me, "http://n1".to_owned(), "n1:7441".to_owned(), BTreeMap::new(), None)
 }
 
 pub(super) fn member(peer_address: String, disk_id: &str) -> Member {
@@ -192,6 +196,7 @@ async fn nonsense_ends_a_connection_and_no_other() {
             to: party("n2", 2, "disk"),
             client_url: String::new(),
             purpose: Purpose::Control,
+            peer_address: None,
         };
         present(&mut stream, ticket).await.unwrap();
         stream.write_all(&nonsense).await.unwrap();

@@ -48,6 +48,7 @@ fn ticket() -> Ticket {
         to: party("n2", 2, "disk"),
         client_url: "https://n1".to_owned(),
         purpose: Purpose::Control,
+        peer_address: None,
     }
 }
 
@@ -87,6 +88,7 @@ async fn members_of_one_ca_speak_with_each_other() {
         "c".to_owned(),
         party("n1", 1, "mine"),
         "https://n1".to_owned(),
+        "n1:7441".to_owned(),
         BTreeMap::new(),
         Some(n1),
     );

@@ -2,7 +2,7 @@
 
 use ipam_raft::machine::{Grant, Terms};
 use std::future::Future;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use ipam_api::Name;
 use ipam_raft::StoreError;
-use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Via};
-use ipam_raft::machine::{Action, Applied, Command, Origin, State};
+use ipam_raft::machine::command::{ChangeMembers, Expect, JoinMember, NetworkIntention, Put, Remarks, Via};
+use ipam_raft::machine::{Action, Answer, Applied, Command, Origin, State};
 use ipam_raft::node::{
-    InitialMember, Node, NodeConfig, ProposeError, Role, SnapshotPolicy, StartError, Timing,
+    InitialMember, Member, Node, NodeConfig, ProposeError, Role, SnapshotPolicy, StartError, Timing,
 };
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket};
@@ -53,6 +53,8 @@ pub(crate) struct Place {
     pub(crate) address: SocketAddr,
     pub(crate) dir: TempDir,
     pub(crate) node: Option<Node>,
+    /// Whether it came later, and isn't among the initial members.
+    pub(crate) joins: bool,
 }
 
 /// Members that are to be one cluster.
@@ -76,7 +78,7 @@ impl Cluster {
             let ip = Ipv4Addr::new(127, 1 + low % 250, cluster, number as u8);
             let address = SocketAddr::from((ip, 20_000 + u16::from(high)));
             let name = Name::new(&format!("n{number}")).unwrap();
-            places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None });
+            places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None, joins: false });
         }
         Self { places, snapshots: SnapshotPolicy::default(), links: None }
     }
@@ -84,6 +86,59 @@ impl Cluster {
     /// Makes snapshots often, and keeps little of the log behind them.
     pub(crate) fn snapshot_every_entries(&mut self, every_entries: u64) {
         self.snapshots = SnapshotPolicy { every_entries, keep_entries: every_entries, ..self.snapshots };
+    }
+
+    /// One more member, up and taken in; which place it has, and its id.
+    pub(crate) async fn join(&mut self, name: &str) -> (usize, u64) {
+        let at = self.add(name);
+        self.start(at).await;
+        (at, self.take_in(at).await)
+    }
+
+    /// One more place, next to the others.
+    pub(crate) fn add(&mut self, name: &str) -> usize {
+        let mut address = self.places.last().unwrap().address;
+        let IpAddr::V4(ip) = address.ip() else { panic!("{address}") };
+        address.set_ip(IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() + 1)));
+        let dir = TempDir::new().unwrap();
+        self.places.push(Place { name: Name::new(name).unwrap(), address, dir, node: None, joins: true });
+        self.places.len() - 1
+    }
+
+    /// Has a member that belongs to no cluster taken in; its id.
+    pub(crate) async fn take_in(&self, at: usize) -> u64 {
+        let Member { name, disk_id, peer_address, client_url } = self.node(at).applicant().unwrap();
+        let action = Action::JoinMember(JoinMember {
+            name: name.parse().unwrap(),
+            disk_id: disk_id.into(),
+            peer_address: peer_address.into(),
+            client_url: client_url.into(),
+            known: self.node(0).known_members(),
+        });
+        let Answer::Members { ids } = self.decide(0, action).await.answer else { panic!("no member") };
+        ids[0]
+    }
+
+    /// Proposes an action; it must come about.
+    pub(crate) async fn decide(&self, at: usize, action: Action) -> Applied {
+        let command = Command { action, ..command("decide") };
+        self.node(at).propose(command, Instant::now() + LONG).await.unwrap().unwrap()
+    }
+
+    /// Gives members a vote and lets others go, and waits until whoever is asked sees it so.
+    pub(crate) async fn change(&self, at: usize, promote: &[u64], remove: &[u64]) {
+        let seen = self.node(at).members(Instant::now() + LONG).await.unwrap();
+        let voters: Vec<u64> = seen.iter().filter(|member| member.votes()).map(|member| member.id).collect();
+        let mut wanted: Vec<u64> = voters.iter().chain(promote).copied().collect();
+        wanted.retain(|id| !remove.contains(id));
+        let (promote, remove) = (promote.to_vec(), remove.to_vec());
+        let known = self.node(at).known_members();
+        self.decide(at, Action::ChangeMembers(ChangeMembers { promote, remove, voters, known })).await;
+        eventually("the voters are those that were decided on", || async {
+            let Ok(seen) = self.node(at).members(Instant::now() + LONG).await else { return false };
+            wanted.iter().eq(seen.iter().filter(|member| member.votes()).map(|member| &member.id))
+        })
+        .await;
     }
 
     /// So many members, up and with a leader.
@@ -134,19 +189,26 @@ impl Cluster {
     /// Starts a member on some directory.
     pub(crate) async fn try_start(&self, at: usize, dir: &Path) -> Result<Node, StartError> {
         let place = &self.places[at];
-        let initial_members = self.places.iter().enumerate().map(|(to, other)| {
+        let founders = self.places.iter().enumerate().filter(|(_, place)| !place.joins);
+        let initial_members = founders.map(|(to, other)| {
             let link = self.links.as_ref().filter(|_| to != at).map(|links| links.address(at, to));
             let address = link.unwrap_or(other.address);
             InitialMember { name: other.name.clone(), peer_address: address.to_string() }
         });
+        // With links between them nobody gets around a link by calling the member directly.
+        let peer_address = match self.links {
+            Some(_) => "127.0.0.1:1".to_owned(),
+            None => place.address.to_string(),
+        };
         let config = NodeConfig {
             timing: Timing { heartbeat_ms: 100, election_min_ms: 300, election_max_ms: 500 },
             snapshots: self.snapshots,
+            joins: place.joins,
             ..NodeConfig::new(
                 dir.to_owned(),
                 place.name.clone(),
                 listen(place.address).await,
-                place.address.to_string(),
+                peer_address,
                 format!("http://{}", place.name),
                 initial_members.collect(),
             )

@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use ipam_raft::node::{HandOverError, Node, ProposeError, Role};
+use ipam_raft::machine::command::JoinMember;
+use ipam_raft::machine::{Action, Answer, Command};
+use ipam_raft::node::{Failure, HandOverError, Member, Node, ProposeError, Role};
+use tokio::time::timeout;
 
 use crate::harness::{Cluster, LONG, eventually, has, propose};
 
@@ -102,4 +105,146 @@ async fn nobody_leads_who_cant() {
     let unknown = cluster.node(leader).hand_over(9, Instant::now() + LONG).await.unwrap_err();
     assert_eq!(unknown, HandOverError::Unfit("there is no member 9".to_owned()));
     assert_eq!(cluster.node(leader).status().term, term, "and nobody lost its office");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn three_become_five_and_can_lose_two() {
+    let mut cluster = Cluster::up(3).await;
+    cluster.propose(0, "before").await;
+    for (name, expected) in [("n4", 4), ("n5", 5)] {
+        let at = cluster.add(name);
+        cluster.start(at).await;
+        // Asking twice is asking once: the first answer may have been lost.
+        let id = cluster.take_in(at).await;
+        if cluster.node(at).applicant().is_some() {
+            assert_eq!(cluster.take_in(at).await, id);
+        }
+        assert_eq!(id, expected);
+        eventually("it is a learner and has everything", || async {
+            let state = cluster.node(at).stale().0;
+            cluster.node(at).status().role == Role::Learner && has(&state, "before")
+        })
+        .await;
+        cluster.change(0, &[id], &[]).await;
+    }
+    let leader = cluster.leader().await;
+    cluster.propose(4, "five").await;
+    cluster.settled().await;
+    cluster.crash(leader);
+    cluster.crash((leader + 1) % 5);
+    let left = cluster.leader().await;
+    cluster.propose_through(left, "three-of-five").await;
+    for at in [leader, (leader + 1) % 5] {
+        cluster.start(at).await;
+    }
+    cluster.leader().await;
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_removed_learns_it_and_stays_out() {
+    let mut cluster = Cluster::up(3).await;
+    cluster.join("n4").await;
+    let leader = cluster.leader().await;
+    let gone = (leader + 1) % 3;
+    let id = cluster.node(gone).status().member_id.unwrap();
+    cluster.change(leader, &[4], &[]).await;
+    cluster.change(leader, &[], &[id]).await;
+    let why = timeout(LONG, cluster.node(gone).failed()).await.unwrap();
+    assert!(matches!(&why, Failure::Removed(why) if why.contains("was removed")), "{why}");
+    // And again, however often it is started.
+    cluster.crash(gone);
+    cluster.start(gone).await;
+    let why = timeout(LONG, cluster.node(gone).failed()).await.unwrap();
+    assert!(matches!(&why, Failure::Removed(why) if why.contains("was removed")), "{why}");
+    cluster.crash(gone);
+    // Its name may be used again, its id may not.
+    cluster.wipe(gone);
+    cluster.places[gone].joins = true;
+    cluster.start(gone).await;
+    let action = join_of(&cluster, gone);
+    let id = match cluster.decide(leader, action).await.answer {
+        Answer::Members { ids } => ids[0],
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(id, 5);
+    cluster.leader().await;
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_was_removed_while_it_was_down_is_told_when_it_comes() {
+    let mut cluster = Cluster::up(3).await;
+    cluster.join("n4").await;
+    let leader = cluster.leader().await;
+    let gone = (leader + 1) % 3;
+    let id = cluster.node(gone).status().member_id.unwrap();
+    cluster.crash(gone);
+    // In its place, in one step, although it is dead.
+    cluster.change(leader, &[4], &[id]).await;
+    cluster.propose(3, "goes-on").await;
+    cluster.start(gone).await;
+    let why = timeout(LONG, cluster.node(gone).failed()).await.unwrap();
+    assert!(matches!(why, Failure::Removed(_)), "{why}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_is_removed_hands_over_first() {
+    let cluster = Cluster::up(3).await;
+    let leader = cluster.leader().await;
+    let id = cluster.node(leader).status().member_id.unwrap();
+    let other = (leader + 1) % 3;
+    cluster.change(other, &[], &[id]).await;
+    let why = timeout(LONG, cluster.node(leader).failed()).await.unwrap();
+    assert!(matches!(why, Failure::Removed(_)), "{why}");
+    cluster.propose_through(other, "two-are-left").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_moved_is_found_and_its_vote_counts() {
+    let mut cluster = Cluster::up(3).await;
+    let leader = cluster.leader().await;
+    let (moved, other) = ((leader + 1) % 3, (leader + 2) % 3);
+    cluster.crash(moved);
+    let mut address = cluster.places[moved].address;
+    address.set_port(address.port() + 300);
+    cluster.places[moved].address = address;
+    cluster.start(moved).await;
+    // Without the third one it is needed, and nobody's configuration says where it is but its own.
+    cluster.crash(other);
+    cluster.propose_through(leader, "the-mover-votes").await;
+    eventually("the membership has the new address", || async {
+        let known = cluster.node(leader).known_members();
+        known.iter().any(|known| *known.peer_address == *address.to_string())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wiped_member_is_not_taken_for_the_one_it_was() {
+    let mut cluster = Cluster::up(3).await;
+    let (leader, gone) = (cluster.leader().await, cluster.follower().await);
+    cluster.crash(gone);
+    cluster.wipe(gone);
+    cluster.places[gone].joins = true;
+    cluster.start(gone).await;
+    let command = Command { action: join_of(&cluster, gone), ..crate::harness::command("wiped") };
+    let outcome = cluster.node(leader).propose(command, Instant::now() + LONG).await.unwrap();
+    let refusal = outcome.unwrap_err();
+    assert_eq!(refusal.code, ipam_api::Code::AlreadyExists);
+    assert!(refusal.help.unwrap().contains("ipamctl cluster remove"));
+    assert!(cluster.node(gone).applicant().is_some(), "nobody has taken it in");
+}
+
+/// What a member that belongs to no cluster asks for.
+fn join_of(cluster: &Cluster, at: usize) -> Action {
+    let Member { name, disk_id, peer_address, client_url } = cluster.node(at).applicant().unwrap();
+    let (_, other) = cluster.nodes().find(|(other, _)| *other != at).unwrap();
+    Action::JoinMember(JoinMember {
+        name: name.parse().unwrap(),
+        disk_id: disk_id.into(),
+        peer_address: peer_address.into(),
+        client_url: client_url.into(),
+        known: other.known_members(),
+    })
 }

@@ -53,6 +53,7 @@ async fn members_of_another_cluster_are_sent_away() {
         address: theirs.places[0].address,
         dir: tempfile::TempDir::new().unwrap(),
         node: None,
+        joins: false,
     });
     let before = theirs.node(0).status();
     // Its listener is taken by the other cluster, so it starts elsewhere.

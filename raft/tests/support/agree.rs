@@ -216,7 +216,8 @@ impl Follower {
                 | What::LevelRaised { .. }
                 | What::GenerationBegun { .. }
                 | What::GenerationConfirmed { .. }
-                | What::PoolConfirmed { .. } => {}
+                | What::PoolConfirmed { .. }
+                | What::Member { .. } => {}
                 What::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
                 }

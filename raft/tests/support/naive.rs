@@ -139,6 +139,9 @@ impl Model {
             }
             Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
             Action::ConfirmGeneration(_) => panic!("the model restores nothing; tests/generation.rs does"),
+            Action::JoinMember(_) | Action::ChangeMembers(_) => {
+                panic!("the model has no members; tests/members.rs has")
+            }
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")

@@ -52,6 +52,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
             format!("released {}", addresses.join(", "))
         }
         Answer::Expired { rows } => format!("expired {rows} rows"),
+        Answer::Members { ids } => format!("members {ids:?}"),
         Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
         Answer::Level { level } => format!("the level is {level}"),
         Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
@@ -127,6 +128,7 @@ fn what(what: &What) -> String {
         }
         What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
         What::GenerationConfirmed { generation } => format!("generation {generation} is confirmed"),
+        What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
     }
 }
 

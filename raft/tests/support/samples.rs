@@ -15,15 +15,15 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, Kind, NetworkIntention, Origin,
-    PoolIntention, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
-    SubnetIntention, Transaction, Via,
+    Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
+    KnownMember, NetworkIntention, Origin, PoolIntention, Precondition, Put, ReleaseAttachment, Remarks,
+    ReservationIntention, Started, SubnetIntention, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Meta, Network, Node, Pool, PoolState, Replay,
-    Reservation, Subnet, Token, Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Network, Node, Pool,
+    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -48,6 +48,17 @@ pub(crate) fn command(action: Action) -> Command {
         manager: Manager::Named("gitops".into()),
     };
     Command { origin, terms, action }
+}
+
+fn known_member() -> KnownMember {
+    KnownMember {
+        id: 3,
+        name: name("n3"),
+        disk_id: "disk-3".into(),
+        peer_address: "10.0.0.3:7441".into(),
+        client_url: "https://10.0.0.3:7440".into(),
+        votes: true,
+    }
 }
 
 fn attachment() -> AttachmentKey {
@@ -180,6 +191,19 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::RaiseLevel { level: 2 },
         Action::SealJournal,
         Action::ConfirmGeneration(ConfirmGeneration { generation: 2, pools: Some(vec![name("web")]) }),
+        Action::JoinMember(JoinMember {
+            name: name("n4"),
+            disk_id: "disk-4".into(),
+            peer_address: "10.0.0.4:7441".into(),
+            client_url: "https://10.0.0.4:7440".into(),
+            known: vec![known_member()],
+        }),
+        Action::ChangeMembers(ChangeMembers {
+            promote: vec![4],
+            remove: vec![3],
+            voters: vec![1, 2, 3],
+            known: vec![known_member()],
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -204,6 +228,8 @@ fn action_name(action: &Action) -> &'static str {
         Action::RaiseLevel { .. } => "raise-level",
         Action::SealJournal => "seal-journal",
         Action::ConfirmGeneration(_) => "confirm-generation",
+        Action::JoinMember(_) => "join-member",
+        Action::ChangeMembers(_) => "change-members",
     }
 }
 
@@ -240,6 +266,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Level { level: 2 },
         Answer::Sealed { segment: Some(3) },
         Answer::Confirmed { pools: 1, waiting: 4 },
+        Answer::Members { ids: vec![3, 4] },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -267,6 +294,7 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Level { .. } => "level",
         Answer::Sealed { .. } => "sealed",
         Answer::Confirmed { .. } => "confirmed",
+        Answer::Members { .. } => "members",
     }
 }
 
@@ -311,6 +339,7 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
         What::PoolConfirmed { generation: 2, pool },
         What::GenerationConfirmed { generation: 2 },
+        What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -337,6 +366,7 @@ fn what_name(what: &What) -> &'static str {
         What::GenerationBegun { .. } => "generation-begun",
         What::PoolConfirmed { .. } => "pool-confirmed",
         What::GenerationConfirmed { .. } => "generation-confirmed",
+        What::Member { .. } => "member",
     }
 }
 
@@ -444,6 +474,15 @@ pub(crate) fn rows() -> State {
         ended_wall_ms: Some(18),
     };
     state.generations.put(1, row, &mut ledger);
+    let row = Member {
+        name: name("n4"),
+        disk_id: "disk-4".into(),
+        peer_address: "10.0.0.4:7441".into(),
+        client_url: "https://10.0.0.4:7440".into(),
+        standing: MemberStanding::Removed,
+        joined: 114,
+    };
+    state.members.put(4, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);
     state
 }
@@ -456,7 +495,11 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
     vec![
         ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Token])),
         ("role", bytes(&Role::ALL)),
-        ("purpose", bytes(&[Purpose::Bearer, Purpose::Join])),
+        ("purpose", bytes(&[Purpose::Bearer, Purpose::Join, Purpose::JoinMember])),
+        (
+            "member-standing",
+            bytes(&[MemberStanding::Learner, MemberStanding::Voter, MemberStanding::Removed]),
+        ),
         ("via", bytes(&[Via::Http, Via::Cni, Via::Task])),
         ("expect", bytes(&[Expect::Anything, Expect::Absent, Expect::Revision(5)])),
         ("lifecycle", bytes(&[Lifecycle::Attached, Lifecycle::Leased, Lifecycle::Held])),

@@ -65,6 +65,10 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.reason = Some(format!("restored from revision {from_revision}"));
         }
         What::GenerationConfirmed { generation } => item.object = generation.to_string(),
+        What::Member { id, name, .. } => {
+            item.object = name.to_string();
+            item.reason = Some(format!("member {id}"));
+        }
         What::JournalTrimmed { through, segments, events, bytes } => {
             item.object = "journal".to_owned();
             item.reason =

@@ -1,10 +1,13 @@
 //! `/v1/cluster/members`: who belongs to the cluster, and who leads it.
 
+mod change;
+mod join;
 mod plan;
 
 use axum::Router;
 use axum::extract::State as AppState;
-use axum::routing::{get, post};
+use axum::routing::{delete, get, post};
+use ipam_api::Problem;
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{MemberChange, Members, TransferRequest};
 use ipam_raft::node::{MemberInfo, Role};
@@ -21,7 +24,10 @@ const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 
 pub(super) fn routes() -> Router<App> {
     Router::new()
-        .route("/v1/cluster/members", get(list))
+        .route("/v1/cluster/members", get(list).post(join::join))
+        .route("/v1/cluster/members/{name}", delete(change::remove))
+        .route("/v1/cluster/members/{name}/promote", post(change::promote))
+        .route("/v1/cluster/members/{name}/replace", post(change::replace))
         .route("/v1/cluster/transfer-leader", post(transfer_leader))
 }
 
@@ -35,7 +41,7 @@ async fn list(
     // Without a leader this member still knows who there is.
     let (all, stale_ms) = match stale {
         true => (app.node.status().members, Some(app.node.stale().1)),
-        false => (app.node.members(asker.deadline).await.map_err(ipam_api::Problem::from)?, None),
+        false => (app.node.members(asker.deadline).await.map_err(Problem::from)?, None),
     };
     Ok(Shown { stale_ms, ..Shown::new(shown(all), app.node.revision()) })
 }
@@ -58,10 +64,11 @@ async fn transfer_leader(
 ) -> Result<Shown<MemberChange>, Refused> {
     app.who(&write.asker).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
-    let all = app.node.members(write.asker.deadline).await.map_err(ipam_api::Problem::from)?;
-    let (heir, change) = plan::transfer(&all, request.to.as_ref())?;
+    let all = app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
+    let (heir, mut change) = plan::transfer(&all, request.to.as_ref())?;
     if change.changes && !write.dry_run {
-        app.node.hand_over(heir, write.asker.deadline).await.map_err(ipam_api::Problem::from)?;
+        app.node.hand_over(heir, write.asker.deadline).await.map_err(Problem::from)?;
+        change.done = true;
     }
     Ok(Shown::new(change, app.node.revision()))
 }

@@ -39,6 +39,8 @@ pub(super) enum Access {
     EachStep,
     /// Whoever has a join token.
     JoinToken,
+    /// Whoever has a member's join token, or may change the cluster.
+    MemberJoinToken,
 }
 
 /// A status, and the name or media type of what comes with it.

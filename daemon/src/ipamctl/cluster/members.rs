@@ -2,7 +2,7 @@
 
 use ipam_api::Name;
 use ipam_api::client::Call;
-use ipam_api::cluster::{Danger, Member, MemberChange, Members, TransferRequest};
+use ipam_api::cluster::{Danger, Member, MemberChange, Members, ReplaceRequest, TransferRequest};
 
 use crate::confirm;
 use crate::context::Context;
@@ -70,6 +70,25 @@ pub(super) async fn transfer_leader(context: &Context, to: Option<Name>) -> Resu
     change(context, call, "leader", "leadership was handed over").await
 }
 
+/// `promote`.
+pub(super) async fn promote(context: &Context, name: &Name) -> Result<(), Failure> {
+    let call = Call::post(format!("{PATH}/{name}/promote"));
+    change(context, call, name.as_str(), &format!("{name} has a vote")).await
+}
+
+/// `remove`.
+pub(super) async fn remove(context: &Context, name: &Name) -> Result<(), Failure> {
+    let done = format!("{name} was removed; if it comes back it refuses to start and says so");
+    change(context, Call::delete(format!("{PATH}/{name}")), name.as_str(), &done).await
+}
+
+/// `replace`.
+pub(super) async fn replace(context: &Context, old: &Name, new: Name) -> Result<(), Failure> {
+    let done = format!("{new} is in the place of {old}; if {old} comes back it refuses to start and says so");
+    let call = Call::post(format!("{PATH}/{old}/replace")).json(&ReplaceRequest { with: new })?;
+    change(context, call, old.as_str(), &done).await
+}
+
 /// Finds out what a change would do, says so, asks where it may hurt, and does it.
 async fn change(context: &Context, call: Call, name: &str, done: &str) -> Result<(), Failure> {
     let preview = context.preview(call.clone()).await?;
@@ -88,8 +107,10 @@ async fn change(context: &Context, call: Call, name: &str, done: &str) -> Result
     }
     // The same again finds that it is so already.
     let again = Again::Same("the same command again; what is done is not done twice".to_owned());
-    let answer = context.write(call, again).await?;
-    context.done(&answer, name, done)
+    let answer = context.write(call.repeatable(), again).await?;
+    let changed: MemberChange = answer.read()?;
+    let under_way = "it is decided and goes on by itself; look again: ipamctl cluster members";
+    context.done(&answer, name, if changed.done { done } else { under_way })
 }
 
 /// What will happen, and what can fail after it.

@@ -16,6 +16,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl cluster members
   ipamctl cluster transfer-leader n2 --dry-run
   ipamctl cluster backup prod.ipamd
+  ipamctl cluster replace n3 n4 --dry-run
   ipamctl cluster ca init ./ca";
 
 /// What to do with the cluster.
@@ -31,6 +32,30 @@ pub(crate) enum Verb {
     TransferLeader {
         /// The member that shall lead
         name: Option<Name>,
+    },
+    /// Give a learner a vote, once it has caught up
+    #[command(after_help = "Examples:\n  ipamctl cluster promote n4\n  ipamctl cluster promote n4 --dry-run")]
+    Promote {
+        /// The learner
+        name: Name,
+    },
+    /// Remove a member, dead or alive; a leader hands over first
+    #[command(after_help = "Examples:
+  ipamctl cluster remove n3 --dry-run
+  ipamctl cluster remove n3 --confirm n3")]
+    Remove {
+        /// The member
+        name: Name,
+    },
+    /// Put a learner in the place of a member, in one step
+    #[command(after_help = "Examples:
+  ipamctl cluster replace n3 n4 --dry-run
+  ipamctl cluster replace n3 n4 --yes")]
+    Replace {
+        /// The member that goes
+        old: Name,
+        /// The learner that gets its vote; it has joined already
+        new: Name,
     },
     /// Certificates for members, clients and nodes; asks no server
     #[command(after_help = ca::EXAMPLES)]
@@ -55,8 +80,12 @@ impl Verb {
         match self {
             Verb::Ca { .. } => true,
             Verb::Backup(arguments) => arguments.verify,
-            Verb::Members | Verb::TransferLeader { .. } => false,
-            Verb::Generation { .. } => false,
+            Verb::Members
+            | Verb::TransferLeader { .. }
+            | Verb::Promote { .. }
+            | Verb::Remove { .. }
+            | Verb::Replace { .. }
+            | Verb::Generation { .. } => false,
         }
     }
 }
@@ -66,6 +95,9 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Members => members::list(context).await,
         Verb::TransferLeader { name } => members::transfer_leader(context, name).await,
+        Verb::Promote { name } => members::promote(context, &name).await,
+        Verb::Remove { name } => members::remove(context, &name).await,
+        Verb::Replace { old, new } => members::replace(context, &old, new).await,
         Verb::Ca { verb } => ca::run(context, verb),
         Verb::Backup(arguments) => backup::run(context, &arguments).await,
         Verb::Generation { verb } => generation::run(context, verb).await,

@@ -98,7 +98,7 @@ fn members() -> Value {
 }
 
 fn member_change(dry: bool) -> Value {
-    let change = json!({"changes": true, "steps": ["leadership goes from n2 to n1"], "danger": "mild",
+    let change = json!({"changes": true, "done": !dry, "steps": ["leadership goes from n2 to n1"], "danger": "mild",
                         "voters_before": ["n1", "n2", "n3"], "voters_after": ["n1", "n2", "n3"],
                         "can_lose_before": 1, "can_lose_after": 1});
     if dry { json!({"dry": change}) } else { change }
@@ -157,10 +157,10 @@ fn several(plural: &str) -> Option<Vec<Value>> {
 /// Answers as a server does that has what is asked for.
 pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     let (path, query) = uri.split_once('?').unwrap_or((uri, ""));
-    if path == "/v1/cluster/members" {
+    if method == "GET" && path == "/v1/cluster/members" {
         return Some((200, members()));
     }
-    if method == "POST" && path.starts_with("/v1/cluster/") {
+    if method != "GET" && path.starts_with("/v1/cluster/") {
         return Some((200, member_change(query.contains("dry_run=true"))));
     }
     if query.contains("dry_run=true") {

@@ -78,6 +78,9 @@ pub(crate) enum Verb {
   ipamctl token join --ttl 1h --to-file join.token
   ipamctl token join --ttl 1h --node prod-eu/worker-3")]
     Join(JoinArguments),
+    /// Make a token with which one new member joins the cluster; it works once
+    #[command(after_help = "Examples:\n  ipamctl token member --ttl 1h --to-file join.token")]
+    Member(MemberArguments),
 }
 
 /// What its bearer may do.
@@ -144,6 +147,16 @@ pub(crate) struct JoinArguments {
     destination: DestinationArguments,
 }
 
+/// A token for a member that is new.
+#[derive(Debug, Args)]
+pub(crate) struct MemberArguments {
+    /// How long it is good for, as 10m or 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
+    ttl: Duration,
+    #[command(flatten)]
+    destination: DestinationArguments,
+}
+
 /// Where a secret goes.
 #[derive(Debug, Args)]
 pub(crate) struct DestinationArguments {
@@ -189,6 +202,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             }
         }
         Verb::Join(arguments) => join(context, &arguments).await,
+        Verb::Member(arguments) => member(context, &arguments).await,
     }
 }
 
@@ -219,6 +233,21 @@ async fn join(context: &Context, arguments: &JoinArguments) -> Result<(), Failur
         role: Role::Node,
         node: arguments.node.clone(),
         realms: arguments.realms.clone(),
+        labels: Selector::default(),
+        ttl_ms: Some(milliseconds(arguments.ttl)),
+        description: String::new(),
+    };
+    make(context, &request, &arguments.destination).await
+}
+
+async fn member(context: &Context, arguments: &MemberArguments) -> Result<(), Failure> {
+    let suffix: String = crate::identity::new_key().chars().skip(16).collect();
+    let request = TokenRequest {
+        name: format!("member-{suffix}").parse()?,
+        purpose: Purpose::JoinMember,
+        role: Role::Node,
+        node: None,
+        realms: Vec::new(),
         labels: Selector::default(),
         ttl_ms: Some(milliseconds(arguments.ttl)),
         description: String::new(),

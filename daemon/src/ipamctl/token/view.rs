@@ -9,9 +9,13 @@ use crate::output::text::{self, Fields};
 /// What it is limited to.
 fn limits(token: &Token) -> String {
     let mut limits = Vec::new();
-    if token.purpose == Purpose::Join {
-        limits.push(if token.status.used { "joining (used)" } else { "joining" }.to_owned());
-    }
+    let joining = match token.purpose {
+        Purpose::Bearer => None,
+        Purpose::Join => Some("joining"),
+        Purpose::JoinMember => Some("joining as a member"),
+    };
+    let used = if token.status.used { " (used)" } else { "" };
+    limits.extend(joining.map(|joining| format!("{joining}{used}")));
     limits.extend(token.node.as_ref().map(|node| format!("node {node}")));
     limits.extend(token.realms.iter().map(|realm| format!("realm {realm}")));
     if !token.labels.is_empty() {

@@ -87,6 +87,11 @@ pub enum Answer {
         /// How many still wait.
         waiting: u64,
     },
+    /// The members are as wanted.
+    Members {
+        /// Those that joined or changed, by id; none if it was so already.
+        ids: Vec<u64>,
+    },
 }
 
 impl Answer {

@@ -133,4 +133,6 @@ pub enum Purpose {
     Bearer,
     /// To make a node's token with, once.
     Join,
+    /// To join the cluster with as a member, once.
+    JoinMember,
 }

@@ -1,0 +1,53 @@
+//! A new member asks to be taken in, until a leader has called it.
+
+use std::time::Duration;
+
+use ipam_api::Problem;
+use ipam_api::client::{Call, Client, Options};
+use ipam_api::cluster::{JoinMemberRequest, MemberJoined};
+use ipam_api::name::Name;
+use ipam_raft::machine::state::LEVEL;
+use ipam_raft::node::Node;
+
+use crate::config::JoinConfig;
+
+/// How often it asks: what is in the way may need a person.
+const PAUSE: Duration = Duration::from_secs(2);
+/// How long one question may take.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Asks again and again; the same data directory gets the same answer. The rest is the leader's, which calls.
+pub(crate) async fn run(node: Node, config: JoinConfig) {
+    while let Some(applicant) = node.applicant() {
+        let Ok(name) = Name::new(&applicant.name) else { return };
+        let request = JoinMemberRequest {
+            name,
+            disk_id: applicant.disk_id,
+            peer_address: applicant.peer_address,
+            client_url: applicant.client_url,
+            level: LEVEL,
+        };
+        let servers = config.servers.join(", ");
+        match ask(&config, &request).await {
+            Ok(joined) => node.wait_for(format!(
+                "a call of the leader: it is member {} of the cluster {} now, and has to be reached at {}",
+                joined.id, joined.cluster_id, request.peer_address
+            )),
+            Err(problem) => {
+                node.wait_for(format!("{servers} to take it in: {} ({})", problem.detail, problem.help));
+            }
+        }
+        tokio::time::sleep(PAUSE).await;
+    }
+}
+
+/// Files are read anew each time: whoever puts a good token there needn't start the member again.
+async fn ask(config: &JoinConfig, request: &JoinMemberRequest) -> Result<MemberJoined, Problem> {
+    let options = Options {
+        ca_file: config.ca_file.clone(),
+        token_file: config.token_file.clone(),
+        ..Options::default()
+    };
+    let client = Client::with(&config.servers, &options)?;
+    client.call(Call::post("/v1/cluster/members").json(request)?.repeatable().within(PATIENCE)).await
+}

@@ -1,0 +1,207 @@
+//! Who belongs to the cluster. The rows say what shall be; the leader makes the membership of the log follow.
+
+use ipam_api::Code;
+use ipam_api::access::{Target, Verb};
+use ipam_api::limits::MEMBERS_MAX;
+use ipam_api::name::Name;
+
+use super::access::check_deed;
+use super::command::{Answer, ChangeMembers, Credential, JoinMember, KnownMember, Purpose, Refusal, Text};
+use super::event::What;
+use super::model::{Member, MemberStanding, Token};
+use super::state::State;
+use super::step::Step;
+
+impl State {
+    /// The member of a name, if there is one; those that were removed have no name any more.
+    #[must_use]
+    pub fn member_named(&self, name: &Name) -> Option<(u64, &Member)> {
+        self.members.iter().find(|(_, row)| row.name == *name && row.standing != MemberStanding::Removed)
+    }
+
+    /// Those that shall have a vote, by id.
+    #[must_use]
+    pub fn voters(&self) -> Vec<u64> {
+        let voters = self.members.iter().filter(|(_, row)| row.standing == MemberStanding::Voter);
+        voters.map(|(id, _)| id).collect()
+    }
+
+    /// Forgets all members: a state that another cluster goes on from knows none of the old one's.
+    pub fn reset_members(&mut self) {
+        let ids: Vec<u64> = self.members.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            self.members.remove(id, &mut self.ledger);
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Takes a member in. The same data directory again gets the same id: the first answer may have been lost.
+    pub(super) fn join_member(&mut self, wish: &JoinMember) -> Result<Answer, Refusal> {
+        let token = self.check_may_join()?;
+        if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == wish.disk_id) {
+            return again(id, row, wish);
+        }
+        let unnoted = || wish.known.iter().filter(|known| !self.is_noted(known.id));
+        if let Some(known) = unnoted().find(|known| known.disk_id == wish.disk_id) {
+            let detail = format!("the data directory belongs to member {}, {}", known.id, known.name);
+            return Err(Refusal::new(Code::AlreadyExists, detail)
+                .help("It needn't join; start it without a place to ask."));
+        }
+        if token.as_ref().is_some_and(|(_, token)| token.used_for.is_some()) {
+            return Err(Refusal::new(Code::Unauthenticated, "the join token was used already")
+                .help("Make another one: ipamctl token member."));
+        }
+        let taken = unnoted().find(|known| known.name == wish.name);
+        let taken = taken.map(|known| known.id).or(self.state.member_named(&wish.name).map(|(id, _)| id));
+        if let Some(id) = taken {
+            let name = &wish.name;
+            return Err(Refusal::new(
+                Code::AlreadyExists,
+                format!("member {id} is called {name} and has another data directory"),
+            )
+            .help(format!(
+                "If its directory was lost, remove it first: ipamctl cluster remove {name}. Else choose another name."
+            )));
+        }
+        let living = self.state.members.iter().filter(|(_, row)| row.standing != MemberStanding::Removed);
+        if living.count() + unnoted().count() >= MEMBERS_MAX {
+            return Err(Refusal::new(
+                Code::LimitExceeded,
+                format!("a cluster has at most {MEMBERS_MAX} members"),
+            )
+            .help("Remove one first: ipamctl cluster remove."));
+        }
+        let revision = self.state.tick();
+        self.note_members(&wish.known, revision);
+        let id = self.state.members.last().map_or(0, |(id, _)| id) + 1;
+        let row = Member {
+            name: wish.name.clone(),
+            disk_id: Text::clone(&wish.disk_id),
+            peer_address: Text::clone(&wish.peer_address),
+            client_url: Text::clone(&wish.client_url),
+            standing: MemberStanding::Learner,
+            joined: revision,
+        };
+        self.put_member(id, row);
+        if let Some((token_id, token)) = token {
+            let used = Token { used_for: Some(revision), ..token };
+            self.state.tokens.put(token_id, used, &mut self.state.ledger);
+        }
+        Ok(Answer::Members { ids: vec![id] })
+    }
+
+    /// Gives members a vote and lets others go, if the voters are those that were seen.
+    pub(super) fn change_members(&mut self, wish: &ChangeMembers) -> Result<Answer, Refusal> {
+        let mut voters = self.state.voters();
+        let noted = |known: &&KnownMember| !self.is_noted(known.id);
+        voters.extend(wish.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
+        voters.sort_unstable();
+        if voters != wish.voters {
+            return Err(Refusal::new(
+                Code::RevisionMismatch,
+                "somebody else has changed the members meanwhile",
+            )
+            .help("Look at them and decide again: ipamctl cluster members."));
+        }
+        for id in wish.promote.iter().chain(&wish.remove) {
+            let known = wish.known.iter().any(|known| known.id == *id);
+            if !known && self.state.members.get(*id).is_none() {
+                return Err(Refusal::new(Code::NotFound, format!("there is no member {id}")));
+            }
+        }
+        let gone =
+            |id: &u64| self.state.members.get(*id).is_some_and(|row| row.standing == MemberStanding::Removed);
+        if let Some(id) = wish.promote.iter().find(|id| gone(id) || wish.remove.contains(id)) {
+            return Err(Refusal::new(
+                Code::NotFound,
+                format!("member {id} was removed; its id never comes back"),
+            )
+            .help("Let it join anew, with an empty data directory and a token: ipamctl token member."));
+        }
+        voters.extend(&wish.promote);
+        voters.retain(|id| !wish.remove.contains(id));
+        if voters.is_empty() {
+            return Err(Refusal::new(Code::QuorumAtRisk, "the last voter can't be removed"));
+        }
+        let revision = self.state.tick();
+        self.note_members(&wish.known, revision);
+        let mut ids = self.set_standing(&wish.promote, MemberStanding::Voter);
+        ids.extend(self.set_standing(&wish.remove, MemberStanding::Removed));
+        Ok(Answer::Members { ids })
+    }
+
+    /// Whoever may change the cluster, or has a token for it, may join; the token, if it is one.
+    fn check_may_join(&self) -> Result<Option<(u64, Token)>, Refusal> {
+        let (grant, purpose) = self.rights.as_ref().map_err(Clone::clone)?;
+        match (purpose, self.credential) {
+            (Purpose::JoinMember, Credential::Token { id }) => {
+                Ok(self.state.tokens.get(*id).map(|token| (*id, token.clone())))
+            }
+            _ => {
+                check_deed(grant, &self.origin.principal, Verb::Write, Target::Cluster)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn is_noted(&self, id: u64) -> bool {
+        self.state.members.get(id).is_some()
+    }
+
+    /// Writes down the members that are in no row yet.
+    fn note_members(&mut self, known: &[KnownMember], revision: u64) {
+        for known in known {
+            if self.is_noted(known.id) {
+                continue;
+            }
+            let row = Member {
+                name: known.name.clone(),
+                disk_id: Text::clone(&known.disk_id),
+                peer_address: Text::clone(&known.peer_address),
+                client_url: Text::clone(&known.client_url),
+                standing: if known.votes { MemberStanding::Voter } else { MemberStanding::Learner },
+                joined: revision,
+            };
+            self.state.members.put(known.id, row, &mut self.state.ledger);
+        }
+    }
+
+    /// Those that weren't so before.
+    fn set_standing(&mut self, ids: &[u64], standing: MemberStanding) -> Vec<u64> {
+        let mut changed = Vec::new();
+        for id in ids {
+            if let Some(row) = self.state.members.get(*id).cloned()
+                && row.standing != standing
+            {
+                self.put_member(*id, Member { standing, ..row });
+                changed.push(*id);
+            }
+        }
+        changed
+    }
+
+    fn put_member(&mut self, id: u64, row: Member) {
+        self.emit(What::Member { id, name: row.name.clone(), standing: row.standing });
+        self.state.members.put(id, row, &mut self.state.ledger);
+    }
+}
+
+/// What a data directory is told that was seen before.
+fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
+    if row.standing == MemberStanding::Removed {
+        return Err(Refusal::new(
+            Code::AlreadyExists,
+            format!("the data directory belonged to member {id}, {}, which was removed", row.name),
+        )
+        .help("Empty the data directory and let it join as a new member."));
+    }
+    if row.name != wish.name {
+        return Err(Refusal::new(
+            Code::AlreadyExists,
+            format!("the data directory belongs to member {id}, which is called {}", row.name),
+        )
+        .help("A member keeps its name: set it back, or empty the data directory."));
+    }
+    Ok(Answer::Members { ids: vec![id] })
+}
