@@ -4,12 +4,9 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::image::Image;
-use super::scene::{MEBIBYTE, Scene, allocate_soon};
-use super::support::ask::{addresses, allocate, allocations, wish};
+use super::scene::{DISK_FAILED, MEBIBYTE, Scene, allocate_soon};
+use super::support::ask::{addresses, allocate, wish};
 use super::support::until;
-
-/// The exit code of a member whose disk refused.
-const DISK_FAILED: i32 = 3;
 
 /// Allocates until a member has ended; how it ended, and what was acknowledged meanwhile.
 async fn allocate_until_it_ends(scene: &mut Scene, at: usize) -> (Option<i32>, BTreeSet<IpAddr>) {
@@ -30,13 +27,6 @@ async fn allocate_until_it_ends(scene: &mut Scene, at: usize) -> (Option<i32>, B
     (status.code(), acknowledged)
 }
 
-/// Everything in `acknowledged` is still held.
-async fn all_there(scene: &Scene, acknowledged: &BTreeSet<IpAddr>) {
-    let held = allocations(&scene.cluster.ask()).await;
-    let held: BTreeSet<IpAddr> = held.iter().map(|one| one.address.addr()).collect();
-    assert!(held.is_superset(acknowledged), "lost: {:?}", acknowledged.difference(&held));
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     let disk = |_| Image::lying(64 * MEBIBYTE, 48 * MEBIBYTE);
@@ -50,7 +40,7 @@ async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     let last = member.logged().lines().last().unwrap().to_owned();
     assert!(last.contains("can't be written") && last.contains("start it again"), "{last}");
     scene.works_again("after").await;
-    all_there(&scene, &acknowledged).await;
+    scene.holds(&acknowledged).await;
     // Mended, it is a member like the others.
     scene.disks[failing].unmount();
     scene.disks[failing].accept();
@@ -58,7 +48,7 @@ async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     scene.cluster.start(failing);
     scene.cluster.ready().await;
     scene.cluster.settled().await;
-    all_there(&scene, &acknowledged).await;
+    scene.holds(&acknowledged).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -94,6 +84,6 @@ async fn a_log_that_finds_no_room_ends_its_member_and_opens_again() {
     scene.disks[0].empty();
     scene.cluster.start(0);
     scene.cluster.ready().await;
-    all_there(&scene, &acknowledged).await;
+    scene.holds(&acknowledged).await;
     scene.works_again("after").await;
 }

@@ -1,9 +1,21 @@
 //! Disks that others fill: refused in time, and good again with the space, without a restart.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
+
 use ipam_api::Code;
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster as Shown;
 
 use super::scene::{LOW_BYTES, MEBIBYTE, Scene, allocate_soon, release_soon};
-use super::support::ask::{allocate, allocations, refused, wish};
+use super::support::ask::{addresses, allocate, allocations, refused, wish};
+use super::support::until;
+
+/// Between two tries of a writer that is refused.
+const PAUSE: Duration = Duration::from_millis(20);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_full_disk_keeps_nobody_from_working() {
@@ -56,7 +68,7 @@ async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
     // Through every member: as soon as the leader knows of both, it is refused at once and by name.
     for at in 0..3 {
         let client = scene.cluster.at(at);
-        super::support::until("it is refused", async || {
+        until("it is refused", async || {
             match allocate_soon(&client, "during").await {
                 Err(problem) if problem.code == Code::StorageFull => Ok(()),
                 // One that went in before the leader knew may stand in the log, waiting for room.
@@ -86,7 +98,7 @@ async fn what_frees_goes_through_while_there_is_a_little_room() {
         scene.disks[at].fill_but(LOW_BYTES - MEBIBYTE);
         scene.sees(at, "little").await;
     }
-    super::support::until("it is refused", async || match allocate_soon(&client, "coming").await {
+    until("it is refused", async || match allocate_soon(&client, "coming").await {
         Err(problem) if problem.code == Code::StorageFull => Ok(()),
         other => Err(format!("{other:?}")),
     })
@@ -123,4 +135,78 @@ async fn with_no_room_at_all_a_leader_is_still_elected_and_a_member_still_starts
     scene.disks.iter().for_each(super::image::Image::empty);
     scene.works_again("after").await;
     assert_eq!(scene.cluster.settled().await.addresses.allocated, 2);
+}
+
+/// Allocates until it is told to stop; what was acknowledged.
+async fn write(
+    client: Client,
+    writer: usize,
+    stop: Arc<AtomicBool>,
+    written: Arc<AtomicUsize>,
+) -> BTreeSet<IpAddr> {
+    let mut acknowledged = BTreeSet::new();
+    let mut number = 0;
+    while !stop.load(Relaxed) {
+        match allocate_soon(&client, &format!("w{writer}-{number}")).await {
+            Ok(allocated) => {
+                acknowledged.extend(addresses(&allocated));
+                written.fetch_add(1, Relaxed);
+                number += 1;
+            }
+            // The same again: it may have come about.
+            Err(problem) if problem.code == Code::StorageFull => tokio::time::sleep(PAUSE).await,
+            Err(_) => {}
+        }
+    }
+    acknowledged
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn disks_that_fill_and_empty_under_load_lose_nothing() {
+    let mut scene = Scene::up(3).await;
+    let (stop, written) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+    let writers: Vec<_> = (0..4)
+        .map(|writer| tokio::spawn(write(scene.cluster.ask(), writer, stop.clone(), written.clone())))
+        .collect();
+    for round in 0..6 {
+        let full = [round % 3, (round + 1) % 3];
+        for at in full {
+            scene.disks[at].fill_but(0);
+        }
+        for at in full {
+            until("it has noticed, or was too late", async || {
+                if scene.cluster.members[at].ended().is_some() {
+                    return Ok(());
+                }
+                let call = Call::get("/v1/cluster").within(Duration::from_secs(1));
+                let shown: Result<Shown, _> = scene.cluster.at(at).call(call).await;
+                match shown.map(|shown| shown.disk_room) {
+                    Ok(Some(room)) if room == "nothing" => Ok(()),
+                    other => Err(format!("{other:?}")),
+                }
+            })
+            .await;
+        }
+        for at in full {
+            scene.disks[at].empty();
+        }
+        let before = written.load(Relaxed);
+        until("all write again", async || {
+            scene.supervise().await;
+            let more = written.load(Relaxed) - before;
+            if more >= 20 { Ok(()) } else { Err(format!("{more} writes")) }
+        })
+        .await;
+    }
+    stop.store(true, Relaxed);
+    let mut acknowledged = BTreeSet::new();
+    for writer in writers {
+        let of_one = writer.await.unwrap();
+        assert!(of_one.is_disjoint(&acknowledged), "given twice");
+        acknowledged.extend(of_one);
+    }
+    scene.supervise().await;
+    scene.cluster.ready().await;
+    scene.cluster.settled().await;
+    scene.holds(&acknowledged).await;
 }

@@ -1,5 +1,7 @@
 //! A cluster whose members have a disk each.
 
+use std::collections::BTreeSet;
+use std::net::IpAddr;
 use std::time::Duration;
 
 use ipam_api::Problem;
@@ -7,9 +9,11 @@ use ipam_api::client::{Call, Client};
 use ipam_api::request::Allocated;
 
 use super::image::Image;
-use super::support::ask::{allocate_call, make_pools, wish};
+use super::support::ask::{allocate_call, allocations, make_pools, wish};
 use super::support::{Cluster, until};
 
+/// The exit code of a member whose disk refused.
+pub(crate) const DISK_FAILED: i32 = 3;
 pub(crate) const MEBIBYTE: u64 = 1 << 20;
 /// What counts as low on these disks, and the ballast.
 pub(crate) const LOW_BYTES: u64 = 8 * MEBIBYTE;
@@ -68,6 +72,27 @@ impl Scene {
             allocate_soon(&self.cluster.ask(), name).await.map_err(|problem| problem.to_string())
         })
         .await
+    }
+
+    /// Everything that was acknowledged is still held.
+    pub(crate) async fn holds(&self, acknowledged: &BTreeSet<IpAddr>) {
+        let held = allocations(&self.cluster.ask()).await;
+        let held: BTreeSet<IpAddr> = held.iter().map(|one| one.address.addr()).collect();
+        assert!(held.is_superset(acknowledged), "lost: {:?}", acknowledged.difference(&held));
+    }
+
+    /// Starts those again that have ended by themselves, as whoever supervises them would. Only their disk may
+    /// have been the reason.
+    pub(crate) async fn supervise(&mut self) {
+        for at in 0..self.disks.len() {
+            let member = &mut self.cluster.members[at];
+            if let Some(status) = member.ended() {
+                assert_eq!(status.code(), Some(DISK_FAILED), "{}", member.tail());
+                println!("{} ended and is started again", member.name);
+                member.exit().await;
+                self.cluster.start(at);
+            }
+        }
     }
 
     /// Process ids of those that are up.

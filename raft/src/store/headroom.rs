@@ -2,8 +2,8 @@
 //!
 //! A log that was refused a write is dead until the process starts again. So nothing new is let in while there
 //! is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot. And a part
-//! of the disk is held by a *ballast* file, which whoever else fills the disk can't take: it is given up when one
-//! of our own writes would not find room, and made again when there is space.
+//! of the disk is held by a *ballast* file, which whoever else fills the disk can't take: when one of our own
+//! writes would not find room, as much of it is given up as that needs. It is made again when there is space.
 
 use std::fs::{self, File};
 use std::io;
@@ -21,8 +21,13 @@ use super::{disk, snapshot_dir};
 const LOOK: Duration = Duration::from_millis(250);
 /// Looks until a ballast that couldn't be made is tried again.
 const LOOKS_OFF: u32 = 240;
-/// Room that a write must find beyond its own bytes, in parts of what counts as low.
-const SPARE: u64 = 8;
+/// How much more must be free for enough than what once was too little, in parts of what counts as low.
+const SWING: u64 = 8;
+/// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a neighbour
+/// that fills the disk gets more of the ballast than we do.
+const SPARE_BYTES: u64 = 256 << 10;
+/// What a start writes.
+const START_BYTES: u64 = 1 << 20;
 /// What of free bytes and ballast is kept from entries, in parts of what counts as low.
 const KEPT: u64 = 4;
 
@@ -45,10 +50,6 @@ impl Default for DiskLimits {
 impl DiskLimits {
     /// A disk that is never full before it is.
     const NONE: Self = Self { low_bytes: 0, ballast_bytes: 0 };
-
-    fn spare(self) -> u64 {
-        self.low_bytes / SPARE
-    }
 }
 
 /// What a disk has room for. Travels between members by position: only ever appended.
@@ -78,7 +79,8 @@ impl Room {
     /// What `free` bytes are room for where `needed` must be free. What once was too little needs a little more
     /// to be enough again, so that nothing swings to and fro.
     fn judge(free: u64, needed: u64, limits: DiskLimits, before: Self) -> Self {
-        let enough = if before == Self::Enough { needed } else { needed.saturating_add(limits.spare()) };
+        let enough =
+            if before == Self::Enough { needed } else { needed.saturating_add(limits.low_bytes / SWING) };
         if free >= enough {
             Self::Enough
         } else if free >= limits.low_bytes / 2 {
@@ -182,18 +184,34 @@ impl Headroom {
         free_bytes(&self.dir).is_ok_and(|free| free.saturating_add(ballast) >= self.limits().low_bytes / KEPT)
     }
 
-    /// Gives the ballast up if so many bytes might not find room otherwise. What is to be written is written
-    /// either way: whether there was room is for the disk to say.
+    /// Gives up as much of the ballast as so many bytes need that might not find room otherwise. What is to be
+    /// written is written either way: whether there was room is for the disk to say.
     pub(super) fn make_room(&self, bytes: u64) {
-        let due = bytes.saturating_add(self.limits().spare());
-        if free_bytes(&self.dir).is_ok_and(|free| free < due.max(1)) {
-            let _held = self.ballast();
-            let bytes = self.ballast_bytes.load(Relaxed);
-            if bytes > 0 {
-                tracing::warn!(bytes, "the disk is full: giving up the ballast");
-                self.give_up();
-            }
+        let limits = self.limits();
+        let due = bytes.saturating_add(SPARE_BYTES);
+        let Ok(free) = free_bytes(&self.dir) else { return };
+        if free >= due.max(limits.low_bytes) {
+            return;
         }
+        let ballast = self.ballast();
+        let there = self.ballast_bytes.load(Relaxed);
+        if free < due && there > 0 {
+            let left = there.saturating_sub(due);
+            tracing::warn!(left, "the disk is full: giving up some of the ballast");
+            self.give_up(left);
+        }
+        // Not only at the next look: a quick neighbour fills a disk in less.
+        self.judge(&ballast);
+    }
+
+    /// The same for what is small: the marker, and events that nobody has written yet.
+    pub(super) fn make_some_room(&self) {
+        self.make_room(0);
+    }
+
+    /// The same for a start.
+    pub(super) fn make_room_to_start(&self) {
+        self.make_room(START_BYTES);
     }
 
     /// The same for a snapshot that is about to be written: it will be about as large as the last one.
@@ -207,11 +225,11 @@ impl Headroom {
         let mut ballast = self.ballast();
         ballast.off = ballast.off.saturating_sub(1);
         let there = self.ballast_bytes.load(Relaxed);
-        if there != limits.ballast_bytes && there > 0 {
-            self.give_up();
+        if there > limits.ballast_bytes {
+            self.give_up(limits.ballast_bytes);
         }
         let room = self.judge(&ballast);
-        if room == Room::Enough && there != limits.ballast_bytes && ballast.off == 0 {
+        if room == Room::Enough && there < limits.ballast_bytes && ballast.off == 0 {
             match make(&ballast_path(&self.dir), limits.ballast_bytes) {
                 Ok(()) => self.ballast_bytes.store(limits.ballast_bytes, Relaxed),
                 Err(error) => {
@@ -248,11 +266,16 @@ impl Headroom {
         room
     }
 
-    fn give_up(&self) {
-        // Some file systems let go of a file's blocks only once the name is durably gone.
-        let gone = fs::remove_file(ballast_path(&self.dir)).and_then(|()| disk::sync_dir(&self.dir));
-        match gone {
-            Ok(()) => self.ballast_bytes.store(0, Relaxed),
+    fn give_up(&self, left: u64) {
+        let path = ballast_path(&self.dir);
+        // Some file systems let go of blocks only once it is durable that they are nobody's.
+        let given_up = match File::options().write(true).open(&path) {
+            Ok(file) if left > 0 => file.set_len(left).and_then(|()| file.sync_all()),
+            Ok(_) => fs::remove_file(&path).and_then(|()| disk::sync_dir(&self.dir)),
+            Err(error) => Err(error),
+        };
+        match given_up {
+            Ok(()) => self.ballast_bytes.store(left, Relaxed),
             Err(error) if error.kind() == io::ErrorKind::NotFound => self.ballast_bytes.store(0, Relaxed),
             Err(error) => tracing::error!(%error, "the ballast can't be given up"),
         }
@@ -279,7 +302,7 @@ fn free_bytes(dir: &Path) -> io::Result<u64> {
 
 /// Makes a file that really has its bytes, durably.
 fn make(path: &Path, bytes: u64) -> io::Result<()> {
-    let made = File::create(path).and_then(|file| {
+    let made = File::options().create(true).truncate(false).write(true).open(path).and_then(|file| {
         fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
         file.sync_all()
     });
@@ -318,7 +341,7 @@ mod tests {
         assert!(file.blocks() * 512 >= 1 << 20, "{file:?}");
         assert_eq!(headroom.room(), Room::Enough);
         headroom.make_room(1);
-        assert!(ballast_path(dir.path()).exists());
+        assert_eq!(fs::metadata(ballast_path(dir.path())).unwrap().len(), 1 << 20);
         // More than any disk has.
         headroom.make_room(u64::MAX);
         assert!(!ballast_path(dir.path()).exists());

@@ -28,9 +28,6 @@ use crate::types::{Entry, LogId, Types, Vote};
 /// A group is closed when it holds this many commands, so that the first in it isn't kept waiting by the last.
 const GROUP_COMMANDS_MAX: usize = 4096;
 
-/// Bytes that a group has hardly ever more than.
-const GROUP_BYTES_SPARE: u64 = 1 << 20;
-
 type Answer<T> = oneshot::Sender<io::Result<T>>;
 
 /// What the thread is asked to do, in the order in which it is asked.
@@ -196,7 +193,7 @@ impl LogThread {
         if !group.sync {
             return if group.unsynced { self.log.flush(false, None) } else { Ok(()) };
         }
-        self.headroom.make_room(GROUP_BYTES_SPARE);
+        self.headroom.make_room(self.end.saturating_sub(self.durable.log().end));
         let (done, wait) = sync_channel(1);
         let begun = Instant::now();
         self.log.flush(true, Some(done))?;

@@ -71,7 +71,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let headroom = Arc::new(Headroom::new(dir));
     // On a full disk, a start needs what the last run has kept for it.
-    headroom.make_room(0);
+    headroom.make_room_to_start();
     let boot_id = disk::boot_id();
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
