@@ -140,6 +140,7 @@ impl RaftStateMachine<Types> for MachineStore {
 
     async fn get_snapshot_builder(&mut self) -> Builder {
         Builder {
+            epoch: self.shared.epoch(),
             point: self.shared.point(),
             shared: self.shared.clone(),
             snapshots: Arc::clone(&self.snapshots),
@@ -213,6 +214,8 @@ impl MachineStore {
 /// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
     point: Instant,
+    /// Which state that is of.
+    epoch: u64,
     shared: SharedState,
     snapshots: Arc<SnapshotDir>,
     durable: Arc<Durable>,
@@ -226,15 +229,23 @@ impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
-        let (point, snapshots) = (self.point.clone(), Arc::clone(&self.snapshots));
+        let (mut point, mut epoch) = (self.point.clone(), self.epoch);
+        let snapshots = Arc::clone(&self.snapshots);
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
         let bytes_per_second = self.bytes_per_second;
         let headroom = Arc::clone(&self.headroom);
         let file = background::run(move || {
             headroom.make_room_for_snapshot();
-            // The log may be purged of what a durable snapshot holds, and the snapshot holds no sealed segments.
-            journal.write_out(&shared, true)?;
-            snapshots.build(&point, bytes_per_second)
+            loop {
+                // The log may be purged of what a durable snapshot holds, and that holds no sealed segments.
+                journal.write_out(&shared, true)?;
+                let is_present = || shared.epoch() == epoch;
+                if let Some(file) = snapshots.build(&point, bytes_per_second, is_present)? {
+                    return Ok(file);
+                }
+                // Another state is in the place of this one, which may have been wrong.
+                (point, epoch) = (shared.point(), shared.epoch());
+            }
         })
         .await?;
         self.counters.snapshots_built.fetch_add(1, Relaxed);

@@ -146,6 +146,11 @@ impl SharedState {
         self.inner.events.subscribe()
     }
 
+    /// Changes when another state is put in the place of the present one.
+    pub(super) fn epoch(&self) -> u64 {
+        self.read().epoch
+    }
+
     /// All that a snapshot needs, of one instant.
     pub(super) fn point(&self) -> Instant {
         let live = self.read();

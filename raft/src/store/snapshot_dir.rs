@@ -85,16 +85,25 @@ impl SnapshotDir {
     }
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
-    /// the current one. Takes its time, so that nobody else has to.
-    pub(super) fn build(&self, point: &Instant, bytes_per_second: u64) -> io::Result<SnapshotFile> {
+    /// the current one. Takes its time, so that nobody else has to. Nothing if it isn't wanted any more when it is
+    /// written.
+    pub(super) fn build(
+        &self,
+        point: &Instant,
+        bytes_per_second: u64,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> io::Result<Option<SnapshotFile>> {
         let (last_log_id, last_membership) = (point.applied, point.membership.clone());
         let aside = Aside::new(&self.dir);
         let to = PacedFile::new(File::create(&aside.path)?, bytes_per_second);
         let mut to = BufWriter::with_capacity(BUFFER_BYTES, to);
         snapshot::write(&mut to, &point.state, &point.journal, Meta { last_log_id, last_membership })?;
         to.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+        if !is_wanted() {
+            return Ok(None);
+        }
         self.make_current(aside, last_log_id)?;
-        self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone"))
+        self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone")).map(Some)
     }
 
     /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.

@@ -17,6 +17,7 @@ use super::*;
 use crate::batch::{Batch, Opened};
 use crate::machine::command::Via;
 use crate::machine::{Action, Applied, Command, Grant, Origin, Terms};
+use crate::store::Checkpoint;
 use crate::types::{Entry, LogId, Vote};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
@@ -58,6 +59,8 @@ fn requests() -> Vec<Request> {
         Request::Propose { command: Box::new(command()), budget_ms: 1_500 },
         Request::ReadIndex,
         Request::JournalPiece { number: 4, offset: 65_536 },
+        Request::Report,
+        Request::SendSnapshot { to: 2, at_least: 900 },
     ]
 }
 
@@ -67,6 +70,8 @@ fn answers() -> Vec<Answer> {
         answer: crate::machine::Answer::Expired { rows: 3 },
         replayed: false,
     });
+    let checkpoint = Checkpoint { index: 64, revision: 1 << 40 | 9, digest: 1 << 100 };
+    let said = Said { doubt: Some("it differs".to_owned()), version: "0.1.0".to_owned(), level: 1 };
     vec![
         Answer::Pong,
         Answer::Append(Ok(Some(log_id(5)))),
@@ -77,6 +82,8 @@ fn answers() -> Vec<Answer> {
         Answer::ReadIndex(Err(Declined::Unknown)),
         Answer::Failed("it isn't running".to_owned()),
         Answer::JournalPiece { piece: vec![1, 2, 3], length: 99 },
+        Answer::Report(Box::new(Report { checkpoints: vec![checkpoint], waits: true, said })),
+        Answer::SnapshotSent,
     ]
 }
 

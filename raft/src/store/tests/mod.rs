@@ -8,6 +8,7 @@ mod files;
 mod fixtures;
 mod journal;
 mod log;
+mod rebuild;
 mod rows;
 mod sample;
 mod snapshot;

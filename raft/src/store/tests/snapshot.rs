@@ -121,7 +121,7 @@ async fn an_older_snapshot_never_replaces_a_newer() {
     let point = store.shared.point();
     run(&mut store, entries(1, 5..9)).await;
     build(&mut store).await;
-    let current = store.machine.snapshots.build(&point, u64::MAX).unwrap();
+    let current = store.machine.snapshots.build(&point, u64::MAX, || true).unwrap().unwrap();
     assert_eq!(current.meta().last_log_id, Some(log_id(1, 8)));
     assert_eq!(files(dir.path()), ["current"]);
     stop(store).await;
