@@ -62,15 +62,18 @@ async fn a_follower_that_differs_serves_nobody_until_its_state_is_made_again() {
     cluster.propose(leader, "before").await;
     cluster.settled().await;
     spoil(cluster.node(odd), "spoilt");
-    fill(&cluster, leader, "filled").await;
     let node = cluster.node(odd);
-    until_in_doubt(node).await;
-    let refused = node.propose(command("refused"), Instant::now() + LONG).await.unwrap_err();
-    assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
-    assert_eq!(Problem::from(refused).code, Code::StateDiverged);
-    let unread = node.read(Instant::now() + LONG).await.unwrap_err();
-    assert!(matches!(unread, ReadError::InDoubt(_)), "{unread}");
-    assert!(node.ready().unwrap_err().contains("in doubt"));
+    let refusing = async {
+        until_in_doubt(node).await;
+        let refused = node.propose(command("refused"), Instant::now() + LONG).await.unwrap_err();
+        assert!(matches!(refused, ProposeError::InDoubt(_)), "{refused}");
+        assert_eq!(Problem::from(refused).code, Code::StateDiverged);
+        let unread = node.read(Instant::now() + LONG).await.unwrap_err();
+        assert!(matches!(unread, ReadError::InDoubt(_)), "{unread}");
+        assert!(node.ready().unwrap_err().contains("in doubt"));
+    };
+    // At once, since it is over soon.
+    tokio::join!(fill(&cluster, leader, "filled"), refusing);
     until_all_are_trusted(&cluster).await;
     cluster.settled().await;
     let state = node.read(Instant::now() + LONG).await.unwrap();
@@ -90,8 +93,7 @@ async fn a_leader_that_differs_hands_over_and_makes_its_state_again() {
     let cluster = Cluster::up(3).await;
     let (odd, other) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
-    fill(&cluster, other, "filled").await;
-    until_in_doubt(cluster.node(odd)).await;
+    tokio::join!(fill(&cluster, other, "filled"), until_in_doubt(cluster.node(odd)));
     eventually("another one leads", || {
         std::future::ready(cluster.nodes().any(|(at, node)| at != odd && leads(node)))
     })
@@ -113,9 +115,15 @@ async fn what_its_own_snapshot_has_wrong_comes_from_another_member() {
     let (leader, odd) = (leader_of_equals(&cluster).await, cluster.follower().await);
     spoil(cluster.node(odd), "spoilt");
     let spoilt_at = cluster.node(odd).status().applied;
-    fill(&cluster, leader, "filled").await;
-    until_in_doubt(cluster.node(odd)).await;
-    assert!(cluster.node(odd).status().snapshot > spoilt_at, "its snapshot is of the wrong state");
+    // Too few to be compared at.
+    for number in 0..CHECKPOINT_EVERY_ENTRIES / 2 {
+        cluster.propose_through(leader, &format!("early-{number}")).await;
+    }
+    eventually("its snapshot is of the wrong state", || {
+        std::future::ready(cluster.node(odd).status().snapshot > spoilt_at)
+    })
+    .await;
+    tokio::join!(fill(&cluster, leader, "filled"), until_in_doubt(cluster.node(odd)));
     until_all_are_trusted(&cluster).await;
     cluster.settled().await;
     let node = cluster.node(odd);
