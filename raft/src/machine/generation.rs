@@ -85,6 +85,8 @@ impl State {
             ended_wall_ms: None,
         };
         step.state.generations.put(number, row, &mut step.state.ledger);
+        // The new cluster founds itself with members of its own.
+        step.state.reset_members();
         step.emit(What::GenerationBegun { generation: number, from_revision });
         if !history {
             step.trim_journal(through)?;

@@ -3,8 +3,8 @@
 use super::Damaged;
 use super::journal::Segment;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay, Reservation, Subnet,
-    Token, Tombstone,
+    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay,
+    Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::state::{HEADER, Header, State};

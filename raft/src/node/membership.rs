@@ -141,7 +141,7 @@ async fn step(inner: &Inner, running: &Running, present: &Present) {
     let raft = &running.raft;
     let change = match next {
         Next::Nothing => return,
-        Next::HandOver => return hand_over(inner, running, Instant::now() + STEP_PATIENCE).await,
+        Next::HandOver => return hand_over(inner, running, Instant::now() + STEP_PATIENCE, |_| true).await,
         Next::Set(nodes) => ChangeMembers::SetNodes(nodes),
         Next::Vote(voters) => ChangeMembers::ReplaceAllVoters(voters),
         Next::Drop(ids) => ChangeMembers::RemoveNodes(ids),
@@ -267,6 +267,9 @@ mod tests {
             behind: Some(0),
             silent_ms: Some(0),
             answers: Some(true),
+            in_doubt: None,
+            version: None,
+            level: None,
         });
         let seen = seen.collect();
         (Present { nodes, voters, joint: false }, seen)

@@ -201,7 +201,7 @@ impl MachineStore {
             let (state, blocks) = Restored::load(&path)?;
             journal.look_again(&state);
             let instant = Instant { state, applied: Some(first), membership, journal: blocks };
-            snapshots.build(&instant, u64::MAX)?;
+            snapshots.build(&instant, u64::MAX, || true)?;
             Ok(instant)
         });
         let instant = instant.await.map_err(StoreError::io(dir))?;

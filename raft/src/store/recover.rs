@@ -15,8 +15,9 @@ use super::backup::{Backup, Source};
 use super::error::StoreError;
 use super::identity::Identity;
 use super::lock::{DirLock, lock_dir};
-use super::open::{Store, open};
+use super::open::{Store, open_with};
 use super::{disk, rows};
+use crate::progress::Progress;
 use crate::types::LogId;
 
 /// Entries that are applied at once.
@@ -84,7 +85,7 @@ impl Survivor {
         }
         let copy = Copy(beside(file, "recovering"));
         copy_all(&self.dir, &copy.0).map_err(StoreError::io(&copy.0))?;
-        let mut store = open(&copy.0).await?;
+        let mut store = open_with(&copy.0, Progress::default()).await?;
         let unknown = replay(&mut store).await.map_err(StoreError::io(&self.dir))?;
         let source = Source { cluster: self.cluster().to_owned(), member: self.name().to_owned(), taken_at };
         let (shared, journal, file) = (store.shared.clone(), store.journal.clone(), file.to_owned());

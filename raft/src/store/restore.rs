@@ -18,6 +18,7 @@ use super::journal::{Blocks, JournalFiles, Recent};
 use super::lock::lock_dir;
 use super::snapshot::{self, Meta};
 use crate::machine::State;
+use crate::progress::Progress;
 
 const BUFFER_BYTES: usize = 1 << 20;
 const VERSION: u32 = 1;
@@ -90,7 +91,7 @@ impl Restored {
     /// The state that waits, with the open segment of its journal.
     pub(super) fn load(dir: &Path) -> io::Result<(State, Blocks)> {
         let file = BufReader::with_capacity(BUFFER_BYTES, File::open(state(dir))?);
-        let (_, state, journal) = snapshot::load(file)?;
+        let (_, state, journal) = snapshot::load(file, &Progress::default())?;
         Ok((state, journal))
     }
 
@@ -149,7 +150,7 @@ pub fn restore(
         disk::sync_dir(dir)?;
         let mut pieces =
             Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: Vec::new(), next: None };
-        let (_, mut state, blocks) = snapshot::load(&mut pieces)?;
+        let (_, mut state, blocks) = snapshot::load(&mut pieces, &Progress::default())?;
         let mut recent = Recent::new(&state.header.journal, blocks);
         if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
             return Ok(Err(RestoreError::Generation(refusal.detail)));

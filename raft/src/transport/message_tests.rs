@@ -98,6 +98,7 @@ fn openings() -> Vec<Opening> {
         to: party("n2", 2),
         client_url: "http://n1:7440".to_owned(),
         purpose: Purpose::Control,
+        peer_address: None,
     };
     vec![Opening::Hello, Opening::Member(ticket)]
 }

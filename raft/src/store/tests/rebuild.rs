@@ -8,6 +8,7 @@ use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
 use super::sample::{command, entries, log_id, run, start, stop, write_behind};
 use crate::machine::{At, State, apply};
+use crate::progress::Progress;
 use crate::store::journal::EventQuery;
 use crate::store::open::Store;
 use crate::store::{SnapshotFile, Source};
@@ -114,7 +115,7 @@ async fn a_snapshot_begun_before_is_not_of_the_wrong_state() {
     let log = store.log.clone();
     store.machine.rebuild(log, Source::Own).await.unwrap();
     builder.build_snapshot().await.unwrap();
-    let (_, state, _) = store.machine.snapshots.load_current().unwrap().unwrap();
+    let (_, state, _) = store.machine.snapshots.load_current(&Progress::default()).unwrap().unwrap();
     assert_eq!(state.digest(), right);
     stop(store).await;
 }
