@@ -121,7 +121,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let members = config.initial_members.iter();
     let members = members.map(|member| format!("{}={}", member.name, member.peer_address));
     let clients = config.access.clients.iter().map(|(name, role)| format!("{name}={role}"));
-    let snapshots = &config.snapshots;
+    let (snapshots, join) = (&config.snapshots, config.join.as_ref());
     let mib = |bytes: u64| (bytes >> 20).to_string();
     vec![
         ("name", config.name.to_string()),
@@ -154,6 +154,10 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("journal.keep_bytes", config.journal.keep_bytes.to_string()),
         ("journal.keep_days", config.journal.keep_days.to_string()),
         ("metrics.per_pool", config.metrics_per_pool.to_string()),
+        ("cluster.peer_address", config.peer_address.clone()),
+        ("cluster.join", list(join.into_iter().flat_map(|join| join.servers.iter().cloned()))),
+        ("cluster.join_token_file", path(join.and_then(|join| join.token_file.as_ref()))),
+        ("cluster.join_ca", path(join.and_then(|join| join.ca_file.as_ref()))),
         ("disk.low_bytes", config.disk.low_bytes.to_string()),
         ("disk.ballast_bytes", config.disk.ballast_bytes.to_string()),
     ]

@@ -160,7 +160,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     if method == "GET" && path == "/v1/cluster/members" {
         return Some((200, members()));
     }
-    if method != "GET" && path.starts_with("/v1/cluster/") {
+    if method != "GET" && path.starts_with("/v1/cluster/") && !path.contains("/generation") {
         return Some((200, member_change(query.contains("dry_run=true"))));
     }
     if query.contains("dry_run=true") {
