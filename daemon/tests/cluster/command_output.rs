@@ -8,11 +8,10 @@ use crate::support::Cluster;
 use crate::support::ask::allocate;
 
 /// Commands that print nothing of the API's, and why.
-const OTHERS: [(&str, &str); 8] = [
+const OTHERS: [(&str, &str); 7] = [
     ("explain", "fields, as this program knows them"),
     ("completion", "a script for a shell"),
     ("context", "what is configured here"),
-    ("cluster", "certificates, offline"),
     ("diff", "a comparison of files with what there is"),
     ("version", "versions of several programs; the servers' part is checked by itself"),
     ("support", "an archive"),
