@@ -2,7 +2,6 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::thread;
 
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::{AddressRange, number};
@@ -51,14 +50,8 @@ pub(super) struct Index {
 impl State {
     pub(super) fn rebuild_index(&mut self) -> Result<(), Damaged> {
         let lost = |what: &str, id: u64| Damaged(format!("{what} {id} is named by a row and not there"));
-        // By far the most of it, in two halves that know nothing of each other.
-        let (named, occupants) = thread::scope(|scope| {
-            let named = scope.spawn(|| self.index_of_names());
-            let occupants = self.index_of_occupants();
-            (named.join(), occupants)
-        });
-        let mut index = named.unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        index.occupants = occupants?;
+        let mut index = self.index_of_names();
+        index.occupants = self.index_of_occupants()?;
         for (id, row) in self.networks.iter() {
             index.names.insert((Kind::Network, row.intention.name.clone()), id);
         }
