@@ -141,7 +141,10 @@ async fn step(inner: &Inner, running: &Running, present: &Present) {
     let raft = &running.raft;
     let change = match next {
         Next::Nothing => return,
-        Next::HandOver => return hand_over(inner, running, Instant::now() + STEP_PATIENCE, |_| true).await,
+        Next::HandOver => {
+            let stays = |id: u64| rows.get(id).is_some_and(|row| row.standing == MemberStanding::Voter);
+            return hand_over(inner, running, Instant::now() + STEP_PATIENCE, stays).await;
+        }
         Next::Set(nodes) => ChangeMembers::SetNodes(nodes),
         Next::Vote(voters) => ChangeMembers::ReplaceAllVoters(voters),
         Next::Drop(ids) => ChangeMembers::RemoveNodes(ids),
