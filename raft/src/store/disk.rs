@@ -51,7 +51,7 @@ pub(super) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
 /// Renames, and makes the new name durable.
 pub(super) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
-    to.parent().map_or(Ok(()), sync_dir)
+    sync_dir(parent(to))
 }
 
 /// Reads a file that need not be there.
@@ -74,6 +74,12 @@ pub(super) fn boot_id() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_alone_is_in_the_directory_where_we_are() {
+        assert_eq!(parent(Path::new("survivor.ipamd")), Path::new("."));
+        assert_eq!(parent(Path::new("/srv/survivor.ipamd")), Path::new("/srv"));
+    }
 
     #[test]
     fn every_directory_that_is_new_gets_a_durable_name() {
