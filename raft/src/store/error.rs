@@ -36,8 +36,8 @@ pub enum StoreError {
     /// Something in it doesn't read as it was written, and nothing else here can replace it.
     #[error(
         "{} is damaged: {what}. This member can no longer vouch for what it acknowledged, so it doesn't start. \
-         If a majority of the others is healthy, remove this member from the cluster there, move its data \
-         directory away (keep it until all is well) and let it join anew; if none is, restore a backup",
+         If a majority of the others is healthy, move this data directory away (keep it until all is well), let a \
+         new member join and take this one's place: ipamctl cluster replace; if none is, restore a backup",
         path.display()
     )]
     Damaged {
