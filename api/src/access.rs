@@ -149,7 +149,6 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Write, Target::Token),
     (Verb::Delete, Target::Token),
     (Verb::Read, Target::Metrics),
-    (Verb::Write, Target::Cluster),
     (Verb::Read, Target::Backup),
 ];
 
