@@ -34,16 +34,16 @@ const STAGES: &[Stage<Workspace>] = &[
     stage("binaries", 360, "what ships, optimised and static; the tests run it", |workspace| {
         binaries::build(workspace).map(passed)
     }),
-    stage("next-level", 180, "a debug build of the next feature level, to upgrade to", |workspace| {
+    stage("next-level", 240, "a debug build of the next feature level, to upgrade to", |workspace| {
         binaries::build_next_level(workspace).map(passed)
     }),
     stage("tests", 300, "units, properties, scenarios, storage, plugin", |workspace| {
         run_suite(workspace, Suite::Rest)
     }),
-    stage("cluster", 300, "real processes on loopback, killed and restarted", |workspace| {
+    stage("cluster", 360, "real processes on loopback, killed and restarted", |workspace| {
         run_suite(workspace, Suite::Cluster)
     }),
-    stage("namespaces", 60, "real interfaces through real CNI plugins", |workspace| {
+    stage("namespaces", 90, "real interfaces through real CNI plugins", |workspace| {
         run_suite(workspace, Suite::Namespaces)
     }),
     stage("powercuts", 120, "members whose power is cut: nothing acknowledged is lost", |workspace| {
