@@ -96,9 +96,9 @@ impl Environment {
             "ACCESS_REQUIRE_TOKENS" => self.require_tokens = Some(value),
             "ACCESS_TOKENS_FILE" => self.tokens_file = Some(value.into()),
             setting => {
-                let taken =
-                    |value: String| self.tls.take(setting, &value) || self.cluster.take(setting, &value);
-                return self.raft.take(setting, value).is_none_or(taken);
+                return self.tls.take(setting, &value)
+                    || self.cluster.take(setting, &value)
+                    || self.raft.take(setting, &value);
             }
         }
         true

@@ -32,18 +32,18 @@ pub(super) struct EnvironmentRaft {
 }
 
 impl EnvironmentRaft {
-    /// Takes a setting, named without our prefix; gives it back if it isn't one of these.
-    pub(super) fn take(&mut self, setting: &str, value: String) -> Option<String> {
+    /// Takes a setting, named without our prefix; whether it is one of these.
+    pub(super) fn take(&mut self, setting: &str, value: &str) -> bool {
         let place = match setting {
             "RAFT_SNAPSHOT_EVERY_ENTRIES" => &mut self.snapshot_every_entries,
             "RAFT_SNAPSHOT_EVERY_MIB" => &mut self.snapshot_every_mib,
             "RAFT_KEEP_ENTRIES_BEHIND_SNAPSHOT" => &mut self.keep_entries_behind_snapshot,
             "RAFT_KEEP_MIB_BEHIND_SNAPSHOT" => &mut self.keep_mib_behind_snapshot,
             "RAFT_SNAPSHOT_MIB_PER_SECOND" => &mut self.snapshot_mib_per_second,
-            _ => return Some(value),
+            _ => return false,
         };
-        *place = Some(value);
-        None
+        *place = Some(value.to_owned());
+        true
     }
 }
 
@@ -114,7 +114,7 @@ fn number(
     default: u64,
 ) -> Result<u64, ConfigError> {
     let key = format!("raft.{key}");
-    let said = match environment.filter(|text| !text.is_empty()) {
+    let said = match environment {
         Some(text) => Some(text.parse().map_err(|_| {
             let text = ipam_api::name::shown(text);
             wrong(
@@ -138,7 +138,7 @@ mod tests {
         let file: FileRaft = toml::from_str(file).unwrap();
         let mut said = EnvironmentRaft::default();
         for (setting, value) in environment {
-            assert_eq!(said.take(setting, (*value).to_owned()), None, "{setting}");
+            assert!(said.take(setting, value), "{setting}");
         }
         file.snapshots(&said)
     }

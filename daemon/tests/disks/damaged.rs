@@ -73,7 +73,7 @@ async fn is_refused(mut cluster: Cluster, at: usize, path: &Path) {
     let member = &cluster.members[at];
     assert_eq!(status.code(), Some(DAMAGED), "{}", member.tail());
     let last = member.logged().lines().last().unwrap().to_owned();
-    for word in [path.to_str().unwrap(), "is damaged", "move its data directory away"] {
+    for word in [path.to_str().unwrap(), "is damaged", "move this data directory away"] {
         assert!(last.contains(word), "{word:?} is missing: {last}");
     }
     allocate(&cluster.ask(), &wish("after", &["web"])).await.unwrap();

@@ -19,7 +19,7 @@ use super::command::{
 use super::event::What;
 use super::journal::{By, Happened};
 use super::model::Generation;
-use super::state::State;
+use super::state::{Header, State};
 use super::step::{Step, not_found};
 
 impl State {
@@ -50,7 +50,7 @@ impl State {
     /// For a number that isn't above the present one, or beyond all that there can be.
     pub fn begin_generation(&mut self, number: u64, wall_ms: u64, history: bool) -> Result<(), Refusal> {
         let (from_revision, last) = (self.revision(), self.header.generation);
-        let begun = super::state::Header { generation: number, counter: 0, ..self.header.clone() };
+        let begun = Header { generation: number, counter: 0, ..self.header.clone() };
         if number <= last || !begun.makes_sense() {
             let detail = format!("generation {number} can't follow on generation {last}");
             return Err(Refusal::new(Code::InvalidField, detail)

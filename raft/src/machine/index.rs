@@ -50,8 +50,7 @@ pub(super) struct Index {
 impl State {
     pub(super) fn rebuild_index(&mut self) -> Result<(), Damaged> {
         let lost = |what: &str, id: u64| Damaged(format!("{what} {id} is named by a row and not there"));
-        let mut index = self.index_of_names();
-        index.occupants = self.index_of_occupants()?;
+        let mut index = Index::default();
         for (id, row) in self.networks.iter() {
             index.names.insert((Kind::Network, row.intention.name.clone()), id);
         }
@@ -66,6 +65,17 @@ impl State {
         for (id, row) in self.reservations.iter() {
             index.names.insert((Kind::Reservation, row.intention.name.clone()), id);
         }
+        for (id, row) in self.endpoints.iter() {
+            index.endpoints.insert((row.key.clone(), id));
+        }
+        for (id, row) in self.attachments.iter() {
+            index.attachments.insert(&row.key, id);
+        }
+        for (id, row) in self.tombstones.iter() {
+            index.tombstones.insert(&row.key, id);
+            index.tombstones_of_node.insert((row.node, id));
+            *index.tombstone_counts.entry(row.node).or_insert(0) += 1;
+        }
         for (id, row) in self.nodes.iter() {
             index.nodes.insert((row.realm.clone(), row.name.clone()), id);
         }
@@ -76,8 +86,15 @@ impl State {
         for (id, row) in self.replays.iter() {
             index.keep(row, id);
         }
+        for (id, row) in self.allocations.iter() {
+            index.occupants.insert((row.network, row.address), Occupant::Allocation(id));
+        }
         for (id, row) in self.coolings.iter() {
+            index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
             index.cooling_until.insert((row.until_ms, id));
+        }
+        if index.occupants.len() != self.allocations.len() + self.coolings.len() {
+            return Err(Damaged("one address is occupied by two rows".to_owned()));
         }
         self.index = index;
         let networks: Vec<u64> = self.networks.iter().map(|(id, _)| id).collect();
@@ -111,38 +128,6 @@ impl State {
             space.occupy(number(address));
         }
         Ok(())
-    }
-
-    /// What is found by name.
-    fn index_of_names(&self) -> Index {
-        let mut index = Index::default();
-        for (id, row) in self.endpoints.iter() {
-            index.endpoints.insert((row.key.clone(), id));
-        }
-        for (id, row) in self.attachments.iter() {
-            index.attachments.insert(&row.key, id);
-        }
-        for (id, row) in self.tombstones.iter() {
-            index.tombstones.insert(&row.key, id);
-            index.tombstones_of_node.insert((row.node, id));
-            *index.tombstone_counts.entry(row.node).or_insert(0) += 1;
-        }
-        index
-    }
-
-    /// What is found by address.
-    fn index_of_occupants(&self) -> Result<OrdMap<(u64, IpAddr), Occupant>, Damaged> {
-        let mut occupants = OrdMap::new();
-        for (id, row) in self.allocations.iter() {
-            occupants.insert((row.network, row.address), Occupant::Allocation(id));
-        }
-        for (id, row) in self.coolings.iter() {
-            occupants.insert((row.network, row.address), Occupant::Cooling(id));
-        }
-        if occupants.len() != self.allocations.len() + self.coolings.len() {
-            return Err(Damaged("one address is occupied by two rows".to_owned()));
-        }
-        Ok(occupants)
     }
 
     // === The index of pools and reservations ===

@@ -4,7 +4,8 @@
 use super::command::{Answer, Refusal, Text};
 use super::event::What;
 use super::state::LEVEL;
-use super::step::{Step, invalid_level};
+use super::step::Step;
+use ipam_api::Code;
 
 /// The level that a cluster begins at, whatever its members know: no entry says what they were founded with.
 pub(super) const FIRST_LEVEL: u32 = 1;
@@ -33,7 +34,8 @@ impl Step<'_> {
     pub(super) fn raise_level(&mut self, level: u32) -> Result<Answer, Refusal> {
         let present = self.state.header.level;
         if level > present + 1 {
-            return Err(invalid_level(level, present));
+            let detail = format!("the level is {present}, and rises by one; it can't become {level} at once");
+            return Err(Refusal::new(Code::FeatureLevel, detail));
         }
         if level > present {
             self.state.header.level = level;
@@ -58,7 +60,6 @@ mod tests {
     use super::super::state::State;
     use super::super::{Action, At, Command, Grant, Origin, Terms, apply};
     use super::*;
-    use ipam_api::Code;
 
     fn raise(state: &mut State, level: u32) -> Result<Answer, Code> {
         let origin = Origin {

@@ -123,11 +123,6 @@ pub(super) fn check_expected(
     }
 }
 
-pub(super) fn invalid_level(level: u32, present: u32) -> Refusal {
-    let detail = format!("the level is {present}, and rises by one; it can't become {level} at once");
-    Refusal::new(Code::FeatureLevel, detail)
-}
-
 pub(super) fn not_found(kind: Kind, name: &Name) -> Refusal {
     Refusal::new(Code::NotFound, format!("{kind} {name} does not exist"))
 }

@@ -15,10 +15,10 @@ use super::backup::{Backup, Source};
 use super::error::StoreError;
 use super::identity::Identity;
 use super::lock::{DirLock, lock_dir};
+use super::log_view::next;
 use super::open::{Store, open_with};
 use super::{disk, rows};
 use crate::progress::Progress;
-use crate::types::LogId;
 
 /// Entries that are applied at once.
 const ENTRIES_AT_ONCE: u64 = 1024;
@@ -108,7 +108,6 @@ async fn replay(store: &mut Store) -> io::Result<u64> {
     let state = store.log.get_log_state().await?;
     let committed = store.log.read_committed().await?;
     let (applied, _) = store.shared.applied_state();
-    let next = |log_id: Option<LogId>| log_id.map_or(0, |log_id| log_id.index + 1);
     let (mut from, end) = (next(applied), next(state.last_log_id));
     let unknown = end.saturating_sub(next(committed).max(from));
     while from < end {
