@@ -13,7 +13,7 @@ use ipam_api::access::Role;
 use ipam_raft::machine::{Grant, Terms};
 use std::hint::black_box;
 use std::net::IpAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ipam_api::Family;
 use ipam_api::name::{Name, ObjectName};
@@ -24,7 +24,7 @@ use ipam_raft::machine::command::{
     SubnetIntention, Via,
 };
 use ipam_raft::machine::free_set::FreeSet;
-use ipam_raft::machine::{Action, At, Command, State, apply};
+use ipam_raft::machine::{Action, At, Command, Loading, State, apply};
 
 /// What "many" means here.
 const MANY: u64 = 1_000_000;
@@ -36,8 +36,13 @@ const BLOCK: u64 = 200;
 const KEYS: u64 = 4000;
 /// Asks the program for nothing but its memory.
 const MEMORY: &str = "--memory";
+/// Asks the program for nothing but how long a state takes to be read.
+const LOAD: &str = "--load";
 
 fn main() {
+    if std::env::args().any(|word| word == LOAD) {
+        return ["held", "attached"].into_iter().for_each(load);
+    }
     if let Some(which) = std::env::args().skip_while(|word| word != MEMORY).nth(1) {
         return print_memory(&which);
     }
@@ -68,6 +73,10 @@ fn main() {
     println!();
     free_sets();
     println!();
+    for which in ["held", "attached"] {
+        load(which);
+    }
+    println!();
     for which in ["held", "scattered", "attached"] {
         let memory = std::process::Command::new(std::env::current_exe().unwrap())
             .args([MEMORY, which])
@@ -75,6 +84,30 @@ fn main() {
             .unwrap();
         print!("{}", String::from_utf8(memory.stdout).unwrap());
     }
+}
+
+/// Makes a state of its rows in one lane; a start uses several.
+fn load(which: &str) {
+    let state = filled(which, MANY);
+    let (mut rows, mut loading) = (0, Loading::default());
+    let begun = Instant::now();
+    let mut reading = Duration::ZERO;
+    let mut encoded = state.rows();
+    loop {
+        let before = Instant::now();
+        let Some((key, row)) = encoded.next() else { break };
+        reading += before.elapsed();
+        loading.put(key, &row).unwrap();
+        rows += 1;
+    }
+    let decoded = begun.elapsed();
+    black_box(loading.finish().unwrap());
+    let (read, decoded, all) =
+        (reading.as_secs_f64(), (decoded - reading).as_secs_f64(), begun.elapsed().as_secs_f64());
+    println!(
+        "{which}: {rows} rows written in {read:.2} s, read in {decoded:.2} s, indexed in {:.2} s",
+        all - decoded - read
+    );
 }
 
 /// In a process of its own, since memory that was freed before would be used again unseen.

@@ -4,6 +4,8 @@ use imbl::OrdSet;
 use ipam_api::request::AttachmentKey;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
+use super::index::join_sets;
+
 /// Ids of rows by a hash of their attachment's key.
 ///
 /// A key is five names, each in a place of its own in memory: among a million of them every step of a search
@@ -25,6 +27,11 @@ impl ByAttachment {
 
     pub(super) fn remove(&mut self, key: &AttachmentKey, id: u64) {
         self.0.remove(&(Self::hash(key), id));
+    }
+
+    /// Takes in those of another table.
+    pub(super) fn take_in(&mut self, other: Self) {
+        join_sets(&mut self.0, other.0);
     }
 
     /// The row that `key_of` says has this key.

@@ -47,20 +47,71 @@ pub(super) struct Index {
     pub(super) replay_counts: OrdMap<Text, usize>,
 }
 
+impl Index {
+    /// Takes in what was derived from other tables.
+    pub(super) fn take_in(&mut self, other: Self) {
+        let Self {
+            names,
+            subnet_starts,
+            pools_of_subnet,
+            owners,
+            reserved,
+            default_pools,
+            spaces,
+            occupants,
+            endpoints,
+            attachments,
+            tombstones,
+            tombstones_of_node,
+            tombstone_counts,
+            nodes,
+            cooling_until,
+            token_secrets,
+            replays,
+            replays_of,
+            replay_counts,
+        } = other;
+        join_maps(&mut self.names, names);
+        join_maps(&mut self.subnet_starts, subnet_starts);
+        join_sets(&mut self.pools_of_subnet, pools_of_subnet);
+        join_maps(&mut self.owners, owners);
+        join_maps(&mut self.reserved, reserved);
+        join_sets(&mut self.default_pools, default_pools);
+        join_maps(&mut self.spaces, spaces);
+        join_maps(&mut self.occupants, occupants);
+        join_sets(&mut self.endpoints, endpoints);
+        self.attachments.take_in(attachments);
+        self.tombstones.take_in(tombstones);
+        join_sets(&mut self.tombstones_of_node, tombstones_of_node);
+        join_maps(&mut self.tombstone_counts, tombstone_counts);
+        join_maps(&mut self.nodes, nodes);
+        join_sets(&mut self.cooling_until, cooling_until);
+        join_maps(&mut self.token_secrets, token_secrets);
+        join_maps(&mut self.replays, replays);
+        join_sets(&mut self.replays_of, replays_of);
+        join_maps(&mut self.replay_counts, replay_counts);
+    }
+}
+
+/// Costs as much as the smaller one is large.
+fn join_maps<K: Ord + Clone, V: Clone>(map: &mut OrdMap<K, V>, other: OrdMap<K, V>) {
+    *map = std::mem::take(map).union(other);
+}
+
+/// Costs as much as the smaller one is large.
+pub(super) fn join_sets<T: Ord + Clone>(set: &mut OrdSet<T>, other: OrdSet<T>) {
+    *set = std::mem::take(set).union(other);
+}
+
 impl State {
-    pub(super) fn rebuild_index(&mut self) -> Result<(), Damaged> {
-        let lost = |what: &str, id: u64| Damaged(format!("{what} {id} is named by a row and not there"));
+    /// Derives what follows from each table by itself.
+    pub(super) fn index_tables(&mut self) {
         let mut index = Index::default();
         for (id, row) in self.networks.iter() {
             index.names.insert((Kind::Network, row.intention.name.clone()), id);
         }
         for (id, row) in self.subnets.iter() {
             index.names.insert((Kind::Subnet, row.intention.name.clone()), id);
-            if row.intention.cidr.prefix_len() == 0 {
-                return Err(Damaged(format!("subnet {id} is larger than any subnet can be")));
-            }
-            let cidr = AddressRange::of_cidr(row.intention.cidr);
-            index.subnet_starts.insert((row.network, cidr.family(), cidr.first()), id);
         }
         for (id, row) in self.reservations.iter() {
             index.names.insert((Kind::Reservation, row.intention.name.clone()), id);
@@ -93,10 +144,22 @@ impl State {
             index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
             index.cooling_until.insert((row.until_ms, id));
         }
-        if index.occupants.len() != self.allocations.len() + self.coolings.len() {
+        self.index = index;
+    }
+
+    /// Derives what follows from several tables, once all of them are there.
+    pub(super) fn index_across(&mut self) -> Result<(), Damaged> {
+        let lost = |what: &str, id: u64| Damaged(format!("{what} {id} is named by a row and not there"));
+        if self.index.occupants.len() != self.allocations.len() + self.coolings.len() {
             return Err(Damaged("one address is occupied by two rows".to_owned()));
         }
-        self.index = index;
+        for (id, row) in self.subnets.iter() {
+            if row.intention.cidr.prefix_len() == 0 {
+                return Err(Damaged(format!("subnet {id} is larger than any subnet can be")));
+            }
+            let cidr = AddressRange::of_cidr(row.intention.cidr);
+            self.index.subnet_starts.insert((row.network, cidr.family(), cidr.first()), id);
+        }
         let networks: Vec<u64> = self.networks.iter().map(|(id, _)| id).collect();
         for network in networks {
             self.index_reservations(network);

@@ -1,4 +1,8 @@
 //! A state made of rows as they come.
+//!
+//! Most of the work of a start is here, and it takes a core as long as reading the rows does. So it can be shared:
+//! the tables that grow with the number of allocations each have a lane of their own, where their rows are decoded
+//! and what is derived from them alone is made. What is derived from several tables comes last.
 
 use super::Damaged;
 use super::journal::Segment;
@@ -9,6 +13,21 @@ use super::model::{
 use super::row::RowKey;
 use super::state::{HEADER, Header, State};
 use super::table::{Row, decode};
+
+/// How many lanes there are.
+pub const LANES: usize = 4;
+
+/// The lane of a table, below [`LANES`]: all rows of a table belong into one.
+#[must_use]
+pub fn lane(table: u8) -> usize {
+    match table {
+        Endpoint::TABLE => 1,
+        Attachment::TABLE => 2,
+        // Together: they share the addresses.
+        Allocation::TABLE | Cooling::TABLE => 3,
+        _ => 0,
+    }
+}
 
 /// A state of which not all rows have come.
 #[derive(Debug)]
@@ -59,14 +78,84 @@ impl Loading {
         }
     }
 
+    /// Makes what finds this lane's rows fast.
+    #[must_use]
+    pub fn indexed(mut self) -> Indexed {
+        self.state.index_tables();
+        Indexed(self)
+    }
+
     /// The state, once all rows are there.
     ///
     /// # Errors
     /// If a row contradicts another, or there is no header.
     pub fn finish(self) -> Result<State, Damaged> {
-        let Self { mut state, header } = self;
+        self.indexed().finish([])
+    }
+}
+
+/// The rows of a lane, with what is derived from them.
+#[derive(Debug)]
+pub struct Indexed(Loading);
+
+impl Indexed {
+    /// The state of these rows and of those of all `other` lanes.
+    ///
+    /// # Errors
+    /// If a row contradicts another, or there is no header.
+    pub fn finish(self, others: impl IntoIterator<Item = Self>) -> Result<State, Damaged> {
+        let Loading { mut state, mut header } = self.0;
+        for Self(other) in others {
+            header = header.or(other.header);
+            state.take_in(other.state);
+        }
         state.header = header.ok_or_else(|| Damaged("there is no header".into()))?;
-        state.rebuild_index()?;
+        state.index_across()?;
         Ok(state)
+    }
+}
+
+impl State {
+    /// Takes in the rows of another lane, which are of other tables.
+    fn take_in(&mut self, other: Self) {
+        let Self {
+            header: _,
+            networks,
+            subnets,
+            pools,
+            reservations,
+            pool_states,
+            endpoints,
+            attachments,
+            allocations,
+            tombstones,
+            coolings,
+            nodes,
+            tokens,
+            replays,
+            segments,
+            members,
+            generations,
+            ledger,
+            index,
+        } = other;
+        self.networks.take_in(networks);
+        self.subnets.take_in(subnets);
+        self.pools.take_in(pools);
+        self.reservations.take_in(reservations);
+        self.pool_states.take_in(pool_states);
+        self.endpoints.take_in(endpoints);
+        self.attachments.take_in(attachments);
+        self.allocations.take_in(allocations);
+        self.tombstones.take_in(tombstones);
+        self.coolings.take_in(coolings);
+        self.nodes.take_in(nodes);
+        self.tokens.take_in(tokens);
+        self.replays.take_in(replays);
+        self.segments.take_in(segments);
+        self.members.take_in(members);
+        self.generations.take_in(generations);
+        self.ledger.digest = self.ledger.digest.wrapping_add(ledger.digest);
+        self.index.take_in(index);
     }
 }

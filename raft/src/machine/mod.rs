@@ -48,7 +48,7 @@ pub use command::{Action, Answer, Applied, Command, Grant, Origin, Outcome, Refu
 pub use event::{Event, What};
 use ipam_api::Code;
 pub use journal::{By, EventId, Happened, Journaled};
-pub use loading::Loading;
+pub use loading::{Indexed, LANES, Loading, lane};
 pub use row::RowKey;
 use serde::{Deserialize, Serialize};
 pub use state::State;

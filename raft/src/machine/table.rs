@@ -140,6 +140,11 @@ impl<T: Row> Table<T> {
         Some(slot.row)
     }
 
+    /// Takes in all rows of another table, whose ids are others. Costs as much as the smaller one is large.
+    pub(super) fn take_in(&mut self, other: Self) {
+        self.rows = std::mem::take(&mut self.rows).union(other.rows);
+    }
+
     pub(super) fn encoded(&self, id: u64) -> Option<Vec<u8>> {
         self.get(id).map(encode)
     }
@@ -152,11 +157,14 @@ impl<T: Row> Table<T> {
         let row: T = decode(bytes).ok_or_else(|| {
             Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
         })?;
+        let mut hashed = Vec::with_capacity(RowKey::BYTES + bytes.len());
+        hashed.extend_from_slice(&key.to_bytes());
+        let hashed = encode_onto(hashed, &row);
         // The digest is over bytes: the same row, written otherwise, would make another one of the same state.
-        if encode(&row) != bytes {
+        if hashed.get(RowKey::BYTES..) != Some(bytes) {
             return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
         }
-        let hash = hash(key, bytes);
+        let hash = xxh3_128(&hashed);
         ledger.digest = ledger.digest.wrapping_add(hash);
         match self.rows.insert(key.id, Slot { row: Arc::new(row), hash }) {
             None => Ok(()),
@@ -167,8 +175,13 @@ impl<T: Row> Table<T> {
 
 /// A row as bytes: the version, then postcard.
 pub(super) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
+    encode_onto(Vec::new(), row)
+}
+
+fn encode_onto<T: Serialize>(mut bytes: Vec<u8>, row: &T) -> Vec<u8> {
+    bytes.push(ROW_VERSION);
     // The rows' types (integers, text, lists, maps) are all such that postcard can't refuse them.
-    postcard::to_extend(row, vec![ROW_VERSION]).unwrap_or_default()
+    postcard::to_extend(row, bytes).unwrap_or_default()
 }
 
 pub(super) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {

@@ -1,8 +1,8 @@
 //! Work behind everybody's back: what is large and may take its time.
 //!
-//! A snapshot is as large as the state, and allocations must not notice it. So it is written by a thread of its
-//! own that comes after all others, at a set pace, and reaches the disk in small steps: one sync of all of it
-//! at the end would hold up the log, which shares the disk.
+//! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice either.
+//! So each is written by a thread of its own that comes after all others. A snapshot has a set pace too, and reaches
+//! the disk in small steps: one sync of all of it at the end would hold up the log, which shares the disk.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -24,12 +24,17 @@ pub(super) async fn run<T: Send + 'static>(
 ) -> io::Result<T> {
     let (done, wait) = oneshot::channel();
     thread::Builder::new().name("ipamd-snapshot".to_owned()).spawn(move || {
-        // On Linux this is about the calling thread alone. Where it is refused the pace must do.
-        let _refused = setpriority_process(None, NICENESS);
+        step_back();
         // Nobody waits any more: the member stops.
         let _gone = done.send(work());
     })?;
     wait.await.map_err(|_| io::Error::other("the thread of the snapshots has panicked"))?
+}
+
+/// Lets this thread come after all others.
+pub(super) fn step_back() {
+    // On Linux this is about the calling thread alone. Where it is refused the pace must do.
+    let _refused = setpriority_process(None, NICENESS);
 }
 
 /// A file that is written at a set pace and synced as it grows.

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::{oneshot, watch};
 
+use super::background;
 use super::durable::Durable;
 use super::error::StoreError;
 use super::headroom::Headroom;
@@ -112,6 +113,7 @@ impl Drop for Behind {
 
 impl Behind {
     pub(super) fn run(mut self, nudges: &Receiver<Nudge>) {
+        background::step_back();
         while let Ok(first) = nudges.recv() {
             let waiting = Waiting::gather(first, nudges);
             self.pending.store(0, Ordering::Release);
@@ -131,6 +133,12 @@ impl Behind {
         let Some(shared) = self.shared.upgrade() else { return };
         if self.off > 0 {
             self.off -= 1;
+            self.write_journal(&shared);
+            return;
+        }
+        // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
+        let same = self.rows.is_some() && self.epoch == shared.epoch();
+        if same && shared.applied_state().0 < self.marker.rows_applied {
             self.write_journal(&shared);
             return;
         }

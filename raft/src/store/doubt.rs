@@ -1,13 +1,12 @@
 //! That a directory's state is not to be believed, written down so that a start doesn't forget it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::error::StoreError;
-
-const VERSION: u32 = 1;
+use super::note::{self, Note, VERSION};
 
 /// Why a member doesn't serve from the state that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,16 +35,7 @@ impl Doubt {
     /// # Errors
     /// When the file is there but can't be read.
     pub(crate) fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
-        let path = path(dir);
-        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
-            return Ok(None);
-        };
-        let doubt: Self = serde_json::from_slice(&content)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        if doubt.version > VERSION {
-            return Err(StoreError::TooNew { path, version: doubt.version, newest: VERSION });
-        }
-        Ok(Some(doubt))
+        note::load(dir)
     }
 
     /// Puts it on disk, durably.
@@ -53,11 +43,7 @@ impl Doubt {
     /// # Errors
     /// When it can't be written.
     pub(crate) fn save(&self, dir: &Path) -> Result<(), StoreError> {
-        let path = path(dir);
-        let mut content = serde_json::to_vec_pretty(self)
-            .map_err(|error| StoreError::io(&path)(std::io::Error::other(error)))?;
-        content.push(b'\n');
-        disk::replace(&path, &content).map_err(StoreError::io(&path))
+        note::save(dir, self)
     }
 
     /// Takes it back: the state is the majority's.
@@ -65,7 +51,7 @@ impl Doubt {
     /// # Errors
     /// When the file can't be removed.
     pub(crate) fn lift(dir: &Path) -> Result<(), StoreError> {
-        let path = path(dir);
+        let path = dir.join(Self::FILE);
         match std::fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(&path)(error)),
             _ => disk::sync_dir(dir).map_err(StoreError::io(dir)),
@@ -73,8 +59,12 @@ impl Doubt {
     }
 }
 
-fn path(dir: &Path) -> PathBuf {
-    dir.join("doubt.json")
+impl Note for Doubt {
+    const FILE: &'static str = "doubt.json";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
 }
 
 #[cfg(test)]
@@ -91,7 +81,7 @@ mod tests {
         Doubt::lift(dir.path()).unwrap();
         Doubt::lift(dir.path()).unwrap();
         assert_eq!(Doubt::load(dir.path()).unwrap(), None);
-        std::fs::write(path(dir.path()), "{").unwrap();
+        std::fs::write(dir.path().join(Doubt::FILE), "{").unwrap();
         assert!(Doubt::load(dir.path()).is_err(), "damaged is not absent");
     }
 }

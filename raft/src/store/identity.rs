@@ -1,13 +1,12 @@
 //! Who a data directory is.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::error::StoreError;
-
-const VERSION: u32 = 1;
+use super::note::{self, Note, VERSION};
 
 /// What ties a directory to one member of one cluster. Made with the directory; a directory without it is a new
 /// one, and never takes up an old member's id.
@@ -46,7 +45,8 @@ impl Identity {
         }
         // The marker is written before the first byte of log, and the identity before the marker.
         if super::marker::Marker::path(dir).exists() {
-            return Err(StoreError::damaged(&path(dir), "the file is gone, but the directory was in use"));
+            let path = dir.join(Self::FILE);
+            return Err(StoreError::damaged(&path, "the file is gone, but the directory was in use"));
         }
         let identity = Self {
             version: VERSION,
@@ -65,16 +65,7 @@ impl Identity {
     /// # Errors
     /// When the file is there but can't be read.
     pub fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
-        let path = path(dir);
-        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
-            return Ok(None);
-        };
-        let identity: Self = serde_json::from_slice(&content)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        if identity.version > VERSION {
-            return Err(StoreError::TooNew { path, version: identity.version, newest: VERSION });
-        }
-        Ok(Some(identity))
+        note::load(dir)
     }
 
     /// Puts it on disk, durably.
@@ -82,15 +73,15 @@ impl Identity {
     /// # Errors
     /// When it can't be written.
     pub fn save(&self, dir: &Path) -> Result<(), StoreError> {
-        let path = path(dir);
         disk::create_dir(dir).map_err(StoreError::io(dir))?;
-        let mut content = serde_json::to_vec_pretty(self)
-            .map_err(|error| StoreError::io(&path)(std::io::Error::other(error)))?;
-        content.push(b'\n');
-        disk::replace(&path, &content).map_err(StoreError::io(&path))
+        note::save(dir, self)
     }
 }
 
-fn path(dir: &Path) -> PathBuf {
-    dir.join("identity.json")
+impl Note for Identity {
+    const FILE: &'static str = "identity.json";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
 }

@@ -35,6 +35,7 @@ type Membership = crate::types::StoredMembership;
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
 /// Applies what is committed, builds and installs snapshots.
+#[derive(Clone)]
 pub(crate) struct MachineStore {
     pub(super) shared: SharedState,
     pub(super) snapshots: Arc<SnapshotDir>,

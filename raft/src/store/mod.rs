@@ -8,6 +8,7 @@
 
 mod background;
 mod backup;
+mod begin;
 mod behind;
 mod checkpoints;
 mod counters;
@@ -29,6 +30,7 @@ mod log_thread;
 mod log_view;
 mod machine;
 mod marker;
+mod note;
 mod open;
 mod reach;
 mod rebuild;

@@ -5,28 +5,30 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::thread::{self, JoinHandle};
 
+use openraft::RaftSnapshotBuilder as _;
+use openraft::storage::RaftStateMachine as _;
 use tokio::sync::{oneshot, watch};
 
+use super::begin::{begin, is_near, sound_rows};
 use super::behind::{Behind, Nudge, Nudger};
 use super::counters::StoreCounters;
 use super::disk;
 use super::durable::Durable;
 use super::error::StoreError;
-use super::headroom::Headroom;
-use super::journal::{Blocks, Journal, JournalFiles};
+use super::headroom::{Headroom, Room};
+use super::journal::{Journal, JournalFiles};
 use super::log::LogStore;
 use super::log_open;
 use super::machine::MachineStore;
 use super::marker::Marker;
 use super::reach::LogReach;
-use super::rows::{self, Loaded, Point, Rows};
 use super::shared::SharedState;
-use super::snapshot::Header;
 use super::snapshot_dir::SnapshotDir;
-use crate::machine::State;
 use crate::machine::level::check_known;
 use crate::progress::Progress;
-use crate::types::LogId;
+
+/// Allocations of a state that it takes seconds to read from rows.
+const LARGE_ALLOCATIONS: usize = 50_000;
 
 /// Everything that a data directory holds, open and running.
 pub(crate) struct Store {
@@ -84,17 +86,11 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     }
     let journal = Arc::new(JournalFiles::open(dir)?);
     let counters = Arc::new(StoreCounters::default());
-    // Whatever the start is made of, the snapshot must be whole: it is what a peer will ask for.
-    let (loaded, sound) = thread::scope(|scope| {
-        let sound = scope.spawn(|| snapshots.verify_current());
-        (trusted_rows(dir, &before, same_boot, covered, &journal, progress), sound.join())
-    });
-    sound.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
-    let loaded = loaded?;
-    if loaded.is_none() {
+    let rows = sound_rows(dir, &before, same_boot, covered)?;
+    let start = begin(dir, rows, &snapshots, covered, &journal, progress)?;
+    if start.rows.is_none() {
         counters.rows_rebuilt.fetch_add(1, Relaxed);
     }
-    let start = choose(loaded, &snapshots, progress)?;
     check_known(start.state.header.level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
     if let Some(purged) =
@@ -108,7 +104,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         boot_id,
         clean: false,
         log: opened.mark.clone(),
-        rows_applied: start.rows.as_ref().and(start.point.applied),
+        rows_applied: start.rows.as_ref().and_then(|(_, applied)| *applied),
     };
     marker.write(dir)?;
     let durable = Arc::new(Durable::default());
@@ -139,7 +135,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         headroom: Arc::clone(&headroom),
         marked: marker.clone(),
         marker,
-        rows: start.rows,
+        rows: start.rows.map(|(rows, _)| rows),
         epoch: 0,
         off: 0,
         failed,
@@ -164,6 +160,8 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let closer = Closer {
         log: log.clone(),
         nudger,
+        machine: machine.clone(),
+        large_allocations: LARGE_ALLOCATIONS,
         #[cfg(test)]
         log_thread,
         rows_thread,
@@ -197,79 +195,29 @@ fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
     Ok(marker)
 }
 
-/// The rows, if there is no doubt about them; whatever is doubtful is put aside.
-fn trusted_rows(
-    dir: &Path,
-    marker: &Marker,
-    same_boot: bool,
-    covered: Option<LogId>,
-    journal: &JournalFiles,
-    progress: &Progress,
-) -> Result<Option<(Loaded, Blocks)>, StoreError> {
-    progress.begin("its rows are read");
-    let fresh = !rows::path(dir).exists();
-    let loaded = if !same_boot && !marker.clean && !fresh {
-        Err("the machine went down without a clean stop".to_owned())
-    } else {
-        Rows::load(dir, progress).and_then(|loaded| match loaded.2.applied {
-            applied if applied < marker.rows_applied => {
-                Err(format!("they went back to {applied:?}, from {:?}", marker.rows_applied))
-            }
-            applied if applied > covered => Err(format!("they are ahead of the log, at {applied:?}")),
-            _ => match journal.load_open(&loaded.1.header.journal) {
-                Ok(blocks) => Ok((loaded, blocks)),
-                Err(error) => Err(format!("the journal doesn't reach them: {error}")),
-            },
-        })
-    };
-    match loaded {
-        Ok(loaded) => Ok(Some(loaded)),
-        Err(doubt) => {
-            tracing::warn!(doubt, "rows put aside; they are rebuilt from snapshot and log");
-            rows::put_aside(dir).map_err(StoreError::io(&rows::path(dir)))?;
-            Ok(None)
-        }
-    }
-}
-
-/// What to begin with.
-struct Start {
-    state: State,
-    point: Point,
-    /// The open segment of its journal.
-    journal: Blocks,
-    /// The row store that holds just this state; none if it must be written afresh.
-    rows: Option<Rows>,
-}
-
-/// Rows or snapshot, whichever is newer.
-fn choose(
-    loaded: Option<(Loaded, Blocks)>,
-    snapshots: &SnapshotDir,
-    progress: &Progress,
-) -> Result<Start, StoreError> {
-    if let Some(((rows, state, point), journal)) = loaded
-        && point.applied >= snapshots.last()
-    {
-        return Ok(Start { state, point, journal, rows: Some(rows) });
-    }
-    progress.begin("its snapshot is read");
-    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current(progress)? else {
-        let (state, point) = (State::default(), Point::default());
-        return Ok(Start { state, point, journal: Blocks::new(), rows: None });
-    };
-    let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
-    Ok(Start { state, point, journal, rows: None })
-}
-
 /// Closes a store. Dropped instead, it leaves everything as a crash would.
 pub(crate) struct Closer {
     log: LogStore,
     pub(super) nudger: Nudger,
+    machine: MachineStore,
+    pub(super) large_allocations: usize,
     /// The log's thread lives on to refuse what still comes, as long as somebody has a handle on the log.
     #[cfg(test)]
     log_thread: JoinHandle<()>,
     rows_thread: JoinHandle<()>,
+}
+
+/// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no more.
+async fn leave_snapshot(mut machine: MachineStore, large_allocations: usize) {
+    let (applied, _) = machine.shared.applied_state();
+    let is_large = machine.shared.with(|state| state.allocations.len()) >= large_allocations;
+    if !is_large || machine.headroom.room() != Room::Enough || is_near(machine.snapshots.last(), applied) {
+        return;
+    }
+    machine.bytes_per_second = u64::MAX;
+    if let Err(error) = machine.get_snapshot_builder().await.build_snapshot().await {
+        tracing::warn!(%error, "no snapshot was left; the next start will take longer");
+    }
 }
 
 impl Closer {
@@ -281,6 +229,8 @@ impl Closer {
         self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
         let (done, wait) = oneshot::channel();
         self.nudger.send(Nudge::Close(done));
+        // Beside the rest of the rows: should those take too long, this is what the next start reads.
+        leave_snapshot(self.machine, self.large_allocations).await;
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;
         // It has answered last of all, so this takes no time.
         self.rows_thread

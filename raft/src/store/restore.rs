@@ -16,12 +16,12 @@ use super::error::StoreError;
 use super::frame::invalid;
 use super::journal::{Blocks, JournalFiles, Recent};
 use super::lock::lock_dir;
+use super::note::{self, Note, VERSION};
 use super::snapshot::{self, Meta};
 use crate::machine::State;
 use crate::progress::Progress;
 
 const BUFFER_BYTES: usize = 1 << 20;
-const VERSION: u32 = 1;
 
 /// A backup that can't be restored. The data directory was not touched, or says itself that it is unfinished.
 #[derive(Debug, thiserror::Error)]
@@ -76,16 +76,7 @@ impl Restored {
             let what = "a restore into this directory was broken off; empty it, and restore again";
             return Err(StoreError::damaged(dir, what));
         }
-        let path = about(dir);
-        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
-            return Ok(None);
-        };
-        let restored: Self = serde_json::from_slice(&content)
-            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-        if restored.version > VERSION {
-            return Err(StoreError::TooNew { path, version: restored.version, newest: VERSION });
-        }
-        Ok(Some(restored))
+        note::load(dir)
     }
 
     /// The state that waits, with the open segment of its journal.
@@ -98,17 +89,21 @@ impl Restored {
     /// Nothing waits any more.
     pub(crate) fn forget(dir: &Path) {
         // Should they stay, nobody looks at them any more: the directory belongs to a cluster.
-        let _ = fs::remove_file(about(dir));
+        let _ = fs::remove_file(dir.join(Self::FILE));
         let _ = fs::remove_file(state(dir));
+    }
+}
+
+impl Note for Restored {
+    const FILE: &'static str = "restored.json";
+
+    fn version(&self) -> u32 {
+        self.version
     }
 }
 
 fn unfinished(dir: &Path) -> PathBuf {
     dir.join("restore-unfinished")
-}
-
-fn about(dir: &Path) -> PathBuf {
-    dir.join("restored.json")
 }
 
 fn state(dir: &Path) -> PathBuf {
@@ -163,12 +158,12 @@ pub fn restore(
     let done = write().map_err(StoreError::io(dir))?;
     let restored = Restored { version: VERSION, backup: checked.seal, generation, header: checked.header };
     let finish = || -> io::Result<()> {
-        if done.is_ok() {
-            disk::replace(&about(dir), &serde_json::to_vec_pretty(&restored)?)?;
-        }
         fs::remove_file(unfinished(dir))?;
         disk::sync_dir(dir)
     };
+    if done.is_ok() {
+        note::save(dir, &restored)?;
+    }
     finish().map_err(StoreError::io(dir))?;
     done.map(|()| restored)
 }

@@ -24,8 +24,10 @@ const POINT_VERSION: u8 = 1;
 /// Shorter than any row's key, so it can't be one.
 const POINT_KEY: &[u8] = b"p";
 const CACHE_BYTES: u64 = 32 << 20;
-/// Rows per batch while a directory is filled for the first time.
-const FILL_ROWS: usize = 4096;
+/// Rows that are written at once. sled copies a node for every row, frees none of the copies before the batch is
+/// over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it grows for
+/// ever.
+const BATCH_ROWS: usize = 128;
 
 /// How long to wait for a lock of sled's own; the directory's lock is held already.
 const LOCK_TRIES: u32 = 100;
@@ -45,9 +47,6 @@ pub(super) struct Rows {
     /// sled's file a second time, since its own flush doesn't sync.
     file: File,
 }
-
-/// The row store of a data directory and what it held.
-pub(super) type Loaded = (Rows, State, Point);
 
 pub(super) fn path(dir: &Path) -> PathBuf {
     dir.join("rows")
@@ -71,17 +70,27 @@ pub(super) fn put_aside(dir: &Path) -> io::Result<()> {
 }
 
 impl Rows {
-    /// Opens the rows of a data directory and reads all of them, believing nothing. The error is the reason to
+    /// Opens the rows of a data directory, and looks how far they say that they are. The error is the reason to
     /// rebuild them.
-    pub(super) fn load(dir: &Path, progress: &Progress) -> Result<Loaded, String> {
+    pub(super) fn open_at(dir: &Path) -> Result<(Self, Point), String> {
         let dir = path(dir);
         unharmed(|| {
             let rows = Self::open(&dir)?;
             if rows.db.is_empty() {
-                return Ok((rows, State::default(), Point::default()));
+                return Ok((rows, Point::default()));
             }
-            let point = rows.point()?.ok_or("it was never filled")?;
-            let mut items = rows.db.iter();
+            let point = rows.point()?.ok_or("the last write of it was broken off")?;
+            Ok((rows, point))
+        })
+    }
+
+    /// Reads all of them, believing nothing.
+    pub(super) fn read(&self, point: &Point, progress: &Progress) -> Result<State, String> {
+        unharmed(|| {
+            if self.db.is_empty() {
+                return Ok(State::default());
+            }
+            let mut items = self.db.iter();
             let next = || match items.next() {
                 Some(item) => unseal(&item.map_err(|error| error.to_string())?),
                 None => Ok(None),
@@ -91,8 +100,8 @@ impl Rows {
                 return Err("the digest of its rows isn't the one it had".to_owned());
             }
             // What the last run left in the page cache becomes durable before anybody builds on it.
-            rows.sync()?;
-            Ok((rows, state, point))
+            self.sync()?;
+            Ok(state)
         })
     }
 
@@ -104,39 +113,41 @@ impl Rows {
                 fs::remove_dir_all(&dir).map_err(|error| error.to_string())?;
             }
             let rows = Self::open(&dir)?;
-            let mut batch = sled::Batch::default();
-            for (count, (key, row)) in state.rows().enumerate() {
-                batch.insert(key.to_bytes().as_slice(), seal(key, &row));
-                if count % FILL_ROWS == FILL_ROWS - 1 {
-                    rows.apply(std::mem::take(&mut batch))?;
-                }
-            }
-            // Only now: without its point a directory counts as never filled.
-            batch.insert(POINT_KEY, seal_point(point)?);
-            rows.apply(batch)?;
-            rows.sync()?;
+            rows.put(state.rows().map(|(key, row)| (key, Some(row))), point)?;
             Ok(rows)
         })
     }
 
-    /// Writes what changed, and up to where, in one batch; durable when it returns.
+    /// Writes what changed, and up to where; durable when it returns.
     pub(super) fn write(
         &self,
         changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
         point: &Point,
     ) -> Result<(), String> {
-        unharmed(|| {
-            let mut batch = sled::Batch::default();
-            for (key, row) in changes {
-                match row {
-                    Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
-                    None => batch.remove(key.to_bytes().as_slice()),
-                }
+        unharmed(|| self.put(changes, point))
+    }
+
+    /// A few rows and the point are one batch, whole or not there. With many, the point is taken away by the first
+    /// batch and comes back with the last: a directory without one isn't believed.
+    fn put(
+        &self,
+        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
+        point: &Point,
+    ) -> Result<(), String> {
+        let mut batch = sled::Batch::default();
+        for (count, (key, row)) in changes.enumerate() {
+            if count > 0 && count % BATCH_ROWS == 0 {
+                batch.remove(POINT_KEY);
+                self.apply(std::mem::take(&mut batch))?;
             }
-            batch.insert(POINT_KEY, seal_point(point)?);
-            self.apply(batch)?;
-            self.sync()
-        })
+            match row {
+                Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
+                None => batch.remove(key.to_bytes().as_slice()),
+            }
+        }
+        batch.insert(POINT_KEY, seal_point(point)?);
+        self.apply(batch)?;
+        self.sync()
     }
 
     fn open(dir: &Path) -> Result<Self, String> {

@@ -113,10 +113,87 @@ fn rows_of_another_state_are_not_trusted() {
     let state = State::default();
     let point = Point { digest: state.digest(), ..Point::default() };
     drop(Rows::create(dir.path(), &state, &point).unwrap());
-    assert_eq!(Rows::load(dir.path(), &Progress::default()).unwrap().2, point);
+    let read = || {
+        let (rows, point) = Rows::open_at(dir.path()).unwrap();
+        rows.read(&point, &Progress::default()).map(|state| (state.digest(), point))
+    };
+    assert_eq!(read(), Ok((state.digest(), point.clone())));
     let point = Point { digest: point.digest.wrapping_add(1), ..point };
     drop(Rows::create(dir.path(), &state, &point).unwrap());
-    assert!(Rows::load(dir.path(), &Progress::default()).err().unwrap().contains("digest"));
+    assert!(read().unwrap_err().contains("digest"));
+}
+
+#[test]
+fn rows_whose_writing_was_broken_off_are_as_before_or_not_trusted() {
+    for (broken_off_at, trusted) in [(100, true), (130, false), (3000, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let state = State::default();
+        let before = Point { digest: state.digest(), ..Point::default() };
+        let rows = Rows::create(dir.path(), &state, &before).unwrap();
+        let changes = (0..4000).map(|id| {
+            assert_ne!(id, broken_off_at, "broken off");
+            (RowKey { table: 200, id }, Some(b"row".to_vec()))
+        });
+        let after = Point { applied: Some(log_id(1, 7)), ..before.clone() };
+        assert!(rows.write(changes, &after).unwrap_err().contains("broken off"));
+        drop(rows);
+        match Rows::open_at(dir.path()) {
+            Ok((rows, point)) => {
+                assert_eq!((trusted, &point), (true, &before));
+                assert_eq!(rows.read(&point, &Progress::default()).unwrap().digest(), before.digest);
+            }
+            Err(why) => assert!(!trusted && why.contains("broken off"), "{why}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..250)).await;
+    store.machine.get_snapshot_builder().await.build_snapshot().await.unwrap();
+    run(&mut store, entries(1, 250..300)).await;
+    write_behind(&store).await;
+    let digest = store.shared.with(State::digest);
+    kill(store).await;
+    let rows_at = || Rows::open_at(dir.path()).unwrap().1.applied;
+    // On the way nothing is written to them, and nothing of what changed on the way is forgotten.
+    let mut store = open(dir.path()).await.unwrap();
+    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 249)));
+    apply(&mut store, entries(1, 250..280)).await;
+    write_behind(&store).await;
+    kill(store).await;
+    assert_eq!(rows_at(), Some(log_id(1, 299)));
+    assert_eq!(restart(dir.path()).await, (Some(log_id(1, 249)), digest));
+    let mut store = start(dir.path()).await;
+    run(&mut store, entries(1, 300..310)).await;
+    write_behind(&store).await;
+    let digest = store.shared.with(State::digest);
+    kill(store).await;
+    assert_eq!(rows_at(), Some(log_id(1, 309)));
+    // They are whole: without the snapshot they are all there is.
+    fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
+    let store = open(dir.path()).await.unwrap();
+    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 309)));
+    assert_eq!(store.shared.with(State::digest), digest);
+    assert!(put_aside(dir.path()).is_empty());
+    kill(store).await;
+}
+
+#[tokio::test]
+async fn a_large_state_is_left_in_a_snapshot_and_a_small_one_is_not() {
+    for (large_allocations, left) in [(0, true), (50_000, false)] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = open(dir.path()).await.unwrap();
+        run(&mut store, entries(1, 0..300)).await;
+        store.closer.large_allocations = large_allocations;
+        stop(store).await;
+        assert_eq!(dir.path().join("snapshot/current").exists(), left);
+        let store = open(dir.path()).await.unwrap();
+        assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 299)));
+        kill(store).await;
+    }
 }
 
 #[tokio::test]
@@ -175,11 +252,6 @@ async fn a_purged_log_and_lost_rows_begin_with_the_snapshot() {
     kill(store).await;
     fs::remove_dir_all(rows::path(dir.path())).unwrap();
     assert_eq!(restart(dir.path()).await, (Some(log_id(1, 249)), digest));
-    // The rows were made afresh from it: they alone suffice now.
-    let store = start(dir.path()).await;
-    write_behind(&store).await;
-    kill(store).await;
-    assert_eq!(restart(dir.path()).await, (Some(log_id(1, 299)), digest));
 
     fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
     fs::remove_dir_all(rows::path(dir.path())).unwrap();
