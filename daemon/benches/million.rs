@@ -36,11 +36,10 @@ const FILLERS: usize = 4;
 /// Single allocations a second, and for how long.
 const RATE: u32 = 50;
 const LISTEN: Duration = Duration::from_secs(30);
-/// Settings under which a snapshot is made for no other reason than that many small entries came.
+/// Settings under which no snapshot is made.
 const NEVER: &str = "snapshot_every_entries = 100000000\nsnapshot_every_mib = 1000000";
-/// The same for one after another: each member has its turn every 15 seconds, for the 5 that a snapshot takes.
-const IN_TURNS: &str =
-    "snapshot_every_entries = 750\nkeep_entries_behind_snapshot = 0\nkeep_mib_behind_snapshot = 0";
+/// Settings under which one member after another makes a snapshot: each every 15 seconds, for the 5 that it takes.
+const IN_TURNS: &str = "snapshot_every_entries = 750\nkeep_entries_behind_snapshot = 200";
 
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
