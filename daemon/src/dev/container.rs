@@ -33,6 +33,8 @@ impl Namespace {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
+            // Ctrl-C is for this process, which has the plugins take away what they made before this ends.
+            .process_group(0)
             .kill_on_drop(true)
             .spawn()
             .map_err(why)?;
@@ -53,7 +55,8 @@ impl Namespace {
     /// A command that will run in it.
     fn command(&self, program: &Path) -> Command {
         let mut command = Command::new("nsenter");
-        command.arg(format!("--net={}", self.path.display())).arg("--").arg(program).kill_on_drop(true);
+        command.arg(format!("--net={}", self.path.display())).arg("--").arg(program);
+        command.process_group(0).kill_on_drop(true);
         command
     }
 

@@ -13,5 +13,6 @@
 mod support;
 
 mod containers;
+mod dev;
 mod shipped;
 mod wire;
