@@ -3,7 +3,7 @@
 //! Three members on this machine, which share its cores and its disk with the client. They are filled over HTTP;
 //! then single allocations come at a fixed rate, whatever becomes of those before, while nothing else happens,
 //! while snapshots are built, and while one is sent. Read the times as ratios.
-//! `IPAMD_MEASURE_ALLOCATIONS` asks for another number than a million.
+//! `IPAMD_MEASURE_ALLOCATIONS` asks for another number than a million. Ends with 1 when a figure is over its limit.
 
 #![allow(
     clippy::unwrap_used,
@@ -14,20 +14,27 @@
     reason = "a program for people who measure"
 )]
 
+#[path = "million/limits.rs"]
+mod limits;
 #[path = "../tests/support/mod.rs"]
 mod support;
+#[path = "million/witness.rs"]
+mod witness;
 
 use std::path::Path;
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::client::{Call, Client};
+use limits::Limits;
 use serde_json::{Value, json};
 use support::ask::{allocate_call, put, wish};
 use support::member::Member;
 use support::raw::ask;
 use support::{Cluster, LONG};
+use witness::{Took, Witness, longest_beside, quantile};
 
 /// Allocations of one step while the members are filled.
 const STEPS: usize = 1000;
@@ -36,6 +43,8 @@ const FILLERS: usize = 4;
 /// Single allocations a second, and for how long.
 const RATE: u32 = 50;
 const LISTEN: Duration = Duration::from_secs(30);
+/// Allocations that take longer are shown one by one.
+const SLOW: Duration = Duration::from_millis(25);
 /// Settings under which no snapshot is made.
 const NEVER: &str = "snapshot_every_entries = 100000000\nsnapshot_every_mib = 1000000";
 /// Settings under which one member after another makes a snapshot: each every 15 seconds, for the 5 that it takes.
@@ -44,30 +53,39 @@ const IN_TURNS: &str = "snapshot_every_entries = 750\nkeep_entries_behind_snapsh
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 #[tokio::main(flavor = "multi_thread", worker_threads = 2)]
-async fn main() {
+async fn main() -> ExitCode {
     let allocations =
         std::env::var("IPAMD_MEASURE_ALLOCATIONS").map_or(1_000_000, |text| text.parse().unwrap());
     let mut cluster =
         Cluster::of_with(3, "heartbeat_ms = 100\nelection_min_ms = 500\nelection_max_ms = 1000");
     cluster.start_all();
     cluster.ready().await;
+    let mut limits = Limits::default();
     fill(&cluster, allocations).await;
     sizes(&cluster, "after filling").await;
+    for at in 0..3 {
+        let most = resident_mib(&cluster, at) / (allocations as f64 / 1_000_000.0);
+        limits.hold("memory after filling, MiB for 1,000,000", most, 2048.0);
+    }
 
     let at = cluster.follower().await;
-    restart(&mut cluster, at, "clean stop", &[]).await;
-    restart(&mut cluster, at, "rows gone", &["rows"]).await;
-    restart(&mut cluster, at, "rows and snapshot gone", &["rows", "snapshot"]).await;
+    let ready = restart(&mut cluster, at, "clean stop", &[]).await;
+    limits.hold("ready after a clean stop, seconds", ready, 5.0);
+    let ready = restart(&mut cluster, at, "rows gone", &["rows"]).await;
+    limits.hold("ready without rows, seconds", ready, 15.0);
+    let ready = restart(&mut cluster, at, "rows and snapshot gone", &["rows", "snapshot"]).await;
+    limits.hold("ready without rows and snapshot, seconds", ready, 15.0);
 
     settle(&mut cluster, NEVER).await;
     let idle = listen(&cluster, "nothing else", LISTEN).await;
     settle(&mut cluster, IN_TURNS).await;
     let building = listen(&cluster, "snapshots being built", LISTEN).await;
-    println!("building : idle = {:.2} (p99)", building / idle);
+    limits.hold("p99 while snapshots are built, times that of nothing else", building / idle, 2.0);
     let late = sleep_through(&mut cluster).await;
     let sending = send(&mut cluster, late).await;
-    println!("sending : idle = {:.2} (p99)", sending / idle);
+    limits.hold("p99 while one is sent, times that of nothing else", sending / idle, 2.0);
     sizes(&cluster, "at the end").await;
+    limits.say()
 }
 
 /// Fills a /8 over HTTP, many allocations a step.
@@ -107,7 +125,7 @@ async fn give(client: &Client, round: usize) {
 }
 
 /// Stops a member in good order, takes something away from it, and starts it.
-async fn restart(cluster: &mut Cluster, at: usize, what: &str, gone: &[&str]) {
+async fn restart(cluster: &mut Cluster, at: usize, what: &str, gone: &[&str]) -> f64 {
     quiet(cluster).await;
     let begun = Instant::now();
     assert!(cluster.stop(at).await.success());
@@ -115,11 +133,11 @@ async fn restart(cluster: &mut Cluster, at: usize, what: &str, gone: &[&str]) {
     for folder in gone {
         std::fs::remove_dir_all(cluster.members[at].data_dir.join(folder)).unwrap();
     }
-    start(cluster, at, what).await;
+    start(cluster, at, what).await
 }
 
-/// Starts a member; says when it was alive, when ready, and what memory that took.
-async fn start(cluster: &mut Cluster, at: usize, what: &str) {
+/// Starts a member; says when it was alive, when ready, and what memory that took. The seconds until it was ready.
+async fn start(cluster: &mut Cluster, at: usize, what: &str) -> f64 {
     let begun = Instant::now();
     cluster.start(at);
     let mut alive = None;
@@ -135,6 +153,7 @@ async fn start(cluster: &mut Cluster, at: usize, what: &str) {
     let alive = alive.unwrap_or_default().as_secs_f64();
     println!("{what}: alive after {alive:.2} s, ready after {ready:.2} s ({})", memory(cluster, at));
     println!("    last word before: {}", told.trim());
+    ready
 }
 
 /// All members with other settings, ready and in one state.
@@ -177,28 +196,55 @@ fn busy_ticks(cluster: &Cluster) -> u64 {
 
 /// Single allocations at a fixed rate for some time; their p99 in milliseconds.
 async fn listen(cluster: &Cluster, what: &str, time: Duration) -> f64 {
-    let stop = tokio::time::sleep(time);
     let before = built(cluster).await;
-    let took = load(cluster, stop).await;
-    say(what, took, built(cluster).await - before)
+    let loaded = load(cluster, tokio::time::sleep(time)).await;
+    loaded.say(what, built(cluster).await - before)
 }
 
-fn say(what: &str, mut took: Vec<Duration>, snapshots: u64) -> f64 {
-    took.sort_unstable();
-    let at = |share: usize| took[(took.len() - 1) * share / 1000].as_secs_f64() * 1000.0;
-    println!(
-        "{what}: {} allocations at {RATE}/s, p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms; {snapshots} snapshots built",
-        took.len(),
-        at(500),
-        at(990),
-        at(1000)
-    );
-    at(990)
+/// One allocation: when it was asked for, how long it took, and where the member says that the time went.
+struct Single {
+    took: Took,
+    timing: String,
 }
 
-/// Allocates at a fixed rate until something is over; how long each took.
-async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Vec<Duration> {
+/// What came of allocating at a fixed rate, and what the machine was doing meanwhile.
+struct Loaded {
+    begun: Instant,
+    singles: Vec<Single>,
+    seen: witness::Seen,
+}
+
+impl Loaded {
+    /// Prints it; the p99 in milliseconds.
+    fn say(&self, what: &str, snapshots: u64) -> f64 {
+        let took: Vec<Took> = self.singles.iter().map(|single| single.took).collect();
+        for (name, those) in [
+            (format!("{what}: {} allocations at {RATE}/s", took.len()), &took),
+            ("    beside it, a plain file's fsync".to_owned(), &self.seen.disk),
+            ("    beside it, a nap's delay".to_owned(), &self.seen.processor),
+        ] {
+            let at = |thousandths| quantile(those, thousandths);
+            println!("{name}: p50 {:.2} ms, p99 {:.2} ms, longest {:.2} ms", at(500), at(990), at(1000));
+        }
+        println!("    {snapshots} snapshots built");
+        for Single { took, timing } in self.singles.iter().filter(|single| single.took.1 > SLOW) {
+            println!(
+                "    slow: {:.1} ms, {:.1} s on ({timing}); fsync {:.1} ms, nap {:.1} ms",
+                took.1.as_secs_f64() * 1000.0,
+                (took.0 - self.begun).as_secs_f64(),
+                longest_beside(&self.seen.disk, *took).as_secs_f64() * 1000.0,
+                longest_beside(&self.seen.processor, *took).as_secs_f64() * 1000.0
+            );
+        }
+        quantile(&took, 990)
+    }
+}
+
+/// Allocates at a fixed rate until something is over.
+async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Loaded {
     let client = Arc::new(cluster.members[cluster.leader().await].ask());
+    let begun = Instant::now();
+    let witness = Witness::watch(cluster.dir.path());
     let mut ticks = tokio::time::interval(Duration::from_secs(1) / RATE);
     let mut calls = tokio::task::JoinSet::new();
     tokio::pin!(until);
@@ -210,13 +256,14 @@ async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Vec<Duratio
                 let name = format!("single-{}", NUMBER.fetch_add(1, Relaxed));
                 calls.spawn(async move {
                     let begun = Instant::now();
-                    client.send(allocate_call(&wish(&name, &["large"]))).await.unwrap();
-                    begun.elapsed()
+                    let answer = client.send(allocate_call(&wish(&name, &["large"]))).await.unwrap();
+                    let timing = answer.header("server-timing").unwrap_or_default().to_owned();
+                    Single { took: (begun, begun.elapsed()), timing }
                 });
             }
         }
     }
-    calls.join_all().await
+    Loaded { begun, singles: calls.join_all().await, seen: witness.end() }
 }
 
 /// Stops a follower and goes on until the log no longer has what it lacks.
@@ -246,13 +293,13 @@ async fn send(cluster: &mut Cluster, late: usize) -> f64 {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };
-    let took = load(cluster, caught_up).await;
+    let loaded = load(cluster, caught_up).await;
     println!(
         "caught up by snapshot {:.1} s after its start ({})",
         begun.elapsed().as_secs_f64(),
         memory(cluster, late)
     );
-    say("a snapshot being sent", took, 0)
+    loaded.say("a snapshot being sent", 0)
 }
 
 /// Lets a process come after all others. What a member does for itself, it does on a machine of its own elsewhere.
@@ -302,12 +349,18 @@ async fn sizes(cluster: &Cluster, what: &str) {
 
 /// Memory of a member, now and at most so far.
 fn memory(cluster: &Cluster, at: usize) -> String {
+    let most = memory_mib(cluster, at, "VmHWM:");
+    format!("{:.0} MiB resident, {most:.0} at most", resident_mib(cluster, at))
+}
+
+fn resident_mib(cluster: &Cluster, at: usize) -> f64 {
+    memory_mib(cluster, at, "VmRSS:")
+}
+
+fn memory_mib(cluster: &Cluster, at: usize, name: &str) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", cluster.members[at].pid())).unwrap();
-    let kib = |name: &str| -> u64 {
-        let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
-        line.trim().trim_end_matches(" kB").parse().unwrap()
-    };
-    format!("{} MiB resident, {} at most", kib("VmRSS:") >> 10, kib("VmHWM:") >> 10)
+    let line = status.lines().find_map(|line| line.strip_prefix(name)).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<f64>().unwrap() / 1024.0
 }
 
 fn size(path: &Path) -> u64 {

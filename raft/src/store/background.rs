@@ -15,8 +15,8 @@ use crate::pace::Pace;
 
 /// How far this work steps back; 19 would be last of all.
 const NICENESS: i32 = 10;
-/// What one sync has to write.
-pub(super) const SYNC_BYTES: u64 = 4 << 20;
+/// What one sync has to write: the log may have to wait for it.
+pub(super) const SYNC_BYTES: u64 = 1 << 20;
 
 /// Runs work on a thread of its own that comes after all others, and waits for it.
 pub(super) async fn run<T: Send + 'static>(

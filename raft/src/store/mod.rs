@@ -17,6 +17,7 @@ mod doubt;
 mod durable;
 mod error;
 mod frame;
+mod freeing;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
 mod headroom;

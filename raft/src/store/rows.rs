@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::{disk, frame, loading};
+use super::{disk, frame, freeing, loading};
 use crate::machine::{RowKey, State};
 use crate::progress::Progress;
 use crate::types::{LogId, StoredMembership};
@@ -28,6 +28,9 @@ const CACHE_BYTES: u64 = 32 << 20;
 /// over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it grows for
 /// ever.
 const BATCH_ROWS: usize = 128;
+/// Rows after which they are synced, a megabyte or so: one sync of all of them at the end would hold up the log,
+/// which shares the disk.
+const SYNC_ROWS: usize = 32 * BATCH_ROWS;
 
 /// How long to wait for a lock of sled's own; the directory's lock is held already.
 const LOCK_TRIES: u32 = 100;
@@ -63,7 +66,7 @@ pub(super) fn put_aside(dir: &Path) -> io::Result<()> {
         let entry = entry?;
         if let Some(number) = entry.file_name().to_str().and_then(|name| name.strip_prefix("rows.damaged-")) {
             newest = newest.max(number.parse::<u64>().unwrap_or(0));
-            fs::remove_dir_all(entry.path())?;
+            freeing::remove_dir(&entry.path())?;
         }
     }
     disk::rename(&rows, &dir.join(format!("rows.damaged-{}", newest.saturating_add(1))))
@@ -110,7 +113,7 @@ impl Rows {
         let dir = path(dir);
         unharmed(|| {
             if dir.exists() {
-                fs::remove_dir_all(&dir).map_err(|error| error.to_string())?;
+                freeing::remove_dir(&dir).map_err(|error| error.to_string())?;
             }
             let rows = Self::open(&dir)?;
             rows.put(state.rows().map(|(key, row)| (key, Some(row))), point)?;
@@ -139,6 +142,9 @@ impl Rows {
             if count > 0 && count % BATCH_ROWS == 0 {
                 batch.remove(POINT_KEY);
                 self.apply(std::mem::take(&mut batch))?;
+            }
+            if count > 0 && count % SYNC_ROWS == 0 {
+                self.file.sync_data().map_err(|error| error.to_string())?;
             }
             match row {
                 Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),

@@ -5,13 +5,14 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 use super::background::{self, PacedFile, SYNC_BYTES};
 use super::error::StoreError;
+use super::freeing::{self, Replaceable};
 use super::journal::Blocks;
 use super::shared::Instant;
 use super::snapshot::{self, Header, Meta};
@@ -31,7 +32,15 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 pub(super) struct SnapshotDir {
     dir: PathBuf,
     /// Held while a file takes the current one's place: the newer stays, whoever comes last.
-    newest: Mutex<Option<LogId>>,
+    newest: Mutex<Newest>,
+}
+
+/// The current snapshot.
+#[derive(Debug, Default)]
+struct Newest {
+    last: Option<LogId>,
+    /// Its file, kept as it is while somebody reads it; none if there is no snapshot.
+    file: Option<Arc<Replaceable>>,
 }
 
 impl SnapshotDir {
@@ -51,12 +60,20 @@ impl SnapshotDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(StoreError::io(&path)(error)),
         };
-        Ok(Self { dir, newest: Mutex::new(header.and_then(|header| header.meta.last_log_id)) })
+        let newest = header.map_or_else(Newest::default, |header| Newest {
+            last: header.meta.last_log_id,
+            file: Some(Arc::new(Replaceable::new(path))),
+        });
+        Ok(Self { dir, newest: Mutex::new(newest) })
     }
 
     /// Up to where the current snapshot reaches.
     pub(super) fn last(&self) -> Option<LogId> {
-        *self.newest.lock().unwrap_or_else(PoisonError::into_inner)
+        self.newest().last
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Newest> {
+        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Checks that the current snapshot, if there is one, is whole.
@@ -77,7 +94,11 @@ impl SnapshotDir {
         read: impl FnOnce(BufReader<File>) -> io::Result<T>,
     ) -> Result<Option<T>, StoreError> {
         let path = current_path(&self.dir);
-        match File::open(&path) {
+        let newest = self.newest();
+        let Some(_kept) = newest.file.clone() else { return Ok(None) };
+        let opened = File::open(&path);
+        drop(newest);
+        match opened {
             Ok(file) => read(buffered(file)).map(Some).map_err(|error| damaged(&path, &error)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(StoreError::io(&path)(error)),
@@ -133,21 +154,27 @@ impl SnapshotDir {
 
     /// The current snapshot, if there is one.
     pub(super) fn current(&self) -> io::Result<Option<SnapshotFile>> {
+        let newest = self.newest();
+        let Some(kept) = newest.file.clone() else { return Ok(None) };
         match SnapshotFile::open(current_path(&self.dir)) {
-            Ok(file) => Ok(Some(file)),
+            Ok(file) => Ok(Some(SnapshotFile { kept: Some(kept), ..file })),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
-        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
-        if last < *newest {
+        let mut newest = self.newest();
+        if last < newest.last {
             return Ok(());
         }
-        disk::rename(&aside.path, &current_path(&self.dir))?;
+        if let Some(file) = &newest.file {
+            file.about_to_be_replaced();
+        }
+        let path = current_path(&self.dir);
+        disk::rename(&aside.path, &path)?;
         aside.kept = true;
-        *newest = last;
+        *newest = Newest { last, file: Some(Arc::new(Replaceable::new(path))) };
         Ok(())
     }
 }
@@ -191,7 +218,7 @@ impl Drop for Aside {
     fn drop(&mut self) {
         if !self.kept {
             // It may never have been made; a leftover goes at the next start.
-            let _gone = fs::remove_file(&self.path);
+            let _gone = freeing::remove_file(&self.path);
         }
     }
 }
@@ -204,6 +231,8 @@ pub(crate) struct SnapshotFile {
     length: u64,
     meta: Meta,
     aside: Option<Aside>,
+    /// Held while it is read, if it is or was the current one.
+    kept: Option<Arc<Replaceable>>,
     /// What is in it, if that was read already.
     held: Option<Box<Held>>,
 }
@@ -233,7 +262,15 @@ impl SnapshotFile {
         let length = file.metadata()?.len();
         let meta = snapshot::read_header(&file)?.meta;
         io::Seek::rewind(&mut &file)?;
-        Ok(Self { path, file: tokio::fs::File::from_std(file), length, meta, aside: None, held: None })
+        Ok(Self {
+            path,
+            file: tokio::fs::File::from_std(file),
+            length,
+            meta,
+            aside: None,
+            kept: None,
+            held: None,
+        })
     }
 
     /// Prepares to receive a snapshot into a data directory.
