@@ -232,6 +232,7 @@ pub(crate) struct SnapshotFile {
     meta: Meta,
     aside: Option<Aside>,
     /// Held while it is read, if it is or was the current one.
+    #[expect(dead_code, reason = "held, not read")]
     kept: Option<Arc<Replaceable>>,
     /// What is in it, if that was read already.
     held: Option<Box<Held>>,
