@@ -33,6 +33,6 @@ pub mod token;
 pub mod transaction;
 
 pub use address::{AddressRange, Family, RangeSet};
-pub use name::{Name, ObjectName};
+pub use name::{Name, NamePattern, ObjectName};
 pub use problem::{Code, Problem};
 pub use selector::Selector;

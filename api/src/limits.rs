@@ -80,6 +80,10 @@ pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 16;
 pub const INTERFACES_MAX: usize = 16;
 /// Pools that one interface may name for one family.
 pub const POOLS_NAMED_MAX: usize = 64;
+/// Pools that one pattern may stand for.
+pub const POOLS_MATCHED_MAX: usize = 1024;
+/// Realms, nodes, namespaces or network attachments that one pool may name.
+pub const TAKERS_NAMED_MAX: usize = 1024;
 /// Addresses that one interface may ask for by value.
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.

@@ -1,5 +1,7 @@
 //! Names, checked where they come in.
 
+mod wildcard;
+
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -91,6 +93,51 @@ checked_string! {
     InterfaceName, check_interface_name
 }
 
+checked_string! {
+    /// Pools by their names: a [`Name`], in which `*` stands for any characters, `?` for one, and `[abc]`, `[a-z]`
+    /// or `[^a-z]` for one of some. (Go's `filepath.Match`, which Spiderpool has, without its escapes.)
+    NamePattern, check_name_pattern
+}
+
+checked_string! {
+    /// What Multus calls a network attachment: `name` or `namespace/name`, each as an [`ObjectName`]; elsewhere the
+    /// `name` of a CNI configuration.
+    NetworkAttachment, check_network_attachment
+}
+
+impl From<&Name> for NamePattern {
+    fn from(name: &Name) -> Self {
+        Self(Arc::clone(&name.0))
+    }
+}
+
+impl From<&ObjectName> for NetworkAttachment {
+    fn from(name: &ObjectName) -> Self {
+        Self(Arc::clone(&name.0))
+    }
+}
+
+impl NamePattern {
+    /// The name, if it stands for no other.
+    #[must_use]
+    pub fn name(&self) -> Option<Name> {
+        (self.prefix().len() == self.0.len()).then(|| Name(Arc::clone(&self.0)))
+    }
+
+    /// What all names begin with that it stands for.
+    #[must_use]
+    pub fn prefix(&self) -> &str {
+        let end = self.0.find(WILDCARDS).unwrap_or(self.0.len());
+        self.0.get(..end).unwrap_or_default()
+    }
+
+    /// Whether it stands for a name. Takes time in proportion to the product of both lengths at most.
+    #[must_use]
+    pub fn fits(&self, name: &Name) -> bool {
+        wildcard::fits(&self.0, &name.0)
+    }
+}
+
 impl Name {
     /// The name that stands in where none is given: `default`.
     #[must_use]
@@ -104,6 +151,12 @@ impl Name {
     #[must_use]
     pub fn lowest() -> Self {
         Self(Arc::from("0"))
+    }
+
+    /// Where names begin that begin so; not always a name itself.
+    #[must_use]
+    pub fn lowest_beginning(prefix: &str) -> Self {
+        if prefix.is_empty() { Self::lowest() } else { Self(Arc::from(prefix)) }
     }
 }
 
@@ -131,6 +184,36 @@ fn check_name(text: &str) -> Result<(), Problem> {
             "{} is not a name: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with a letter or digit at both ends",
             shown(text)
         ),
+    ))
+}
+
+const WILDCARDS: [char; 3] = ['*', '?', '['];
+
+fn check_name_pattern(text: &str) -> Result<(), Problem> {
+    if !text.contains(WILDCARDS) {
+        return check_name(text);
+    }
+    let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || "-.*?[]^".contains(c);
+    if text.len() <= NAME_CHARS_MAX && text.chars().all(plain) && wildcard::is_sound(text) {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidField,
+        format!(
+            "{} is no pattern of names: up to {NAME_CHARS_MAX} of a-z, 0-9, \"-\" and \".\", with \"*\", \"?\" or [a-z]",
+            shown(text)
+        ),
+    ))
+}
+
+fn check_network_attachment(text: &str) -> Result<(), Problem> {
+    let (namespace, name) = text.split_once('/').unwrap_or(("default", text));
+    if check_object_name(namespace).and_then(|()| check_object_name(name)).is_ok() {
+        return Ok(());
+    }
+    Err(Problem::new(
+        Code::InvalidField,
+        format!("{} is no network attachment; write name or namespace/name", shown(text)),
     ))
 }
 
@@ -190,6 +273,29 @@ mod tests {
         let long = "a".repeat(64);
         for bad in ["", "-a", "a-", ".a", "A", "a/b", "a b", "é", "a\n", "..", &long] {
             assert!(Name::new(bad).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn patterns_are_names_with_wildcards() {
+        for good in ["web", "*", "web-*", "w?b", "web-[a-c]", "[^0-9]*"] {
+            assert!(NamePattern::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "web-", "W*", "a b*", "[", "[]", "[^]", "a]*", "[c-a]", "*é", &"*".repeat(64)] {
+            assert!(NamePattern::new(bad).is_err(), "{bad:?}");
+        }
+        assert_eq!(NamePattern::new("web-*-a").unwrap().prefix(), "web-");
+        assert_eq!(NamePattern::new("web").unwrap().name(), Some(Name::new("web").unwrap()));
+        assert_eq!(NamePattern::new("we?").unwrap().name(), None);
+    }
+
+    #[test]
+    fn network_attachments_may_have_a_namespace() {
+        for good in ["net1", "kube-system/macvlan_a"] {
+            assert!(NetworkAttachment::new(good).is_ok(), "{good}");
+        }
+        for bad in ["", "/", "a/", "/a", "a/b/c", "a b"] {
+            assert!(NetworkAttachment::new(bad).is_err(), "{bad:?}");
         }
     }
 

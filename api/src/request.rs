@@ -4,8 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::name::{InterfaceName, Name, ObjectName};
-use crate::resource::{EndpointKey, Interface, Lifecycle};
+use crate::address::Family;
+use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
+use crate::resource::{EndpointKey, Interface, Labels, Lifecycle};
 
 /// What CNI calls an attachment, on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -49,18 +50,24 @@ pub struct Started {
 pub struct InterfaceRequest {
     /// Its name.
     pub name: InterfaceName,
-    /// IPv4 pools to try, in this order.
+    /// IPv4 pools to try, in this order where they are equally specific. Names may have wildcards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ipv4_pools: Vec<Name>,
-    /// IPv6 pools to try, in this order.
+    pub ipv4_pools: Vec<NamePattern>,
+    /// IPv6 pools to try, in the same way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub ipv6_pools: Vec<Name>,
+    pub ipv6_pools: Vec<NamePattern>,
+    /// Families of which it needs an address; without any, those of which the pools that apply have some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub families: Vec<Family>,
     /// Addresses asked for by value; the rest is chosen.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub addresses: Vec<IpAddr>,
     /// The interface's hardware address, if known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mac: Option<String>,
+    /// The network attachment that it is made by; without it the attachment's `config`, on its own interface.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network_attachment: Option<NetworkAttachment>,
 }
 
 /// `POST /v1/allocations`: addresses for one endpoint, all or none.
@@ -73,6 +80,9 @@ pub struct AllocateRequest {
     /// The endpoint's incarnation, as the system that named it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+    /// The endpoint's labels, by which pools select.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub labels: Labels,
     /// The node where they will be, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::address::{AddressRange, Family};
 use crate::limits::{INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX, SELECTOR_BYTES_MAX};
-use crate::name::{InterfaceName, Name, ObjectName};
+use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::selector::Selector;
 use crate::time::Timestamp;
 
@@ -44,6 +44,18 @@ schemas! {
         "description": "A name that another system gave.",
         "pattern": "^[A-Za-z0-9][A-Za-z0-9_.:-]*$",
         "maxLength": OBJECT_NAME_CHARS_MAX
+    }
+    NamePattern "NamePattern" => {
+        "type": "string",
+        "description": "A name of ours, in which `*`, `?` and classes as `[a-z]` may stand for characters.",
+        "pattern": "^[-a-z0-9.*?\\[\\]^]+$",
+        "maxLength": NAME_CHARS_MAX
+    }
+    NetworkAttachment "NetworkAttachment" => {
+        "type": "string",
+        "description": "What Multus calls a network attachment, or the name of a CNI configuration.",
+        "pattern": "^[A-Za-z0-9][A-Za-z0-9_.:-]*(/[A-Za-z0-9][A-Za-z0-9_.:-]*)?$",
+        "maxLength": 2 * OBJECT_NAME_CHARS_MAX + 1
     }
     InterfaceName "InterfaceName" => {
         "type": "string",

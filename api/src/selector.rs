@@ -11,6 +11,9 @@ use crate::limits::{
 use crate::name::shown;
 use crate::problem::{Code, Problem};
 
+/// One with most of the operators.
+const EXAMPLE: &str = "team=web,tier!=db,zone in (a,b),!legacy";
+
 /// What labels must be like: every requirement must hold. None at all: everything fits.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Selector(Vec<Requirement>);
@@ -39,6 +42,15 @@ impl Selector {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
+    }
+
+    /// A label without which nothing fits, with the values that it may have; nothing if it asks for no such label.
+    pub fn telling(&self) -> Option<(&str, &[String])> {
+        self.0.iter().find_map(|Requirement { key, test }| match test {
+            Test::Is(value) => Some((key.as_str(), std::slice::from_ref(value))),
+            Test::In(values) => Some((key.as_str(), values.as_slice())),
+            Test::IsNot(_) | Test::NotIn(_) | Test::Exists | Test::Missing => None,
+        })
     }
 
     /// Whether labels fit, looked up by key.
@@ -150,7 +162,7 @@ fn read_value(text: &str) -> Result<String, Problem> {
 
 fn wrong(detail: impl Into<String>) -> Problem {
     Problem::new(Code::InvalidFilter, detail)
-        .help("Write it as Kubernetes does, for example team=web,tier!=db,zone in (a,b),!legacy.")
+        .help(format!("Write it as Kubernetes does, for example {EXAMPLE}."))
 }
 
 impl fmt::Display for Selector {
@@ -181,7 +193,9 @@ impl Serialize for Selector {
 impl<'de> Deserialize<'de> for Selector {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
-        text.parse().map_err(serde::de::Error::custom)
+        // Part of a body, not of a query: without the code of those.
+        let said = |problem: Problem| format!("{}; a selector looks like {EXAMPLE}", problem.detail);
+        text.parse().map_err(|problem| serde::de::Error::custom(said(problem)))
     }
 }
 

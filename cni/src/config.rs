@@ -5,7 +5,8 @@
 use std::net::IpAddr;
 use std::path::PathBuf;
 
-use ipam_api::name::{Name, ObjectName, shown};
+use ipam_api::name::{Name, NamePattern, ObjectName, shown};
+use ipam_api::resource::Labels;
 use serde_json::{Map, Value};
 
 use crate::arguments;
@@ -139,12 +140,12 @@ impl Network {
     ///
     /// # Errors
     /// Code 7.
-    pub fn pools(&self, keys: [&str; 3]) -> Result<Vec<Name>, Failure> {
+    pub fn pools(&self, keys: [&str; 3]) -> Result<Vec<NamePattern>, Failure> {
         let ipam = self.ipam()?;
         let mut pools = Vec::new();
         for key in keys {
             for text in ipam.texts(key)? {
-                let pool = Name::new(text).map_err(|problem| {
+                let pool = NamePattern::new(text).map_err(|problem| {
                     Failure::configuration(format!("{}: {}", ipam.path(key), problem.detail))
                 })?;
                 if !pools.contains(&pool) {
@@ -169,6 +170,21 @@ impl Network {
             addresses.extend(more);
         }
         Ok(addresses)
+    }
+
+    /// The labels of who gets the addresses, from `args.cni.labels`: a list of `{"key", "value"}` (the CNI conventions).
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn labels(&self) -> Result<Labels, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        let Some(labels) = arguments.get("labels") else { return Ok(Labels::new()) };
+        let pair = |entry: &Value| {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
+            Some((text("key")?, text("value")?))
+        };
+        let pairs = labels.as_array().and_then(|entries| entries.iter().map(pair).collect());
+        pairs.ok_or_else(|| arguments.wrong("labels", "must be a list of objects with key and value"))
     }
 
     /// The hardware address that the runtime wants the interface to have.

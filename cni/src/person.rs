@@ -76,7 +76,7 @@ configuration on standard input. The section "ipam" of the configuration:
   ipv4_pools   pools to take the IPv4 address from, in this order
   ipv6_pools   pools to take the IPv6 address from, in this order
 Spiderpool's default_ipv4_ippool, defaultv4ippool, default_ipv6_ippool and defaultv6ippool
-mean the same as the last two. What else is there is ignored.
+mean the same as the last two; names may have wildcards. What else is there is ignored.
 
 Environment of its own:
   {SERVERS_ENV}          the servers, separated by commas

@@ -21,7 +21,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle, Strategy};
 use ipam_raft::machine::command::{
     Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, ReleaseAttachment, Remarks, Started,
-    SubnetIntention, Via,
+    SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::free_set::FreeSet;
 use ipam_raft::machine::{Action, At, Command, Loading, State, apply};
@@ -179,6 +179,7 @@ fn add_pool(state: &mut State, pool: &str, cidr: &str) {
         strict_cooling: false,
         allow_edges: false,
         default: false,
+        takers: Takers::default(),
         disabled: false,
         terminating: false,
         remarks: Remarks::default(),
@@ -206,7 +207,7 @@ fn filled(how: &str, count: u64) -> State {
                 let spread = u128::from(i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                 let address: IpAddr = Family::V6.address(base | (spread >> 32));
                 let one = wish.interfaces.first_mut().unwrap();
-                one.ipv6_pools = vec![name("six")];
+                one.ipv6_pools = vec![(&name("six")).into()];
                 one.addresses = vec![address];
             }
             _ => {}
@@ -221,7 +222,7 @@ fn filled(how: &str, count: u64) -> State {
 }
 
 fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
-    let pools = |pool: &str| if pool.is_empty() { Vec::new() } else { vec![name(pool)] };
+    let pools = |pool: &str| if pool.is_empty() { Vec::new() } else { vec![(&name(pool)).into()] };
     Allocate {
         endpoint: EndpointKey {
             realm: Name::default_name(),
@@ -230,6 +231,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
             name: format!("{prefix}-{number}").parse().unwrap(),
         },
         uid: None,
+        labels: std::collections::BTreeMap::new(),
         node: None,
         attachment: None,
         lifecycle: Lifecycle::Held,
@@ -237,8 +239,10 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
             name: "eth0".parse().unwrap(),
             ipv4_pools: pools(v4),
             ipv6_pools: pools(v6),
+            families: Vec::new(),
             addresses: Vec::new(),
             mac: None,
+            network_attachment: None,
         }],
         started: None,
     }

@@ -12,7 +12,7 @@ use ipam_api::access::Role;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
     Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, Put, Remarks, SubnetIntention,
-    Via,
+    Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -51,6 +51,7 @@ fn pool(name: &str, range: &str) -> Action {
         strict_cooling: false,
         allow_edges: false,
         default: false,
+        takers: Takers::default(),
         disabled: false,
         terminating: false,
         remarks: Remarks::default(),
@@ -64,14 +65,17 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         uid: None,
         attachment: None,
         started: None,
+        labels: std::collections::BTreeMap::new(),
         node: None,
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),
             ipv4_pools: vec![pool.parse().unwrap()],
             ipv6_pools: Vec::new(),
+            families: Vec::new(),
             addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
             mac: None,
+            network_attachment: None,
         }],
     })
 }

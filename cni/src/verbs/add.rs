@@ -63,6 +63,7 @@ pub fn request(
     Ok(AllocateRequest {
         endpoint,
         uid,
+        labels: network.labels()?,
         node: Some(home.node.clone()),
         attachment: Some(attachment(&home, network, container)),
         lifecycle: None,
@@ -70,8 +71,10 @@ pub fn request(
             name: container.interface.clone(),
             ipv4_pools: network.pools(IPV4_POOLS)?,
             ipv6_pools: network.pools(IPV6_POOLS)?,
+            families: Vec::new(),
             addresses,
             mac: network.mac()?.or(arguments.mac),
+            network_attachment: None,
         }],
         started,
     })

@@ -15,7 +15,7 @@ use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
-use super::convert::{allocation, interface, started};
+use super::convert::{allocation, interface, started, texts};
 use super::endpoint::released;
 use super::list::{Field, Holds, Item, Listed, Shape, Test};
 use super::query::{Asked, NoQuery, ReadQuery};
@@ -52,6 +52,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
     Allocate {
         endpoint: request.endpoint,
         uid: request.uid.map(Text::from),
+        labels: texts(request.labels),
         node: request.node,
         attachment: request.attachment,
         lifecycle: request.lifecycle.unwrap_or(otherwise),
@@ -61,9 +62,18 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
 }
 
 fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
-    let InterfaceRequest { name, ipv4_pools, ipv6_pools, addresses, mac } = request;
+    let InterfaceRequest { name, ipv4_pools, ipv6_pools, families, addresses, mac, network_attachment } =
+        request;
     let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
-    InterfaceWish { name, ipv4_pools, ipv6_pools, addresses, mac: mac.map(Text::from) }
+    InterfaceWish {
+        name,
+        ipv4_pools,
+        ipv6_pools,
+        families,
+        addresses,
+        mac: mac.map(Text::from),
+        network_attachment,
+    }
 }
 
 async fn list(

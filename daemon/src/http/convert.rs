@@ -36,7 +36,7 @@ pub(super) fn remarks(
     }
 }
 
-fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
+pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
     labels.into_iter().map(|(key, value)| (Text::from(key), Text::from(value))).collect()
 }
 

@@ -7,7 +7,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
 use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Stored};
+use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Stored, Takers};
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::model::PoolState;
 use ipam_raft::machine::space::Space;
@@ -35,6 +35,7 @@ pub(super) const SHAPE: Shape = Shape {
         Field::flag("strict_cooling", "strict_cooling"),
         Field::flag("allow_edges", "allow_edges"),
         Field::flag("default", "default"),
+        Field::text("endpoint_selector", "endpoint_selector"),
         Field::flag("disabled", "disabled"),
         Field::flag("terminating", "terminating"),
         Field::number("size", "status.counts.size"),
@@ -64,6 +65,11 @@ pub(super) const SHAPE: Shape = Shape {
         "strict_cooling",
         "allow_edges",
         "default",
+        "realms",
+        "node_names",
+        "namespaces",
+        "endpoint_selector",
+        "network_attachments",
         "disabled",
         "terminating",
         "status",
@@ -120,6 +126,13 @@ impl Kinded for Pools {
             strict_cooling: pool.strict_cooling,
             allow_edges: pool.allow_edges,
             default: pool.default,
+            takers: Takers {
+                realms: pool.realms,
+                node_names: pool.node_names,
+                namespaces: pool.namespaces,
+                endpoint_selector: pool.endpoint_selector,
+                network_attachments: pool.network_attachments,
+            },
             disabled: pool.disabled,
             terminating: pool.terminating,
             remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
@@ -163,6 +176,11 @@ impl Kinded for Pools {
             strict_cooling: pool.strict_cooling,
             allow_edges: pool.allow_edges,
             default: pool.default,
+            realms: pool.takers.realms.clone(),
+            node_names: pool.takers.node_names.clone(),
+            namespaces: pool.takers.namespaces.clone(),
+            endpoint_selector: pool.takers.endpoint_selector.clone(),
+            network_attachments: pool.takers.network_attachments.clone(),
             disabled: pool.disabled,
             terminating: pool.terminating,
             description: pool.remarks.description.to_string(),

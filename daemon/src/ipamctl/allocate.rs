@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clap::Args;
 use ipam_api::address::parse_address;
 use ipam_api::client::Call;
-use ipam_api::name::InterfaceName;
+use ipam_api::name::{InterfaceName, NetworkAttachment};
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, Name, ObjectName};
@@ -13,6 +13,7 @@ use ipam_api::{Family, Name, ObjectName};
 use crate::context::Context;
 use crate::exchange::Again;
 use crate::fail::Failure;
+use crate::metadata::parse_pair;
 use crate::output::table::Table;
 use crate::output::text;
 use crate::pool::Pools;
@@ -43,6 +44,12 @@ pub(crate) struct AllocateArguments {
     /// The interface's hardware address
     #[arg(long)]
     mac: Option<String>,
+    /// A label of the endpoint, by which pools select; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    labels: Vec<(String, String)>,
+    /// The network attachment that makes the interface
+    #[arg(long, value_name = "ATTACHMENT")]
+    network_attachment: Option<NetworkAttachment>,
     /// The endpoint's incarnation, as the system that named it says
     #[arg(long)]
     uid: Option<String>,
@@ -55,20 +62,23 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
         name: arguments.interface.clone(),
         ipv4_pools: Vec::new(),
         ipv6_pools: Vec::new(),
+        families: Vec::new(),
         addresses: arguments.addresses.clone(),
         mac: arguments.mac.clone(),
+        network_attachment: arguments.network_attachment.clone(),
     };
     for name in &arguments.pools {
         // The request says which pools are for which family, the command line needn't.
         let (pool, _) = resource::fetch::<Pools>(context, name).await?;
         match pool.status.family {
-            Family::V4 => interface.ipv4_pools.push(name.clone()),
-            Family::V6 => interface.ipv6_pools.push(name.clone()),
+            Family::V4 => interface.ipv4_pools.push(name.into()),
+            Family::V6 => interface.ipv6_pools.push(name.into()),
         }
     }
     let request = AllocateRequest {
         endpoint: endpoint.clone(),
         uid: arguments.uid.clone(),
+        labels: arguments.labels.iter().cloned().collect(),
         node: arguments.node.clone(),
         attachment: None,
         lifecycle: None,

@@ -109,7 +109,7 @@ fn edit(labels: &mut Labels, edits: &[Edit]) {
 }
 
 /// Reads `key=value`.
-fn parse_pair(text: &str) -> Result<(String, String), String> {
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
         _ => Err(format!("{} is not of the form key=value", ipam_api::name::shown(text))),

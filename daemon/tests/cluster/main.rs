@@ -34,5 +34,6 @@ mod schema;
 mod secure;
 mod serving;
 mod slow_reader;
+mod takers;
 mod vectors;
 mod watching;

@@ -56,7 +56,8 @@ pub(crate) fn build_next_level(workspace: &Workspace) -> Result<()> {
 }
 
 /// Programs that measure, by package: run by hand, never by the tests.
-const MEASURES: [(&str, &str); 2] = [("ipam-raft", "machine"), ("ipamd", "measure")];
+const MEASURES: [(&str, &str); 3] =
+    [("ipam-raft", "machine"), ("ipam-raft", "selecting"), ("ipamd", "measure")];
 
 /// The one that takes long.
 const MILLION: [(&str, &str); 1] = [("ipamd", "million")];

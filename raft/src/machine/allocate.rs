@@ -2,10 +2,10 @@
 //!
 //! First all of it is planned on the state as it is; nothing can be refused once the first row is written.
 
-use ipam_api::Code;
 use ipam_api::address::number;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
+use ipam_api::{Code, Family, NamePattern};
 use ipnet::IpNet;
 
 use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Text};
@@ -14,6 +14,7 @@ use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::Pick;
 use super::state::{Occupant, State};
 use super::step::Step;
+use super::takers::Taker;
 
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
@@ -136,7 +137,7 @@ impl State {
     fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Vec<Pick>, Refusal> {
         let mut picks: Vec<Pick> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.pick_for(interface, &picks, grant)?;
+            let more = self.pick_for(interface, &Taker::of(wish, interface), &picks, grant)?;
             picks.extend(more);
         }
         let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());
@@ -228,14 +229,19 @@ impl State {
         let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
         let allowed = |row: &Allocation| {
             let names = if row.address.is_ipv4() { &wish.ipv4_pools } else { &wish.ipv6_pools };
-            self.pools.get(row.pool).is_some_and(|pool| names.contains(&pool.intention.name))
+            let pool = self.pools.get(row.pool).map(|pool| &pool.intention.name);
+            pool.is_some_and(|pool| names.iter().any(|pattern| pattern.fits(pool)))
         };
-        let covers = |pools: &[ipam_api::Name], v4: bool| {
+        let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
+        let covers = |pools: &[NamePattern], v4: bool| {
             pools.is_empty() || rows().any(|row| row.address.is_ipv4() == v4)
         };
         (!named || rows().all(allowed))
-            && covers(&wish.ipv4_pools, true)
-            && covers(&wish.ipv6_pools, false)
+            && wish.families.iter().all(|family| rows().any(|row| Family::of(row.address) == *family))
+            && (wish.families.is_empty()
+                || rows().all(|row| wish.families.contains(&Family::of(row.address))))
+            && (covers(&wish.ipv4_pools, true) || !needs(Family::V4))
+            && (covers(&wish.ipv6_pools, false) || !needs(Family::V6))
             && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
     }
 

@@ -1,9 +1,13 @@
 //! Which pools a request may take from, and in which order.
 //!
 //! The first rule that is present wins: the pools that the request names, in its order; else the pools of
-//! the network `default` that are marked as default, by name.
+//! the network `default` that are marked as default, by name. They are sorted: the more specific ones first, in
+//! the order that they had where they are equally so. What remains of them is tried in this order.
 
-use ipam_api::name::{InterfaceName, Name};
+use std::collections::BTreeSet;
+
+use ipam_api::limits::POOLS_MATCHED_MAX;
+use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
 
 use super::access::fits;
@@ -11,6 +15,7 @@ use super::command::{Context, Grant, InterfaceWish, Kind, Refusal, Text, Verdict
 use super::model::Pool;
 use super::state::State;
 use super::step::not_found;
+use super::takers::{Anchor, Taker};
 
 /// A pool that a request may take from.
 #[derive(Debug, Clone, Copy)]
@@ -28,21 +33,43 @@ pub(super) struct Fallen {
     pub(super) why: &'static str,
 }
 
+/// Default pools that a refusal names when none of them is for the asker.
+const EXAMPLES: usize = 8;
+
 impl State {
-    /// The candidates of each family that the interface gets an address of.
+    /// The candidates of each family that the interface gets an address of, the most specific first.
     pub(super) fn candidates(
         &self,
         wish: &InterfaceWish,
+        taker: &Taker<'_>,
     ) -> Result<Vec<(Family, Vec<Candidate<'_>>)>, Refusal> {
         let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
         let mut all = Vec::new();
         for family in Family::BOTH {
-            let candidates = if named { self.named_pools(family, wish)? } else { self.default_pools(family) };
+            let candidates = if named {
+                Some(self.named_pools(family, wish)?).filter(|pools| !pools.is_empty())
+            } else {
+                self.default_pools(family, taker)
+            };
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
-            match (candidates.is_empty(), asked) {
-                (false, _) => all.push((family, candidates)),
-                (true, None) => {}
-                (true, Some(address)) => {
+            if !wish.families.is_empty() && !wish.families.contains(&family) {
+                continue;
+            }
+            match (candidates, asked) {
+                (Some(mut candidates), _) => {
+                    candidates.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
+                    all.push((family, candidates));
+                }
+                (None, None) if wish.families.is_empty() => {}
+                (None, None) => {
+                    let rule = if named { "the request names none" } else { "none is marked as default" };
+                    return Err(Refusal::new(
+                        Code::NoPoolSelected,
+                        format!("{} needs an {family} address, and of that family {rule}", wish.name),
+                    )
+                    .help("Name a pool of it in the request, or ask for the other family only."));
+                }
+                (None, Some(address)) => {
                     return Err(Refusal::new(
                         Code::AddressOutsidePools,
                         format!("{address} is asked for, and {} may take from no {family} pool", wish.name),
@@ -61,34 +88,95 @@ impl State {
     }
 
     fn named_pools(&self, family: Family, wish: &InterfaceWish) -> Result<Vec<Candidate<'_>>, Refusal> {
-        let names = match family {
+        let patterns = match family {
             Family::V4 => &wish.ipv4_pools,
             Family::V6 => &wish.ipv6_pools,
         };
-        names
-            .iter()
-            .map(|name| {
-                let candidate = self.id_of(Kind::Pool, name).and_then(|id| self.candidate(id));
-                let candidate = candidate.ok_or_else(|| not_found(Kind::Pool, name))?;
-                if self.space(candidate.id).is_none_or(|space| space.family != family) {
-                    return Err(Refusal::new(
-                        Code::FamilyMismatch,
-                        format!("pool {name} is named as an {family} pool of {} and isn't one", wish.name),
-                    ));
-                }
-                Ok(candidate)
-            })
-            .collect()
+        let mut all: Vec<Candidate<'_>> = Vec::new();
+        for pattern in patterns {
+            let found = match pattern.name() {
+                Some(name) => vec![self.named_pool(family, &name, wish)?],
+                None => self.matching_pools(family, pattern, wish)?,
+            };
+            // Where one is named twice, its first place counts.
+            all.extend(found);
+        }
+        let mut seen = BTreeSet::new();
+        all.retain(|candidate| seen.insert(candidate.id));
+        Ok(all)
     }
 
-    fn default_pools(&self, family: Family) -> Vec<Candidate<'_>> {
-        let Some(network) = self.id_of(Kind::Network, &Name::default_name()) else { return Vec::new() };
-        self.index
-            .default_pools
-            .range((network, family, Name::lowest(), 0)..)
-            .take_while(|(of, in_family, ..)| (*of, *in_family) == (network, family))
-            .filter_map(|(.., id)| self.candidate(*id))
-            .collect()
+    fn named_pool(
+        &self,
+        family: Family,
+        name: &Name,
+        wish: &InterfaceWish,
+    ) -> Result<Candidate<'_>, Refusal> {
+        let candidate = self.id_of(Kind::Pool, name).and_then(|id| self.candidate(id));
+        let candidate = candidate.ok_or_else(|| not_found(Kind::Pool, name))?;
+        if self.space(candidate.id).is_none_or(|space| space.family != family) {
+            return Err(Refusal::new(
+                Code::FamilyMismatch,
+                format!("pool {name} is named as an {family} pool of {} and isn't one", wish.name),
+            ));
+        }
+        Ok(candidate)
+    }
+
+    /// The pools of a family that a pattern stands for, by name.
+    fn matching_pools(
+        &self,
+        family: Family,
+        pattern: &NamePattern,
+        wish: &InterfaceWish,
+    ) -> Result<Vec<Candidate<'_>>, Refusal> {
+        let found: Vec<Candidate<'_>> = self
+            .names_beginning(Kind::Pool, pattern.prefix())
+            .filter(|(name, id)| {
+                pattern.fits(name) && self.space(*id).is_some_and(|space| space.family == family)
+            })
+            .filter_map(|(_, id)| self.candidate(id))
+            .take(POOLS_MATCHED_MAX + 1)
+            .collect();
+        match found.len() {
+            0 => Err(Refusal::new(
+                Code::NotFound,
+                format!("no {family} pool has a name like {pattern}, which {} names", wish.name),
+            )),
+            1..=POOLS_MATCHED_MAX => Ok(found),
+            _ => Err(Refusal::new(
+                Code::LimitExceeded,
+                format!("{pattern} stands for more than {POOLS_MATCHED_MAX} {family} pools"),
+            )
+            .help("Name them more closely.")),
+        }
+    }
+
+    /// The default pools that may be for somebody, by name; nothing if a family has none at all.
+    fn default_pools(&self, family: Family, taker: &Taker<'_>) -> Option<Vec<Candidate<'_>>> {
+        let network = self.id_of(Kind::Network, &Name::default_name())?;
+        self.all_default_pools(network, family).next()?;
+        let mut found: Vec<Candidate<'_>> = Vec::new();
+        for anchor in taker.anchors() {
+            let (from, to) = ((network, family, anchor.clone(), 0), (network, family, anchor, u64::MAX));
+            let ids = self.index.default_pools.range(from..=to).map(|(.., id)| *id);
+            found.extend(ids.filter_map(|id| self.candidate(id)));
+        }
+        if found.is_empty() {
+            // Whose reasons are to be told.
+            let ids: BTreeSet<u64> = self.all_default_pools(network, family).take(EXAMPLES).collect();
+            found.extend(ids.into_iter().filter_map(|id| self.candidate(id)));
+        }
+        found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
+        found.dedup_by_key(|candidate| candidate.id);
+        Some(found)
+    }
+
+    /// Default pools by what they are found by; one may come several times.
+    fn all_default_pools(&self, network: u64, family: Family) -> impl Iterator<Item = u64> {
+        let from = (network, family, Anchor::Anyone, 0);
+        let all = self.index.default_pools.range(from..);
+        all.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family)).map(|(.., id)| *id)
     }
 
     fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
@@ -103,13 +191,17 @@ const UNCONFIRMED: &str = "not confirmed since the restore";
 pub(super) fn filter<'a>(
     state: &State,
     candidates: Vec<Candidate<'a>>,
+    taker: &Taker<'_>,
     grant: &Grant,
 ) -> (Vec<Candidate<'a>>, Vec<Fallen>) {
     let mut fallen = Vec::new();
     let mut fit = Vec::new();
     for candidate in candidates {
         let intention = &candidate.pool.intention;
-        let verdict = if intention.terminating {
+        // First whether it is meant at all: pools that are for others make no difference, looked at or not.
+        let verdict = if let Some(why) = intention.takers.why_not(taker) {
+            Some((Code::NoPoolFits, why))
+        } else if intention.terminating {
             Some((Code::Terminating, "terminating"))
         } else if intention.disabled {
             Some((Code::PoolDisabled, "disabled"))
@@ -140,11 +232,12 @@ impl State {
     ) -> Refusal {
         let reasons: Vec<String> =
             fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
-        let waits = fallen.iter().any(|pool| pool.code == Code::GenerationUnconfirmed);
-        let code = match fallen {
-            [only] => only.code,
+        let meant: Vec<Code> =
+            fallen.iter().map(|pool| pool.code).filter(|code| *code != Code::NoPoolFits).collect();
+        let code = match meant.as_slice() {
+            [only] => *only,
             // That alone ends by itself: it is worth asking again.
-            _ if waits => Code::GenerationUnconfirmed,
+            several if several.contains(&Code::GenerationUnconfirmed) => Code::GenerationUnconfirmed,
             _ => Code::NoPoolFits,
         };
         Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; "))).context(self.verdicts(

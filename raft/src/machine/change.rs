@@ -132,6 +132,11 @@ impl Fields for PoolIntention {
             ("strict_cooling", self.strict_cooling.to_string()),
             ("allow_edges", self.allow_edges.to_string()),
             ("default", self.default.to_string()),
+            ("realms", list(&self.takers.realms)),
+            ("node_names", list(&self.takers.node_names)),
+            ("namespaces", list(&self.takers.namespaces)),
+            ("endpoint_selector", self.takers.endpoint_selector.to_string()),
+            ("network_attachments", list(&self.takers.network_attachments)),
             ("disabled", self.disabled.to_string()),
             ("terminating", self.terminating.to_string()),
         ];

@@ -1,6 +1,7 @@
 //! What can be said of an intention without looking at the state. Done at the door, before anything is
 //! proposed, and again in `apply`, which trusts nobody.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::access::Role;
@@ -10,14 +11,15 @@ use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
     JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX,
     POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
-    SUBNET_PREFIX_LENGTH_MIN_V6, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX,
+    TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
     Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, PoolIntention, Purpose, Refusal, Remarks,
-    ReservationIntention, SubnetIntention, Terms, Text,
+    ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
 use super::shape::edges;
 
@@ -164,20 +166,8 @@ impl Remarks {
         if let Some(managed_by) = &self.managed_by {
             text("managed_by", managed_by)?;
         }
-        for labels in [&self.labels, &self.annotations] {
-            within("labels or annotations", labels.len(), LABELS_MAX)?;
-            for (key, value) in labels {
-                if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || value.len() > LABEL_VALUE_CHARS_MAX {
-                    return Err(Refusal::new(
-                        Code::LimitExceeded,
-                        format!(
-                            "label {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
-                            ipam_api::name::shown(key)
-                        ),
-                    ));
-                }
-            }
-        }
+        check_labels("labels", &self.labels)?;
+        check_labels("annotations", &self.annotations)?;
         Ok(())
     }
 }
@@ -284,7 +274,17 @@ impl PoolIntention {
                 format!("cooling_ms is {} and at most {COOLING_MS_MAX} (a week)", self.cooling_ms),
             ));
         }
+        self.takers.check()?;
         self.remarks.check()
+    }
+}
+
+impl Takers {
+    fn check(&self) -> Result<(), Refusal> {
+        within("realms of a pool", self.realms.len(), TAKERS_NAMED_MAX)?;
+        within("nodes of a pool", self.node_names.len(), TAKERS_NAMED_MAX)?;
+        within("namespaces of a pool", self.namespaces.len(), TAKERS_NAMED_MAX)?;
+        within("network attachments of a pool", self.network_attachments.len(), TAKERS_NAMED_MAX)
     }
 }
 
@@ -311,6 +311,20 @@ impl Allocate {
             if self.interfaces.iter().take(i).any(|other| other.name == wish.name) {
                 return Err(invalid(format!("interface {} is named twice", wish.name)));
             }
+            if wish.families.len() > Family::BOTH.len()
+                || matches!(*wish.families, [one, other] if one == other)
+            {
+                return Err(invalid(format!("{} names a family twice", wish.name)));
+            }
+            let needs = |address: &&IpAddr| {
+                wish.families.is_empty() || wish.families.contains(&Family::of(**address))
+            };
+            if let Some(address) = wish.addresses.iter().find(|address| !needs(address)) {
+                return Err(invalid(format!(
+                    "{} asks for {address}, and not for an address of that family",
+                    wish.name
+                )));
+            }
             for family in Family::BOTH {
                 let asked = wish.addresses.iter().filter(|address| Family::of(**address) == family);
                 if asked.count() > 1 {
@@ -328,6 +342,7 @@ impl Allocate {
         if let Some(uid) = &self.uid {
             text("uid", uid)?;
         }
+        check_labels("labels", &self.labels)?;
         self.check_lifecycle()
     }
 
@@ -356,6 +371,22 @@ impl Allocate {
             }
         }
     }
+}
+
+fn check_labels(what: &str, labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
+    within(what, labels.len(), LABELS_MAX)?;
+    for (key, value) in labels {
+        if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || value.len() > LABEL_VALUE_CHARS_MAX {
+            return Err(Refusal::new(
+                Code::LimitExceeded,
+                format!(
+                    "label {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
+                    ipam_api::name::shown(key)
+                ),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_boot_id(boot_id: &Text) -> Result<(), Refusal> {

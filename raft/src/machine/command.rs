@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 pub use intention::{
     Allocate, Dns, InterfaceWish, NetworkIntention, PoolIntention, ReleaseAttachment, Remarks,
-    ReservationIntention, Started, SubnetIntention,
+    ReservationIntention, Started, SubnetIntention, Takers,
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};

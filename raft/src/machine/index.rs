@@ -10,11 +10,12 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, RangeSet};
 
 use super::Damaged;
-use super::command::{Kind, SecretHash, Text};
+use super::command::{Kind, PoolIntention, SecretHash, Text};
 use super::hashed::ByAttachment;
 use super::model::{Pool, Subnet};
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
+use super::takers::Anchor;
 
 /// What is derived from the rows: never stored, always rebuilt.
 #[derive(Debug, Clone, Default)]
@@ -27,8 +28,8 @@ pub(super) struct Index {
     pub(super) owners: OrdMap<(u64, Family, u128), (u128, u64)>,
     /// What all reservations of a network cover.
     pub(super) reserved: OrdMap<(u64, Family), Arc<RangeSet>>,
-    /// Pools that may be taken from unnamed.
-    pub(super) default_pools: OrdSet<(u64, Family, Name, u64)>,
+    /// Pools that may be taken from unnamed, by what they are found by.
+    pub(super) default_pools: OrdSet<(u64, Family, Anchor, u64)>,
     pub(super) spaces: OrdMap<u64, Arc<Space>>,
     pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
     /// Incarnations, the newest last.
@@ -91,6 +92,17 @@ impl Index {
         join_sets(&mut self.replays_of, replays_of);
         join_maps(&mut self.replay_counts, replay_counts);
     }
+}
+
+/// Under which a pool may be taken from unnamed; none if it may not.
+pub(super) fn default_keys(
+    id: u64,
+    pool: &PoolIntention,
+    subnet: &Subnet,
+) -> impl Iterator<Item = (u64, Family, Anchor, u64)> + use<> {
+    let (network, family) = (subnet.network, Family::of(subnet.intention.cidr.addr()));
+    let anchors = if pool.default { pool.takers.anchors() } else { Vec::new() };
+    anchors.into_iter().map(move |anchor| (network, family, anchor, id))
 }
 
 /// Costs as much as the smaller one is large.
@@ -201,15 +213,11 @@ impl State {
 
     /// Registers a new pool, with all of its addresses vacant.
     pub(super) fn index_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        let family = Family::of(subnet.intention.cidr.addr());
         self.index.names.insert((Kind::Pool, pool.intention.name.clone()), id);
         self.index.pools_of_subnet.insert((pool.subnet, id));
-        if pool.intention.default {
-            let name = pool.intention.name.clone();
-            self.index.default_pools.insert((subnet.network, family, name, id));
-        }
+        self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
         for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.insert((subnet.network, family, range.first()), (range.last(), id));
+            self.index.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
         }
         let mut space = Space::empty(subnet.intention.cidr);
         space.reshape(self.shape_of(&pool.intention, subnet), |_, _| std::iter::empty());
@@ -218,12 +226,13 @@ impl State {
 
     /// Forgets a pool. `subnet` is the one that it is cut from.
     pub(super) fn unindex_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        let family = Family::of(subnet.intention.cidr.addr());
         self.index.names.remove(&(Kind::Pool, pool.intention.name.clone()));
         self.index.pools_of_subnet.remove(&(pool.subnet, id));
-        self.index.default_pools.remove(&(subnet.network, family, pool.intention.name.clone(), id));
+        for key in default_keys(id, &pool.intention, subnet) {
+            self.index.default_pools.remove(&key);
+        }
         for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.remove(&(subnet.network, family, range.first()));
+            self.index.owners.remove(&(subnet.network, range.family(), range.first()));
         }
         self.index.spaces.remove(&id);
     }

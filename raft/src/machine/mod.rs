@@ -40,6 +40,7 @@ pub mod state;
 mod step;
 mod subnet;
 pub mod table;
+mod takers;
 mod token;
 mod transaction;
 

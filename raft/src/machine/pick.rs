@@ -9,8 +9,12 @@ use ipam_api::resource::Strategy;
 
 use super::candidates::{Candidate, filter};
 use super::command::{Grant, InterfaceWish, Refusal};
+use super::model::Pool;
+use super::row::RowKey;
 use super::space::Space;
 use super::state::{Occupant, State};
+use super::table::{Row as _, hash};
+use super::takers::Taker;
 use ipam_api::{Family, RangeSet};
 
 /// An address chosen for an interface, not yet taken.
@@ -27,15 +31,16 @@ impl State {
     pub(super) fn pick_for(
         &self,
         wish: &InterfaceWish,
+        taker: &Taker<'_>,
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Vec<Pick>, Refusal> {
         let mut picks = Vec::new();
-        for (family, candidates) in self.candidates(wish)? {
+        for (family, candidates) in self.candidates(wish, taker)? {
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
             let pick = match asked {
-                Some(address) => self.pick_asked(&wish.name, *address, &candidates, picked, grant)?,
-                None => self.pick_any(&wish.name, family, candidates, picked, grant)?,
+                Some(address) => self.pick_asked(&wish.name, *address, &candidates, taker, picked, grant)?,
+                None => self.pick_any(&wish.name, family, candidates, taker, picked, grant)?,
             };
             picks.push(pick);
         }
@@ -47,10 +52,11 @@ impl State {
         interface: &InterfaceName,
         family: Family,
         candidates: Vec<Candidate<'_>>,
+        taker: &Taker<'_>,
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Pick, Refusal> {
-        let (fit, fallen) = filter(self, candidates, grant);
+        let (fit, fallen) = filter(self, candidates, taker, grant);
         if fit.is_empty() {
             return Err(self.nothing_fits(interface, family, &fallen));
         }
@@ -82,6 +88,7 @@ impl State {
         let fresh = match intention.strategy {
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
+            Strategy::Random => self.drawn(candidate.id, space, picked).and_then(from).or_else(|| from(0)),
         };
         if fresh.is_some() || intention.strict_cooling {
             return fresh;
@@ -94,11 +101,20 @@ impl State {
             .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
     }
 
+    /// One of the pool's addresses, drawn by lot: the same on every member, and another one each time.
+    fn drawn(&self, pool: u64, space: &Space, picked: &[Pick]) -> Option<u128> {
+        let size = space.offered.size();
+        let lot = self.revision() + picked.len() as u64;
+        let drawn = hash(RowKey { table: Pool::TABLE, id: pool }, &lot.to_be_bytes()).checked_rem(size)?;
+        space.offered.nth(drawn)
+    }
+
     fn pick_asked(
         &self,
         interface: &InterfaceName,
         address: IpAddr,
         candidates: &[Candidate<'_>],
+        taker: &Taker<'_>,
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Pick, Refusal> {
@@ -120,7 +136,7 @@ impl State {
                 ),
             ));
         };
-        let (fit, fallen) = filter(self, vec![*candidate], grant);
+        let (fit, fallen) = filter(self, vec![*candidate], taker, grant);
         if fit.is_empty() {
             return Err(self.nothing_fits(interface, Family::of(address), &fallen));
         }

@@ -7,6 +7,7 @@ use ipam_api::{Code, Family, RangeSet};
 use super::change::changes;
 use super::command::{Answer, Context, Delete, Kind, PoolIntention, Put, Refusal, Stored};
 use super::event::What;
+use super::index::default_keys;
 use super::model::{Pool, Subnet};
 use super::network::check_room;
 use super::shape::{giveable, owned};
@@ -77,12 +78,10 @@ impl Step<'_> {
     fn reindex_pool(&mut self, id: u64, old: &Pool, row: Pool, subnet: &Subnet) {
         let cidr = subnet.intention.cidr;
         let family = Family::of(cidr.addr());
-        let key = (subnet.network, family, row.intention.name.clone(), id);
-        if row.intention.default {
-            self.state.index.default_pools.insert(key);
-        } else {
+        for key in default_keys(id, &old.intention, subnet) {
             self.state.index.default_pools.remove(&key);
         }
+        self.state.index.default_pools.extend(default_keys(id, &row.intention, subnet));
         for range in owned(&old.intention, cidr).ranges() {
             self.state.index.owners.remove(&(subnet.network, family, range.first()));
         }

@@ -8,7 +8,7 @@ use ipam_api::{Code, Selector};
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
     NetworkIntention, PoolIntention, Purpose, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
-    Stored, SubnetIntention, Via,
+    Stored, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
@@ -74,6 +74,7 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         strict_cooling: false,
         allow_edges: false,
         default: false,
+        takers: Takers::default(),
         disabled: false,
         terminating: false,
         remarks,
@@ -115,6 +116,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
     Allocate {
         endpoint: endpoint.parse().unwrap(),
         uid: None,
+        labels: std::collections::BTreeMap::new(),
         node: Some(key.node.clone()),
         attachment: Some(key),
         lifecycle: Lifecycle::Attached,
@@ -128,6 +130,7 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
     Allocate {
         endpoint: endpoint.parse().unwrap(),
         uid: None,
+        labels: std::collections::BTreeMap::new(),
         node: on_node.map(|node| node.parse().unwrap()),
         attachment: None,
         lifecycle: Lifecycle::Held,
@@ -139,10 +142,12 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
 fn wish(pool: &str) -> InterfaceWish {
     InterfaceWish {
         name: "eth0".parse().unwrap(),
-        ipv4_pools: vec![name(pool)],
+        ipv4_pools: vec![(&name(pool)).into()],
         ipv6_pools: Vec::new(),
+        families: Vec::new(),
         addresses: Vec::new(),
         mac: None,
+        network_attachment: None,
     }
 }
 

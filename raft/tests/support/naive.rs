@@ -414,6 +414,7 @@ impl Model {
         let behind = |a: &&IpAddr| pool.cursor.is_none_or(|cursor| **a > cursor);
         let fresh = match intention.strategy {
             ipam_api::resource::Strategy::Sequential => free.first(),
+            ipam_api::resource::Strategy::Random => panic!("nobody foresees a lot"),
             ipam_api::resource::Strategy::Next => free.iter().find(behind).or(free.first()),
         };
         let network = &self.subnet_of(intention).network;

@@ -3,10 +3,10 @@
 use std::net::IpAddr;
 
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, NamePattern};
 use ipam_api::request::AttachmentKey;
 use ipam_api::{Code, Family};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, Started};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, Started, Takers};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said};
 
@@ -57,7 +57,7 @@ impl Model {
         let endpoint = meant.unwrap_or(self.incarnations + 1);
         let mut given: Vec<Held> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.choose(interface, &given)?;
+            let more = self.choose(wish, interface, &given)?;
             given.extend(more.into_iter().map(|(pool, address)| Held {
                 id: 0,
                 network: self.subnet_of(&pool.intention).network.clone(),
@@ -132,7 +132,12 @@ impl Model {
     }
 
     /// One address of each family that the interface gets.
-    fn choose(&self, wish: &InterfaceWish, taken: &[Held]) -> Result<Vec<(&Pool, IpAddr)>, Code> {
+    fn choose(
+        &self,
+        all: &Allocate,
+        wish: &InterfaceWish,
+        taken: &[Held],
+    ) -> Result<Vec<(&Pool, IpAddr)>, Code> {
         let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
         let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
         let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
@@ -140,12 +145,20 @@ impl Model {
         for family in Family::BOTH {
             let names = if family == Family::V4 { &wish.ipv4_pools } else { &wish.ipv6_pools };
             let mut candidates: Vec<&Pool> = Vec::new();
-            for name in names {
-                let pool = self.pools.get(name).ok_or(Code::NotFound)?;
-                if family_of(pool) != family {
+            for pattern in names {
+                let mut found: Vec<&Pool> =
+                    self.pools.values().filter(|pool| stands_for(pattern, &pool.intention.name)).collect();
+                if pattern.name().is_some() && found.iter().any(|pool| family_of(pool) != family) {
                     return Err(Code::FamilyMismatch);
                 }
-                candidates.push(pool);
+                found.retain(|pool| family_of(pool) == family);
+                if found.is_empty() {
+                    return Err(Code::NotFound);
+                }
+                found.retain(|pool| {
+                    candidates.iter().all(|known| known.intention.name != pool.intention.name)
+                });
+                candidates.extend(found);
             }
             if !named {
                 let default = Name::default_name();
@@ -154,6 +167,13 @@ impl Model {
                         && family_of(pool) == family
                         && self.subnet_of(&pool.intention).network == default
                 }));
+            }
+            if !wish.families.is_empty() {
+                match (wish.families.contains(&family), candidates.is_empty()) {
+                    (false, _) => continue,
+                    (true, true) if asked(family).is_none() => return Err(Code::NoPoolSelected),
+                    (true, _) => {}
+                }
             }
             if candidates.is_empty() && asked(family).is_some() {
                 return Err(Code::AddressOutsidePools);
@@ -167,19 +187,28 @@ impl Model {
         }
         per_family
             .into_iter()
-            .map(|(family, candidates)| match asked(family) {
-                Some(address) => self.choose_asked(address, &candidates, taken),
-                None => self.choose_any(&candidates, taken),
+            .map(|(family, mut candidates)| {
+                candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
+                let why_not = |pool: &Pool| why_not(pool, all, wish);
+                match asked(family) {
+                    Some(address) => self.choose_asked(address, &candidates, taken, why_not),
+                    None => self.choose_any(&candidates, taken, why_not),
+                }
             })
             .collect()
     }
 
-    fn choose_any<'a>(&self, all: &[&'a Pool], taken: &[Held]) -> Result<(&'a Pool, IpAddr), Code> {
+    fn choose_any<'a>(
+        &self,
+        all: &[&'a Pool],
+        taken: &[Held],
+        why_not: impl Fn(&Pool) -> Option<Code>,
+    ) -> Result<(&'a Pool, IpAddr), Code> {
         let fit: Vec<&'a Pool> = all.iter().copied().filter(|pool| why_not(pool).is_none()).collect();
-        match (fit.is_empty(), all) {
-            (true, [only]) => return Err(why_not(only).expect("it doesn't fit")),
-            (true, _) => return Err(Code::NoPoolFits),
-            (false, _) => {}
+        if fit.is_empty() {
+            let meant = all.iter().filter_map(|pool| why_not(pool)).filter(|code| *code != Code::NoPoolFits);
+            let meant: Vec<Code> = meant.collect();
+            return Err(if let [only] = meant[..] { only } else { Code::NoPoolFits });
         }
         fit.into_iter().find_map(|pool| Some((pool, self.next_in(pool, taken)?))).ok_or(Code::PoolExhausted)
     }
@@ -189,6 +218,7 @@ impl Model {
         address: IpAddr,
         all: &[&'a Pool],
         taken: &[Held],
+        why_not: impl Fn(&Pool) -> Option<Code>,
     ) -> Result<(&'a Pool, IpAddr), Code> {
         let could_give = |pool: &Pool| self.giveable(&pool.intention, address);
         let pool = all.iter().copied().find(|pool| could_give(pool));
@@ -214,9 +244,50 @@ impl Model {
     }
 }
 
-/// Why a pool gives nothing at all now.
-fn why_not(pool: &Pool) -> Option<Code> {
-    if pool.intention.terminating {
+/// Whether a pattern of those that are tried here stands for a name.
+fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
+    let (pattern, name) = (pattern.as_str(), name.as_str());
+    match pattern.strip_suffix('*') {
+        None => pattern == name,
+        Some("") => true,
+        Some(class) if class.ends_with("]?") => name.len() > 1 && name[..1] == class[1..2],
+        Some(prefix) => name.starts_with(prefix),
+    }
+}
+
+/// How little a pool asks for, in the order of what counts most.
+fn unspecific(takers: &Takers) -> [bool; 5] {
+    [
+        takers.endpoint_selector.is_empty(),
+        takers.node_names.is_empty(),
+        takers.namespaces.is_empty(),
+        takers.network_attachments.is_empty(),
+        takers.realms.is_empty(),
+    ]
+}
+
+fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool {
+    let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
+    let config = wish.attachment.as_ref().filter(|key| key.interface == interface.name);
+    let by = interface.network_attachment.as_ref().map(|by| by.as_str());
+    let by = by.or(config.map(|key| key.config.as_str()));
+    let among =
+        |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
+    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(wish.endpoint.realm.as_str()))
+        && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
+        && among(
+            takers.namespaces.iter().map(|name| name.as_str()).collect(),
+            Some(wish.endpoint.namespace.as_str()),
+        )
+        && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
+        && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
+}
+
+/// Why a pool gives nothing at all now, or not to this one.
+fn why_not(pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+    if !may_take(&pool.intention.takers, wish, interface) {
+        Some(Code::NoPoolFits)
+    } else if pool.intention.terminating {
         Some(Code::Terminating)
     } else if pool.intention.disabled {
         Some(Code::PoolDisabled)
@@ -227,13 +298,20 @@ fn why_not(pool: &Pool) -> Option<Code> {
 
 /// Whether a claim's addresses are what an interface wishes for.
 fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
+    let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
+    let has = |family| held.iter().any(|one| Family::of(one.address) == family);
+    let families_fit =
+        wish.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
     let none_named = wish.ipv4_pools.is_empty() && wish.ipv6_pools.is_empty();
-    let from = |names: &[Name], v4| {
+    let from = |names: &[NamePattern], v4| {
         let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
         let present = of_family.peek().is_some();
-        present != names.is_empty() && of_family.all(|one| names.contains(&one.pool))
+        let family = if v4 { Family::V4 } else { Family::V6 };
+        present == (!names.is_empty() && needs(family))
+            && of_family.all(|one| names.iter().any(|name| stands_for(name, &one.pool)))
     };
-    (none_named || from(&wish.ipv4_pools, true) && from(&wish.ipv6_pools, false))
+    families_fit
+        && (none_named || from(&wish.ipv4_pools, true) && from(&wish.ipv6_pools, false))
         && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
 }
 

@@ -2,18 +2,19 @@
 
 use ipam_api::access::Role;
 use ipam_raft::machine::{Grant, Terms};
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, NamePattern};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention,
-    Transaction, Via,
+    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
+    Text, Transaction, Via,
 };
 use ipam_raft::machine::{Action, Command, State};
 use ipnet::IpNet;
@@ -253,11 +254,34 @@ impl Draw<'_> {
             strict_cooling: self.dice.chance(30),
             allow_edges: self.dice.chance(30),
             default: self.dice.chance(40),
+            takers: self.takers(),
             disabled: self.dice.chance(4),
             terminating: self.dice.chance(3),
             remarks: self.remarks(),
         };
         Action::PutPool(Put { intention, expect })
+    }
+
+    /// Mostly anybody.
+    fn takers(&mut self) -> Takers {
+        let mut takers = Takers::default();
+        if self.dice.chance(8) {
+            takers.realms = vec![self.dice.pick(&["default", "prod"]).parse().unwrap()];
+        }
+        if self.dice.chance(10) {
+            takers.node_names = vec![self.dice.pick(&["n1", "n2"]).parse().unwrap()];
+        }
+        if self.dice.chance(10) {
+            takers.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
+        }
+        if self.dice.chance(12) {
+            let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
+            takers.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
+        }
+        if self.dice.chance(6) {
+            takers.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];
+        }
+        takers
     }
 
     fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
@@ -333,6 +357,11 @@ impl Draw<'_> {
         again
     }
 
+    fn labels(&mut self) -> BTreeMap<Text, Text> {
+        let app = self.dice.pick(&["", "", "a", "b", "c"]);
+        if app.is_empty() { BTreeMap::new() } else { [("app".into(), app.into())].into() }
+    }
+
     fn allocate(&mut self) -> Allocate {
         let attachment = self.dice.chance(65).then(|| self.attachment());
         let mut names = vec!["eth0", "eth1", "eth2"];
@@ -347,6 +376,7 @@ impl Draw<'_> {
         Allocate {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
+            labels: self.labels(),
             node: None,
             lifecycle: if attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held },
             interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
@@ -356,7 +386,7 @@ impl Draw<'_> {
     }
 
     /// Names of pools, mostly such as there are.
-    fn pools(&mut self, family: Family) -> Vec<Name> {
+    fn pools(&mut self, family: Family) -> Vec<NamePattern> {
         let any = self.dice.chance(4);
         let fit = |id: u64| self.state.space(id).is_some_and(|space| any || space.family == family);
         let present: Vec<&Name> =
@@ -364,8 +394,15 @@ impl Draw<'_> {
         let nowhere = Name::new("nowhere").unwrap();
         let count = [1, 1, 1, 2, 2, 3][usize::try_from(self.dice.below(6)).unwrap()];
         (0..count)
-            .filter_map(|_| if self.dice.chance(1) { Some(&nowhere) } else { self.dice.pick_any(&present) })
-            .cloned()
+            .filter_map(|_| {
+                let name = if self.dice.chance(1) { &nowhere } else { self.dice.pick_any(&present)? };
+                let first = &name.as_str()[..1];
+                Some(match self.dice.below(20) {
+                    0 => format!("{first}*").parse().unwrap(),
+                    1 => format!("[{first}]?*").parse().unwrap(),
+                    _ => name.into(),
+                })
+            })
             .collect()
     }
 
@@ -380,6 +417,22 @@ impl Draw<'_> {
         if self.dice.chance(10) && (!ipv6_pools.is_empty() || self.dice.chance(10)) {
             addresses.push(self.range("six", 1).first_address());
         }
-        InterfaceWish { name: name.parse().unwrap(), ipv4_pools, ipv6_pools, addresses, mac: None }
+        let families = match self.dice.below(20) {
+            0 => vec![Family::V4],
+            1 => vec![Family::V6],
+            2 => vec![Family::V6, Family::V4],
+            _ => Vec::new(),
+        };
+        addresses.retain(|address| families.is_empty() || families.contains(&Family::of(*address)));
+        let network_attachment = self.dice.chance(10).then(|| "ns/other".parse().unwrap());
+        InterfaceWish {
+            name: name.parse().unwrap(),
+            ipv4_pools,
+            ipv6_pools,
+            families,
+            addresses,
+            mac: None,
+            network_attachment,
+        }
     }
 }

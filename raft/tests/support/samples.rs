@@ -17,7 +17,7 @@ use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
     Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
     KnownMember, NetworkIntention, Origin, PoolIntention, Precondition, Put, ReleaseAttachment, Remarks,
-    ReservationIntention, Started, SubnetIntention, Transaction, Via,
+    ReservationIntention, Started, SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
@@ -120,9 +120,20 @@ fn pool() -> PoolIntention {
         strict_cooling: true,
         allow_edges: false,
         default: true,
+        takers: takers(),
         disabled: false,
         terminating: true,
         remarks: remarks(),
+    }
+}
+
+fn takers() -> Takers {
+    Takers {
+        realms: vec![name("prod")],
+        node_names: vec!["node-1".parse().unwrap()],
+        namespaces: vec!["web".parse().unwrap()],
+        endpoint_selector: "app=web,tier in (front,back),!legacy".parse().unwrap(),
+        network_attachments: vec!["kube-system/macvlan".parse().unwrap()],
     }
 }
 
@@ -139,14 +150,17 @@ fn wish() -> Allocate {
     let key = attachment();
     let interface = InterfaceWish {
         name: key.interface.clone(),
-        ipv4_pools: vec![name("web")],
-        ipv6_pools: vec![name("six")],
+        ipv4_pools: vec![(&name("web")).into(), "lan-*".parse().unwrap()],
+        ipv6_pools: vec![(&name("six")).into()],
+        families: vec![ipam_api::Family::V4, ipam_api::Family::V6],
         addresses: vec!["10.1.2.5".parse().unwrap(), "2001:db8::5".parse().unwrap()],
         mac: Some("0a:58:0a:0a:00:4d".into()),
+        network_attachment: Some("kube-system/macvlan".parse().unwrap()),
     };
     Allocate {
         endpoint: "pod/prod/web/w0".parse().unwrap(),
         uid: Some("uid-1".into()),
+        labels: [("app".into(), "web".into())].into(),
         node: Some(key.node.clone()),
         attachment: Some(key),
         lifecycle: Lifecycle::Attached,
@@ -503,7 +517,7 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ("via", bytes(&[Via::Http, Via::Cni, Via::Task])),
         ("expect", bytes(&[Expect::Anything, Expect::Absent, Expect::Revision(5)])),
         ("lifecycle", bytes(&[Lifecycle::Attached, Lifecycle::Leased, Lifecycle::Held])),
-        ("strategy", bytes(&[Strategy::Next, Strategy::Sequential])),
+        ("strategy", bytes(&[Strategy::Next, Strategy::Sequential, Strategy::Random])),
         (
             "reason",
             bytes(&[

@@ -26,7 +26,7 @@ use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, PoolIntention, Precondition, Put,
-    ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Transaction,
+    ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers, Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -137,12 +137,20 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 strategy: match words.field("strategy").as_deref() {
                     None | Some("next") => Strategy::Next,
                     Some("sequential") => Strategy::Sequential,
+                    Some("random") => Strategy::Random,
                     Some(other) => panic!("no such strategy: {other}"),
                 },
                 cooling_ms: words.field("cooling_ms").map_or(0, |text| text.parse().unwrap()),
                 strict_cooling: words.flag("strict"),
                 allow_edges: words.flag("edges"),
                 default: words.flag("default"),
+                takers: Takers {
+                    realms: names(&words.list("realms"))?,
+                    node_names: names(&words.list("nodes"))?,
+                    namespaces: names(&words.list("namespaces"))?,
+                    endpoint_selector: words.all("labelled").join(",").parse()?,
+                    network_attachments: names(&words.list("attachments"))?,
+                },
                 disabled: words.flag("disabled"),
                 terminating: words.flag("terminating"),
                 remarks,
@@ -161,6 +169,11 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
 fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let endpoint: EndpointKey = words.take().parse()?;
     let uid = words.field("uid").map(Into::into);
+    let labels = words.all("label").into_iter().filter_map(|text| {
+        let (key, value) = text.split_once('=')?;
+        Some((key.into(), value.into()))
+    });
+    let labels = labels.collect();
     let node = words.field("node").map(|text| ObjectName::new(&text)).transpose()?;
     let started = words.field("started").map(|text| started(&text));
     let attach = words.field("attach");
@@ -177,12 +190,14 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
             name: InterfaceName::new(&words.take())?,
             ipv4_pools: names(&words.list("ipv4_pools"))?,
             ipv6_pools: names(&words.list("ipv6_pools"))?,
+            families: words.list("families").iter().map(|text| family(text)).collect(),
             addresses: words
                 .list("addresses")
                 .iter()
                 .map(|text| parse_address(text))
                 .collect::<Result<_, _>>()?,
             mac: words.field("mac").map(Into::into),
+            network_attachment: words.field("by").map(|text| text.parse()).transpose()?,
         });
         assert!(words.is_empty(), "not understood: {words:?}");
     }
@@ -195,7 +210,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some(text) => Some(attachment(&text)?),
         None => None,
     };
-    Ok(Action::Allocate(Allocate { endpoint, uid, node, attachment, lifecycle, interfaces, started }))
+    Ok(Action::Allocate(Allocate { endpoint, uid, labels, node, attachment, lifecycle, interfaces, started }))
 }
 
 fn release(words: &mut Words) -> Result<Action, Problem> {
@@ -266,8 +281,16 @@ fn started(text: &str) -> Started {
     Started { boot_id: boot_id.into(), at_us: at_us.parse().unwrap() }
 }
 
-fn names(list: &[String]) -> Result<Vec<Name>, Problem> {
-    list.iter().map(|text| Name::new(text)).collect()
+fn family(text: &str) -> Family {
+    match text {
+        "4" => Family::V4,
+        "6" => Family::V6,
+        other => panic!("no such family: {other}"),
+    }
+}
+
+fn names<N: std::str::FromStr<Err = Problem>>(list: &[String]) -> Result<Vec<N>, Problem> {
+    list.iter().map(|text| text.parse()).collect()
 }
 
 fn ranges(list: &[String]) -> Result<Vec<AddressRange>, Problem> {

@@ -163,7 +163,7 @@ mod tests {
     use ipam_api::resource::{Lifecycle, Strategy};
     use ipam_raft::EventFilter;
     use ipam_raft::machine::command::{
-        Allocate, Dns, Expect, InterfaceWish, PoolIntention, Put, Remarks, SubnetIntention, Text, Via,
+        Allocate, Dns, Expect, InterfaceWish, PoolIntention, Put, Remarks, SubnetIntention, Takers, Text, Via,
     };
     use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
 
@@ -205,6 +205,7 @@ mod tests {
             strict_cooling: false,
             allow_edges: false,
             default: true,
+            takers: Takers::default(),
             disabled: false,
             terminating: false,
             remarks: Remarks::default(),
@@ -214,6 +215,7 @@ mod tests {
         let wish = Allocate {
             endpoint: "host/default/default/a".parse().unwrap(),
             uid: None,
+            labels: std::collections::BTreeMap::new(),
             node: None,
             attachment: None,
             lifecycle: Lifecycle::Held,
@@ -221,8 +223,10 @@ mod tests {
                 name: "eth0".parse().unwrap(),
                 ipv4_pools: Vec::new(),
                 ipv6_pools: Vec::new(),
+                families: Vec::new(),
                 addresses: Vec::new(),
                 mac: None,
+                network_attachment: None,
             }],
             started: None,
         };

@@ -1,7 +1,10 @@
 //! Types and what is written over them, read out of the API's source.
 
 /// Where the resources are written down.
-const SOURCE: &str = include_str!("../../../../api/src/resource.rs");
+const SOURCE: &str = concat!(
+    include_str!("../../../../api/src/resource.rs"),
+    include_str!("../../../../api/src/resource/pool.rs")
+);
 
 /// A type: what it is, and its fields.
 #[derive(Debug, Default, Clone)]

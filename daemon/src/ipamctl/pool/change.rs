@@ -5,9 +5,10 @@ use std::time::Duration;
 use clap::{Args, ValueEnum};
 use ipam_api::limits::COOLING_MS_DEFAULT;
 use ipam_api::resource::{Labels, Pool, PoolStatus, Strategy};
-use ipam_api::{AddressRange, Name};
+use ipam_api::{AddressRange, Name, Selector};
 
 use super::ranges;
+use super::takers::TakerArguments;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::text::parse_duration;
@@ -19,6 +20,8 @@ pub(crate) enum StrategyArgument {
     Next,
     // The lowest free one.
     Sequential,
+    // Any free one.
+    Random,
 }
 
 impl From<StrategyArgument> for Strategy {
@@ -26,6 +29,7 @@ impl From<StrategyArgument> for Strategy {
         match argument {
             StrategyArgument::Next => Strategy::Next,
             StrategyArgument::Sequential => Strategy::Sequential,
+            StrategyArgument::Random => Strategy::Random,
         }
     }
 }
@@ -44,7 +48,7 @@ pub(crate) struct CreateArguments {
     /// Addresses that it doesn't give out; may be repeated
     #[arg(long, value_name = "RANGE")]
     exclude: Vec<AddressRange>,
-    /// How it chooses: the next one behind the last that was given, or the lowest free one
+    /// How it chooses: the next one behind the last that was given, the lowest free one, or any
     #[arg(long, value_enum, default_value = "next")]
     strategy: StrategyArgument,
     /// How long a freed address rests, as 30s or 40m (30s unless said)
@@ -63,6 +67,8 @@ pub(crate) struct CreateArguments {
     #[arg(long)]
     disabled: bool,
     #[command(flatten)]
+    takers: TakerArguments,
+    #[command(flatten)]
     metadata: MetadataArguments,
 }
 
@@ -80,6 +86,11 @@ impl CreateArguments {
             strict_cooling: self.strict_cooling,
             allow_edges: self.allow_edges,
             default: self.default,
+            realms: Vec::new(),
+            node_names: Vec::new(),
+            namespaces: Vec::new(),
+            endpoint_selector: Selector::default(),
+            network_attachments: Vec::new(),
             disabled: self.disabled,
             terminating: false,
             description: String::new(),
@@ -87,6 +98,7 @@ impl CreateArguments {
             annotations: Labels::new(),
             managed_by: None,
         };
+        self.takers.apply(&mut pool);
         self.metadata.apply(metadata_fields!(pool));
         pool
     }
@@ -114,7 +126,7 @@ pub(crate) struct SetArguments {
     /// Excluded addresses to give out again; may be repeated
     #[arg(long, value_name = "RANGE")]
     remove_exclude: Vec<AddressRange>,
-    /// How it chooses: the next one behind the last that was given, or the lowest free one
+    /// How it chooses: the next one behind the last that was given, the lowest free one, or any
     #[arg(long, value_enum)]
     strategy: Option<StrategyArgument>,
     /// How long a freed address rests, as 30s or 40m
@@ -122,6 +134,11 @@ pub(crate) struct SetArguments {
     cooling: Option<Duration>,
     #[command(flatten)]
     switches: SwitchArguments,
+    #[command(flatten)]
+    takers: TakerArguments,
+    /// Anybody may take from it, or only those that are named beside this
+    #[arg(long)]
+    for_anybody: bool,
     #[command(flatten)]
     metadata: MetadataChanges,
 }
@@ -192,6 +209,14 @@ impl SetArguments {
             pool.cooling_ms = milliseconds(cooling);
         }
         self.switches.apply(pool);
+        if self.for_anybody {
+            pool.realms.clear();
+            pool.node_names.clear();
+            pool.namespaces.clear();
+            pool.network_attachments.clear();
+            pool.endpoint_selector = Selector::default();
+        }
+        self.takers.apply(pool);
         self.metadata.apply(metadata_fields!(pool));
         Ok(())
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod change;
 pub(crate) mod ranges;
+mod takers;
 pub(crate) mod view;
 
 use clap::{Args, Subcommand};
@@ -19,6 +20,7 @@ use crate::watch::{self, WatchArguments, Watched};
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl pool list
   ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199
+  ipamctl pool create db --subnet lan-10 --range 10.10.1.0/28 --for-namespace db
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229";
 
 /// The noun.

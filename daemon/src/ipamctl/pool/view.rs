@@ -60,6 +60,7 @@ fn strategy(strategy: Strategy) -> &'static str {
     match strategy {
         Strategy::Next => "next",
         Strategy::Sequential => "sequential",
+        Strategy::Random => "random",
     }
 }
 
@@ -139,6 +140,7 @@ pub(super) fn shown(
     if intention.default {
         fields.line("default", "yes: requests that name no pool may take from it");
     }
+    super::takers::lines(&mut fields, intention);
     text::metadata_lines(
         &mut fields,
         &intention.description,

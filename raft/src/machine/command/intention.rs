@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
+use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
@@ -92,12 +93,29 @@ pub struct PoolIntention {
     pub allow_edges: bool,
     /// Whether requests that name no pool may take from it.
     pub default: bool,
+    /// Who may take from it.
+    pub takers: Takers,
     /// Whether it gives nothing for now.
     pub disabled: bool,
     /// Whether it goes once it is empty.
     pub terminating: bool,
     /// What people write on it.
     pub remarks: Remarks,
+}
+
+/// Who may take from a pool: whoever is all of it. What is empty asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takers {
+    /// Realms of endpoints.
+    pub realms: Vec<Name>,
+    /// Nodes where endpoints are.
+    pub node_names: Vec<ObjectName>,
+    /// Namespaces of endpoints.
+    pub namespaces: Vec<ObjectName>,
+    /// Labels of endpoints.
+    pub endpoint_selector: Selector,
+    /// What makes their interfaces.
+    pub network_attachments: Vec<NetworkAttachment>,
 }
 
 /// A reservation as somebody wants it.
@@ -120,6 +138,8 @@ pub struct Allocate {
     pub endpoint: EndpointKey,
     /// Its incarnation, if the system that named it says.
     pub uid: Option<Text>,
+    /// The endpoint's labels.
+    pub labels: BTreeMap<Text, Text>,
     /// The node where they will be.
     pub node: Option<ObjectName>,
     /// The attachment that they belong to.
@@ -138,13 +158,17 @@ pub struct InterfaceWish {
     /// Its name.
     pub name: InterfaceName,
     /// IPv4 pools to try, in this order.
-    pub ipv4_pools: Vec<Name>,
+    pub ipv4_pools: Vec<NamePattern>,
     /// IPv6 pools to try, in this order.
-    pub ipv6_pools: Vec<Name>,
+    pub ipv6_pools: Vec<NamePattern>,
+    /// Families that it needs; none: those that there are pools of.
+    pub families: Vec<Family>,
     /// Addresses asked for by value.
     pub addresses: Vec<IpAddr>,
     /// Its hardware address.
     pub mac: Option<Text>,
+    /// What makes it; without it the attachment's configuration, on its own interface.
+    pub network_attachment: Option<NetworkAttachment>,
 }
 
 /// When a process began, on the clock of its machine's boot.

@@ -13,7 +13,7 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
 use crate::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Via,
+    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Takers, Via,
 };
 use crate::machine::{self, Action, At, Command, Event, EventId, Grant, State, Terms};
 use crate::store::journal::{EventFilter, EventQuery, JournalError};
@@ -70,6 +70,7 @@ impl Naive {
                     strict_cooling: false,
                     allow_edges: false,
                     default: true,
+                    takers: Takers::default(),
                     disabled: false,
                     terminating: false,
                     remarks,
@@ -80,6 +81,7 @@ impl Naive {
             number => Action::Allocate(Allocate {
                 endpoint: Self::endpoint(number),
                 uid: None,
+                labels: std::collections::BTreeMap::new(),
                 node: Some("node-1".parse().unwrap()),
                 attachment: None,
                 lifecycle: Lifecycle::Held,
@@ -87,8 +89,10 @@ impl Naive {
                     name: "eth0".parse().unwrap(),
                     ipv4_pools: Vec::new(),
                     ipv6_pools: Vec::new(),
+                    families: Vec::new(),
                     addresses: Vec::new(),
                     mac: None,
+                    network_attachment: None,
                 }],
                 started: None,
             }),

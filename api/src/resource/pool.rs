@@ -1,0 +1,145 @@
+//! Pools as HTTP shows them.
+
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use super::{Condition, Labels};
+use crate::address::{AddressRange, Family};
+use crate::name::{Name, NetworkAttachment, ObjectName};
+use crate::selector::Selector;
+
+/// How a pool chooses among its free addresses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum Strategy {
+    /// The next one behind the last that was given, around the ring: an address just freed comes last.
+    #[default]
+    Next,
+    /// The lowest free one.
+    Sequential,
+    /// Any free one: the one behind an address drawn by lot.
+    Random,
+}
+
+impl std::fmt::Display for Strategy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Self::Next => "next",
+            Self::Sequential => "sequential",
+            Self::Random => "random",
+        })
+    }
+}
+
+/// A named set of addresses of one subnet: ranges minus exclusions.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Pool {
+    /// Its name.
+    pub name: Name,
+    /// The subnet that it is cut from. Can't be changed.
+    pub subnet: Name,
+    /// The subnet's network, shown for orientation; if sent, it must fit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub network: Option<Name>,
+    /// Its addresses; all of the subnet if none are named.
+    #[serde(default)]
+    pub ranges: Vec<AddressRange>,
+    /// Addresses of the ranges that it doesn't give out.
+    #[serde(default)]
+    pub exclude: Vec<AddressRange>,
+    /// How it chooses.
+    #[serde(default)]
+    pub strategy: Strategy,
+    /// How long a freed address rests, in milliseconds of log time.
+    #[serde(default = "default_cooling_ms")]
+    pub cooling_ms: u64,
+    /// Whether a resting address stays at rest even when nothing else is free.
+    #[serde(default)]
+    pub strict_cooling: bool,
+    /// Whether an IPv4 pool gives out its subnet's first and last address, and an IPv6 pool the
+    /// subnet-router address.
+    #[serde(default)]
+    pub allow_edges: bool,
+    /// Whether requests that name no pool may take from it.
+    #[serde(default)]
+    pub default: bool,
+    /// Realms whose endpoints may take from it; any, if none are named. The same goes for what follows.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub realms: Vec<Name>,
+    /// Nodes on which endpoints may take from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub node_names: Vec<ObjectName>,
+    /// Namespaces whose endpoints may take from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub namespaces: Vec<ObjectName>,
+    /// Labels that endpoints must have to take from it.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub endpoint_selector: Selector,
+    /// Network attachments, as Multus calls them, whose interfaces may take from it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub network_attachments: Vec<NetworkAttachment>,
+    /// Whether it gives out nothing for now; releases go on.
+    #[serde(default)]
+    pub disabled: bool,
+    /// Whether it goes away once nothing is held.
+    #[serde(default)]
+    pub terminating: bool,
+    /// A sentence for people.
+    #[serde(default)]
+    pub description: String,
+    /// For selecting.
+    #[serde(default)]
+    pub labels: Labels,
+    /// For other programs.
+    #[serde(default)]
+    pub annotations: Labels,
+    /// Who keeps it in another place.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub managed_by: Option<String>,
+}
+
+fn default_cooling_ms() -> u64 {
+    crate::limits::COOLING_MS_DEFAULT
+}
+
+/// How many addresses of a pool are in which state. The states add up to `size`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Counts {
+    /// All of its ranges.
+    pub size: u64,
+    /// Held by endpoints.
+    pub allocated: u64,
+    /// Freed, and resting.
+    pub cooling: u64,
+    /// Seen in use by a stranger.
+    pub quarantined: u64,
+    /// Kept by reservations.
+    pub reserved: u64,
+    /// Excluded, gateway and edges included.
+    pub excluded: u64,
+    /// Can be given out.
+    pub free: u64,
+    /// Whether a number above is larger than JSON can carry exactly, and is shown as 2^53 − 1.
+    pub saturated: bool,
+}
+
+/// What a pool has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PoolStatus {
+    /// The state that this was read from.
+    pub revision: u64,
+    /// Its subnet's family.
+    pub family: Family,
+    /// Its subnet's addresses.
+    #[cfg_attr(feature = "schema", schemars(with = "crate::schema::Cidr"))]
+    pub cidr: IpNet,
+    /// How many addresses are in which state.
+    pub counts: Counts,
+    /// What is the case.
+    pub conditions: Vec<Condition>,
+}
