@@ -62,7 +62,7 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:
   ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199 --exclude 10.10.0.100
   ipamctl pool create lab --subnet lan-11 --strategy sequential --cooling 5m --default --label team=lab")]
-    Create(change::CreateArguments),
+    Create(Box<change::CreateArguments>),
     /// Change a pool; its subnet stays
     #[command(after_help = "Examples:
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
