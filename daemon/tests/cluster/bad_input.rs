@@ -130,7 +130,7 @@ fn resources() -> Vec<Row> {
         pool(json!({"exclude": ranges}), 422, "limit-exceeded", "1024"),
         pool(json!({"subnet": "none", "ranges": ["10.1.0.100"]}), 404, "not-found", "none"),
         pool(json!({"network": "lab", "ranges": ["10.1.0.100"]}), 422, "invalid-field", "lab"),
-        pool(json!({"ranges": ["10.1.0.100"], "strategy": "random"}), 422, "invalid-field", "random"),
+        pool(json!({"ranges": ["10.1.0.100"], "strategy": "lucky"}), 422, "invalid-field", "lucky"),
         pool(
             json!({"ranges": ["10.1.0.100"], "cooling_ms": 604_800_001_u64}),
             422,

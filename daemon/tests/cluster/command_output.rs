@@ -80,6 +80,11 @@ const LINES: &[(&str, &str)] = &[
     ),
     ("pool create web6 --subnet lan6 --disabled --managed-by me", "PoolView"),
     ("pool set web6 --enable --take-over", "PoolView"),
+    (
+        "pool create rack --subnet lan --range 10.1.0.12 --for-node n1 --for-namespace web --for-realm prod \
+         --for-endpoints app=web --for-attachment kube-system/macvlan",
+        "PoolView",
+    ),
     ("pool show web", "PoolView"),
     ("pool list", "PoolPage"),
     ("pool list --limit 1", "PoolPage"),

@@ -5,17 +5,21 @@
 //! the order that they had where they are equally so. What remains of them is tried in this order.
 
 use std::collections::BTreeSet;
+use std::fmt;
+use std::net::IpAddr;
 
-use ipam_api::limits::POOLS_MATCHED_MAX;
+use ipam_api::address::number;
+use ipam_api::limits::{POOLS_MATCHED_MAX, POOLS_NAMED_MAX};
 use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
 
 use super::access::fits;
 use super::command::{Context, Grant, InterfaceWish, Kind, Refusal, Text, Verdict};
+use super::index::DefaultKey;
 use super::model::Pool;
 use super::state::State;
 use super::step::not_found;
-use super::takers::{Anchor, Taker};
+use super::takers::{Anchor, MOST_SPECIFIC, Taker};
 
 /// A pool that a request may take from.
 #[derive(Debug, Clone, Copy)]
@@ -33,8 +37,17 @@ pub(super) struct Fallen {
     pub(super) why: &'static str,
 }
 
-/// Default pools that a refusal names when none of them is for the asker.
-const EXAMPLES: usize = 8;
+impl fmt::Display for Fallen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is {}", self.pool, self.why)
+    }
+}
+
+/// Candidates of one family, in the order in which they are tried.
+pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
+
+/// Pools of which a refusal says in words why they can't give.
+const REASONS_MAX: usize = 16;
 
 impl State {
     /// The candidates of each family that the interface gets an address of, the most specific first.
@@ -42,24 +55,21 @@ impl State {
         &self,
         wish: &InterfaceWish,
         taker: &Taker<'_>,
-    ) -> Result<Vec<(Family, Vec<Candidate<'_>>)>, Refusal> {
+    ) -> Result<Vec<(Family, Candidates<'_>)>, Refusal> {
         let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
         let mut all = Vec::new();
         for family in Family::BOTH {
-            let candidates = if named {
-                Some(self.named_pools(family, wish)?).filter(|pools| !pools.is_empty())
-            } else {
-                self.default_pools(family, taker)
-            };
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
+            let candidates = match asked {
+                _ if named => self.named_pools(family, wish)?,
+                Some(address) => self.default_pools_around(family, *address),
+                None => self.default_pools(family, taker),
+            };
             if !wish.families.is_empty() && !wish.families.contains(&family) {
                 continue;
             }
             match (candidates, asked) {
-                (Some(mut candidates), _) => {
-                    candidates.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
-                    all.push((family, candidates));
-                }
+                (Some(candidates), _) => all.push((family, candidates)),
                 (None, None) if wish.families.is_empty() => {}
                 (None, None) => {
                     let rule = if named { "the request names none" } else { "none is marked as default" };
@@ -87,7 +97,8 @@ impl State {
         Ok(all)
     }
 
-    fn named_pools(&self, family: Family, wish: &InterfaceWish) -> Result<Vec<Candidate<'_>>, Refusal> {
+    /// The pools that the request names; nothing if it names none of the family.
+    fn named_pools(&self, family: Family, wish: &InterfaceWish) -> Result<Option<Candidates<'_>>, Refusal> {
         let patterns = match family {
             Family::V4 => &wish.ipv4_pools,
             Family::V6 => &wish.ipv6_pools,
@@ -103,7 +114,8 @@ impl State {
         }
         let mut seen = BTreeSet::new();
         all.retain(|candidate| seen.insert(candidate.id));
-        Ok(all)
+        all.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
+        Ok((!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>))
     }
 
     fn named_pool(
@@ -152,31 +164,59 @@ impl State {
         }
     }
 
-    /// The default pools that may be for somebody, by name; nothing if a family has none at all.
-    fn default_pools(&self, family: Family, taker: &Taker<'_>) -> Option<Vec<Candidate<'_>>> {
+    /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
+    fn default_pools(&self, family: Family, taker: &Taker<'_>) -> Option<Candidates<'_>> {
         let network = self.id_of(Kind::Network, &Name::default_name())?;
-        self.all_default_pools(network, family).next()?;
-        let mut found: Vec<Candidate<'_>> = Vec::new();
-        for anchor in taker.anchors() {
-            let (from, to) = ((network, family, anchor.clone(), 0), (network, family, anchor, u64::MAX));
-            let ids = self.index.default_pools.range(from..=to).map(|(.., id)| *id);
-            found.extend(ids.filter_map(|id| self.candidate(id)));
-        }
+        self.default_keys_from(network, family, Anchor::Anyone).next()?;
+        let of_anchor = |anchor: Anchor| {
+            let keys = self.default_keys_from(network, family, anchor.clone());
+            keys.take_while(move |(_, _, of, ..)| *of == anchor).peekable()
+        };
+        let mut found: Vec<_> = taker.anchors().into_iter().map(of_anchor).collect();
+        found.retain_mut(|keys| keys.peek().is_some());
         if found.is_empty() {
             // Whose reasons are to be told.
-            let ids: BTreeSet<u64> = self.all_default_pools(network, family).take(EXAMPLES).collect();
-            found.extend(ids.into_iter().filter_map(|id| self.candidate(id)));
+            let mut seen = BTreeSet::new();
+            let others = self.default_keys_from(network, family, Anchor::Anyone).map(|(.., id)| *id);
+            let others = others.filter(move |id| seen.insert(*id)).take(REASONS_MAX);
+            return Some(Box::new(others.filter_map(|id| self.candidate(id))));
         }
-        found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
-        found.dedup_by_key(|candidate| candidate.id);
-        Some(found)
+        // Each is in order; the first of all is the first of one of them.
+        let next = move || {
+            let first = found
+                .iter_mut()
+                .filter_map(|keys| keys.peek().copied().map(|(_, _, _, rank, name, _)| ((rank, name), keys)))
+                .min_by(|(one, _), (other, _)| one.cmp(other));
+            first.and_then(|(_, keys)| keys.next())
+        };
+        Some(Box::new(std::iter::from_fn(next).filter_map(|(.., id)| self.candidate(*id))))
     }
 
-    /// Default pools by what they are found by; one may come several times.
-    fn all_default_pools(&self, network: u64, family: Family) -> impl Iterator<Item = u64> {
-        let from = (network, family, Anchor::Anyone, 0);
-        let all = self.index.default_pools.range(from..);
-        all.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family)).map(|(.., id)| *id)
+    /// The default pools with an address in their ranges, for whomever they are; some others if there are none.
+    fn default_pools_around(&self, family: Family, address: IpAddr) -> Option<Candidates<'_>> {
+        let network = self.id_of(Kind::Network, &Name::default_name())?;
+        let all = || self.default_keys_from(network, family, Anchor::Anyone);
+        all().next()?;
+        let has = |id: u64| self.space(id).is_some_and(|space| space.ranges.contains(number(address)));
+        let mut found: Vec<&DefaultKey> = all().filter(|(.., id)| has(*id)).collect();
+        if found.is_empty() {
+            found = all().take(REASONS_MAX).collect();
+        }
+        found.sort_by_key(|(_, _, _, rank, name, _)| (*rank, name));
+        found.dedup_by_key(|(.., id)| *id);
+        Some(Box::new(found.into_iter().filter_map(|(.., id)| self.candidate(*id))))
+    }
+
+    /// Under which default pools are found, from one anchor on.
+    fn default_keys_from(
+        &self,
+        network: u64,
+        family: Family,
+        anchor: Anchor,
+    ) -> impl Iterator<Item = &DefaultKey> {
+        let from = (network, family, anchor, MOST_SPECIFIC, Name::lowest(), 0);
+        let keys = self.index.default_pools.range(from..);
+        keys.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family))
     }
 
     fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
@@ -187,39 +227,41 @@ impl State {
 /// Why a pool gives nothing after a restore.
 const UNCONFIRMED: &str = "not confirmed since the restore";
 
-/// Divides candidates into those that may give and those that fell, with the reason.
-pub(super) fn filter<'a>(
-    state: &State,
-    candidates: Vec<Candidate<'a>>,
-    taker: &Taker<'_>,
-    grant: &Grant,
-) -> (Vec<Candidate<'a>>, Vec<Fallen>) {
-    let mut fallen = Vec::new();
-    let mut fit = Vec::new();
-    for candidate in candidates {
+impl State {
+    /// Why a candidate gives nothing to somebody, if so.
+    pub(super) fn why_fallen(
+        &self,
+        candidate: &Candidate<'_>,
+        taker: &Taker<'_>,
+        grant: &Grant,
+    ) -> Option<Fallen> {
         let intention = &candidate.pool.intention;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
-        let verdict = if let Some(why) = intention.takers.why_not(taker) {
-            Some((Code::NoPoolFits, why))
+        let (code, why) = if let Some(why) = intention.takers.why_not(taker) {
+            (Code::NoPoolFits, why)
         } else if intention.terminating {
-            Some((Code::Terminating, "terminating"))
+            (Code::Terminating, "terminating")
         } else if intention.disabled {
-            Some((Code::PoolDisabled, "disabled"))
-        } else if !state.is_confirmed(candidate.id) {
-            Some((Code::GenerationUnconfirmed, UNCONFIRMED))
+            (Code::PoolDisabled, "disabled")
+        } else if !self.is_confirmed(candidate.id) {
+            (Code::GenerationUnconfirmed, UNCONFIRMED)
         } else if !fits(grant, &intention.remarks) {
-            Some((Code::Forbidden, "not labelled as the asker's token demands"))
+            (Code::Forbidden, "not labelled as the asker's token demands")
         } else {
-            None
+            return None;
         };
-        match verdict {
-            Some((code, why)) => {
-                fallen.push(Fallen { id: candidate.id, pool: intention.name.clone(), code, why })
-            }
-            None => fit.push(candidate),
-        }
+        Some(Fallen { id: candidate.id, pool: intention.name.clone(), code, why })
     }
-    (fit, fallen)
+}
+
+/// Several things as one sentence, as many as anybody reads.
+pub(super) fn told(reasons: impl ExactSizeIterator<Item = String>, separator: &str) -> String {
+    let more = reasons.len().saturating_sub(REASONS_MAX);
+    let mut told: Vec<String> = reasons.take(REASONS_MAX).collect();
+    if more > 0 {
+        told.push(format!("and {more} more"));
+    }
+    told.join(separator)
 }
 
 impl State {
@@ -230,8 +272,7 @@ impl State {
         family: Family,
         fallen: &[Fallen],
     ) -> Refusal {
-        let reasons: Vec<String> =
-            fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)).collect();
+        let reasons = told(fallen.iter().map(ToString::to_string), "; ");
         let meant: Vec<Code> =
             fallen.iter().map(|pool| pool.code).filter(|code| *code != Code::NoPoolFits).collect();
         let code = match meant.as_slice() {
@@ -240,7 +281,7 @@ impl State {
             several if several.contains(&Code::GenerationUnconfirmed) => Code::GenerationUnconfirmed,
             _ => Code::NoPoolFits,
         };
-        Refusal::new(code, format!("{interface} {family}: {}", reasons.join("; "))).context(self.verdicts(
+        Refusal::new(code, format!("{interface} {family}: {reasons}")).context(self.verdicts(
             interface,
             family,
             &[],
@@ -248,7 +289,7 @@ impl State {
         ))
     }
 
-    /// For programs: why each pool can't give, and when that may change by itself.
+    /// For programs: why pools can't give, the first of them, and when that may change by itself.
     pub(super) fn verdicts(
         &self,
         interface: &InterfaceName,
@@ -270,6 +311,7 @@ impl State {
             why: Text::from(pool.why),
             counts: counts(pool.id),
         }));
+        pools.truncate(POOLS_NAMED_MAX);
         let resting = exhausted.iter().filter_map(|candidate| {
             let oldest = self.space(candidate.id)?.cooling.get_min()?;
             Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))

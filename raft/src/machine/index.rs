@@ -15,7 +15,7 @@ use super::hashed::ByAttachment;
 use super::model::{Pool, Subnet};
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
-use super::takers::Anchor;
+use super::takers::{Anchor, Rank};
 
 /// What is derived from the rows: never stored, always rebuilt.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +28,8 @@ pub(super) struct Index {
     pub(super) owners: OrdMap<(u64, Family, u128), (u128, u64)>,
     /// What all reservations of a network cover.
     pub(super) reserved: OrdMap<(u64, Family), Arc<RangeSet>>,
-    /// Pools that may be taken from unnamed, by what they are found by.
-    pub(super) default_pools: OrdSet<(u64, Family, Anchor, u64)>,
+    /// Pools that may be taken from unnamed, by what they are found by, the most specific first.
+    pub(super) default_pools: OrdSet<DefaultKey>,
     pub(super) spaces: OrdMap<u64, Arc<Space>>,
     pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
     /// Incarnations, the newest last.
@@ -94,15 +94,19 @@ impl Index {
     }
 }
 
+/// Network, family, what the pool is found by, how specific it is, its name and its id.
+pub(super) type DefaultKey = (u64, Family, Anchor, Rank, Name, u64);
+
 /// Under which a pool may be taken from unnamed; none if it may not.
 pub(super) fn default_keys(
     id: u64,
     pool: &PoolIntention,
     subnet: &Subnet,
-) -> impl Iterator<Item = (u64, Family, Anchor, u64)> + use<> {
+) -> impl Iterator<Item = DefaultKey> + use<> {
     let (network, family) = (subnet.network, Family::of(subnet.intention.cidr.addr()));
     let anchors = if pool.default { pool.takers.anchors() } else { Vec::new() };
-    anchors.into_iter().map(move |anchor| (network, family, anchor, id))
+    let (rank, name) = (pool.takers.rank(), pool.name.clone());
+    anchors.into_iter().map(move |anchor| (network, family, anchor, rank, name.clone(), id))
 }
 
 /// Costs as much as the smaller one is large.

@@ -7,7 +7,7 @@ use ipam_api::address::number;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
-use super::candidates::{Candidate, filter};
+use super::candidates::{Candidate, Candidates, told};
 use super::command::{Grant, InterfaceWish, Refusal};
 use super::model::Pool;
 use super::row::RowKey;
@@ -39,7 +39,10 @@ impl State {
         for (family, candidates) in self.candidates(wish, taker)? {
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
             let pick = match asked {
-                Some(address) => self.pick_asked(&wish.name, *address, &candidates, taker, picked, grant)?,
+                Some(address) => {
+                    let candidates: Vec<Candidate<'_>> = candidates.collect();
+                    self.pick_asked(&wish.name, *address, &candidates, taker, picked, grant)?
+                }
                 None => self.pick_any(&wish.name, family, candidates, taker, picked, grant)?,
             };
             picks.push(pick);
@@ -51,20 +54,25 @@ impl State {
         &self,
         interface: &InterfaceName,
         family: Family,
-        candidates: Vec<Candidate<'_>>,
+        candidates: Candidates<'_>,
         taker: &Taker<'_>,
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Pick, Refusal> {
-        let (fit, fallen) = filter(self, candidates, taker, grant);
-        if fit.is_empty() {
+        let (mut exhausted, mut fallen) = (Vec::new(), Vec::new());
+        for candidate in candidates {
+            if let Some(why) = self.why_fallen(&candidate, taker, grant) {
+                fallen.push(why);
+            } else if let Some(address) = self.pick_in(&candidate, picked) {
+                return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
+            } else {
+                exhausted.push(candidate);
+            }
+        }
+        if exhausted.is_empty() {
             return Err(self.nothing_fits(interface, family, &fallen));
         }
-        let found = fit.iter().find_map(|candidate| {
-            let address = self.pick_in(candidate, picked)?;
-            Some(Pick { interface: interface.clone(), pool: candidate.id, address })
-        });
-        found.ok_or_else(|| self.exhausted(interface, family, &fit, &fallen))
+        Err(self.exhausted(interface, family, &exhausted, &fallen))
     }
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
@@ -126,19 +134,15 @@ impl State {
         };
         let inside = has(|space| &space.giveable).or_else(|| has(|space| &space.ranges));
         let Some(candidate) = inside else {
-            let pools: Vec<&str> =
-                candidates.iter().map(|candidate| candidate.pool.intention.name.as_str()).collect();
+            let pools =
+                told(candidates.iter().map(|candidate| candidate.pool.intention.name.to_string()), ", ");
             return Err(Refusal::new(
                 Code::AddressOutsidePools,
-                format!(
-                    "{address} is in none of the pools that {interface} may take from: {}",
-                    pools.join(", ")
-                ),
+                format!("{address} is in none of the pools that {interface} may take from: {pools}"),
             ));
         };
-        let (fit, fallen) = filter(self, vec![*candidate], taker, grant);
-        if fit.is_empty() {
-            return Err(self.nothing_fits(interface, Family::of(address), &fallen));
+        if let Some(why) = self.why_fallen(candidate, taker, grant) {
+            return Err(self.nothing_fits(interface, Family::of(address), &[why]));
         }
         self.check_givable(address, candidate)?;
         if picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
@@ -211,10 +215,12 @@ impl State {
                 ))
             })
             .collect();
-        parts.extend(fallen.iter().map(|pool| format!("{} is {}", pool.pool, pool.why)));
-        let refusal =
-            Refusal::new(Code::PoolExhausted, format!("{interface} {family}: {}", parts.join("; ")))
-                .context(self.verdicts(interface, family, fit, fallen));
+        parts.extend(fallen.iter().map(ToString::to_string));
+        let refusal = Refusal::new(
+            Code::PoolExhausted,
+            format!("{interface} {family}: {}", told(parts.into_iter(), "; ")),
+        )
+        .context(self.verdicts(interface, family, fit, fallen));
         match fit.first() {
             Some(candidate) => refusal.help(format!(
                 "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",

@@ -84,6 +84,12 @@ pub(super) enum Anchor {
     Realm(Name),
 }
 
+/// How specific a pool is. The more specific one sorts first.
+pub(super) type Rank = [Reverse<bool>; 5];
+
+/// What no other sorts before.
+pub(super) const MOST_SPECIFIC: Rank = [Reverse(true); 5];
+
 impl Takers {
     /// What the pool is found by: one of its demands, the one that most likely tells it from others.
     pub(super) fn anchors(&self) -> Vec<Anchor> {
@@ -126,8 +132,8 @@ impl Takers {
         }
     }
 
-    /// Sorts the more specific before the less: by what is asked for, not by how much of it.
-    pub(super) fn rank(&self) -> impl Ord + use<> {
+    /// By what is asked for, not by how much of it.
+    pub(super) fn rank(&self) -> Rank {
         [
             !self.endpoint_selector.is_empty(),
             !self.node_names.is_empty(),

@@ -136,3 +136,31 @@ async fn leftovers_go_at_the_next_start() {
     stop(open(dir.path()).await.unwrap()).await;
     assert!(files(dir.path()).is_empty());
 }
+
+/// Whoever is sent one may take long; its space comes back when they have it.
+#[tokio::test]
+async fn a_snapshot_that_is_read_stays_whole_when_another_takes_its_place() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..5)).await;
+    build(&mut store).await;
+    let mut reading = store.machine.snapshots.current().unwrap().unwrap();
+    let old = fs::File::open(dir.path().join("snapshot/current")).unwrap();
+    run(&mut store, entries(1, 5..9)).await;
+    build(&mut store).await;
+    let mut content = Vec::new();
+    loop {
+        let piece = reading.read_piece(64).await.unwrap();
+        if piece.is_empty() {
+            break;
+        }
+        content.extend_from_slice(&piece);
+    }
+    assert_eq!(content.len() as u64, reading.length());
+    snapshot::verify(content.as_slice()).unwrap();
+    drop(reading);
+    while old.metadata().unwrap().len() > 0 {
+        tokio::task::yield_now().await;
+    }
+    stop(store).await;
+}
