@@ -1,8 +1,8 @@
 //! What is large and no longer wanted gives its space back in small steps.
 //!
 //! A file system frees a file in one go, and whoever syncs meanwhile waits for that, the log too: 50 ms for 160 MiB
-//! on ext4 (`discard`), however seldom anything else holds it up for one. So its name goes at once, its end little
-//! by little. After a crash the file system frees the rest by itself, since no name leads there any more.
+//! on ext4 (`discard`), where a third of a millisecond is usual. So its name goes at once, its end little by little.
+//! After a crash the file system frees the rest by itself, since no name leads there any more.
 
 use std::fs::{self, File, OpenOptions};
 use std::io;
