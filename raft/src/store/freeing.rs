@@ -61,12 +61,15 @@ impl Replaceable {
         Self { path, replaced: OnceLock::new() }
     }
 
-    /// Keeps hold of it before another takes its name.
-    pub(super) fn about_to_be_replaced(&self) {
+    /// Lets another take its name. Where that fails it is still the one that counts, and is left alone.
+    pub(super) fn replace(&self, with: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         // What can't be opened is gone already, or goes at once.
-        if let Ok(file) = writable(&self.path) {
-            self.replaced.get_or_init(|| file);
+        let old = writable(&self.path).ok();
+        with()?;
+        if let Some(old) = old {
+            self.replaced.get_or_init(|| old);
         }
+        Ok(())
     }
 }
 
@@ -143,9 +146,8 @@ mod tests {
         let mut reader = File::open(&path).unwrap();
         let old = std::sync::Arc::new(Replaceable::new(path.clone()));
         let reading = std::sync::Arc::clone(&old);
-        old.about_to_be_replaced();
         fs::write(dir.path().join("next"), "new").unwrap();
-        fs::rename(dir.path().join("next"), &path).unwrap();
+        old.replace(|| fs::rename(dir.path().join("next"), &path)).unwrap();
         drop(old);
         assert_eq!(io::copy(&mut reader, &mut io::sink()).unwrap(), 5 << 20);
         drop(reading);
@@ -156,11 +158,14 @@ mod tests {
     }
 
     #[test]
-    fn what_was_never_replaced_is_left_alone() {
+    fn what_was_not_replaced_after_all_is_not_even_held() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("current");
         fs::write(&path, "here").unwrap();
-        drop(Replaceable::new(path.clone()));
+        let current = Replaceable::new(path.clone());
+        current.replace(|| fs::rename(dir.path().join("not there"), &path)).unwrap_err();
+        assert!(current.replaced.get().is_none());
+        drop(current);
         assert_eq!(fs::read(&path).unwrap(), b"here");
     }
 }

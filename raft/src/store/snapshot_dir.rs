@@ -168,11 +168,12 @@ impl SnapshotDir {
         if last < newest.last {
             return Ok(());
         }
-        if let Some(file) = &newest.file {
-            file.about_to_be_replaced();
-        }
         let path = current_path(&self.dir);
-        disk::rename(&aside.path, &path)?;
+        let rename = || disk::rename(&aside.path, &path);
+        match &newest.file {
+            Some(old) => old.replace(rename)?,
+            None => rename()?,
+        }
         aside.kept = true;
         *newest = Newest { last, file: Some(Arc::new(Replaceable::new(path))) };
         Ok(())
