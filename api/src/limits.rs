@@ -82,6 +82,8 @@ pub const INTERFACES_MAX: usize = 16;
 pub const POOLS_NAMED_MAX: usize = 64;
 /// Pools that one pattern may stand for.
 pub const POOLS_MATCHED_MAX: usize = 1024;
+/// Pools of which a refusal says in words why they can't give.
+pub const REASONS_MAX: usize = 16;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
 pub const TAKERS_NAMED_MAX: usize = 1024;
 /// Addresses that one interface may ask for by value.

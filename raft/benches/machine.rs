@@ -9,8 +9,9 @@
     reason = "a measurement that can't be made has failed"
 )]
 
-use ipam_api::access::Role;
-use ipam_raft::machine::{Grant, Terms};
+#[path = "support/mod.rs"]
+mod support;
+
 use std::hint::black_box;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -18,13 +19,12 @@ use std::time::{Duration, Instant};
 use ipam_api::Family;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle, Strategy};
-use ipam_raft::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, ReleaseAttachment, Remarks, Started,
-    SubnetIntention, Takers, Via,
-};
+use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, ReleaseAttachment, Started};
 use ipam_raft::machine::free_set::FreeSet;
-use ipam_raft::machine::{Action, At, Command, Loading, State, apply};
+use ipam_raft::machine::{Action, At, Loading, State, apply};
+
+use support::{command, name, put_pool, put_subnet, run, whole};
 
 /// What "many" means here.
 const MANY: u64 = 1_000_000;
@@ -127,27 +127,6 @@ fn resident_kib() -> u64 {
 
 // === States ===
 
-fn name(text: &str) -> Name {
-    text.parse().unwrap()
-}
-
-fn command(action: Action) -> Command {
-    let origin = Origin {
-        principal: "bench".into(),
-        via: Via::Cni,
-        request_id: "0190f7c2-6d1e-7a60-9f0b-5b9f6a3c2d11".into(),
-        comment: None,
-        not_after_ms: None,
-    };
-    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
-}
-
-fn run(state: &mut State, action: Action) {
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
-    let command = command(action);
-    black_box(apply(state, at, black_box(&command))).0.unwrap();
-}
-
 fn founded(v4: &str, v6: &str) -> State {
     let mut state = State::new();
     for (pool, cidr) in [("four", v4), ("six", v6)] {
@@ -157,34 +136,8 @@ fn founded(v4: &str, v6: &str) -> State {
 }
 
 fn add_pool(state: &mut State, pool: &str, cidr: &str) {
-    let subnet = SubnetIntention {
-        name: name(pool),
-        network: Name::default_name(),
-        cidr: cidr.parse().unwrap(),
-        gateway: None,
-        vlan: None,
-        routes: Vec::new(),
-        dns: Dns::default(),
-        remarks: Remarks::default(),
-    };
-    run(state, Action::PutSubnet(Put { intention: subnet, expect: Expect::Anything }));
-    let pool = PoolIntention {
-        name: name(pool),
-        subnet: name(pool),
-        network: None,
-        ranges: Vec::new(),
-        exclude: Vec::new(),
-        strategy: Strategy::Next,
-        cooling_ms: 0,
-        strict_cooling: false,
-        allow_edges: false,
-        default: false,
-        takers: Takers::default(),
-        disabled: false,
-        terminating: false,
-        remarks: Remarks::default(),
-    };
-    run(state, Action::PutPool(Put { intention: pool, expect: Expect::Anything }));
+    run(state, put_subnet(pool, cidr));
+    run(state, put_pool(whole(pool, pool)));
 }
 
 /// So many allocations.

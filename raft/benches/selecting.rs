@@ -9,16 +9,16 @@
     reason = "a measurement that can't be made has failed"
 )]
 
-use std::hint::black_box;
+#[path = "support/mod.rs"]
+mod support;
+
 use std::time::Instant;
 
-use ipam_api::access::Role;
-use ipam_api::name::Name;
-use ipam_api::resource::{Lifecycle, Strategy};
-use ipam_raft::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Takers, Via,
-};
-use ipam_raft::machine::{Action, At, Command, Grant, State, Terms, apply};
+use ipam_api::resource::Lifecycle;
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolIntention, Takers};
+use ipam_raft::machine::{Action, State};
+
+use support::{put_pool, put_subnet, run, whole};
 
 const POOLS: u32 = 10_000;
 const NODES: u32 = 1000;
@@ -58,35 +58,16 @@ fn alike(_: u32) -> Takers {
 
 fn with_pools(count: u32, takers: impl Fn(u32) -> Takers) -> State {
     let mut state = State::new();
-    let subnet = SubnetIntention {
-        name: name("lan"),
-        network: Name::default_name(),
-        cidr: "10.0.0.0/8".parse().unwrap(),
-        gateway: None,
-        vlan: None,
-        routes: Vec::new(),
-        dns: Dns::default(),
-        remarks: Remarks::default(),
-    };
-    run(&mut state, Action::PutSubnet(Put { intention: subnet, expect: Expect::Anything }));
+    run(&mut state, put_subnet("lan", "10.0.0.0/8"));
     for number in 0..count {
-        let intention = PoolIntention {
-            name: name(&format!("pool-{number}")),
-            subnet: name("lan"),
-            network: None,
-            ranges: vec![format!("10.{}.{}.1-10.{0}.{1}.250", number >> 8, number & 255).parse().unwrap()],
-            exclude: Vec::new(),
-            strategy: Strategy::Next,
-            cooling_ms: 0,
-            strict_cooling: false,
-            allow_edges: false,
+        let range = format!("10.{}.{}.1-10.{0}.{1}.250", number >> 8, number & 255);
+        let pool = PoolIntention {
+            ranges: vec![range.parse().unwrap()],
             default: true,
             takers: takers(number),
-            disabled: false,
-            terminating: false,
-            remarks: Remarks::default(),
+            ..whole(&format!("pool-{number}"), "lan")
         };
-        run(&mut state, Action::PutPool(Put { intention, expect: Expect::Anything }));
+        run(&mut state, put_pool(pool));
     }
     state
 }
@@ -126,21 +107,4 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
     took.sort_unstable();
     let at = |percent: usize| took.get((took.len() - 1) * percent / 100).copied().unwrap();
     println!("{what:<64} {:>7} ns {:>7} ns", at(50), at(99));
-}
-
-fn name(text: &str) -> Name {
-    text.parse().unwrap()
-}
-
-fn run(state: &mut State, action: Action) {
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
-    let origin = Origin {
-        principal: "bench".into(),
-        via: Via::Cni,
-        request_id: "request".into(),
-        comment: None,
-        not_after_ms: None,
-    };
-    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
-    black_box(apply(state, at, black_box(&command))).0.unwrap();
 }

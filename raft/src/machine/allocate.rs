@@ -232,16 +232,12 @@ impl State {
             let pool = self.pools.get(row.pool).map(|pool| &pool.intention.name);
             pool.is_some_and(|pool| names.iter().any(|pattern| pattern.fits(pool)))
         };
-        let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
-        let covers = |pools: &[NamePattern], v4: bool| {
-            pools.is_empty() || rows().any(|row| row.address.is_ipv4() == v4)
-        };
+        let has = |family| rows().any(|row| Family::of(row.address) == family);
+        let covers = |pools: &[NamePattern], family| pools.is_empty() || !wish.takes(family) || has(family);
         (!named || rows().all(allowed))
-            && wish.families.iter().all(|family| rows().any(|row| Family::of(row.address) == *family))
-            && (wish.families.is_empty()
-                || rows().all(|row| wish.families.contains(&Family::of(row.address))))
-            && (covers(&wish.ipv4_pools, true) || !needs(Family::V4))
-            && (covers(&wish.ipv6_pools, false) || !needs(Family::V6))
+            && (wish.families.is_empty() || Family::BOTH.iter().all(|one| wish.takes(*one) == has(*one)))
+            && covers(&wish.ipv4_pools, Family::V4)
+            && covers(&wish.ipv6_pools, Family::V6)
             && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
     }
 

@@ -9,7 +9,7 @@ use std::fmt;
 use std::net::IpAddr;
 
 use ipam_api::address::number;
-use ipam_api::limits::{POOLS_MATCHED_MAX, POOLS_NAMED_MAX};
+use ipam_api::limits::{POOLS_MATCHED_MAX, POOLS_NAMED_MAX, REASONS_MAX};
 use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
 
@@ -46,9 +46,6 @@ impl fmt::Display for Fallen {
 /// Candidates of one family, in the order in which they are tried.
 pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
 
-/// Pools of which a refusal says in words why they can't give.
-const REASONS_MAX: usize = 16;
-
 impl State {
     /// The candidates of each family that the interface gets an address of, the most specific first.
     pub(super) fn candidates(
@@ -65,7 +62,7 @@ impl State {
                 Some(address) => self.default_pools_around(family, *address),
                 None => self.default_pools(family, taker),
             };
-            if !wish.families.is_empty() && !wish.families.contains(&family) {
+            if !wish.takes(family) {
                 continue;
             }
             match (candidates, asked) {

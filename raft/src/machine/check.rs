@@ -316,10 +316,8 @@ impl Allocate {
             {
                 return Err(invalid(format!("{} names a family twice", wish.name)));
             }
-            let needs = |address: &&IpAddr| {
-                wish.families.is_empty() || wish.families.contains(&Family::of(**address))
-            };
-            if let Some(address) = wish.addresses.iter().find(|address| !needs(address)) {
+            let is_odd = |address: &&IpAddr| !wish.takes(Family::of(**address));
+            if let Some(address) = wish.addresses.iter().find(is_odd) {
                 return Err(invalid(format!(
                     "{} asks for {address}, and not for an address of that family",
                     wish.name

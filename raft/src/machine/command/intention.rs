@@ -171,6 +171,14 @@ pub struct InterfaceWish {
     pub network_attachment: Option<NetworkAttachment>,
 }
 
+impl InterfaceWish {
+    /// Whether it takes an address of a family, if there is a pool of it.
+    #[must_use]
+    pub fn takes(&self, family: Family) -> bool {
+        self.families.is_empty() || self.families.contains(&family)
+    }
+}
+
 /// When a process began, on the clock of its machine's boot.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Started {

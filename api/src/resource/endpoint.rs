@@ -1,0 +1,130 @@
+//! Which endpoint: what sort of thing it is, and its names.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::{Name, ObjectName};
+
+/// What sort of thing an endpoint is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum EndpointKind {
+    /// A Kubernetes pod.
+    Pod,
+    /// A virtual machine.
+    Vm,
+    /// A machine of an operator, with or without an orchestrator.
+    Host,
+    /// A machine of Cluster API.
+    Machine,
+    /// A claim for an address by name.
+    Claim,
+    /// A container that no orchestrator named.
+    Container,
+}
+
+impl EndpointKind {
+    /// All of them.
+    pub const ALL: [EndpointKind; 6] = [
+        EndpointKind::Pod,
+        EndpointKind::Vm,
+        EndpointKind::Host,
+        EndpointKind::Machine,
+        EndpointKind::Claim,
+        EndpointKind::Container,
+    ];
+
+    /// Its word in URLs and on the command line.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EndpointKind::Pod => "pod",
+            EndpointKind::Vm => "vm",
+            EndpointKind::Host => "host",
+            EndpointKind::Machine => "machine",
+            EndpointKind::Claim => "claim",
+            EndpointKind::Container => "container",
+        }
+    }
+}
+
+impl std::fmt::Display for EndpointKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for EndpointKind {
+    type Err = crate::Problem;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text).ok_or_else(|| {
+            crate::Problem::new(
+                crate::Code::InvalidField,
+                format!(
+                    "{} is no kind of endpoint; the kinds are pod, vm, host, machine, claim, container",
+                    crate::name::shown(text)
+                ),
+            )
+        })
+    }
+}
+
+/// Which endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EndpointKey {
+    /// The system that its name comes from.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// What sort of thing it is.
+    pub kind: EndpointKind,
+    /// Its group.
+    #[serde(default = "ObjectName::default_name")]
+    pub namespace: ObjectName,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+/// `kind/name`, with namespace and realm where they aren't the default: `pod/prod-eu/web/frontend-7`.
+impl std::fmt::Display for EndpointKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let default = crate::brand::DEFAULT;
+        write!(f, "{}/", self.kind)?;
+        if self.realm.as_str() != default {
+            write!(f, "{}/", self.realm)?;
+        }
+        if self.realm.as_str() != default || self.namespace.as_str() != default {
+            write!(f, "{}/", self.namespace)?;
+        }
+        write!(f, "{}", self.name)
+    }
+}
+
+/// The reverse of what is displayed.
+impl std::str::FromStr for EndpointKey {
+    type Err = crate::Problem;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let parts: Vec<&str> = text.split('/').collect();
+        let (kind, realm, namespace, name) = match parts.as_slice() {
+            [kind, name] => (kind, crate::brand::DEFAULT, crate::brand::DEFAULT, name),
+            [kind, namespace, name] => (kind, crate::brand::DEFAULT, *namespace, name),
+            [kind, realm, namespace, name] => (kind, *realm, *namespace, name),
+            _ => {
+                return Err(crate::Problem::new(
+                    crate::Code::InvalidField,
+                    format!(
+                        "{} is no endpoint; write kind/name, kind/namespace/name or kind/realm/namespace/name, for example host/db-07",
+                        crate::name::shown(text)
+                    ),
+                ));
+            }
+        };
+        Ok(Self {
+            kind: kind.parse()?,
+            realm: Name::new(realm)?,
+            namespace: ObjectName::new(namespace)?,
+            name: ObjectName::new(name)?,
+        })
+    }
+}

@@ -1,0 +1,70 @@
+//! What both measurements begin with.
+
+use std::hint::black_box;
+
+use ipam_api::access::Role;
+use ipam_api::name::Name;
+use ipam_api::resource::Strategy;
+use ipam_raft::machine::command::{
+    Dns, Expect, Origin, PoolIntention, Put, Remarks, SubnetIntention, Takers, Via,
+};
+use ipam_raft::machine::{Action, At, Command, Grant, State, Terms, apply};
+
+pub(crate) fn name(text: &str) -> Name {
+    text.parse().unwrap()
+}
+
+pub(crate) fn command(action: Action) -> Command {
+    let origin = Origin {
+        principal: "bench".into(),
+        via: Via::Cni,
+        request_id: "0190f7c2-6d1e-7a60-9f0b-5b9f6a3c2d11".into(),
+        comment: None,
+        not_after_ms: None,
+    };
+    Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
+}
+
+pub(crate) fn run(state: &mut State, action: Action) {
+    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+    let command = command(action);
+    black_box(apply(state, at, black_box(&command))).0.unwrap();
+}
+
+pub(crate) fn put_subnet(subnet: &str, cidr: &str) -> Action {
+    let intention = SubnetIntention {
+        name: name(subnet),
+        network: Name::default_name(),
+        cidr: cidr.parse().unwrap(),
+        gateway: None,
+        vlan: None,
+        routes: Vec::new(),
+        dns: Dns::default(),
+        remarks: Remarks::default(),
+    };
+    Action::PutSubnet(Put { intention, expect: Expect::Anything })
+}
+
+pub(crate) fn put_pool(intention: PoolIntention) -> Action {
+    Action::PutPool(Put { intention, expect: Expect::Anything })
+}
+
+/// A pool that has all of its subnet, for anybody who names it.
+pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
+    PoolIntention {
+        name: name(pool),
+        subnet: name(subnet),
+        network: None,
+        ranges: Vec::new(),
+        exclude: Vec::new(),
+        strategy: Strategy::Next,
+        cooling_ms: 0,
+        strict_cooling: false,
+        allow_edges: false,
+        default: false,
+        takers: Takers::default(),
+        disabled: false,
+        terminating: false,
+        remarks: Remarks::default(),
+    }
+}
