@@ -95,6 +95,10 @@ pub enum Target {
     Metrics,
     /// Backups of everything.
     Backup,
+    /// Nodes.
+    Node,
+    /// Namespaces.
+    Namespace,
 }
 
 impl Target {
@@ -115,6 +119,8 @@ impl Target {
             Target::Token => "token",
             Target::Metrics => "metrics",
             Target::Backup => "backup",
+            Target::Node => "node",
+            Target::Namespace => "namespace",
         }
     }
 }
@@ -133,6 +139,12 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Read, Target::Reservation),
     (Verb::Write, Target::Reservation),
     (Verb::Delete, Target::Reservation),
+    (Verb::Read, Target::Node),
+    (Verb::Write, Target::Node),
+    (Verb::Delete, Target::Node),
+    (Verb::Read, Target::Namespace),
+    (Verb::Write, Target::Namespace),
+    (Verb::Delete, Target::Namespace),
     (Verb::Read, Target::Endpoint),
     (Verb::Release, Target::Endpoint),
     (Verb::Read, Target::Attachment),
@@ -156,7 +168,15 @@ pub const DEEDS: &[(Verb, Target)] = &[
 /// anybody may do by the realms and labels of the token.
 #[must_use]
 pub fn may(role: Role, verb: Verb, target: Target) -> bool {
-    let kept = matches!(target, Target::Network | Target::Subnet | Target::Pool | Target::Reservation);
+    let kept = matches!(
+        target,
+        Target::Network
+            | Target::Subnet
+            | Target::Pool
+            | Target::Reservation
+            | Target::Node
+            | Target::Namespace
+    );
     let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
         Role::Admin => true,

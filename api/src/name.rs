@@ -88,6 +88,12 @@ checked_string! {
 }
 
 checked_string! {
+    /// What tells a resource from all others of its kind: its [`Name`], or `realm/name` for what another system has
+    /// named, the realm a [`Name`] and the name an [`ObjectName`].
+    ResourceName, check_resource_name
+}
+
+checked_string! {
     /// The name of a network interface: at most 15 bytes, not `.` or `..`, no `/`, `:` or white space
     /// (the rule of the CNI library, which is the kernel's).
     InterfaceName, check_interface_name
@@ -103,6 +109,45 @@ checked_string! {
     /// What Multus calls a network attachment: `name` or `namespace/name`, each as an [`ObjectName`]; elsewhere the
     /// `name` of a CNI configuration.
     NetworkAttachment, check_network_attachment
+}
+
+impl From<&Name> for ResourceName {
+    fn from(name: &Name) -> Self {
+        Self(Arc::clone(&name.0))
+    }
+}
+
+impl From<&ResourceName> for ResourceName {
+    fn from(name: &ResourceName) -> Self {
+        Self(Arc::clone(&name.0))
+    }
+}
+
+impl ResourceName {
+    /// The name of something that is called `name` in `realm`.
+    #[must_use]
+    pub fn in_realm(realm: &Name, name: &ObjectName) -> Self {
+        Self(Arc::from(format!("{realm}/{name}")))
+    }
+
+    /// The name, if it is in no realm.
+    #[must_use]
+    pub fn name(&self) -> Option<Name> {
+        (!self.0.contains('/')).then(|| Name(Arc::clone(&self.0)))
+    }
+
+    /// The realm, and the name in it.
+    #[must_use]
+    pub fn parts(&self) -> Option<(Name, ObjectName)> {
+        let (realm, name) = self.0.split_once('/')?;
+        Some((Name(Arc::from(realm)), ObjectName(Arc::from(name))))
+    }
+
+    /// Where names begin that begin so; not always a name itself.
+    #[must_use]
+    pub fn lowest_beginning(prefix: &str) -> Self {
+        Self(Arc::from(prefix))
+    }
 }
 
 impl From<&Name> for NamePattern {
@@ -133,8 +178,8 @@ impl NamePattern {
 
     /// Whether it stands for a name. Takes time in proportion to the product of both lengths at most.
     #[must_use]
-    pub fn fits(&self, name: &Name) -> bool {
-        wildcard::fits(&self.0, &name.0)
+    pub fn fits(&self, name: &impl AsRef<str>) -> bool {
+        wildcard::fits(&self.0, name.as_ref())
     }
 }
 
@@ -151,12 +196,6 @@ impl Name {
     #[must_use]
     pub fn lowest() -> Self {
         Self(Arc::from("0"))
-    }
-
-    /// Where names begin that begin so; not always a name itself.
-    #[must_use]
-    pub fn lowest_beginning(prefix: &str) -> Self {
-        if prefix.is_empty() { Self::lowest() } else { Self(Arc::from(prefix)) }
     }
 }
 
@@ -215,6 +254,13 @@ fn check_network_attachment(text: &str) -> Result<(), Problem> {
         Code::InvalidField,
         format!("{} is no network attachment; write name or namespace/name", shown(text)),
     ))
+}
+
+fn check_resource_name(text: &str) -> Result<(), Problem> {
+    match text.split_once('/') {
+        Some((realm, name)) => check_name(realm).and_then(|()| check_object_name(name)),
+        None => check_name(text),
+    }
 }
 
 fn check_object_name(text: &str) -> Result<(), Problem> {
@@ -287,6 +333,21 @@ mod tests {
         assert_eq!(NamePattern::new("web-*-a").unwrap().prefix(), "web-");
         assert_eq!(NamePattern::new("web").unwrap().name(), Some(Name::new("web").unwrap()));
         assert_eq!(NamePattern::new("we?").unwrap().name(), None);
+    }
+
+    #[test]
+    fn resources_may_be_in_a_realm() {
+        let node = ResourceName::new("prod-eu/Worker_1").unwrap();
+        assert_eq!(
+            node.parts().map(|(realm, name)| ResourceName::in_realm(&realm, &name)),
+            Some(node.clone())
+        );
+        assert_eq!(node.name(), None);
+        let pool = Name::new("web").unwrap();
+        assert_eq!(ResourceName::from(&pool).name(), Some(pool));
+        for bad in ["", "/", "a/", "/a", "A/b", "a/b/c", "Web"] {
+            assert!(ResourceName::new(bad).is_err(), "{bad:?}");
+        }
     }
 
     #[test]

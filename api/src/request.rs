@@ -50,12 +50,23 @@ pub struct Started {
 pub struct InterfaceRequest {
     /// Its name.
     pub name: InterfaceName,
+    /// Subnets to take from, in this order where their pools are equally specific. What else names pools doesn't
+    /// count then.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub subnets: Vec<Name>,
     /// IPv4 pools to try, in this order where they are equally specific. Names may have wildcards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ipv4_pools: Vec<NamePattern>,
     /// IPv6 pools to try, in the same way.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub ipv6_pools: Vec<NamePattern>,
+    /// IPv4 pools to try where neither this request nor the endpoint's namespace names any of either family: those of
+    /// a node's configuration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_ipv4_pools: Vec<NamePattern>,
+    /// IPv6 pools to try, in the same case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub default_ipv6_pools: Vec<NamePattern>,
     /// Families of which it needs an address; without any, those of which the pools that apply have some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub families: Vec<Family>,

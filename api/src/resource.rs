@@ -3,6 +3,7 @@
 //! Everything outside the islands is somebody's intention and can be sent back as it is.
 
 mod endpoint;
+mod place;
 mod pool;
 
 use std::collections::BTreeMap;
@@ -17,6 +18,7 @@ use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
 pub use endpoint::{EndpointKey, EndpointKind};
+pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
 
 /// Labels or annotations.

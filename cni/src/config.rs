@@ -4,7 +4,9 @@
 
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::str::FromStr;
 
+use ipam_api::Problem;
 use ipam_api::name::{Name, NamePattern, ObjectName, shown};
 use ipam_api::resource::Labels;
 use serde_json::{Map, Value};
@@ -26,6 +28,8 @@ pub const SERVERS: &str = "servers";
 pub const TOKEN_FILE: &str = "token_file";
 /// `ipam.socket`
 pub const SOCKET: &str = "socket";
+/// The key under which a container's request names subnets.
+pub const SUBNETS: &str = "subnets";
 /// The keys that name IPv4 pools: ours, and those of Spiderpool.
 pub const IPV4_POOLS: [&str; 3] = ["ipv4_pools", "default_ipv4_ippool", "defaultv4ippool"];
 /// The keys that name IPv6 pools: ours, and those of Spiderpool.
@@ -136,24 +140,23 @@ impl Network {
         Ok(Reach { socket, servers: named, token_file })
     }
 
-    /// The pools that one of the keys names, in order, each once.
+    /// The pools that one of the keys names, in order, each once: those for whom nobody else names any.
     ///
     /// # Errors
     /// Code 7.
     pub fn pools(&self, keys: [&str; 3]) -> Result<Vec<NamePattern>, Failure> {
-        let ipam = self.ipam()?;
-        let mut pools = Vec::new();
-        for key in keys {
-            for text in ipam.texts(key)? {
-                let pool = NamePattern::new(text).map_err(|problem| {
-                    Failure::configuration(format!("{}: {}", ipam.path(key), problem.detail))
-                })?;
-                if !pools.contains(&pool) {
-                    pools.push(pool);
-                }
-            }
-        }
-        Ok(pools)
+        named(&self.ipam()?, &keys)
+    }
+
+    /// What this container's request names itself under `args.cni`: before all that others say.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn requested<N>(&self, key: &str) -> Result<Vec<N>, Failure>
+    where
+        N: FromStr<Err = Problem> + PartialEq,
+    {
+        named(&self.whole().section("args")?.section("cni")?, &[key])
     }
 
     /// Addresses asked for by value, from `args.cni.ips` and from `runtimeConfig.ips`.
@@ -274,6 +277,25 @@ fn host_name() -> Result<ObjectName, Failure> {
             problem.detail
         ))
     })
+}
+
+/// The names under some keys of a section, in order, each once.
+fn named<N>(section: &Section<'_>, keys: &[&str]) -> Result<Vec<N>, Failure>
+where
+    N: FromStr<Err = Problem> + PartialEq,
+{
+    let mut names = Vec::new();
+    for key in keys {
+        for text in section.texts(key)? {
+            let name: N = text.parse().map_err(|problem: Problem| {
+                Failure::configuration(format!("{}: {}", section.path(key), problem.detail))
+            })?;
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+    }
+    Ok(names)
 }
 
 #[cfg(test)]

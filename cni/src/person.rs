@@ -73,10 +73,12 @@ configuration on standard input. The section "ipam" of the configuration:
   {SOCKET}       the socket of the node's agent, which is asked first
   {REALM}        the system that names come from; else "default"
   {NODE}         the node's name; else the host's name
-  ipv4_pools   pools to take the IPv4 address from, in this order
-  ipv6_pools   pools to take the IPv6 address from, in this order
+  ipv4_pools   pools to take the IPv4 address from, in this order, unless the container's
+               request or its namespace names others
+  ipv6_pools   pools to take the IPv6 address from, in the same way
 Spiderpool's default_ipv4_ippool, defaultv4ippool, default_ipv6_ippool and defaultv6ippool
 mean the same as the last two; names may have wildcards. What else is there is ignored.
+A container's own request is in the section "args", "cni": subnets, ipv4_pools, ipv6_pools, ips, labels.
 
 Environment of its own:
   {SERVERS_ENV}          the servers, separated by commas

@@ -20,7 +20,7 @@ use ipam_api::Family;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, ReleaseAttachment, Started};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, ReleaseAttachment, Started};
 use ipam_raft::machine::free_set::FreeSet;
 use ipam_raft::machine::{Action, At, Loading, State, apply};
 
@@ -160,7 +160,7 @@ fn filled(how: &str, count: u64) -> State {
                 let spread = u128::from(i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                 let address: IpAddr = Family::V6.address(base | (spread >> 32));
                 let one = wish.interfaces.first_mut().unwrap();
-                one.ipv6_pools = vec![(&name("six")).into()];
+                one.pools.ipv6 = vec![(&name("six")).into()];
                 one.addresses = vec![address];
             }
             _ => {}
@@ -190,8 +190,9 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),
-            ipv4_pools: pools(v4),
-            ipv6_pools: pools(v6),
+            subnets: Vec::new(),
+            pools: PoolPatterns { ipv4: pools(v4), ipv6: pools(v6) },
+            default_pools: PoolPatterns::default(),
             families: Vec::new(),
             addresses: Vec::new(),
             mac: None,

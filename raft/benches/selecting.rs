@@ -15,7 +15,7 @@ mod support;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolIntention, Takers};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolIntention, PoolPatterns, Takers};
 use ipam_raft::machine::{Action, State};
 
 use support::{put_pool, put_subnet, run, whole};
@@ -78,8 +78,12 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
         let endpoint = format!("pod/space-0/web-{round}").parse().unwrap();
         let interface = InterfaceWish {
             name: "eth0".parse().unwrap(),
-            ipv4_pools: pool.iter().map(|pool| pool.parse().unwrap()).collect(),
-            ipv6_pools: Vec::new(),
+            subnets: Vec::new(),
+            pools: PoolPatterns {
+                ipv4: pool.iter().map(|pool| pool.parse().unwrap()).collect(),
+                ipv6: Vec::new(),
+            },
+            default_pools: PoolPatterns::default(),
             families: Vec::new(),
             addresses: Vec::new(),
             mac: None,

@@ -141,7 +141,7 @@ fn a_node_remembers_a_bounded_number_of_boots() {
         let line = format!("allocate container/c{boot} eth0 attach=n1/net/c{boot} started=boot{boot}:1");
         say(&mut state, 0, &line).unwrap();
     }
-    let (_, node) = state.nodes.first().unwrap();
+    let (_, node) = state.boots.first().unwrap();
     assert_eq!(node.past_boots.len(), PAST_BOOTS_MAX);
     assert_eq!(&*node.past_boots[0], "boot2");
     // The attachment's boot is long forgotten; its DEL from the present one takes effect all the same.
@@ -174,7 +174,9 @@ fn the_largest_subnets_cost_what_small_ones_do() {
     let addresses: Vec<String> = state.allocations.iter().map(|(_, row)| row.address.to_string()).collect();
     assert_eq!(addresses, ["10.0.0.2", "2001:ffff::1"]);
     let size = |name: &str| {
-        let id = state.id_of(ipam_raft::machine::command::Kind::Pool, &name.parse().unwrap()).unwrap();
+        let id = state
+            .id_of(ipam_raft::machine::command::Kind::Pool, &name.parse::<ipam_api::Name>().unwrap())
+            .unwrap();
         state.space(id).unwrap().counts().size
     };
     assert_eq!((size("eight"), size("sixteen")), (1 << 24, 1 << 112));

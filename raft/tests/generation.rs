@@ -11,8 +11,8 @@ use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
-    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, Put, Remarks, SubnetIntention,
-    Takers, Via,
+    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns, Put, Remarks,
+    SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -70,8 +70,9 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),
-            ipv4_pools: vec![pool.parse().unwrap()],
-            ipv6_pools: Vec::new(),
+            subnets: Vec::new(),
+            pools: PoolPatterns { ipv4: vec![pool.parse().unwrap()], ipv6: Vec::new() },
+            default_pools: PoolPatterns::default(),
             families: Vec::new(),
             addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
             mac: None,
@@ -111,8 +112,8 @@ fn restored() -> State {
     state
 }
 
-fn waiting(state: &State) -> Vec<&str> {
-    state.waiting_pools().map(|name| name.as_str()).collect()
+fn waiting(state: &State) -> Vec<String> {
+    state.waiting_pools().map(|name| name.to_string()).collect()
 }
 
 #[test]
@@ -190,7 +191,7 @@ fn who_hears_all_events_knows_what_waits() {
     state.take_journaled();
     state.begin_generation(2, 7_000, true).unwrap();
     let ready = |state: &State, name: &str| {
-        let id = state.id_of(Kind::Pool, &name.parse().unwrap()).unwrap();
+        let id = state.id_of(Kind::Pool, &name.parse::<ipam_api::Name>().unwrap()).unwrap();
         state.pool_states.get(id).unwrap().readiness
     };
     assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
@@ -219,5 +220,5 @@ fn rows_tell_all_of_it() {
     let mut state = restored();
     done(&mut state, confirm(2, Some(&["one"])));
     let again = State::from_rows(state.rows()).unwrap();
-    assert_eq!((again.digest(), waiting(&again)), (state.digest(), vec!["two"]));
+    assert_eq!((again.digest(), waiting(&again)), (state.digest(), vec!["two".to_owned()]));
 }

@@ -143,7 +143,8 @@ impl Side {
 
     fn note_revisions(&mut self) {
         self.model.revisions.clear();
-        for kind in [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation] {
+        for kind in [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace]
+        {
             for (name, _) in self.state.names(kind, None) {
                 let revision = self.state.meta(kind, name).unwrap().revision;
                 self.model.revisions.insert((kind, name.clone()), revision);

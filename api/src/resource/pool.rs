@@ -72,9 +72,15 @@ pub struct Pool {
     /// Nodes on which endpoints may take from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub node_names: Vec<ObjectName>,
+    /// Labels of nodes on which endpoints may take from it; ignored where `node_names` names any.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub node_selector: Selector,
     /// Namespaces whose endpoints may take from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub namespaces: Vec<ObjectName>,
+    /// Labels of namespaces whose endpoints may take from it; ignored where `namespaces` names any.
+    #[serde(default, skip_serializing_if = "Selector::is_empty")]
+    pub namespace_selector: Selector,
     /// Labels that endpoints must have to take from it.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub endpoint_selector: Selector,

@@ -8,7 +8,7 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Started};
 use super::attachment;
 use crate::arguments::Arguments;
 use crate::ask::Ask;
-use crate::config::{IPV4_POOLS, IPV6_POOLS, Network};
+use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
 use crate::environment::Environment;
 use crate::fail::Failure;
 use crate::result::{self, defect};
@@ -69,8 +69,11 @@ pub fn request(
         lifecycle: None,
         interfaces: vec![InterfaceRequest {
             name: container.interface.clone(),
-            ipv4_pools: network.pools(IPV4_POOLS)?,
-            ipv6_pools: network.pools(IPV6_POOLS)?,
+            subnets: network.requested(SUBNETS)?,
+            ipv4_pools: network.requested(IPV4_POOLS[0])?,
+            ipv6_pools: network.requested(IPV6_POOLS[0])?,
+            default_ipv4_pools: network.pools(IPV4_POOLS)?,
+            default_ipv6_pools: network.pools(IPV6_POOLS)?,
             families: Vec::new(),
             addresses,
             mac: network.mac()?.or(arguments.mac),

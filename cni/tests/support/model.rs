@@ -58,7 +58,8 @@ impl Model {
         }
         let mut addresses = Vec::new();
         for plan in &PLANS {
-            let named = if plan.pool == "p4" { &wanted.ipv4_pools } else { &wanted.ipv6_pools };
+            let named =
+                if plan.pool == "p4" { &wanted.default_ipv4_pools } else { &wanted.default_ipv6_pools };
             if !named.is_empty() {
                 addresses.push(self.pick(plan, &wanted.addresses)?);
             }

@@ -10,7 +10,7 @@ use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, Text, Via};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Text, Via};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
@@ -62,13 +62,24 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
 }
 
 fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
-    let InterfaceRequest { name, ipv4_pools, ipv6_pools, families, addresses, mac, network_attachment } =
-        request;
+    let InterfaceRequest {
+        name,
+        subnets,
+        ipv4_pools,
+        ipv6_pools,
+        default_ipv4_pools,
+        default_ipv6_pools,
+        families,
+        addresses,
+        mac,
+        network_attachment,
+    } = request;
     let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
     InterfaceWish {
         name,
-        ipv4_pools,
-        ipv6_pools,
+        subnets,
+        pools: PoolPatterns { ipv4: ipv4_pools, ipv6: ipv6_pools },
+        default_pools: PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools },
         families,
         addresses,
         mac: mac.map(Text::from),

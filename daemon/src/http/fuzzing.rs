@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::asker::{deadline, header_text, request_id};
 use super::event::query::EventsQuery;
 use super::query::{AddressQuery, Asked, DeleteQuery, NoQuery, ReadQuery, WriteQuery};
-use super::{allocation, ask, endpoint, head, list, network, pool, reservation, subnet};
+use super::{allocation, ask, endpoint, head, list, namespace, network, node, pool, reservation, subnet};
 
 /// Merges a patch into an object.
 pub fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
@@ -29,6 +29,8 @@ pub fn query(text: &str) {
         &subnet::SHAPE,
         &pool::SHAPE,
         &reservation::SHAPE,
+        &node::SHAPE,
+        &namespace::SHAPE,
         &endpoint::SHAPE,
         &allocation::SHAPE,
     ] {

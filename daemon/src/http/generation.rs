@@ -50,6 +50,6 @@ fn generation(state: &State) -> Generation {
         from_revision: begun.map(|row| row.from_revision),
         since: begun.map(|row| Timestamp(row.since_wall_ms)),
         confirmed_at: begun.and_then(|row| row.ended_wall_ms).map(Timestamp),
-        waiting: state.waiting_pools().cloned().collect(),
+        waiting: state.waiting_pools().collect(),
     }
 }

@@ -22,7 +22,9 @@ mod last_word;
 mod list;
 mod member;
 mod merge;
+mod namespace;
 mod network;
+mod node;
 mod notes;
 #[cfg(test)]
 mod openapi;
@@ -94,6 +96,8 @@ pub fn router(app: App) -> Router {
         .merge(resource::routes::<subnet::Subnets>())
         .merge(resource::routes::<pool::Pools>())
         .merge(resource::routes::<reservation::Reservations>())
+        .merge(resource::routes::<node::Nodes>())
+        .merge(resource::routes::<namespace::Namespaces>())
         .merge(endpoint::routes())
         .merge(allocation::routes())
         .merge(attachment::routes())

@@ -1,7 +1,7 @@
 //! `/v1/networks`.
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Network, NetworkStatus, Resource};
 use ipam_raft::machine::command::{Expect, Kind, NetworkIntention, Put, Stored};
 use ipam_raft::machine::{Action, State, model};
@@ -58,8 +58,8 @@ impl Kinded for Networks {
     type Row = model::Network;
     const SHAPE: &'static Shape = &SHAPE;
 
-    fn name(intention: &Network) -> &Name {
-        &intention.name
+    fn name(intention: &Network) -> ResourceName {
+        (&intention.name).into()
     }
 
     fn put(network: Network, expect: Expect) -> Action {

@@ -46,6 +46,10 @@ fn components() -> Map<String, Value> {
         "PoolView": PoolView,
         "Reservation": resource::Reservation,
         "ReservationView": ReservationView,
+        "Node": resource::Node,
+        "NodeView": View<resource::Node, resource::NodeStatus>,
+        "Namespace": resource::Namespace,
+        "NamespaceView": View<resource::Namespace, resource::NamespaceStatus>,
         "EndpointView": EndpointView,
         "Allocation": resource::Allocation,
         "Address": resource::Address,
@@ -81,6 +85,8 @@ fn components() -> Map<String, Value> {
         ("SubnetPage", "SubnetView"),
         ("PoolPage", "PoolView"),
         ("ReservationPage", "ReservationView"),
+        ("NodePage", "NodeView"),
+        ("NamespacePage", "NamespaceView"),
         ("EndpointPage", "EndpointView"),
         ("AllocationPage", "Allocation"),
         ("TokenPage", "Token"),
@@ -91,7 +97,7 @@ fn components() -> Map<String, Value> {
         "Fields to change: null takes one away, objects are merged, everything else replaces (RFC 7396).";
     all.insert("MergePatch".to_owned(), json!({"type": "object", "description": patch}));
     // What was shown can be sent back as it is: both islands are read over.
-    for name in ["Network", "Subnet", "Pool", "Reservation"] {
+    for name in ["Network", "Subnet", "Pool", "Reservation", "Node", "Namespace"] {
         if let Some(properties) = all.get_mut(name).and_then(|schema| schema["properties"].as_object_mut()) {
             for island in ["meta", "status"] {
                 let about = "Ignored, but for `meta.revision`, which counts as If-Match.";
@@ -271,11 +277,13 @@ fn whatever_is_referred_to_is_there() {
 #[test]
 fn lists_name_fields_that_there_are() {
     let schemas = components();
-    let lists: [(&Shape, &str); 7] = [
+    let lists: [(&Shape, &str); 9] = [
         (&super::network::SHAPE, "NetworkView"),
         (&super::subnet::SHAPE, "SubnetView"),
         (&super::pool::SHAPE, "PoolView"),
         (&super::reservation::SHAPE, "ReservationView"),
+        (&super::node::SHAPE, "NodeView"),
+        (&super::namespace::SHAPE, "NamespaceView"),
         (&super::endpoint::SHAPE, "EndpointView"),
         (&super::allocation::SHAPE, "Allocation"),
         (&super::token::SHAPE, "Token"),

@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
 use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Stored, Takers};
@@ -67,7 +67,9 @@ pub(super) const SHAPE: Shape = Shape {
         "default",
         "realms",
         "node_names",
+        "node_selector",
         "namespaces",
+        "namespace_selector",
         "endpoint_selector",
         "network_attachments",
         "disabled",
@@ -110,8 +112,8 @@ impl Kinded for Pools {
     type Row = model::Pool;
     const SHAPE: &'static Shape = &SHAPE;
 
-    fn name(intention: &Pool) -> &Name {
-        &intention.name
+    fn name(intention: &Pool) -> ResourceName {
+        (&intention.name).into()
     }
 
     fn put(pool: Pool, expect: Expect) -> Action {
@@ -129,6 +131,8 @@ impl Kinded for Pools {
             takers: Takers {
                 realms: pool.realms,
                 node_names: pool.node_names,
+                node_selector: pool.node_selector,
+                namespace_selector: pool.namespace_selector,
                 namespaces: pool.namespaces,
                 endpoint_selector: pool.endpoint_selector,
                 network_attachments: pool.network_attachments,
@@ -178,6 +182,8 @@ impl Kinded for Pools {
             default: pool.default,
             realms: pool.takers.realms.clone(),
             node_names: pool.takers.node_names.clone(),
+            node_selector: pool.takers.node_selector.clone(),
+            namespace_selector: pool.takers.namespace_selector.clone(),
             namespaces: pool.takers.namespaces.clone(),
             endpoint_selector: pool.takers.endpoint_selector.clone(),
             network_attachments: pool.takers.network_attachments.clone(),

@@ -1,7 +1,7 @@
 //! `/v1/reservations`.
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Reservation, ReservationStatus, Resource};
 use ipam_raft::machine::command::{Expect, Kind, Put, ReservationIntention, Stored};
 use ipam_raft::machine::state::Occupant;
@@ -59,8 +59,8 @@ impl Kinded for Reservations {
     type Row = model::Reservation;
     const SHAPE: &'static Shape = &SHAPE;
 
-    fn name(intention: &Reservation) -> &Name {
-        &intention.name
+    fn name(intention: &Reservation) -> ResourceName {
+        (&intention.name).into()
     }
 
     fn put(reservation: Reservation, expect: Expect) -> Action {

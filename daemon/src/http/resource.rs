@@ -1,4 +1,4 @@
-//! What networks, subnets, pools and reservations have in common: the same seven requests.
+//! What named resources have in common: the same seven requests.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
-use ipam_api::name::{Name, shown};
+use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::{Labels, Page, Resource};
 use ipam_api::{Code, Problem, strict};
 use ipam_raft::machine::command::{Delete, Expect, Kind, Stored, Via};
@@ -48,7 +48,7 @@ pub(super) trait Kinded: Send + Sync + 'static {
     const SHAPE: &'static Shape;
 
     /// The name in an intention.
-    fn name(intention: &Self::Intention) -> &Name;
+    fn name(intention: &Self::Intention) -> ResourceName;
     /// The intention as the log has it.
     fn put(intention: Self::Intention, expect: Expect) -> Action;
     /// The labels in an intention.
@@ -73,7 +73,7 @@ type View<K> = Shown<Read<K>>;
 
 pub(super) fn routes<K: Kinded>() -> Router<App> {
     let collection = format!("/v1/{}", K::PATH);
-    let item = format!("/v1/{}/{{name}}", K::PATH);
+    let item = format!("/v1/{}/{}", K::PATH, if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     Router::new()
         .route(&collection, get(list::<K>).post(create::<K>))
         .route(&item, get(show::<K>).put(put::<K>).patch(patch::<K>).delete(delete::<K>))
@@ -104,12 +104,16 @@ impl<K: Kinded> Listed for K {
             Some(id) => Some(state.name_of(K::KIND, id)?),
             None => None,
         };
-        Some(Box::new(state.names(K::KIND, after).map(|(_, id)| id)))
+        Some(Box::new(state.names(K::KIND, after.as_ref()).map(|(_, id)| id)))
     }
 
     fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        if K::KIND.is_in_realm() {
+            return None;
+        }
         let names = tests.iter().find_map(|test| test.texts("name"))?;
-        let names: BTreeSet<Name> = names.iter().filter_map(|name| Name::new(name).ok()).collect();
+        let names: BTreeSet<ResourceName> =
+            names.iter().filter_map(|name| ResourceName::new(name).ok()).collect();
         Some(names.iter().filter_map(|name| state.id_of(K::KIND, name)).collect())
     }
 
@@ -129,7 +133,7 @@ impl<K: Kinded> Listed for K {
 async fn show<K: Kinded>(
     AppState(app): AppState<App>,
     asker: Asker,
-    Path(name): Path<String>,
+    Path(name): Path<Vec<String>>,
     Asked(query): Asked<ReadQuery>,
 ) -> Result<View<K>, Refused> {
     let name = name_in_path::<K>(&name)?;
@@ -153,7 +157,7 @@ async fn create<K: Kinded>(
 async fn put<K: Kinded>(
     AppState(app): AppState<App>,
     headers: HeaderMap,
-    Path(name): Path<String>,
+    Path(name): Path<Vec<String>>,
     Asked(NoQuery {}): Asked<NoQuery>,
     mut write: Write,
 ) -> Result<Response, Refused> {
@@ -161,8 +165,9 @@ async fn put<K: Kinded>(
     write.manage_as(&object);
     let expect = expected(&headers, &object)?;
     let intention: K::Intention = strict::from_object(object)?;
-    if K::name(&intention).as_str() != name {
-        let detail = format!("the body names {} and the path {}", K::name(&intention), shown(&name));
+    let (own, name) = (K::name(&intention), name.join("/"));
+    if own.as_str() != name {
+        let detail = format!("the body names {own} and the path {}", shown(&name));
         return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
     }
     let done = app.carry_out(&write, Via::Http, K::put(intention, expect)).await?;
@@ -184,7 +189,7 @@ pub(super) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
 async fn patch<K: Kinded>(
     AppState(app): AppState<App>,
     headers: HeaderMap,
-    Path(name): Path<String>,
+    Path(name): Path<Vec<String>>,
     Asked(NoQuery {}): Asked<NoQuery>,
     mut write: Write,
 ) -> Result<Response, Refused> {
@@ -214,7 +219,7 @@ async fn patch<K: Kinded>(
 /// A resource with a change merged into it, and the revision at which it was read.
 pub(super) fn merged<K: Kinded>(
     state: &State,
-    name: &Name,
+    name: &ResourceName,
     change: Map<String, Value>,
 ) -> Result<(K::Intention, u64), Problem> {
     let present = state.id_of(K::KIND, name).and_then(|id| K::show(state, id));
@@ -228,14 +233,14 @@ pub(super) fn merged<K: Kinded>(
 /// An intention with a change merged into it.
 pub(super) fn merge_into<K: Kinded>(
     mut object: Map<String, Value>,
-    name: &Name,
+    name: &ResourceName,
     mut change: Map<String, Value>,
 ) -> Result<K::Intention, Problem> {
     change.remove("meta");
     change.remove("status");
     merge(&mut object, change);
     let intention: K::Intention = strict::from_object(object)?;
-    if K::name(&intention) != name {
+    if K::name(&intention) != *name {
         let detail = format!("{} {name} keeps its name", K::KIND);
         return Err(Problem::new(Code::ImmutableField, detail).at("/name"));
     }
@@ -261,7 +266,7 @@ async fn stored<K: Kinded>(app: &App, asker: &Asker, done: Done) -> Result<Respo
 async fn delete<K: Kinded>(
     AppState(app): AppState<App>,
     headers: HeaderMap,
-    Path(name): Path<String>,
+    Path(name): Path<Vec<String>>,
     Asked(query): Asked<DeleteQuery>,
     write: Write,
 ) -> Result<Response, Refused> {
@@ -279,24 +284,25 @@ async fn delete<K: Kinded>(
     })
 }
 
-fn view<K: Kinded>(state: &State, name: &Name) -> Option<View<K>> {
+fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<View<K>> {
     let resource = K::show(state, state.id_of(K::KIND, name)?)?;
     let etag = Some(resource.meta.revision);
     Some(Shown { etag, ..Shown::new(resource, state.revision()) })
 }
 
 /// A name in a path: one that breaks the rule of names can't exist.
-fn name_in_path<K: Kinded>(name: &str) -> Result<Name, Problem> {
-    Name::new(name).map_err(|problem| {
+fn name_in_path<K: Kinded>(segments: &[String]) -> Result<ResourceName, Problem> {
+    let name = segments.join("/");
+    ResourceName::new(&name).map_err(|problem| {
         Problem::new(
             Code::NotFound,
-            format!("no {} can be called {}: {}", K::KIND, shown(name), problem.detail),
+            format!("no {} can be called {}: {}", K::KIND, shown(&name), problem.detail),
         )
     })
 }
 
 /// Nothing of that kind has that name.
-pub(super) fn unknown(state: &State, kind: Kind, name: &Name) -> Problem {
+pub(super) fn unknown(state: &State, kind: Kind, name: &ResourceName) -> Problem {
     let mut names = state.names(kind, None).take(NAMES_COMPARED_MAX).map(|(known, _)| known.as_str());
     let detail = format!("{kind} {name} does not exist");
     match strict::nearest(name.as_str(), names.by_ref()) {

@@ -2,7 +2,7 @@
 
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Resource, Subnet, SubnetStatus};
 use ipam_raft::machine::command::{Expect, Kind, Put, Stored, SubnetIntention};
 use ipam_raft::machine::{Action, State, model};
@@ -70,8 +70,8 @@ impl Kinded for Subnets {
     type Row = model::Subnet;
     const SHAPE: &'static Shape = &SHAPE;
 
-    fn name(intention: &Subnet) -> &Name {
-        &intention.name
+    fn name(intention: &Subnet) -> ResourceName {
+        (&intention.name).into()
     }
 
     fn put(subnet: Subnet, expect: Expect) -> Action {

@@ -99,7 +99,7 @@ impl Listed for Tokens {
             Some(id) => Some(state.name_of(Kind::Token, id)?),
             None => None,
         };
-        Some(Box::new(state.names(Kind::Token, after).map(|(_, id)| id)))
+        Some(Box::new(state.names(Kind::Token, after.as_ref()).map(|(_, id)| id)))
     }
 
     fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
@@ -184,7 +184,7 @@ async fn delete(
 ) -> Result<StatusCode, Refused> {
     let action = Action::Delete(Delete {
         kind: Kind::Token,
-        name: name_of(&name)?,
+        name: (&name_of(&name)?).into(),
         expect: expect(&headers)?,
         drain: false,
     });

@@ -32,6 +32,9 @@ pub(crate) struct AllocateArguments {
     /// A pool to take from, tried in this order, one address a family; may be repeated
     #[arg(long = "pool", value_name = "POOL")]
     pools: Vec<Name>,
+    /// A subnet to take from, whichever of its pools is for it, in place of pools; may be repeated
+    #[arg(long = "subnet", value_name = "SUBNET", conflicts_with = "pools")]
+    subnets: Vec<Name>,
     /// An address to take and no other; may be repeated
     #[arg(long = "address", value_name = "ADDRESS", value_parser = parse_address)]
     addresses: Vec<IpAddr>,
@@ -60,8 +63,11 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
     let endpoint = context.endpoint_key(&arguments.endpoint)?;
     let mut interface = InterfaceRequest {
         name: arguments.interface.clone(),
+        subnets: arguments.subnets.clone(),
         ipv4_pools: Vec::new(),
         ipv6_pools: Vec::new(),
+        default_ipv4_pools: Vec::new(),
+        default_ipv6_pools: Vec::new(),
         families: Vec::new(),
         addresses: arguments.addresses.clone(),
         mac: arguments.mac.clone(),

@@ -4,8 +4,8 @@ use clap::{Parser, Subcommand};
 
 use crate::global::GlobalArguments;
 use crate::{
-    allocate, allocation, apply, cluster, completion, contexts, endpoint, events, explain, network, pool,
-    release, reservation, status, subnet, support, token, who_has,
+    allocate, allocation, apply, cluster, completion, contexts, endpoint, events, explain, namespace,
+    network, node, pool, release, reservation, status, subnet, support, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -106,6 +106,18 @@ pub(crate) enum Command {
     Reservation {
         #[command(subcommand)]
         verb: reservation::Verb,
+    },
+    /// Hosts, by whose labels pools say which they are for
+    #[command(alias = "nodes", after_help = node::EXAMPLES)]
+    Node {
+        #[command(subcommand)]
+        verb: node::Verb,
+    },
+    /// Groups of endpoints: their labels, and what they take from where nobody names pools
+    #[command(alias = "namespaces", alias = "ns", after_help = namespace::EXAMPLES)]
+    Namespace {
+        #[command(subcommand)]
+        verb: namespace::Verb,
     },
     /// Workloads and machines that hold addresses
     #[command(alias = "endpoints", after_help = endpoint::EXAMPLES)]

@@ -102,6 +102,8 @@ fn places(noun: &str) -> Option<&'static str> {
         "subnet" => Some("/v1/subnets"),
         "pool" => Some("/v1/pools"),
         "reservation" => Some("/v1/reservations"),
+        "node" => Some("/v1/nodes"),
+        "namespace" => Some("/v1/namespaces"),
         "endpoint" => Some("/v1/endpoints"),
         "token" => Some("/v1/tokens"),
         "context" => Some(""),
@@ -138,6 +140,7 @@ fn name_of(item: &Value) -> Option<String> {
         (Some(kind), Some(realm), Some(namespace), name) => {
             Some(format!("{kind}/{realm}/{namespace}/{name}"))
         }
+        (None, Some(realm), None, name) => Some(format!("{realm}/{name}")),
         (_, _, _, name) => Some(name.to_owned()),
     }
 }

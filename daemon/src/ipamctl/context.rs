@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ipam_api::Name;
 use ipam_api::client::Client;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
 
@@ -125,6 +126,13 @@ impl Context {
             key.namespace = self.settings.namespace.clone();
         }
         Ok(key)
+    }
+
+    /// Reads `name` or `realm/name`; a realm that isn't said comes from `--realm`.
+    pub(crate) fn in_realm(&self, text: &str) -> Result<ResourceName, Failure> {
+        let whole =
+            if text.contains('/') { text.to_owned() } else { format!("{}/{text}", self.settings.realm) };
+        ResourceName::new(&whole).map_err(Failure::from)
     }
 
     /// Writes data to standard output.

@@ -29,7 +29,9 @@ mod interrupt;
 mod list;
 mod manual;
 mod metadata;
+mod namespace;
 mod network;
+mod node;
 mod output;
 mod pool;
 mod release;
@@ -172,6 +174,8 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Subnet { verb } => subnet::run(context, verb).await,
         Command::Pool { verb } => pool::run(context, verb).await,
         Command::Reservation { verb } => reservation::run(context, verb).await,
+        Command::Node { verb } => node::run(context, verb).await,
+        Command::Namespace { verb } => namespace::run(context, verb).await,
         Command::Endpoint { verb } => endpoint::run(context, verb).await,
         Command::Support { verb } => support::run(context, verb).await,
         Command::Token { verb } => token::run(context, verb).await,

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use ipam_api::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Network, NetworkStatus};
 use ipam_api::time::Timestamp;
 
@@ -26,8 +27,8 @@ impl Noun for Networks {
     const WORD: &'static str = "network";
     const PLURAL: &'static str = "networks";
     const PATH: &'static str = "/v1/networks";
-    fn name(intention: &Network) -> &Name {
-        &intention.name
+    fn name(intention: &Network) -> ResourceName {
+        (&intention.name).into()
     }
 }
 

@@ -1,6 +1,7 @@
 //! `ipamctl reservation`: addresses that no pool ever gives out.
 
 use clap::{Args, Subcommand};
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Reservation, ReservationStatus};
 use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Name};
@@ -26,8 +27,8 @@ impl Noun for Reservations {
     const WORD: &'static str = "reservation";
     const PLURAL: &'static str = "reservations";
     const PATH: &'static str = "/v1/reservations";
-    fn name(intention: &Reservation) -> &Name {
-        &intention.name
+    fn name(intention: &Reservation) -> ResourceName {
+        (&intention.name).into()
     }
 }
 

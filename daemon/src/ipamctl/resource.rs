@@ -1,9 +1,10 @@
-//! What networks, subnets, pools and reservations have in common: read, create, change, delete.
+//! What named resources have in common: read, create, change, delete.
 
 use ipam_api::client::{Answer, Call, Expect};
+use ipam_api::name::ResourceName;
 use ipam_api::resource::Resource;
 use ipam_api::time::Timestamp;
-use ipam_api::{Code, Name, strict};
+use ipam_api::{Code, strict};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -31,7 +32,7 @@ pub(crate) trait Noun {
     /// Where they are.
     const PATH: &'static str;
     /// Its name.
-    fn name(intention: &Self::Intention) -> &Name;
+    fn name(intention: &Self::Intention) -> ResourceName;
 }
 
 /// A resource of a noun.
@@ -40,16 +41,30 @@ pub(crate) type Read<N> = Resource<<N as Noun>::Intention, <N as Noun>::Status>;
 /// Just the name of anything that has one.
 #[derive(Deserialize)]
 struct Named {
+    realm: Option<String>,
     name: String,
 }
 
-fn path<N: Noun>(name: &Name) -> String {
+impl Named {
+    fn whole(&self) -> String {
+        match &self.realm {
+            Some(realm) => format!("{realm}/{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+fn path<N: Noun>(name: &ResourceName) -> String {
     format!("{}/{name}", N::PATH)
 }
 
 /// Reads one. A name that doesn't exist comes with the one that was probably meant.
-pub(crate) async fn fetch<N: Noun>(context: &Context, name: &Name) -> Result<(Read<N>, Answer), Failure> {
-    match context.read(&path::<N>(name)).await {
+pub(crate) async fn fetch<N: Noun>(
+    context: &Context,
+    name: impl Into<ResourceName>,
+) -> Result<(Read<N>, Answer), Failure> {
+    let name = name.into();
+    match context.read(&path::<N>(&name)).await {
         Ok(answer) => Ok((answer.read()?, answer)),
         Err(failure) => Err(suggest(context, failure, N::PLURAL, name.as_str()).await),
     }
@@ -62,7 +77,8 @@ pub(crate) async fn suggest(context: &Context, failure: Failure, plural: &str, n
     }
     // Looking for a better word must not replace the answer by another failure.
     let Ok(listed) = context.list::<Named>(&format!("/v1/{plural}"), |_| true).await else { return failure };
-    let meant = strict::nearest(name, listed.items.iter().map(|named| named.name.as_str()));
+    let names: Vec<String> = listed.items.iter().map(Named::whole).collect();
+    let meant = strict::nearest(name, names.iter().map(String::as_str));
     failure.meant(meant.map(str::to_owned))
 }
 
@@ -90,9 +106,10 @@ pub(crate) async fn create<N: Noun>(context: &Context, intention: &N::Intention)
 /// Reads one, changes it, and writes it back unless somebody else was faster; then begins again.
 pub(crate) async fn edit<N: Noun>(
     context: &Context,
-    name: &Name,
+    name: impl Into<ResourceName>,
     change: impl Fn(&mut N::Intention, &N::Status) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
+    let name = &name.into();
     let mut tries = 1;
     loop {
         let (found, read) = fetch::<N>(context, name).await?;
@@ -136,7 +153,12 @@ fn unreadable(error: serde_json::Error) -> Failure {
 }
 
 /// Deletes one, or makes it go away once nothing is held.
-pub(crate) async fn delete<N: Noun>(context: &Context, name: &Name, drain: bool) -> Result<(), Failure> {
+pub(crate) async fn delete<N: Noun>(
+    context: &Context,
+    name: impl Into<ResourceName>,
+    drain: bool,
+) -> Result<(), Failure> {
+    let name = &name.into();
     let mut call = Call::delete(path::<N>(name));
     if drain {
         call = call.query("drain", "true");

@@ -5,6 +5,7 @@ use std::net::IpAddr;
 use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::address::{parse_address, parse_cidr};
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
 use ipam_api::time::Timestamp;
 use ipnet::IpNet;
@@ -30,8 +31,8 @@ impl Noun for Subnets {
     const WORD: &'static str = "subnet";
     const PLURAL: &'static str = "subnets";
     const PATH: &'static str = "/v1/subnets";
-    fn name(intention: &Subnet) -> &Name {
-        &intention.name
+    fn name(intention: &Subnet) -> ResourceName {
+        (&intention.name).into()
     }
 }
 

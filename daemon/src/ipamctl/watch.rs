@@ -49,7 +49,11 @@ pub(crate) async fn run(context: &Context, noun: Watched, arguments: &WatchArgum
     let again = [Some("ipamctl"), Some(noun.word()), Some("watch"), arguments.name.as_deref()];
     let again: Vec<&str> = again.into_iter().flatten().collect();
     let followed = Followed { path, after: arguments.after.clone(), again: again.join(" ") };
-    events::follow(context, followed, |event| wanted(noun, arguments.name.as_deref(), event)).await
+    let name = match (noun, arguments.name.as_deref()) {
+        (Watched::Named(kind), Some(name)) => Some(named_or_in_realm(context, kind, name)?),
+        (_, name) => name.map(str::to_owned),
+    };
+    events::follow(context, followed, |event| wanted(noun, name.as_deref(), event)).await
 }
 
 /// Where its events are, as narrow as the servers can make it.
@@ -66,7 +70,7 @@ fn path(context: &Context, noun: Watched, name: Option<&str>) -> Result<String, 
             ("kind", "address".to_owned())
         }
         (Watched::Named(kind), Some(name)) => {
-            named(name)?;
+            named_or_in_realm(context, kind, name)?;
             ("kind", kind.to_owned())
         }
         (Watched::Endpoint | Watched::Allocation, None) => ("kind", "address".to_owned()),
@@ -86,6 +90,14 @@ fn path(context: &Context, noun: Watched, name: Option<&str>) -> Result<String, 
 fn named(name: &str) -> Result<String, Failure> {
     let name = Name::new(name).map_err(Failure::from)?;
     Ok(name.to_string())
+}
+
+/// The same for kinds that are named within a realm.
+fn named_or_in_realm(context: &Context, kind: &str, name: &str) -> Result<String, Failure> {
+    match kind {
+        "node" | "namespace" => Ok(context.in_realm(name)?.to_string()),
+        _ => named(name),
+    }
 }
 
 /// Whether an event of that path is about the one that is watched.

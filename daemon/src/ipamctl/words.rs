@@ -10,7 +10,8 @@ use clap::CommandFactory as _;
 use crate::arguments::Arguments;
 
 /// Our nouns.
-const NOUNS: [&str; 7] = ["network", "subnet", "pool", "reservation", "endpoint", "allocation", "token"];
+const NOUNS: [&str; 9] =
+    ["network", "subnet", "pool", "reservation", "node", "namespace", "endpoint", "allocation", "token"];
 
 /// Verbs that others put before the noun, and what we call them.
 const VERBS: [(&str, &str); 12] = [
@@ -54,8 +55,6 @@ const ABSENT: &[(&str, &str)] = &[
     ("block", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
     ("trench", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
     ("conduit", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
-    ("node", "Nodes aren't kept by themselves yet; what one holds: ipamctl allocation list --node NAME"),
-    ("namespace", "Namespaces aren't kept by themselves yet; who is in them: ipamctl endpoint list"),
     ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
     ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
     ("member", "Members can't be changed from here yet; who they are: ipamctl status"),

@@ -28,6 +28,7 @@ mod events;
 mod forming;
 mod hostile;
 mod members;
+mod places;
 mod resources;
 mod rest;
 mod schema;

@@ -5,7 +5,7 @@
 
 use ipam_api::Code;
 use ipam_api::access::{NodeKey, Target, Verb, may};
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
@@ -24,6 +24,8 @@ impl Kind {
             Kind::Pool => Target::Pool,
             Kind::Reservation => Target::Reservation,
             Kind::Token => Target::Token,
+            Kind::Node => Target::Node,
+            Kind::Namespace => Target::Namespace,
         }
     }
 }
@@ -37,6 +39,8 @@ impl Action {
             Action::PutSubnet(_) => Some((Verb::Write, Target::Subnet)),
             Action::PutPool(_) => Some((Verb::Write, Target::Pool)),
             Action::PutReservation(_) => Some((Verb::Write, Target::Reservation)),
+            Action::PutNode(_) => Some((Verb::Write, Target::Node)),
+            Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
             Action::Allocate(_) => Some((Verb::Allocate, Target::Allocation)),
             Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
@@ -123,7 +127,22 @@ impl State {
                 &put.intention.name,
                 Some(&put.intention.remarks),
             ),
-            Action::Delete(delete) => self.permit_labels(grant, delete.kind, &delete.name, None),
+            Action::PutNode(put) => {
+                permit_realm(grant, &put.intention.realm)?;
+                let name = put.intention.resource_name();
+                self.permit_labels(grant, Kind::Node, name, Some(&put.intention.remarks))
+            }
+            Action::PutNamespace(put) => {
+                permit_realm(grant, &put.intention.realm)?;
+                let name = put.intention.resource_name();
+                self.permit_labels(grant, Kind::Namespace, name, Some(&put.intention.remarks))
+            }
+            Action::Delete(delete) => {
+                if let Some((realm, _)) = delete.name.parts() {
+                    permit_realm(grant, &realm)?;
+                }
+                self.permit_labels(grant, delete.kind, &delete.name, None)
+            }
             _ => Ok(()),
         }
     }
@@ -181,10 +200,11 @@ impl State {
         &self,
         grant: &Grant,
         kind: Kind,
-        name: &Name,
+        name: impl Into<ResourceName>,
         wanted: Option<&Remarks>,
     ) -> Result<(), Refusal> {
-        let present = self.remarks(kind, name);
+        let name = name.into();
+        let present = self.remarks(kind, &name);
         match wanted.into_iter().chain(present).find(|remarks| !fits(grant, remarks)) {
             None => Ok(()),
             Some(_) => Err(Refusal::new(
@@ -213,13 +233,15 @@ impl State {
     }
 
     /// What people have written on a resource.
-    pub(super) fn remarks(&self, kind: Kind, name: &Name) -> Option<&Remarks> {
+    pub(super) fn remarks(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Remarks> {
         let id = self.id_of(kind, name)?;
         match kind {
             Kind::Network => self.networks.get(id).map(|row| &row.intention.remarks),
             Kind::Subnet => self.subnets.get(id).map(|row| &row.intention.remarks),
             Kind::Pool => self.pools.get(id).map(|row| &row.intention.remarks),
             Kind::Reservation => self.reservations.get(id).map(|row| &row.intention.remarks),
+            Kind::Node => self.nodes.get(id).map(|row| &row.intention.remarks),
+            Kind::Namespace => self.namespaces.get(id).map(|row| &row.intention.remarks),
             Kind::Token => None,
         }
     }
@@ -227,8 +249,9 @@ impl State {
 
 impl Step<'_> {
     /// Refuses to change what somebody else manages.
-    pub(super) fn check_manager(&self, kind: Kind, name: &Name) -> Result<(), Refusal> {
-        let managed_by = self.state.remarks(kind, name).and_then(|remarks| remarks.managed_by.clone());
+    pub(super) fn check_manager(&self, kind: Kind, name: impl Into<ResourceName>) -> Result<(), Refusal> {
+        let name = name.into();
+        let managed_by = self.state.remarks(kind, &name).and_then(|remarks| remarks.managed_by.clone());
         let Some(by) = managed_by else { return Ok(()) };
         match self.manager {
             Manager::TakeOver => Ok(()),

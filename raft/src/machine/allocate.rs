@@ -5,7 +5,7 @@
 use ipam_api::address::number;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
-use ipam_api::{Code, Family, NamePattern};
+use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
 use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Text};
@@ -137,7 +137,7 @@ impl State {
     fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Vec<Pick>, Refusal> {
         let mut picks: Vec<Pick> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.pick_for(interface, &Taker::of(wish, interface), &picks, grant)?;
+            let more = self.pick_for(interface, &Taker::of(self, wish, interface), &picks, grant)?;
             picks.extend(more);
         }
         let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());
@@ -226,18 +226,20 @@ impl State {
     /// Whether what is held is what an interface asks for.
     fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
         let rows = || held.iter().filter_map(|id| self.allocations.get(*id));
-        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
         let allowed = |row: &Allocation| {
-            let names = if row.address.is_ipv4() { &wish.ipv4_pools } else { &wish.ipv6_pools };
-            let pool = self.pools.get(row.pool).map(|pool| &pool.intention.name);
-            pool.is_some_and(|pool| names.iter().any(|pattern| pattern.fits(pool)))
+            let Some(pool) = self.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
+            if !wish.subnets.is_empty() {
+                return wish.subnets.contains(&pool.subnet);
+            }
+            let names = wish.pools.of(Family::of(row.address));
+            wish.pools.is_empty() || names.iter().any(|pattern| pattern.fits(&pool.name))
         };
         let has = |family| rows().any(|row| Family::of(row.address) == family);
-        let covers = |pools: &[NamePattern], family| pools.is_empty() || !wish.takes(family) || has(family);
-        (!named || rows().all(allowed))
+        let named = |family| wish.subnets.is_empty() && !wish.pools.of(family).is_empty();
+        let covers = |family| !named(family) || !wish.takes(family) || has(family);
+        rows().all(allowed)
             && (wish.families.is_empty() || Family::BOTH.iter().all(|one| wish.takes(*one) == has(*one)))
-            && covers(&wish.ipv4_pools, Family::V4)
-            && covers(&wish.ipv6_pools, Family::V6)
+            && Family::BOTH.into_iter().all(covers)
             && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
     }
 

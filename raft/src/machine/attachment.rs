@@ -9,10 +9,11 @@ use std::cmp::Ordering;
 
 use ipam_api::Code;
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
+use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 
 use super::command::{Refusal, Started, Text};
-use super::model::{Attachment, Node, Tombstone};
+use super::model::{Attachment, Boots, Tombstone};
 use super::state::State;
 use super::step::Step;
 
@@ -34,8 +35,8 @@ impl State {
         if request.boot_id == kept.boot_id {
             return request.at_us.cmp(&kept.at_us);
         }
-        let node = self.node(key).map(|(_, row)| row);
-        let boots = || node.iter().flat_map(|row| row.past_boots.iter().chain(&row.boot_id));
+        let known = self.boots_of(&key.realm, &key.node).map(|(_, row)| row);
+        let boots = || known.iter().flat_map(|row| row.past_boots.iter().chain(&row.boot_id));
         let heard = |started: &Started| boots().position(|boot_id| *boot_id == started.boot_id);
         match (heard(request), heard(kept)) {
             // A boot that only the request knows is new; one that only a row still knows is long past.
@@ -48,9 +49,11 @@ impl State {
         self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))
     }
 
-    fn node(&self, key: &AttachmentKey) -> Option<(u64, &Node)> {
-        let id = *self.index.nodes.get(&(key.realm.clone(), key.node.clone()))?;
-        self.nodes.get(id).map(|row| (id, row))
+    /// The boots of a node, as far as they are remembered.
+    #[must_use]
+    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(u64, &Boots)> {
+        let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
+        self.boots.get(id).map(|row| (id, row))
     }
 }
 
@@ -103,21 +106,21 @@ impl Step<'_> {
     /// Takes note of the boot that a request comes from; the node's id.
     pub(super) fn note_boot(&mut self, key: &AttachmentKey, started: &Started) -> u64 {
         let boot_id = Text::clone(&started.boot_id);
-        let (id, mut row) = match self.state.node(key) {
+        let (id, mut row) = match self.state.boots_of(&key.realm, &key.node) {
             Some((id, row)) if row.boot_id.as_ref() == Some(&boot_id) => return id,
             Some((id, row)) if row.past_boots.contains(&boot_id) => return id,
             Some((id, row)) => (id, row.clone()),
             None => {
                 let id = self.state.tick();
-                self.state.index.nodes.insert((key.realm.clone(), key.node.clone()), id);
+                self.state.index.boots.insert((key.realm.clone(), key.node.clone()), id);
                 let (realm, name) = (key.realm.clone(), key.node.clone());
-                (id, Node { realm, name, boot_id: None, past_boots: Vec::new() })
+                (id, Boots { realm, name, boot_id: None, past_boots: Vec::new() })
             }
         };
         row.past_boots.extend(row.boot_id.replace(boot_id));
         let surplus = row.past_boots.len().saturating_sub(PAST_BOOTS_MAX);
         row.past_boots.drain(..surplus);
-        self.state.nodes.put(id, row, &mut self.state.ledger);
+        self.state.boots.put(id, row, &mut self.state.ledger);
         id
     }
 }

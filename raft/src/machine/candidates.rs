@@ -1,8 +1,9 @@
 //! Which pools a request may take from, and in which order.
 //!
-//! The first rule that is present wins: the pools that the request names, in its order; else the pools of
-//! the network `default` that are marked as default, by name. They are sorted: the more specific ones first, in
-//! the order that they had where they are equally so. What remains of them is tried in this order.
+//! The first rule that is present wins, for all families of an interface: the pools of subnets that the request
+//! names; the pools that it names; those of the endpoint's namespace; those of the CNI configuration; else the pools
+//! of the network `default` that are marked as default, by name. They are sorted: the more specific ones first, in the
+//! order that they had where they are equally so. What remains of them is tried in this order.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -14,9 +15,9 @@ use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
 
 use super::access::fits;
-use super::command::{Context, Grant, InterfaceWish, Kind, Refusal, Text, Verdict};
+use super::command::{Context, Grant, InterfaceWish, Kind, PoolPatterns, Refusal, Text, Verdict};
 use super::index::DefaultKey;
-use super::model::Pool;
+use super::model::{Pool, Subnet};
 use super::state::State;
 use super::step::not_found;
 use super::takers::{Anchor, MOST_SPECIFIC, Taker};
@@ -26,6 +27,54 @@ use super::takers::{Anchor, MOST_SPECIFIC, Taker};
 pub(super) struct Candidate<'a> {
     pub(super) id: u64,
     pub(super) pool: &'a Pool,
+}
+
+/// What made pools candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The request names their subnets.
+    Subnets,
+    /// The request names them.
+    Request,
+    /// They are the namespace's default pools.
+    Namespace,
+    /// The CNI configuration names them.
+    Configuration,
+    /// They are marked as default.
+    Default,
+}
+
+impl Rule {
+    /// Why a rule has no pool of a family.
+    fn names_none(self) -> &'static str {
+        match self {
+            Rule::Subnets => "the subnets that the request names have no pool",
+            Rule::Request => "the request names none",
+            Rule::Namespace => "the namespace's default pools are none",
+            Rule::Configuration => "the configuration names none",
+            Rule::Default => "none is marked as default",
+        }
+    }
+
+    /// Why a rule has no pool at all.
+    fn gets_nothing(self) -> &'static str {
+        match self {
+            Rule::Subnets => "takes from subnets that have no pools",
+            Rule::Request | Rule::Namespace | Rule::Configuration | Rule::Default => {
+                "takes from pools of a family that it doesn't need"
+            }
+        }
+    }
+
+    /// Who names pools, for people.
+    fn who(self) -> &'static str {
+        match self {
+            Rule::Subnets | Rule::Request => "the request",
+            Rule::Namespace => "the namespace",
+            Rule::Configuration => "the configuration",
+            Rule::Default => "the cluster",
+        }
+    }
 }
 
 /// Why a candidate fell.
@@ -53,14 +102,17 @@ impl State {
         wish: &InterfaceWish,
         taker: &Taker<'_>,
     ) -> Result<Vec<(Family, Candidates<'_>)>, Refusal> {
-        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
+        let (rule, named) = rule(wish, taker);
         let mut all = Vec::new();
         for family in Family::BOTH {
             let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
-            let candidates = match asked {
-                _ if named => self.named_pools(family, wish)?,
-                Some(address) => self.default_pools_around(family, *address),
-                None => self.default_pools(family, taker),
+            let candidates = match (rule, asked) {
+                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?,
+                (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
+                    self.named_pools(family, named.of(family), rule, &wish.name)?
+                }
+                (Rule::Default, Some(address)) => self.default_pools_around(family, *address),
+                (Rule::Default, None) => self.default_pools(family, taker),
             };
             if !wish.takes(family) {
                 continue;
@@ -69,10 +121,13 @@ impl State {
                 (Some(candidates), _) => all.push((family, candidates)),
                 (None, None) if wish.families.is_empty() => {}
                 (None, None) => {
-                    let rule = if named { "the request names none" } else { "none is marked as default" };
                     return Err(Refusal::new(
                         Code::NoPoolSelected,
-                        format!("{} needs an {family} address, and of that family {rule}", wish.name),
+                        format!(
+                            "{} needs an {family} address, and of that family {}",
+                            wish.name,
+                            rule.names_none()
+                        ),
                     )
                     .help("Name a pool of it in the request, or ask for the other family only."));
                 }
@@ -85,48 +140,78 @@ impl State {
             }
         }
         if all.is_empty() {
-            return Err(Refusal::new(
-                Code::NoPoolSelected,
-                format!("interface {} names no pool, and none is marked as default", wish.name),
-            )
-            .help("Name a pool in the request, or mark one: ipamctl pool set NAME --default."));
+            let (why, help) = match rule {
+                Rule::Default => (
+                    "names no pool, and none is marked as default",
+                    "Name a pool in the request, or mark one: ipamctl pool set NAME --default.",
+                ),
+                other => (other.gets_nothing(), "Make a pool there, or name another place to take from."),
+            };
+            let detail = format!("interface {} {why}", wish.name);
+            return Err(Refusal::new(Code::NoPoolSelected, detail).help(help));
         }
         Ok(all)
     }
 
-    /// The pools that the request names; nothing if it names none of the family.
-    fn named_pools(&self, family: Family, wish: &InterfaceWish) -> Result<Option<Candidates<'_>>, Refusal> {
-        let patterns = match family {
-            Family::V4 => &wish.ipv4_pools,
-            Family::V6 => &wish.ipv6_pools,
-        };
+    /// The pools of a family in some subnets, by name within each; nothing if there is none.
+    fn pools_of_subnets(&self, family: Family, subnets: &[Name]) -> Result<Option<Candidates<'_>>, Refusal> {
+        let mut all: Vec<Candidate<'_>> = Vec::new();
+        for name in subnets {
+            let id = self.id_of(Kind::Subnet, name).ok_or_else(|| not_found(Kind::Subnet, name))?;
+            let is_of_family = |row: &Subnet| Family::of(row.intention.cidr.addr()) == family;
+            if !self.subnets.get(id).is_some_and(is_of_family) {
+                continue;
+            }
+            let pools = self.pools_of(id).take(POOLS_MATCHED_MAX + 1);
+            let mut found: Vec<Candidate<'_>> = pools.filter_map(|id| self.candidate(id)).collect();
+            if found.len() > POOLS_MATCHED_MAX {
+                return Err(Refusal::new(
+                    Code::LimitExceeded,
+                    format!("subnet {name} has more than {POOLS_MATCHED_MAX} pools"),
+                )
+                .help("Name the pools, or let pools be found by whom they are for."));
+            }
+            found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
+            all.extend(found);
+        }
+        Ok(sorted(all))
+    }
+
+    /// The pools that somebody names; nothing if there are none of the family.
+    fn named_pools(
+        &self,
+        family: Family,
+        patterns: &[NamePattern],
+        rule: Rule,
+        interface: &InterfaceName,
+    ) -> Result<Option<Candidates<'_>>, Refusal> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for pattern in patterns {
             let found = match pattern.name() {
-                Some(name) => vec![self.named_pool(family, &name, wish)?],
-                None => self.matching_pools(family, pattern, wish)?,
+                Some(name) => vec![self.named_pool(family, &name, rule, interface)?],
+                None => self.matching_pools(family, pattern, rule, interface)?,
             };
-            // Where one is named twice, its first place counts.
             all.extend(found);
         }
-        let mut seen = BTreeSet::new();
-        all.retain(|candidate| seen.insert(candidate.id));
-        all.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
-        Ok((!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>))
+        Ok(sorted(all))
     }
 
     fn named_pool(
         &self,
         family: Family,
         name: &Name,
-        wish: &InterfaceWish,
+        rule: Rule,
+        interface: &InterfaceName,
     ) -> Result<Candidate<'_>, Refusal> {
         let candidate = self.id_of(Kind::Pool, name).and_then(|id| self.candidate(id));
-        let candidate = candidate.ok_or_else(|| not_found(Kind::Pool, name))?;
+        let candidate = candidate.ok_or_else(|| named_by(not_found(Kind::Pool, name), rule))?;
         if self.space(candidate.id).is_none_or(|space| space.family != family) {
-            return Err(Refusal::new(
-                Code::FamilyMismatch,
-                format!("pool {name} is named as an {family} pool of {} and isn't one", wish.name),
+            return Err(named_by(
+                Refusal::new(
+                    Code::FamilyMismatch,
+                    format!("pool {name} is named as an {family} pool of {interface} and isn't one"),
+                ),
+                rule,
             ));
         }
         Ok(candidate)
@@ -137,7 +222,8 @@ impl State {
         &self,
         family: Family,
         pattern: &NamePattern,
-        wish: &InterfaceWish,
+        rule: Rule,
+        interface: &InterfaceName,
     ) -> Result<Vec<Candidate<'_>>, Refusal> {
         let found: Vec<Candidate<'_>> = self
             .names_beginning(Kind::Pool, pattern.prefix())
@@ -148,9 +234,12 @@ impl State {
             .take(POOLS_MATCHED_MAX + 1)
             .collect();
         match found.len() {
-            0 => Err(Refusal::new(
-                Code::NotFound,
-                format!("no {family} pool has a name like {pattern}, which {} names", wish.name),
+            0 => Err(named_by(
+                Refusal::new(
+                    Code::NotFound,
+                    format!("no {family} pool has a name like {pattern}, which is named for {interface}"),
+                ),
+                rule,
             )),
             1..=POOLS_MATCHED_MAX => Ok(found),
             _ => Err(Refusal::new(
@@ -219,6 +308,37 @@ impl State {
     fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
         self.pools.get(id).map(|pool| Candidate { id, pool })
     }
+}
+
+/// The first rule that is present, and the pools that it names.
+fn rule<'a>(wish: &'a InterfaceWish, taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
+    if !wish.subnets.is_empty() {
+        (Rule::Subnets, &wish.pools)
+    } else if !wish.pools.is_empty() {
+        (Rule::Request, &wish.pools)
+    } else if let Some(pools) = taker.default_pools() {
+        (Rule::Namespace, pools)
+    } else if !wish.default_pools.is_empty() {
+        (Rule::Configuration, &wish.default_pools)
+    } else {
+        (Rule::Default, &wish.pools)
+    }
+}
+
+/// Says who names a pool, where the asker may not know.
+fn named_by(refusal: Refusal, rule: Rule) -> Refusal {
+    if rule == Rule::Request {
+        return refusal;
+    }
+    Refusal { detail: format!("{}; {} names it", refusal.detail, rule.who()), ..refusal }
+}
+
+/// Each once, where it was first named, the most specific first; nothing if there are none.
+fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
+    let mut seen = BTreeSet::new();
+    all.retain(|candidate| seen.insert(candidate.id));
+    all.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
+    (!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>)
 }
 
 /// Why a pool gives nothing after a restore.

@@ -5,7 +5,10 @@ use std::fmt::Display;
 use ipam_api::limits::FIELD_CHANGE_CHARS_MAX;
 use serde::{Deserialize, Serialize};
 
-use super::command::{Dns, NetworkIntention, PoolIntention, Remarks, ReservationIntention, SubnetIntention};
+use super::command::{
+    Dns, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, Remarks, ReservationIntention,
+    SubnetIntention,
+};
 
 /// Characters shown of what two long values have in common.
 const COMMON_CHARS: usize = 16;
@@ -134,11 +137,30 @@ impl Fields for PoolIntention {
             ("default", self.default.to_string()),
             ("realms", list(&self.takers.realms)),
             ("node_names", list(&self.takers.node_names)),
+            ("node_selector", self.takers.node_selector.to_string()),
             ("namespaces", list(&self.takers.namespaces)),
+            ("namespace_selector", self.takers.namespace_selector.to_string()),
             ("endpoint_selector", self.takers.endpoint_selector.to_string()),
             ("network_attachments", list(&self.takers.network_attachments)),
             ("disabled", self.disabled.to_string()),
             ("terminating", self.terminating.to_string()),
+        ];
+        fields.extend(self.remarks.fields());
+        fields
+    }
+}
+
+impl Fields for NodeIntention {
+    fn fields(&self) -> Vec<Field> {
+        self.remarks.fields()
+    }
+}
+
+impl Fields for NamespaceIntention {
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            ("default_ipv4_pools", list(&self.default_pools.ipv4)),
+            ("default_ipv6_pools", list(&self.default_pools.ipv6)),
         ];
         fields.extend(self.remarks.fields());
         fields

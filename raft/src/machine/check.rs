@@ -18,8 +18,8 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, PoolIntention, Purpose, Refusal, Remarks,
-    ReservationIntention, SubnetIntention, Takers, Terms, Text,
+    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, NamespaceIntention, PoolIntention,
+    PoolPatterns, Purpose, Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
 use super::shape::edges;
 
@@ -41,6 +41,8 @@ impl Action {
             Action::PutSubnet(put) => put.intention.check(),
             Action::PutPool(put) => put.intention.check(),
             Action::PutReservation(put) => put.intention.check(),
+            Action::PutNode(put) => put.intention.remarks.check(),
+            Action::PutNamespace(put) => put.intention.check(),
             Action::Allocate(wish) => wish.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::Transaction(transaction) => {
@@ -288,6 +290,20 @@ impl Takers {
     }
 }
 
+impl NamespaceIntention {
+    fn check(&self) -> Result<(), Refusal> {
+        self.default_pools.check("default pools of a namespace")?;
+        self.remarks.check()
+    }
+}
+
+impl PoolPatterns {
+    fn check(&self, what: &str) -> Result<(), Refusal> {
+        within(&format!("IPv4 {what}"), self.ipv4.len(), POOLS_NAMED_MAX)?;
+        within(&format!("IPv6 {what}"), self.ipv6.len(), POOLS_NAMED_MAX)
+    }
+}
+
 impl ReservationIntention {
     fn check(&self) -> Result<(), Refusal> {
         within("addresses", self.addresses.len(), RANGES_MAX)?;
@@ -305,8 +321,9 @@ impl Allocate {
             return Err(invalid("no interface is named"));
         }
         for (i, wish) in self.interfaces.iter().enumerate() {
-            within("IPv4 pools of an interface", wish.ipv4_pools.len(), POOLS_NAMED_MAX)?;
-            within("IPv6 pools of an interface", wish.ipv6_pools.len(), POOLS_NAMED_MAX)?;
+            within("subnets of an interface", wish.subnets.len(), POOLS_NAMED_MAX)?;
+            wish.pools.check("pools of an interface")?;
+            wish.default_pools.check("default pools of an interface")?;
             within("requested addresses", wish.addresses.len(), REQUESTED_ADDRESSES_MAX)?;
             if self.interfaces.iter().take(i).any(|other| other.name == wish.name) {
                 return Err(invalid(format!("interface {} is named twice", wish.name)));

@@ -13,14 +13,14 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ipam_api::access::NodeKey;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 use ipam_api::resource::EndpointKey;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use intention::{
-    Allocate, Dns, InterfaceWish, NetworkIntention, PoolIntention, ReleaseAttachment, Remarks,
-    ReservationIntention, Started, SubnetIntention, Takers,
+    Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
+    PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
@@ -137,6 +137,10 @@ pub enum Action {
     JoinMember(JoinMember),
     /// Give members a vote, and let others go: all of it, or nothing.
     ChangeMembers(ChangeMembers),
+    /// Create or replace a node.
+    PutNode(Put<NodeIntention>),
+    /// Create or replace a namespace.
+    PutNamespace(Put<NamespaceIntention>),
 }
 
 /// Create or replace.
@@ -174,7 +178,7 @@ pub struct Delete {
     /// Of which kind.
     pub kind: Kind,
     /// Its name.
-    pub name: Name,
+    pub name: ResourceName,
     /// What must be the case.
     pub expect: Expect,
     /// If it is in use, let it end: give nothing more, and go once it is empty. Pools only.
@@ -194,6 +198,18 @@ pub enum Kind {
     Reservation,
     /// A token.
     Token,
+    /// A node.
+    Node,
+    /// A namespace.
+    Namespace,
+}
+
+impl Kind {
+    /// Whether those of this kind are named by another system, and so within its realm.
+    #[must_use]
+    pub fn is_in_realm(self) -> bool {
+        matches!(self, Kind::Node | Kind::Namespace)
+    }
 }
 
 impl std::fmt::Display for Kind {
@@ -204,6 +220,8 @@ impl std::fmt::Display for Kind {
             Kind::Pool => "pool",
             Kind::Reservation => "reservation",
             Kind::Token => "token",
+            Kind::Node => "node",
+            Kind::Namespace => "namespace",
         })
     }
 }
@@ -242,7 +260,7 @@ pub struct Precondition {
     /// Of which kind.
     pub kind: Kind,
     /// Its name.
-    pub name: Name,
+    pub name: ResourceName,
     /// What must be the case with it.
     pub expect: Expect,
 }

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
 
@@ -42,14 +42,14 @@ pub enum What {
         /// Of which kind.
         kind: Kind,
         /// Its name.
-        name: Name,
+        name: ResourceName,
     },
     /// A resource's intention has changed.
     Changed {
         /// Of which kind.
         kind: Kind,
         /// Its name.
-        name: Name,
+        name: ResourceName,
         /// Which of its fields, and how.
         changes: Vec<FieldChange>,
     },
@@ -58,7 +58,7 @@ pub enum What {
         /// Of which kind.
         kind: Kind,
         /// Its name.
-        name: Name,
+        name: ResourceName,
     },
     /// An endpoint holds an address.
     Allocated {
@@ -236,30 +236,30 @@ impl What {
 
     /// The network of its address, or the network that it is about.
     #[must_use]
-    pub fn network(&self) -> Option<&Name> {
+    pub fn network(&self) -> Option<Name> {
         match self {
             What::Allocated { network, .. }
             | What::Released { network, .. }
-            | What::Cooled { network, .. } => Some(network),
+            | What::Cooled { network, .. } => Some(network.clone()),
             What::Created { kind: Kind::Network, name }
             | What::Changed { kind: Kind::Network, name, .. }
-            | What::Deleted { kind: Kind::Network, name } => Some(name),
+            | What::Deleted { kind: Kind::Network, name } => name.name(),
             _ => None,
         }
     }
 
     /// The pool of its address, or the pool that it is about.
     #[must_use]
-    pub fn pool(&self) -> Option<&Name> {
+    pub fn pool(&self) -> Option<Name> {
         match self {
             What::Allocated { pool, .. }
             | What::Released { pool, .. }
             | What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
-            | What::PoolConfirmed { pool, .. } => Some(pool),
+            | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
             What::Created { kind: Kind::Pool, name }
             | What::Changed { kind: Kind::Pool, name, .. }
-            | What::Deleted { kind: Kind::Pool, name } => Some(name),
+            | What::Deleted { kind: Kind::Pool, name } => name.name(),
             _ => None,
         }
     }
@@ -282,6 +282,8 @@ fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
         Kind::Pool => ("pool.created", "pool.changed", "pool.deleted"),
         Kind::Reservation => ("reservation.created", "reservation.changed", "reservation.deleted"),
         Kind::Token => ("token.created", "token.changed", "token.deleted"),
+        Kind::Node => ("node.created", "node.changed", "node.deleted"),
+        Kind::Namespace => ("namespace.created", "namespace.changed", "namespace.deleted"),
     }
 }
 

@@ -35,11 +35,11 @@ impl State {
     }
 
     /// The pools that give nothing until they are confirmed, by name.
-    pub fn waiting_pools(&self) -> impl Iterator<Item = &Name> {
+    pub fn waiting_pools(&self) -> impl Iterator<Item = Name> {
         let waits = self.unconfirmed().is_some();
         self.names(Kind::Pool, None)
             .filter(move |(_, id)| waits && !self.is_confirmed(*id))
-            .map(|(name, _)| name)
+            .filter_map(|(name, _)| name.name())
     }
 
     /// Makes of a restored state the beginning of a generation: its revisions lie above all that there ever were in

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use imbl::{OrdMap, OrdSet};
 use ipam_api::address::{AddressRange, number};
-use ipam_api::name::{Name, ObjectName};
+use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, RangeSet};
 
@@ -20,7 +20,7 @@ use super::takers::{Anchor, Rank};
 /// What is derived from the rows: never stored, always rebuilt.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
-    pub(super) names: OrdMap<(Kind, Name), u64>,
+    pub(super) names: OrdMap<(Kind, ResourceName), u64>,
     /// First addresses of subnets.
     pub(super) subnet_starts: OrdMap<(u64, Family, u128), u64>,
     pub(super) pools_of_subnet: OrdSet<(u64, u64)>,
@@ -38,7 +38,7 @@ pub(super) struct Index {
     pub(super) tombstones: ByAttachment,
     pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
     pub(super) tombstone_counts: OrdMap<u64, usize>,
-    pub(super) nodes: OrdMap<(Name, ObjectName), u64>,
+    pub(super) boots: OrdMap<(Name, ObjectName), u64>,
     /// When resting addresses have rested.
     pub(super) cooling_until: OrdSet<(u64, u64)>,
     pub(super) token_secrets: OrdMap<SecretHash, u64>,
@@ -65,7 +65,7 @@ impl Index {
             tombstones,
             tombstones_of_node,
             tombstone_counts,
-            nodes,
+            boots,
             cooling_until,
             token_secrets,
             replays,
@@ -85,7 +85,7 @@ impl Index {
         self.tombstones.take_in(tombstones);
         join_sets(&mut self.tombstones_of_node, tombstones_of_node);
         join_maps(&mut self.tombstone_counts, tombstone_counts);
-        join_maps(&mut self.nodes, nodes);
+        join_maps(&mut self.boots, boots);
         join_sets(&mut self.cooling_until, cooling_until);
         join_maps(&mut self.token_secrets, token_secrets);
         join_maps(&mut self.replays, replays);
@@ -124,13 +124,19 @@ impl State {
     pub(super) fn index_tables(&mut self) {
         let mut index = Index::default();
         for (id, row) in self.networks.iter() {
-            index.names.insert((Kind::Network, row.intention.name.clone()), id);
+            index.names.insert((Kind::Network, (&row.intention.name).into()), id);
         }
         for (id, row) in self.subnets.iter() {
-            index.names.insert((Kind::Subnet, row.intention.name.clone()), id);
+            index.names.insert((Kind::Subnet, (&row.intention.name).into()), id);
         }
         for (id, row) in self.reservations.iter() {
-            index.names.insert((Kind::Reservation, row.intention.name.clone()), id);
+            index.names.insert((Kind::Reservation, (&row.intention.name).into()), id);
+        }
+        for (id, row) in self.nodes.iter() {
+            index.names.insert((Kind::Node, row.intention.resource_name()), id);
+        }
+        for (id, row) in self.namespaces.iter() {
+            index.names.insert((Kind::Namespace, row.intention.resource_name()), id);
         }
         for (id, row) in self.endpoints.iter() {
             index.endpoints.insert((row.key.clone(), id));
@@ -143,11 +149,11 @@ impl State {
             index.tombstones_of_node.insert((row.node, id));
             *index.tombstone_counts.entry(row.node).or_insert(0) += 1;
         }
-        for (id, row) in self.nodes.iter() {
-            index.nodes.insert((row.realm.clone(), row.name.clone()), id);
+        for (id, row) in self.boots.iter() {
+            index.boots.insert((row.realm.clone(), row.name.clone()), id);
         }
         for (id, row) in self.tokens.iter() {
-            index.names.insert((Kind::Token, row.name.clone()), id);
+            index.names.insert((Kind::Token, (&row.name).into()), id);
             index.token_secrets.insert(row.secret_hash, id);
         }
         for (id, row) in self.replays.iter() {
@@ -217,7 +223,7 @@ impl State {
 
     /// Registers a new pool, with all of its addresses vacant.
     pub(super) fn index_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        self.index.names.insert((Kind::Pool, pool.intention.name.clone()), id);
+        self.index.names.insert((Kind::Pool, (&pool.intention.name).into()), id);
         self.index.pools_of_subnet.insert((pool.subnet, id));
         self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
         for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
@@ -230,7 +236,7 @@ impl State {
 
     /// Forgets a pool. `subnet` is the one that it is cut from.
     pub(super) fn unindex_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
-        self.index.names.remove(&(Kind::Pool, pool.intention.name.clone()));
+        self.index.names.remove(&(Kind::Pool, (&pool.intention.name).into()));
         self.index.pools_of_subnet.remove(&(pool.subnet, id));
         for key in default_keys(id, &pool.intention, subnet) {
             self.index.default_pools.remove(&key);

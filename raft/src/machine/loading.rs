@@ -7,8 +7,8 @@
 use super::Damaged;
 use super::journal::Segment;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay,
-    Reservation, Subnet, Token, Tombstone,
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
+    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::state::{HEADER, Header, State};
@@ -68,12 +68,14 @@ impl Loading {
             Allocation::TABLE => state.allocations.load(key, bytes, ledger),
             Tombstone::TABLE => state.tombstones.load(key, bytes, ledger),
             Cooling::TABLE => state.coolings.load(key, bytes, ledger),
-            Node::TABLE => state.nodes.load(key, bytes, ledger),
+            Boots::TABLE => state.boots.load(key, bytes, ledger),
             Token::TABLE => state.tokens.load(key, bytes, ledger),
             Replay::TABLE => state.replays.load(key, bytes, ledger),
             Segment::TABLE => state.segments.load(key, bytes, ledger),
             Member::TABLE => state.members.load(key, bytes, ledger),
             Generation::TABLE => state.generations.load(key, bytes, ledger),
+            Node::TABLE => state.nodes.load(key, bytes, ledger),
+            Namespace::TABLE => state.namespaces.load(key, bytes, ledger),
             other => Err(Damaged(format!("table {other} is not known to this version"))),
         }
     }
@@ -130,12 +132,14 @@ impl State {
             allocations,
             tombstones,
             coolings,
-            nodes,
+            boots,
             tokens,
             replays,
             segments,
             members,
             generations,
+            nodes,
+            namespaces,
             ledger,
             index,
         } = other;
@@ -149,12 +153,14 @@ impl State {
         self.allocations.take_in(allocations);
         self.tombstones.take_in(tombstones);
         self.coolings.take_in(coolings);
-        self.nodes.take_in(nodes);
+        self.boots.take_in(boots);
         self.tokens.take_in(tokens);
         self.replays.take_in(replays);
         self.segments.take_in(segments);
         self.members.take_in(members);
         self.generations.take_in(generations);
+        self.nodes.take_in(nodes);
+        self.namespaces.take_in(namespaces);
         self.ledger.digest = self.ledger.digest.wrapping_add(ledger.digest);
         self.index.take_in(index);
     }

@@ -26,7 +26,9 @@ pub mod level;
 mod loading;
 mod member;
 pub mod model;
+mod namespace;
 mod network;
+mod node;
 mod pick;
 mod pool;
 mod release;
@@ -172,12 +174,16 @@ impl Step<'_> {
             Action::PutSubnet(put) => self.put_subnet(put),
             Action::PutPool(put) => self.put_pool(put),
             Action::PutReservation(put) => self.put_reservation(put),
+            Action::PutNode(put) => self.put_node(put),
+            Action::PutNamespace(put) => self.put_namespace(put),
             Action::Delete(delete) => match delete.kind {
                 command::Kind::Network => self.delete_network(&delete.name, delete.expect),
                 command::Kind::Subnet => self.delete_subnet(&delete.name, delete.expect),
                 command::Kind::Pool => self.delete_pool(delete),
                 command::Kind::Reservation => self.delete_reservation(&delete.name, delete.expect),
                 command::Kind::Token => self.delete_token(&delete.name, delete.expect),
+                command::Kind::Node => self.delete_node(&delete.name, delete.expect),
+                command::Kind::Namespace => self.delete_namespace(&delete.name, delete.expect),
             },
             Action::Allocate(wish) => self.allocate(wish),
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(release)),

@@ -9,8 +9,8 @@ use ipam_api::resource::{EndpointKey, Lifecycle};
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Grant, NetworkIntention, Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Started,
-    SubnetIntention, Text,
+    Grant, NamespaceIntention, NetworkIntention, NodeIntention, Outcome, PoolIntention, Purpose,
+    ReservationIntention, SecretHash, Started, SubnetIntention, Text,
 };
 use super::event::Readiness;
 use super::journal::Segment;
@@ -75,6 +75,24 @@ pub struct Reservation {
     pub intention: ReservationIntention,
     /// Its network's id.
     pub network: u64,
+}
+
+/// A host, as somebody describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NodeIntention,
+}
+
+/// A group of endpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NamespaceIntention,
 }
 
 /// What of a pool changes with its use. Apart from the pool, so that a busy pool can be edited.
@@ -169,12 +187,12 @@ pub struct Cooling {
     pub until_ms: u64,
 }
 
-/// A node that has asked for something.
+/// The boots of a node that has asked for something, described or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Node {
-    /// Its realm.
+pub struct Boots {
+    /// The node's realm.
     pub realm: Name,
-    /// Its name.
+    /// The node's name.
     pub name: ObjectName,
     /// The boot that its newest process belonged to.
     pub boot_id: Option<Text>,
@@ -284,10 +302,12 @@ rows! {
     Allocation = 8, "allocation";
     Tombstone = 9, "tombstone";
     Cooling = 10, "cooling";
-    Node = 11, "node";
+    Boots = 11, "boots of a node";
     Token = 12, "token";
     Replay = 13, "kept answer";
     Segment = 14, "segment of the journal";
     Member = 15, "member";
     Generation = 16, "generation";
+    Node = 17, "node";
+    Namespace = 18, "namespace";
 }

@@ -2,7 +2,7 @@
 
 use ipam_api::Code;
 use ipam_api::limits::RESOURCES_MAX;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 
 use super::change::{FieldChange, changes};
 use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Stored, Text};
@@ -33,13 +33,13 @@ impl Step<'_> {
         check_room(self.state.networks.len(), Kind::Network)?;
         let revision = self.state.tick();
         let row = Network { meta: self.new_meta(revision), intention: intention.clone() };
-        self.state.index.names.insert((Kind::Network, intention.name.clone()), revision);
+        self.state.index.names.insert((Kind::Network, (&intention.name).into()), revision);
         self.state.networks.put(revision, row.clone(), &mut self.state.ledger);
-        self.emit(What::Created { kind: Kind::Network, name: intention.name.clone() });
+        self.emit(What::Created { kind: Kind::Network, name: (&intention.name).into() });
         Ok(Answer::created(revision, Stored::Network(row)))
     }
 
-    pub(super) fn delete_network(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+    pub(super) fn delete_network(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Network;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, self.state.networks.get(id).map(|row| &row.meta), expect)?;
@@ -71,7 +71,7 @@ impl Step<'_> {
     pub(super) fn change(
         &mut self,
         kind: Kind,
-        name: &Name,
+        name: impl Into<ResourceName>,
         old: &Meta,
         changes: Vec<FieldChange>,
         write: impl FnOnce(&mut Self, Meta) -> Stored,
@@ -85,7 +85,7 @@ impl Step<'_> {
             ..old.clone()
         };
         // What follows from a change comes behind it.
-        self.emit(What::Changed { kind, name: name.clone(), changes });
+        self.emit(What::Changed { kind, name: name.into(), changes });
         let resource = Box::new(write(self, meta));
         Answer::Stored { created: false, revision, resource }
     }
@@ -106,7 +106,7 @@ impl State {
             updated_fields: Vec::new(),
         };
         let intention = NetworkIntention { name: Name::default_name(), remarks: Remarks::default() };
-        self.index.names.insert((Kind::Network, intention.name.clone()), revision);
+        self.index.names.insert((Kind::Network, (&intention.name).into()), revision);
         self.networks.put(revision, Network { meta, intention }, &mut self.ledger);
     }
 

@@ -44,7 +44,7 @@ impl Step<'_> {
         let row = Pool { meta: self.new_meta(revision), intention: stored(intention), subnet: subnet_id };
         self.state.index_pool(revision, &row, &subnet);
         self.state.pools.put(revision, row.clone(), &mut self.state.ledger);
-        self.emit(What::Created { kind: Kind::Pool, name: intention.name.clone() });
+        self.emit(What::Created { kind: Kind::Pool, name: (&intention.name).into() });
         self.refresh_readiness(revision);
         Ok(Answer::created(revision, Stored::Pool(row)))
     }
@@ -143,7 +143,7 @@ impl Step<'_> {
         if let Some(subnet) = self.state.subnets.get(row.subnet).cloned() {
             self.state.unindex_pool(id, &row, &subnet);
         }
-        self.emit(What::Deleted { kind: Kind::Pool, name: row.intention.name.clone() });
+        self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
     }
 
     fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {

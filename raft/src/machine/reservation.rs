@@ -1,7 +1,7 @@
 //! Reservations: addresses that no pool gives. Reserving what is held takes nothing away from its holder.
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 
 use super::change::changes;
 use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
@@ -37,14 +37,18 @@ impl Step<'_> {
         check_room(self.state.reservations.len(), kind)?;
         let revision = self.state.tick();
         let row = Reservation { meta: self.new_meta(revision), intention: intention.clone(), network };
-        self.state.index.names.insert((kind, intention.name.clone()), revision);
+        self.state.index.names.insert((kind, (&intention.name).into()), revision);
         self.state.reservations.put(revision, row.clone(), &mut self.state.ledger);
-        self.emit(What::Created { kind, name: intention.name.clone() });
+        self.emit(What::Created { kind, name: (&intention.name).into() });
         self.apply_reservations(network, &[&intention.addresses]);
         Ok(Answer::created(revision, Stored::Reservation(row)))
     }
 
-    pub(super) fn delete_reservation(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+    pub(super) fn delete_reservation(
+        &mut self,
+        name: &ResourceName,
+        expect: Expect,
+    ) -> Result<Answer, Refusal> {
         let kind = Kind::Reservation;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, self.state.reservations.get(id).map(|row| &row.meta), expect)?;

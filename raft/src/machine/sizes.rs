@@ -22,7 +22,7 @@ impl State {
             ("tombstones", index.tombstones.len()),
             ("tombstones of nodes", index.tombstones_of_node.len()),
             ("nodes with tombstones", index.tombstone_counts.len()),
-            ("nodes", index.nodes.len()),
+            ("boots", index.boots.len()),
             ("coolings by time", index.cooling_until.len()),
             ("secrets of tokens", index.token_secrets.len()),
             ("kept answers", index.replays.len()),

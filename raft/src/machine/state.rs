@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
@@ -16,8 +16,8 @@ use super::journal::{JournalHead, Segment};
 use super::level::FIRST_LEVEL;
 use super::loading::Loading;
 use super::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Member, Network, Node, Pool, PoolState, Replay,
-    Reservation, Subnet, Token, Tombstone,
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
+    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::space::Space;
@@ -88,8 +88,8 @@ pub struct State {
     pub tombstones: Table<Tombstone>,
     /// Addresses that rest.
     pub coolings: Table<Cooling>,
-    /// Nodes that have asked.
-    pub nodes: Table<Node>,
+    /// Boots of nodes that have asked.
+    pub boots: Table<Boots>,
     /// What callers ask with.
     pub tokens: Table<Token>,
     /// Answers kept for a repetition.
@@ -100,6 +100,10 @@ pub struct State {
     pub members: Table<Member>,
     /// Generations that began with a restore.
     pub generations: Table<Generation>,
+    /// Hosts, as somebody describes them.
+    pub nodes: Table<Node>,
+    /// Groups of endpoints.
+    pub namespaces: Table<Namespace>,
     pub(super) ledger: Ledger,
     pub(super) index: Index,
 }
@@ -139,12 +143,14 @@ impl State {
             allocations: Table::default(),
             tombstones: Table::default(),
             coolings: Table::default(),
-            nodes: Table::default(),
+            boots: Table::default(),
             tokens: Table::default(),
             replays: Table::default(),
             segments: Table::default(),
             members: Table::default(),
             generations: Table::default(),
+            nodes: Table::default(),
+            namespaces: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
         }
@@ -187,16 +193,20 @@ impl State {
 
     /// The id of a resource.
     #[must_use]
-    pub fn id_of(&self, kind: Kind, name: &Name) -> Option<u64> {
-        self.index.names.get(&(kind, name.clone())).copied()
+    pub fn id_of(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<u64> {
+        self.index.names.get(&(kind, name.into())).copied()
     }
 
     /// The names of a kind after `after`, in order.
-    pub fn names(&self, kind: Kind, after: Option<&Name>) -> impl Iterator<Item = (&Name, u64)> {
+    pub fn names<'a>(
+        &'a self,
+        kind: Kind,
+        after: Option<&ResourceName>,
+    ) -> impl Iterator<Item = (&'a ResourceName, u64)> + use<'a> {
         use std::ops::Bound;
         let from = match after {
             Some(name) => Bound::Excluded((kind, name.clone())),
-            None => Bound::Included((kind, Name::lowest())),
+            None => Bound::Included((kind, ResourceName::lowest_beginning(""))),
         };
         self.index
             .names
@@ -210,9 +220,9 @@ impl State {
         &'a self,
         kind: Kind,
         prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a Name, u64)> {
+    ) -> impl Iterator<Item = (&'a ResourceName, u64)> {
         // No name of its own, where a pattern begins with a wildcard or ends its first part with a dash.
-        let from = Name::lowest_beginning(prefix);
+        let from = ResourceName::lowest_beginning(prefix);
         self.index
             .names
             .range((kind, from)..)
@@ -309,12 +319,14 @@ impl State {
             .chain(self.allocations.all_encoded())
             .chain(self.tombstones.all_encoded())
             .chain(self.coolings.all_encoded())
-            .chain(self.nodes.all_encoded())
+            .chain(self.boots.all_encoded())
             .chain(self.tokens.all_encoded())
             .chain(self.replays.all_encoded())
             .chain(self.segments.all_encoded())
             .chain(self.members.all_encoded())
             .chain(self.generations.all_encoded())
+            .chain(self.nodes.all_encoded())
+            .chain(self.namespaces.all_encoded())
     }
 
     /// One row, encoded; nothing if it doesn't exist.
@@ -333,12 +345,14 @@ impl State {
             Allocation::TABLE => self.allocations.encoded(id),
             Tombstone::TABLE => self.tombstones.encoded(id),
             Cooling::TABLE => self.coolings.encoded(id),
-            Node::TABLE => self.nodes.encoded(id),
+            Boots::TABLE => self.boots.encoded(id),
             Token::TABLE => self.tokens.encoded(id),
             Replay::TABLE => self.replays.encoded(id),
             Segment::TABLE => self.segments.encoded(id),
             Member::TABLE => self.members.encoded(id),
             Generation::TABLE => self.generations.encoded(id),
+            Node::TABLE => self.nodes.encoded(id),
+            Namespace::TABLE => self.namespaces.encoded(id),
             _ => None,
         }
     }

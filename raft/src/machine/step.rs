@@ -1,5 +1,6 @@
 //! One command on its way through the state.
 
+use std::fmt::Display;
 use std::net::IpAddr;
 
 use super::At;
@@ -9,7 +10,6 @@ use super::level::maker;
 use super::model::{Meta, PoolState};
 use super::state::State;
 use ipam_api::Code;
-use ipam_api::name::Name;
 
 /// The state, the entry's time, the asker, and what has happened so far.
 ///
@@ -91,7 +91,7 @@ impl Step<'_> {
 /// Refuses unless a resource is as expected.
 pub(super) fn check_expected(
     kind: Kind,
-    name: &Name,
+    name: &impl Display,
     meta: Option<&Meta>,
     expect: Expect,
 ) -> Result<(), Refusal> {
@@ -123,10 +123,10 @@ pub(super) fn check_expected(
     }
 }
 
-pub(super) fn not_found(kind: Kind, name: &Name) -> Refusal {
+pub(super) fn not_found(kind: Kind, name: &impl Display) -> Refusal {
     Refusal::new(Code::NotFound, format!("{kind} {name} does not exist"))
 }
 
-pub(super) fn immutable(kind: Kind, name: &Name, field: &str, old: &dyn std::fmt::Display) -> Refusal {
+pub(super) fn immutable(kind: Kind, name: &impl Display, field: &str, old: &dyn Display) -> Refusal {
     Refusal::new(Code::ImmutableField, format!("{field} of {kind} {name} is {old} and can't be changed"))
 }

@@ -2,7 +2,7 @@
 
 use ipam_api::Code;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 
 use super::change::changes;
 use super::command::{Answer, Expect, Kind, Put, Refusal, Stored, SubnetIntention};
@@ -43,10 +43,10 @@ impl Step<'_> {
         }
         let revision = self.state.tick();
         let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
-        self.state.index.names.insert((Kind::Subnet, intention.name.clone()), revision);
+        self.state.index.names.insert((Kind::Subnet, (&intention.name).into()), revision);
         self.state.index.subnet_starts.insert((network, cidr.family(), cidr.first()), revision);
         self.state.subnets.put(revision, row.clone(), &mut self.state.ledger);
-        self.emit(What::Created { kind: Kind::Subnet, name: intention.name.clone() });
+        self.emit(What::Created { kind: Kind::Subnet, name: (&intention.name).into() });
         Ok(Answer::created(revision, Stored::Subnet(row)))
     }
 
@@ -91,7 +91,7 @@ impl Step<'_> {
         }))
     }
 
-    pub(super) fn delete_subnet(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+    pub(super) fn delete_subnet(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Subnet;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         let row = self.state.subnets.get(id).ok_or_else(|| not_found(kind, name))?;

@@ -3,9 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
+use ipam_api::Selector;
 use ipam_api::name::{Name, NetworkAttachment, ObjectName};
 
-use super::command::{Allocate, InterfaceWish, Takers, Text};
+use super::command::{Allocate, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
+use super::state::State;
 
 /// Who wants to take, for one interface.
 #[derive(Debug, Clone, Copy)]
@@ -13,6 +15,10 @@ pub(super) struct Taker<'a> {
     realm: &'a Name,
     namespace: &'a ObjectName,
     node: Option<&'a ObjectName>,
+    /// Nothing if nobody has described the node.
+    node_labels: Option<&'a BTreeMap<Text, Text>>,
+    /// Nothing if nobody has described it.
+    described_namespace: Option<&'a NamespaceIntention>,
     labels: &'a BTreeMap<Text, Text>,
     made_by: MadeBy<'a>,
 }
@@ -26,13 +32,20 @@ enum MadeBy<'a> {
 }
 
 impl<'a> Taker<'a> {
-    pub(super) fn of(wish: &'a Allocate, interface: &'a InterfaceWish) -> Self {
+    pub(super) fn of(state: &'a State, wish: &'a Allocate, interface: &'a InterfaceWish) -> Self {
         let attachment = wish.attachment.as_ref();
         let config = attachment.filter(|key| key.interface == interface.name).map(|key| &key.config);
+        let (realm, namespace) = (&wish.endpoint.realm, &wish.endpoint.namespace);
+        let node = wish.node.as_ref().or(attachment.map(|key| &key.node));
+        let realm_of_node = attachment.map_or(realm, |key| &key.realm);
         Self {
-            realm: &wish.endpoint.realm,
-            namespace: &wish.endpoint.namespace,
-            node: wish.node.as_ref().or(attachment.map(|key| &key.node)),
+            realm,
+            namespace,
+            node,
+            node_labels: node
+                .and_then(|node| state.node(realm_of_node, node))
+                .map(|row| &row.intention.remarks.labels),
+            described_namespace: state.namespace(realm, namespace).map(|row| &row.intention),
             labels: &wish.labels,
             made_by: match (&interface.network_attachment, config) {
                 (Some(attachment), _) => MadeBy::Attachment(attachment),
@@ -48,6 +61,15 @@ impl<'a> Taker<'a> {
             MadeBy::Attachment(attachment) => attachment == wanted,
             MadeBy::Config(config) => config.as_str() == wanted.as_str(),
         }
+    }
+
+    /// What the namespace's endpoints take from, where nobody names anything.
+    pub(super) fn default_pools(&self) -> Option<&'a PoolPatterns> {
+        self.described_namespace.map(|namespace| &namespace.default_pools).filter(|pools| !pools.is_empty())
+    }
+
+    fn namespace_labels(&self) -> Option<&'a BTreeMap<Text, Text>> {
+        self.described_namespace.map(|namespace| &namespace.remarks.labels)
     }
 
     fn label(&self, key: &str) -> Option<&'a str> {
@@ -67,7 +89,15 @@ impl<'a> Taker<'a> {
             MadeBy::Attachment(attachment) => Some(Anchor::Attachment(attachment.clone())),
             MadeBy::Config(config) => Some(Anchor::Attachment(config.into())),
         });
-        anchors.extend(self.labels.iter().map(|(key, value)| Anchor::Label(key.clone(), value.clone())));
+        let labels = |labels: &BTreeMap<Text, Text>, of: fn(Text, Text) -> Anchor| {
+            let anchors = labels.iter().map(|(key, value)| of(key.clone(), value.clone()));
+            anchors.collect::<Vec<Anchor>>()
+        };
+        anchors.extend(labels(self.labels, Anchor::Label));
+        anchors.extend(self.node_labels.map(|own| labels(own, Anchor::NodeLabel)).unwrap_or_default());
+        anchors.extend(
+            self.namespace_labels().map(|own| labels(own, Anchor::NamespaceLabel)).unwrap_or_default(),
+        );
         anchors
     }
 }
@@ -79,29 +109,41 @@ pub(super) enum Anchor {
     Anyone,
     Label(Text, Text),
     Node(ObjectName),
+    NodeLabel(Text, Text),
     Namespace(ObjectName),
+    NamespaceLabel(Text, Text),
     Attachment(NetworkAttachment),
     Realm(Name),
 }
 
 /// How specific a pool is. The more specific one sorts first.
-pub(super) type Rank = [Reverse<bool>; 5];
+pub(super) type Rank = [Reverse<bool>; 7];
 
 /// What no other sorts before.
-pub(super) const MOST_SPECIFIC: Rank = [Reverse(true); 5];
+pub(super) const MOST_SPECIFIC: Rank = [Reverse(true); 7];
 
 impl Takers {
     /// What the pool is found by: one of its demands, the one that most likely tells it from others.
     pub(super) fn anchors(&self) -> Vec<Anchor> {
-        if let Some((key, values)) = self.endpoint_selector.telling() {
-            let label = |value: &String| Anchor::Label(Text::from(key), Text::from(value.as_str()));
-            return values.iter().map(label).collect();
+        let labels = |selector: &Selector, of: fn(Text, Text) -> Anchor| {
+            let (key, values) = selector.telling()?;
+            let label = |value: &String| of(Text::from(key), Text::from(value.as_str()));
+            Some(values.iter().map(label).collect::<Vec<Anchor>>())
+        };
+        if let Some(anchors) = labels(&self.endpoint_selector, Anchor::Label) {
+            return anchors;
         }
         if !self.node_names.is_empty() {
             return self.node_names.iter().cloned().map(Anchor::Node).collect();
         }
+        if let Some(anchors) = labels(&self.node_selector, Anchor::NodeLabel) {
+            return anchors;
+        }
         if !self.namespaces.is_empty() {
             return self.namespaces.iter().cloned().map(Anchor::Namespace).collect();
+        }
+        if let Some(anchors) = labels(&self.namespace_selector, Anchor::NamespaceLabel) {
+            return anchors;
         }
         if !self.network_attachments.is_empty() {
             return self.network_attachments.iter().cloned().map(Anchor::Attachment).collect();
@@ -114,12 +156,32 @@ impl Takers {
 
     /// Why somebody may not take, if so: the first that doesn't fit.
     pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<&'static str> {
-        let is_among = |names: &[ObjectName], name: &ObjectName| names.is_empty() || names.contains(name);
-        if !self.node_names.is_empty() && taker.node.is_none_or(|node| !self.node_names.contains(node)) {
-            Some("for other nodes")
-        } else if !is_among(&self.namespaces, taker.namespace) {
-            Some("for other namespaces")
-        } else if !self.endpoint_selector.fits(|key| taker.label(key)) {
+        if !self.node_names.is_empty() {
+            if taker.node.is_none_or(|node| !self.node_names.contains(node)) {
+                return Some("for other nodes");
+            }
+        } else if let Some(why) = why_not_selected(
+            &self.node_selector,
+            taker.node_labels,
+            ["for nodes with other labels", "for nodes with certain labels, and this one isn't described"],
+        ) {
+            return Some(why);
+        }
+        if !self.namespaces.is_empty() {
+            if !self.namespaces.contains(taker.namespace) {
+                return Some("for other namespaces");
+            }
+        } else if let Some(why) = why_not_selected(
+            &self.namespace_selector,
+            taker.namespace_labels(),
+            [
+                "for namespaces with other labels",
+                "for namespaces with certain labels, and this one isn't described",
+            ],
+        ) {
+            return Some(why);
+        }
+        if !self.endpoint_selector.fits(|key| taker.label(key)) {
             Some("for endpoints with other labels")
         } else if !self.realms.is_empty() && !self.realms.contains(taker.realm) {
             Some("for other realms")
@@ -137,10 +199,29 @@ impl Takers {
         [
             !self.endpoint_selector.is_empty(),
             !self.node_names.is_empty(),
+            self.node_names.is_empty() && !self.node_selector.is_empty(),
             !self.namespaces.is_empty(),
+            self.namespaces.is_empty() && !self.namespace_selector.is_empty(),
             !self.network_attachments.is_empty(),
             !self.realms.is_empty(),
         ]
         .map(Reverse)
+    }
+}
+
+/// Why labels are not those that are asked for, if so: they are others, or nobody has said which they are. Of what is
+/// not described nothing is known, not even that a label is missing.
+fn why_not_selected(
+    selector: &Selector,
+    labels: Option<&BTreeMap<Text, Text>>,
+    [others, unknown]: [&'static str; 2],
+) -> Option<&'static str> {
+    match labels {
+        _ if selector.is_empty() => None,
+        None => Some(unknown),
+        Some(labels) => {
+            let fits = selector.fits(|key| labels.get(key).map(|value| &**value));
+            (!fits).then_some(others)
+        }
     }
 }

@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::limits::TOKENS_MAX;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 
 use super::command::{
     Answer, CreateToken, Credential, Expect, Grant, Kind, Purpose, Refusal, SecretHash, Stored, Text,
@@ -56,7 +56,7 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    pub(super) fn delete_token(&mut self, name: &Name, expect: Expect) -> Result<Answer, Refusal> {
+    pub(super) fn delete_token(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Token;
         let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
         check_expected(kind, name, self.state.meta(kind, name), expect)?;
@@ -119,9 +119,9 @@ impl Step<'_> {
     }
 
     fn add_token(&mut self, id: u64, row: Token) -> Answer {
-        self.state.index.names.insert((Kind::Token, row.name.clone()), id);
+        self.state.index.names.insert((Kind::Token, (&row.name).into()), id);
         self.state.index.token_secrets.insert(row.secret_hash, id);
-        self.emit(What::Created { kind: Kind::Token, name: row.name.clone() });
+        self.emit(What::Created { kind: Kind::Token, name: (&row.name).into() });
         self.state.tokens.put(id, row.clone(), &mut self.state.ledger);
         Answer::Stored { created: true, revision: id, resource: Box::new(Stored::Token(row)) }
     }

@@ -1,6 +1,6 @@
 //! Several actions as one: on a draft of the state, which replaces it only if every step succeeds.
 
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 
 use super::command::{Answer, Context, Kind, Precondition, Refusal, Transaction};
 use super::model::Meta;
@@ -45,13 +45,15 @@ impl Step<'_> {
 impl State {
     /// The name of a resource.
     #[must_use]
-    pub fn name_of(&self, kind: Kind, id: u64) -> Option<&Name> {
+    pub fn name_of(&self, kind: Kind, id: u64) -> Option<ResourceName> {
         match kind {
-            Kind::Network => self.networks.get(id).map(|row| &row.intention.name),
-            Kind::Subnet => self.subnets.get(id).map(|row| &row.intention.name),
-            Kind::Pool => self.pools.get(id).map(|row| &row.intention.name),
-            Kind::Reservation => self.reservations.get(id).map(|row| &row.intention.name),
-            Kind::Token => self.tokens.get(id).map(|row| &row.name),
+            Kind::Network => self.networks.get(id).map(|row| (&row.intention.name).into()),
+            Kind::Subnet => self.subnets.get(id).map(|row| (&row.intention.name).into()),
+            Kind::Pool => self.pools.get(id).map(|row| (&row.intention.name).into()),
+            Kind::Reservation => self.reservations.get(id).map(|row| (&row.intention.name).into()),
+            Kind::Token => self.tokens.get(id).map(|row| (&row.name).into()),
+            Kind::Node => self.nodes.get(id).map(|row| row.intention.resource_name()),
+            Kind::Namespace => self.namespaces.get(id).map(|row| row.intention.resource_name()),
         }
     }
 
@@ -64,12 +66,14 @@ impl State {
             Kind::Pool => self.pools.len(),
             Kind::Reservation => self.reservations.len(),
             Kind::Token => self.tokens.len(),
+            Kind::Node => self.nodes.len(),
+            Kind::Namespace => self.namespaces.len(),
         }
     }
 
     /// Identity and history of a named resource.
     #[must_use]
-    pub fn meta(&self, kind: Kind, name: &Name) -> Option<&Meta> {
+    pub fn meta(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Meta> {
         let id = self.id_of(kind, name)?;
         match kind {
             Kind::Network => self.networks.get(id).map(|row| &row.meta),
@@ -77,6 +81,8 @@ impl State {
             Kind::Pool => self.pools.get(id).map(|row| &row.meta),
             Kind::Reservation => self.reservations.get(id).map(|row| &row.meta),
             Kind::Token => self.tokens.get(id).map(|row| &row.meta),
+            Kind::Node => self.nodes.get(id).map(|row| &row.meta),
+            Kind::Namespace => self.namespaces.get(id).map(|row| &row.meta),
         }
     }
 }

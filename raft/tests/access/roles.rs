@@ -5,7 +5,9 @@ use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_raft::machine::command::{Expect, Kind, Purpose, Remarks, Transaction};
 use ipam_raft::machine::{Action, Grant, Terms};
 
-use crate::world::{World, add, delete, network, pool, reservation, subnet, token, with_labels};
+use crate::world::{
+    World, add, delete, network, pool, put_in_realm, reservation, subnet, token, with_labels,
+};
 
 /// One action of each deed that goes through the log, possible in a fresh world.
 fn actions(world: &mut World) -> Vec<Action> {
@@ -15,6 +17,9 @@ fn actions(world: &mut World) -> Vec<Action> {
     other.unwrap();
     for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
         world.run(crate::world::admin(), action).unwrap();
+    }
+    for kind in [Kind::Node, Kind::Namespace] {
+        world.run(crate::world::admin(), put_in_realm(kind, "gone")).unwrap();
     }
     world.run(crate::world::admin(), pool("gone", "lan", "10.0.0.100", Remarks::default())).unwrap();
     let old = token("old", Purpose::Bearer, Grant::of(Role::Viewer), None);
@@ -29,6 +34,10 @@ fn actions(world: &mut World) -> Vec<Action> {
         delete(Kind::Pool, "gone"),
         delete(Kind::Reservation, "gone"),
         delete(Kind::Token, "old"),
+        put_in_realm(Kind::Node, "new"),
+        put_in_realm(Kind::Namespace, "new"),
+        delete(Kind::Node, "default/gone"),
+        delete(Kind::Namespace, "default/gone"),
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id },
         Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },

@@ -7,8 +7,8 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
-    NetworkIntention, PoolIntention, Purpose, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
-    Stored, SubnetIntention, Takers, Via,
+    NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
+    ReleaseAttachment, Remarks, ReservationIntention, Started, Stored, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
@@ -92,8 +92,21 @@ pub(crate) fn reservation(name: &str) -> Action {
     Action::PutReservation(Put { intention, expect: Expect::Anything })
 }
 
+pub(crate) fn put_in_realm(kind: Kind, name: &str) -> Action {
+    let (realm, name, remarks) = (Name::default_name(), name.parse().unwrap(), Remarks::default());
+    let expect = Expect::Anything;
+    if kind == Kind::Node {
+        return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
+    }
+    let default_pools = PoolPatterns::default();
+    Action::PutNamespace(Put {
+        intention: NamespaceIntention { realm, name, default_pools, remarks },
+        expect,
+    })
+}
+
 pub(crate) fn delete(kind: Kind, name: &str) -> Action {
-    Action::Delete(Delete { kind, name: self::name(name), expect: Expect::Anything, drain: false })
+    Action::Delete(Delete { kind, name: name.parse().unwrap(), expect: Expect::Anything, drain: false })
 }
 
 pub(crate) fn attachment(node: &str, container: &str) -> AttachmentKey {
@@ -142,8 +155,9 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
 fn wish(pool: &str) -> InterfaceWish {
     InterfaceWish {
         name: "eth0".parse().unwrap(),
-        ipv4_pools: vec![(&name(pool)).into()],
-        ipv6_pools: Vec::new(),
+        subnets: Vec::new(),
+        pools: PoolPatterns { ipv4: vec![(&name(pool)).into()], ipv6: Vec::new() },
+        default_pools: PoolPatterns::default(),
         families: Vec::new(),
         addresses: Vec::new(),
         mac: None,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::state::Occupant;
@@ -23,16 +23,28 @@ pub(crate) fn agree(state: &State, model: &Model) {
     addresses(state, model);
 }
 
-fn id(state: &State, kind: Kind, name: &Name) -> u64 {
-    state.id_of(kind, name).unwrap_or_else(|| panic!("{kind} {name} is gone"))
+fn id(state: &State, kind: Kind, name: impl Into<ResourceName>) -> u64 {
+    let name = name.into();
+    state.id_of(kind, &name).unwrap_or_else(|| panic!("{kind} {name} is gone"))
 }
 
 fn resources(state: &State, model: &Model) {
     let names = |kind| state.names(kind, None).map(|(name, _)| name.clone()).collect::<Vec<_>>();
-    assert_eq!(names(Kind::Network), model.networks.keys().cloned().collect::<Vec<_>>());
-    assert_eq!(names(Kind::Subnet), model.subnets.keys().cloned().collect::<Vec<_>>());
-    assert_eq!(names(Kind::Pool), model.pools.keys().cloned().collect::<Vec<_>>());
-    assert_eq!(names(Kind::Reservation), model.reservations.keys().cloned().collect::<Vec<_>>());
+    fn known<'a>(keys: impl Iterator<Item = &'a Name>) -> Vec<ResourceName> {
+        keys.map(Into::into).collect()
+    }
+    assert_eq!(names(Kind::Network), known(model.networks.keys()));
+    assert_eq!(names(Kind::Subnet), known(model.subnets.keys()));
+    assert_eq!(names(Kind::Pool), known(model.pools.keys()));
+    assert_eq!(names(Kind::Reservation), known(model.reservations.keys()));
+    assert_eq!(names(Kind::Node), model.nodes.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::Namespace), model.namespaces.keys().cloned().collect::<Vec<_>>());
+    for (name, intention) in &model.nodes {
+        assert_eq!(&state.nodes.get(id(state, Kind::Node, name)).unwrap().intention, intention);
+    }
+    for (name, intention) in &model.namespaces {
+        assert_eq!(&state.namespaces.get(id(state, Kind::Namespace, name)).unwrap().intention, intention);
+    }
     for (name, intention) in &model.networks {
         assert_eq!(&state.networks.get(id(state, Kind::Network, name)).unwrap().intention, intention);
     }
@@ -115,7 +127,7 @@ fn memory(state: &State, model: &Model) {
     let next = ends.chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     let boots: BTreeMap<_, Vec<_>> = state
-        .nodes
+        .boots
         .iter()
         .map(|(_, row)| (row.name.clone(), row.past_boots.iter().chain(&row.boot_id).cloned().collect()))
         .collect();
@@ -187,7 +199,7 @@ fn addresses(state: &State, model: &Model) {
 #[derive(Default)]
 pub(crate) struct Follower {
     newest: u64,
-    resources: BTreeSet<(Kind, Name)>,
+    resources: BTreeSet<(Kind, ResourceName)>,
     held: BTreeMap<u64, (IpAddr, Name)>,
     ready: BTreeMap<Name, Readiness>,
 }
@@ -202,7 +214,9 @@ impl Follower {
                 What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
                 What::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
                 What::Deleted { kind, name } => {
-                    self.ready.remove(&name);
+                    if let (Kind::Pool, Some(pool)) = (kind, name.name()) {
+                        self.ready.remove(&pool);
+                    }
                     assert!(self.resources.remove(&(kind, name)));
                 }
                 What::Allocated { address, pool, allocation, .. } => {
@@ -227,7 +241,7 @@ impl Follower {
 
     /// Who has heard all events knows what the state knows.
     pub(crate) fn agree(&self, state: &State) {
-        for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation] {
+        for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace] {
             let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
             assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");
         }

@@ -6,12 +6,13 @@ use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::{EXPIRIES_PER_COMMAND_MAX, PAST_BOOTS_MAX, TOMBSTONE_TTL_MS};
-use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Expect, Kind, NetworkIntention, PoolIntention, ReservationIntention, Started, SubnetIntention, Text,
+    Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
+    Started, SubnetIntention, Text,
 };
 use ipam_raft::machine::{Action, Command};
 use ipnet::IpNet;
@@ -76,6 +77,8 @@ pub(crate) struct Model {
     pub(crate) subnets: BTreeMap<Name, SubnetIntention>,
     pub(crate) pools: BTreeMap<Name, Pool>,
     pub(crate) reservations: BTreeMap<Name, ReservationIntention>,
+    pub(crate) nodes: BTreeMap<ResourceName, NodeIntention>,
+    pub(crate) namespaces: BTreeMap<ResourceName, NamespaceIntention>,
     pub(crate) held: Vec<Held>,
     pub(crate) resting: Vec<Rest>,
     pub(crate) endpoints: Vec<Incarnation>,
@@ -83,7 +86,7 @@ pub(crate) struct Model {
     pub(crate) buried: Vec<Buried>,
     pub(crate) boots: BTreeMap<ObjectName, Vec<Text>>,
     /// As the machine said them: the model doesn't count revisions.
-    pub(crate) revisions: BTreeMap<(Kind, Name), u64>,
+    pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
 }
 
@@ -118,6 +121,16 @@ impl Model {
             Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
             Action::PutPool(put) => self.put_pool(&put.intention, put.expect),
             Action::PutReservation(put) => self.put_reservation(&put.intention, put.expect),
+            Action::PutNode(put) => {
+                let name = put.intention.resource_name();
+                self.expect(Kind::Node, &name, put.expect)?;
+                Ok(Said::Stored { created: self.nodes.insert(name, put.intention.clone()).is_none() })
+            }
+            Action::PutNamespace(put) => {
+                let name = put.intention.resource_name();
+                self.expect(Kind::Namespace, &name, put.expect)?;
+                Ok(Said::Stored { created: self.namespaces.insert(name, put.intention.clone()).is_none() })
+            }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::Allocate(wish) => self.allocate(wish),
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
@@ -169,23 +182,27 @@ impl Model {
 
     // === Resources ===
 
-    fn exists(&self, kind: Kind, name: &Name) -> bool {
+    fn exists(&self, kind: Kind, name: &ResourceName) -> bool {
+        let plain = |has: &dyn Fn(&Name) -> bool| name.name().is_some_and(|name| has(&name));
         match kind {
-            Kind::Network => self.networks.contains_key(name),
-            Kind::Subnet => self.subnets.contains_key(name),
-            Kind::Pool => self.pools.contains_key(name),
-            Kind::Reservation => self.reservations.contains_key(name),
+            Kind::Network => plain(&|name| self.networks.contains_key(name)),
+            Kind::Subnet => plain(&|name| self.subnets.contains_key(name)),
+            Kind::Pool => plain(&|name| self.pools.contains_key(name)),
+            Kind::Reservation => plain(&|name| self.reservations.contains_key(name)),
             Kind::Token => false,
+            Kind::Node => self.nodes.contains_key(name),
+            Kind::Namespace => self.namespaces.contains_key(name),
         }
     }
 
-    fn expect(&self, kind: Kind, name: &Name, expect: Expect) -> Result<(), Code> {
-        match (expect, self.exists(kind, name)) {
+    fn expect(&self, kind: Kind, name: impl Into<ResourceName>, expect: Expect) -> Result<(), Code> {
+        let name = name.into();
+        match (expect, self.exists(kind, &name)) {
             (Expect::Anything, _) | (Expect::Absent, false) => Ok(()),
             (Expect::Absent, true) => Err(Code::AlreadyExists),
             (Expect::Revision(_), false) => Err(Code::RevisionMismatch),
             (Expect::Revision(revision), true) => {
-                let same = self.revisions.get(&(kind, name.clone())) == Some(&revision);
+                let same = self.revisions.get(&(kind, name)) == Some(&revision);
                 if same { Ok(()) } else { Err(Code::RevisionMismatch) }
             }
         }
@@ -278,13 +295,19 @@ impl Model {
         Ok(Said::Stored { created: self.reservations.insert(new.name.clone(), new.clone()).is_none() })
     }
 
-    fn delete(&mut self, kind: Kind, name: &Name, expect: Expect, drain: bool) -> Result<Said, Code> {
+    fn delete(&mut self, kind: Kind, name: &ResourceName, expect: Expect, drain: bool) -> Result<Said, Code> {
         if !self.exists(kind, name) {
             return Err(Code::NotFound);
         }
         self.expect(kind, name, expect)?;
+        if kind.is_in_realm() {
+            self.nodes.retain(|key, _| kind != Kind::Node || key != name);
+            self.namespaces.retain(|key, _| kind != Kind::Namespace || key != name);
+            return Ok(Said::Gone);
+        }
+        let name = &name.name().expect("it exists");
         match kind {
-            Kind::Token => unreachable!("tokens have tests of their own"),
+            Kind::Token | Kind::Node | Kind::Namespace => unreachable!("tokens have tests of their own"),
             Kind::Network => {
                 let used = name.as_str() == "default"
                     || self.subnets.values().any(|one| one.network == *name)

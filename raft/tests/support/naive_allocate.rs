@@ -2,11 +2,12 @@
 
 use std::net::IpAddr;
 
+use ipam_api::Selector;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
-use ipam_api::name::{Name, NamePattern};
+use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::{Code, Family};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, Started, Takers};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said};
 
@@ -114,13 +115,19 @@ impl Model {
                 })
                 .cloned()
                 .collect();
-            if !held.is_empty() && !as_wished(&held, interface) {
+            if !held.is_empty() && !(as_wished(&held, interface) && self.in_subnets(&held, interface)) {
                 return Err(Code::AlreadyExists);
             }
             missing |= held.is_empty();
             all.extend(held);
         }
         if missing && !all.is_empty() { Err(Code::AlreadyExists) } else { Ok(all) }
+    }
+
+    fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+        let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.intention.subnet);
+        wish.subnets.is_empty()
+            || held.iter().all(|one| subnet(one).is_some_and(|subnet| wish.subnets.contains(subnet)))
     }
 
     fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
@@ -138,13 +145,30 @@ impl Model {
         wish: &InterfaceWish,
         taken: &[Held],
     ) -> Result<Vec<(&Pool, IpAddr)>, Code> {
-        let named = !wish.ipv4_pools.is_empty() || !wish.ipv6_pools.is_empty();
+        let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
+        let nothing = PoolPatterns::default();
+        let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
+        let by_subnet = !wish.subnets.is_empty();
+        let mut said = [&wish.pools, of_namespace, &wish.default_pools].into_iter();
+        let named = said.find(|pools| !by_subnet && !pools.is_empty());
         let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
         let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
         let mut per_family = Vec::new();
         for family in Family::BOTH {
-            let names = if family == Family::V4 { &wish.ipv4_pools } else { &wish.ipv6_pools };
+            let names = named.map_or(&[][..], |pools| pools.of(family));
             let mut candidates: Vec<&Pool> = Vec::new();
+            for subnet in &wish.subnets {
+                if !self.subnets.contains_key(subnet) {
+                    return Err(Code::NotFound);
+                }
+                let inside = |pool: &&Pool| {
+                    pool.intention.subnet == *subnet
+                        && family_of(pool) == family
+                        && candidates.iter().all(|known| known.intention.name != pool.intention.name)
+                };
+                let found: Vec<&Pool> = self.pools.values().filter(inside).collect();
+                candidates.extend(found);
+            }
             for pattern in names {
                 let mut found: Vec<&Pool> =
                     self.pools.values().filter(|pool| stands_for(pattern, &pool.intention.name)).collect();
@@ -160,7 +184,7 @@ impl Model {
                 });
                 candidates.extend(found);
             }
-            if !named {
+            if named.is_none() && !by_subnet {
                 let default = Name::default_name();
                 candidates.extend(self.pools.values().filter(|pool| {
                     pool.intention.default
@@ -189,7 +213,7 @@ impl Model {
             .into_iter()
             .map(|(family, mut candidates)| {
                 candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
-                let why_not = |pool: &Pool| why_not(pool, all, wish);
+                let why_not = |pool: &Pool| self.why_not(pool, all, wish);
                 match asked(family) {
                     Some(address) => self.choose_asked(address, &candidates, taken, why_not),
                     None => self.choose_any(&candidates, taken, why_not),
@@ -256,11 +280,13 @@ fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
 }
 
 /// How little a pool asks for, in the order of what counts most.
-fn unspecific(takers: &Takers) -> [bool; 5] {
+fn unspecific(takers: &Takers) -> [bool; 7] {
     [
         takers.endpoint_selector.is_empty(),
         takers.node_names.is_empty(),
+        takers.node_selector.is_empty() || !takers.node_names.is_empty(),
         takers.namespaces.is_empty(),
+        takers.namespace_selector.is_empty() || !takers.namespaces.is_empty(),
         takers.network_attachments.is_empty(),
         takers.realms.is_empty(),
     ]
@@ -283,16 +309,35 @@ fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool
         && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
 }
 
-/// Why a pool gives nothing at all now, or not to this one.
-fn why_not(pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
-    if !may_take(&pool.intention.takers, wish, interface) {
-        Some(Code::NoPoolFits)
-    } else if pool.intention.terminating {
-        Some(Code::Terminating)
-    } else if pool.intention.disabled {
-        Some(Code::PoolDisabled)
-    } else {
-        None
+impl Model {
+    /// Why a pool gives nothing at all now, or not to this one.
+    fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+        let takers = &pool.intention.takers;
+        if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
+            Some(Code::NoPoolFits)
+        } else if pool.intention.terminating {
+            Some(Code::Terminating)
+        } else if pool.intention.disabled {
+            Some(Code::PoolDisabled)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
+    fn is_selected(&self, takers: &Takers, wish: &Allocate) -> bool {
+        let selects = |selector: &Selector, remarks: Option<&Remarks>| {
+            selector.is_empty()
+                || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
+        };
+        let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
+        let realm = wish.attachment.as_ref().map_or(&wish.endpoint.realm, |key| &key.realm);
+        let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
+        let namespace = ResourceName::in_realm(&wish.endpoint.realm, &wish.endpoint.namespace);
+        let namespace = self.namespaces.get(&namespace);
+        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
+            && (!takers.namespaces.is_empty()
+                || selects(&takers.namespace_selector, namespace.map(|one| &one.remarks)))
     }
 }
 
@@ -302,7 +347,7 @@ fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
     let has = |family| held.iter().any(|one| Family::of(one.address) == family);
     let families_fit =
         wish.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
-    let none_named = wish.ipv4_pools.is_empty() && wish.ipv6_pools.is_empty();
+    let none_named = wish.pools.is_empty() || !wish.subnets.is_empty();
     let from = |names: &[NamePattern], v4| {
         let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
         let present = of_family.peek().is_some();
@@ -311,7 +356,7 @@ fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
             && of_family.all(|one| names.iter().any(|name| stands_for(name, &one.pool)))
     };
     families_fit
-        && (none_named || from(&wish.ipv4_pools, true) && from(&wish.ipv6_pools, false))
+        && (none_named || from(&wish.pools.ipv4, true) && from(&wish.pools.ipv6, false))
         && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
 }
 

@@ -164,7 +164,7 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
             None => "no such attachment\n".to_owned(),
         },
         "node" => {
-            let row = state.nodes.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
+            let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
             let boot = row.boot_id.as_deref().unwrap_or("none");
             format!("boot {boot}, before it: {}\n", row.past_boots.join(", "))
         }

@@ -7,14 +7,14 @@ use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
-use ipam_api::name::{Name, NamePattern};
+use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
-    Text, Transaction, Via,
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
+    Origin, PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
+    Started, SubnetIntention, Takers, Text, Transaction, Via,
 };
 use ipam_raft::machine::{Action, Command, State};
 use ipnet::IpNet;
@@ -29,6 +29,8 @@ const SUBNETS: [(&str, &str, &str); 5] = [
 ];
 const POOLS: [(&str, &str); 7] =
     [("a", "lan"), ("b", "lan"), ("c", "six"), ("d", "six"), ("e", "azure"), ("f", "link"), ("g", "lan")];
+const NODES: [&str; 3] = ["default/n1", "default/n2", "prod/n1"];
+const NAMESPACES: [&str; 3] = ["default/web", "default/default", "prod/default"];
 /// Commands that make the world before anything else happens in it.
 const FOUNDING: u64 = 8;
 
@@ -134,7 +136,7 @@ impl Draw<'_> {
 
     fn single(&mut self, with_revisions: bool) -> Action {
         let expect = |draw: &mut Self, kind, name: &str| match draw.dice.chance(10) {
-            true if with_revisions => draw.expect(kind, &Name::new(name).unwrap()),
+            true if with_revisions => draw.expect(kind, &ResourceName::new(name).unwrap()),
             true => Expect::Absent,
             false => Expect::Anything,
         };
@@ -153,7 +155,15 @@ impl Draw<'_> {
                 let expect = expect(self, Kind::Pool, pool.0);
                 self.put_pool(pool, expect)
             }
-            18..=22 => {
+            18 => {
+                let (kind, name) = match self.dice.chance(50) {
+                    true => (Kind::Node, self.dice.pick(&NODES)),
+                    false => (Kind::Namespace, self.dice.pick(&NAMESPACES)),
+                };
+                let expect = expect(self, kind, name);
+                self.put_in_realm(kind, name, expect)
+            }
+            19..=22 => {
                 let name = self.dice.pick(&["r1", "r2"]);
                 let expect = expect(self, Kind::Reservation, name);
                 self.put_reservation(name, expect)
@@ -180,17 +190,19 @@ impl Draw<'_> {
         }
     }
 
-    fn named(&mut self) -> (Kind, Name) {
+    fn named(&mut self) -> (Kind, ResourceName) {
         let (kind, name) = match self.dice.below(10) {
             0 => (Kind::Network, self.dice.pick(&["default", "blue"])),
             1 | 2 => (Kind::Subnet, SUBNETS[usize::try_from(self.dice.below(5)).unwrap()].0),
-            3 | 4 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
+            3 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
+            4 => (Kind::Node, self.dice.pick(&NODES)),
+            5 => (Kind::Namespace, self.dice.pick(&NAMESPACES)),
             _ => (Kind::Pool, POOLS[usize::try_from(self.dice.below(7)).unwrap()].0),
         };
-        (kind, Name::new(name).unwrap())
+        (kind, ResourceName::new(name).unwrap())
     }
 
-    fn expect(&mut self, kind: Kind, name: &Name) -> Expect {
+    fn expect(&mut self, kind: Kind, name: &ResourceName) -> Expect {
         let present = self.state.meta(kind, name).map_or(1, |meta| meta.revision);
         match self.dice.below(8) {
             0 => Expect::Absent,
@@ -202,6 +214,23 @@ impl Draw<'_> {
 
     fn remarks(&mut self) -> Remarks {
         Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
+    }
+
+    fn put_in_realm(&mut self, kind: Kind, name: &str, expect: Expect) -> Action {
+        let (realm, name) = ResourceName::new(name).unwrap().parts().unwrap();
+        let mut remarks = self.remarks();
+        let (key, values) = if kind == Kind::Node { ("zone", ["a", "b"]) } else { ("team", ["x", "y"]) };
+        if self.dice.chance(70) {
+            remarks.labels.insert(key.into(), self.dice.pick(&values).into());
+        }
+        if kind == Kind::Node {
+            return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
+        }
+        let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
+        Action::PutNamespace(Put {
+            intention: NamespaceIntention { realm, name, default_pools, remarks },
+            expect,
+        })
     }
 
     fn put_network(&mut self, name: &str, expect: Expect) -> Action {
@@ -274,6 +303,12 @@ impl Draw<'_> {
         if self.dice.chance(10) {
             takers.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
         }
+        if self.dice.chance(10) {
+            takers.node_selector = self.dice.pick(&["zone=a", "zone in (a,b)", "zone!=a"]).parse().unwrap();
+        }
+        if self.dice.chance(10) {
+            takers.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
+        }
         if self.dice.chance(12) {
             let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
             takers.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
@@ -331,7 +366,7 @@ impl Draw<'_> {
 
     /// Mostly from the boot that the node is in, sometimes from one before or after.
     fn started(&mut self, key: &AttachmentKey) -> Started {
-        let node = self.state.nodes.iter().map(|(_, row)| row).find(|row| row.name == key.node);
+        let node = self.state.boots.iter().map(|(_, row)| row).find(|row| row.name == key.node);
         let present = node.and_then(|row| row.boot_id.as_deref()).unwrap_or("b0");
         let number: u64 = present[1..].parse().unwrap();
         let number = match self.dice.below(100) {
@@ -385,22 +420,30 @@ impl Draw<'_> {
         }
     }
 
+    fn both_pools(&mut self) -> PoolPatterns {
+        let ipv6 = if self.dice.chance(50) { self.pools(Family::V6) } else { Vec::new() };
+        PoolPatterns { ipv4: self.pools(Family::V4), ipv6 }
+    }
+
     /// Names of pools, mostly such as there are.
     fn pools(&mut self, family: Family) -> Vec<NamePattern> {
         let any = self.dice.chance(4);
         let fit = |id: u64| self.state.space(id).is_some_and(|space| any || space.family == family);
-        let present: Vec<&Name> =
-            self.state.names(Kind::Pool, None).filter(|(_, id)| fit(*id)).map(|(name, _)| name).collect();
-        let nowhere = Name::new("nowhere").unwrap();
+        let present: Vec<&str> = self
+            .state
+            .names(Kind::Pool, None)
+            .filter(|(_, id)| fit(*id))
+            .map(|(name, _)| name.as_str())
+            .collect();
         let count = [1, 1, 1, 2, 2, 3][usize::try_from(self.dice.below(6)).unwrap()];
         (0..count)
             .filter_map(|_| {
-                let name = if self.dice.chance(1) { &nowhere } else { self.dice.pick_any(&present)? };
-                let first = &name.as_str()[..1];
+                let name = if self.dice.chance(1) { "nowhere" } else { self.dice.pick_any(&present)? };
+                let first = &name[..1];
                 Some(match self.dice.below(20) {
                     0 => format!("{first}*").parse().unwrap(),
                     1 => format!("[{first}]?*").parse().unwrap(),
-                    _ => name.into(),
+                    _ => name.parse().unwrap(),
                 })
             })
             .collect()
@@ -408,13 +451,13 @@ impl Draw<'_> {
 
     fn wish(&mut self, name: &str) -> InterfaceWish {
         let named = self.dice.chance(70);
-        let ipv4_pools = if named { self.pools(Family::V4) } else { Vec::new() };
-        let ipv6_pools = if named && self.dice.chance(50) { self.pools(Family::V6) } else { Vec::new() };
+        let pools = if named { self.both_pools() } else { PoolPatterns::default() };
+        let default_pools = if self.dice.chance(10) { self.both_pools() } else { PoolPatterns::default() };
         let mut addresses: Vec<IpAddr> = Vec::new();
-        if self.dice.chance(12) && (!ipv4_pools.is_empty() || self.dice.chance(10)) {
+        if self.dice.chance(12) && (!pools.ipv4.is_empty() || self.dice.chance(10)) {
             addresses.push(self.range("lan", 1).first_address());
         }
-        if self.dice.chance(10) && (!ipv6_pools.is_empty() || self.dice.chance(10)) {
+        if self.dice.chance(10) && (!pools.ipv6.is_empty() || self.dice.chance(10)) {
             addresses.push(self.range("six", 1).first_address());
         }
         let families = match self.dice.below(20) {
@@ -424,11 +467,17 @@ impl Draw<'_> {
             _ => Vec::new(),
         };
         addresses.retain(|address| families.is_empty() || families.contains(&Family::of(*address)));
+        let subnets = match self.dice.below(16) {
+            0 => vec![self.dice.pick(&["lan", "six", "link"]).parse().unwrap()],
+            1 => vec!["six".parse().unwrap(), "lan".parse().unwrap()],
+            _ => Vec::new(),
+        };
         let network_attachment = self.dice.chance(10).then(|| "ns/other".parse().unwrap());
         InterfaceWish {
             name: name.parse().unwrap(),
-            ipv4_pools,
-            ipv6_pools,
+            subnets,
+            pools,
+            default_pools,
             families,
             addresses,
             mac: None,

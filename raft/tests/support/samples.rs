@@ -16,14 +16,15 @@ use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
     Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
-    KnownMember, NetworkIntention, Origin, PoolIntention, Precondition, Put, ReleaseAttachment, Remarks,
-    ReservationIntention, Started, SubnetIntention, Takers, Transaction, Via,
+    KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns,
+    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
+    Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Network, Node, Pool,
-    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
+    Network, Node, Pool, PoolState, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -131,9 +132,24 @@ fn takers() -> Takers {
     Takers {
         realms: vec![name("prod")],
         node_names: vec!["node-1".parse().unwrap()],
+        node_selector: "zone in (a,b)".parse().unwrap(),
         namespaces: vec!["web".parse().unwrap()],
+        namespace_selector: "team=web".parse().unwrap(),
         endpoint_selector: "app=web,tier in (front,back),!legacy".parse().unwrap(),
         network_attachments: vec!["kube-system/macvlan".parse().unwrap()],
+    }
+}
+
+fn node_intention() -> NodeIntention {
+    NodeIntention { realm: name("prod"), name: "node-1".parse().unwrap(), remarks: remarks() }
+}
+
+fn namespace() -> NamespaceIntention {
+    NamespaceIntention {
+        realm: name("prod"),
+        name: "web".parse().unwrap(),
+        default_pools: pool_patterns(),
+        remarks: remarks(),
     }
 }
 
@@ -146,12 +162,20 @@ fn started() -> Started {
     Started { boot_id: "boot-1".into(), at_us: 123_456_789 }
 }
 
+fn pool_patterns() -> PoolPatterns {
+    PoolPatterns {
+        ipv4: vec![(&name("web")).into(), "lan-*".parse().unwrap()],
+        ipv6: vec![(&name("six")).into()],
+    }
+}
+
 fn wish() -> Allocate {
     let key = attachment();
     let interface = InterfaceWish {
         name: key.interface.clone(),
-        ipv4_pools: vec![(&name("web")).into(), "lan-*".parse().unwrap()],
-        ipv6_pools: vec![(&name("six")).into()],
+        subnets: vec![name("lan"), name("lan6")],
+        pools: pool_patterns(),
+        default_pools: PoolPatterns { ipv4: Vec::new(), ipv6: vec!["lan6-?".parse().unwrap()] },
         families: vec![ipam_api::Family::V4, ipam_api::Family::V6],
         addresses: vec!["10.1.2.5".parse().unwrap(), "2001:db8::5".parse().unwrap()],
         mac: Some("0a:58:0a:0a:00:4d".into()),
@@ -171,8 +195,11 @@ fn wish() -> Allocate {
 
 /// Each kind of action once.
 pub(crate) fn actions() -> Vec<(&'static str, Action)> {
-    let precondition =
-        Precondition { kind: Kind::Pool, name: name("web"), expect: Expect::Revision(1 << 40 | 300) };
+    let precondition = Precondition {
+        kind: Kind::Pool,
+        name: (&name("web")).into(),
+        expect: Expect::Revision(1 << 40 | 300),
+    };
     let all = [
         Action::PutNetwork(Put { intention: network(), expect: Expect::Anything }),
         Action::PutSubnet(Put { intention: subnet(), expect: Expect::Absent }),
@@ -181,7 +208,12 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             expect: Expect::Revision(1 << 40 | 7),
         }),
         Action::PutReservation(Put { intention: reservation(), expect: Expect::Anything }),
-        Action::Delete(Delete { kind: Kind::Pool, name: name("web"), expect: Expect::Absent, drain: true }),
+        Action::Delete(Delete {
+            kind: Kind::Pool,
+            name: (&name("web")).into(),
+            expect: Expect::Absent,
+            drain: true,
+        }),
         Action::Allocate(wish()),
         Action::ReleaseAttachment(ReleaseAttachment { key: attachment(), started: started() }),
         Action::ReleaseAllocation { id: 1 << 40 | 300 },
@@ -218,6 +250,8 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             voters: vec![1, 2, 3],
             known: vec![known_member()],
         }),
+        Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
+        Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -227,6 +261,8 @@ fn action_name(action: &Action) -> &'static str {
         Action::PutNetwork(_) => "put-network",
         Action::PutSubnet(_) => "put-subnet",
         Action::PutPool(_) => "put-pool",
+        Action::PutNode(_) => "put-node",
+        Action::PutNamespace(_) => "put-namespace",
         Action::PutReservation(_) => "put-reservation",
         Action::Delete(_) => "delete",
         Action::Allocate(_) => "allocate",
@@ -318,13 +354,13 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
     let (endpoint, interface): (_, InterfaceName) = (wish().endpoint, "eth0".parse().unwrap());
     let reason = Reason::AllocationReleased;
     let all = [
-        What::Created { kind: Kind::Network, name: name("blue") },
+        What::Created { kind: Kind::Network, name: (&name("blue")).into() },
         What::Changed {
             kind: Kind::Subnet,
-            name: name("lan"),
+            name: (&name("lan")).into(),
             changes: vec![FieldChange { field: "vlan".to_owned(), from: String::new(), to: "7".to_owned() }],
         },
-        What::Deleted { kind: Kind::Reservation, name: name("kept") },
+        What::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
         What::Allocated {
             network: name("blue"),
             address,
@@ -438,13 +474,13 @@ pub(crate) fn rows() -> State {
         created_by: "alice".into(),
     };
     state.allocations.put(107, row, &mut ledger);
-    let node = Node {
+    let node = Boots {
         realm: name("prod"),
         name: key.node.clone(),
         boot_id: Some("boot-2".into()),
         past_boots: vec!["boot-0".into(), "boot-1".into()],
     };
-    state.nodes.put(108, node, &mut ledger);
+    state.boots.put(108, node, &mut ledger);
     state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
     let token = Token {
         meta: meta(111),
@@ -488,6 +524,8 @@ pub(crate) fn rows() -> State {
         ended_wall_ms: Some(18),
     };
     state.generations.put(1, row, &mut ledger);
+    state.nodes.put(115, Node { meta: meta(115), intention: node_intention() }, &mut ledger);
+    state.namespaces.put(116, Namespace { meta: meta(116), intention: namespace() }, &mut ledger);
     let row = Member {
         name: name("n4"),
         disk_id: "disk-4".into(),
@@ -508,6 +546,7 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
     }
     vec![
         ("kind", bytes(&[Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Token])),
+        ("kind-in-a-realm", bytes(&[Kind::Node, Kind::Namespace])),
         ("role", bytes(&Role::ALL)),
         ("purpose", bytes(&[Purpose::Bearer, Purpose::Join, Purpose::JoinMember])),
         (

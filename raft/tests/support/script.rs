@@ -3,7 +3,8 @@
 //! ```text
 //! at 1000                                             log time of what follows, in milliseconds
 //! put network|subnet|pool|reservation NAME field=value flag …
-//! delete network|subnet|pool|reservation NAME [drain]
+//! put node|namespace REALM/NAME label=KEY=VALUE …
+//! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [+ INTERFACE field=value …] [field=value …]
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
 //! release allocation ID        release endpoint ENDPOINT        expire
@@ -17,16 +18,17 @@
 
 use ipam_api::access::Role;
 use ipam_raft::machine::{Grant, Terms};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use ipam_api::address::{AddressRange, number, parse_address};
-use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, PoolIntention, Precondition, Put,
-    ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers, Transaction,
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
+    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
+    Started, SubnetIntention, Takers, Text, Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -84,7 +86,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "put" => put(words),
         "delete" => Ok(Action::Delete(Delete {
             kind: kind(&words.take()),
-            name: Name::new(&words.take())?,
+            name: ResourceName::new(&words.take())?,
             expect: words.expect(),
             drain: words.flag("drain"),
         })),
@@ -98,13 +100,20 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
 
 fn put(words: &mut Words) -> Result<Action, Problem> {
     let kind = kind(&words.take());
-    let name = Name::new(&words.take())?;
-    let remarks =
-        Remarks { description: words.field("description").unwrap_or_default().into(), ..Remarks::default() };
+    let name = words.take();
+    let remarks = Remarks {
+        description: words.field("description").unwrap_or_default().into(),
+        labels: labels(words),
+        ..Remarks::default()
+    };
+    if kind.is_in_realm() {
+        return put_in_realm(kind, &name, remarks, words);
+    }
+    let name = Name::new(&name)?;
     let expect = words.expect();
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
-        Kind::Token => panic!("tokens are not put"),
+        Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
         Kind::Network => Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect }),
         Kind::Subnet => {
             let cidr = words.field("cidr").unwrap();
@@ -147,7 +156,9 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 takers: Takers {
                     realms: names(&words.list("realms"))?,
                     node_names: names(&words.list("nodes"))?,
+                    node_selector: words.all("node_labelled").join(",").parse()?,
                     namespaces: names(&words.list("namespaces"))?,
+                    namespace_selector: words.all("namespace_labelled").join(",").parse()?,
                     endpoint_selector: words.all("labelled").join(",").parse()?,
                     network_attachments: names(&words.list("attachments"))?,
                 },
@@ -166,14 +177,38 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     })
 }
 
-fn allocate(words: &mut Words) -> Result<Action, Problem> {
-    let endpoint: EndpointKey = words.take().parse()?;
-    let uid = words.field("uid").map(Into::into);
+fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> Result<Action, Problem> {
+    let expect = words.expect();
+    let (realm, name) = ResourceName::new(name)?.parts().expect("REALM/NAME");
+    Ok(match kind {
+        Kind::Node => Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect }),
+        _ => {
+            let default_pools = pools(words, "")?;
+            let intention = NamespaceIntention { realm, name, default_pools, remarks };
+            Action::PutNamespace(Put { intention, expect })
+        }
+    })
+}
+
+fn pools(words: &mut Words, prefix: &str) -> Result<PoolPatterns, Problem> {
+    Ok(PoolPatterns {
+        ipv4: names(&words.list(&format!("{prefix}ipv4_pools")))?,
+        ipv6: names(&words.list(&format!("{prefix}ipv6_pools")))?,
+    })
+}
+
+fn labels(words: &mut Words) -> BTreeMap<Text, Text> {
     let labels = words.all("label").into_iter().filter_map(|text| {
         let (key, value) = text.split_once('=')?;
         Some((key.into(), value.into()))
     });
-    let labels = labels.collect();
+    labels.collect()
+}
+
+fn allocate(words: &mut Words) -> Result<Action, Problem> {
+    let endpoint: EndpointKey = words.take().parse()?;
+    let uid = words.field("uid").map(Into::into);
+    let labels = labels(words);
     let node = words.field("node").map(|text| ObjectName::new(&text)).transpose()?;
     let started = words.field("started").map(|text| started(&text));
     let attach = words.field("attach");
@@ -188,8 +223,9 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
     for mut words in words.split_at_plus() {
         interfaces.push(InterfaceWish {
             name: InterfaceName::new(&words.take())?,
-            ipv4_pools: names(&words.list("ipv4_pools"))?,
-            ipv6_pools: names(&words.list("ipv6_pools"))?,
+            subnets: names(&words.list("subnets"))?,
+            pools: pools(&mut words, "")?,
+            default_pools: pools(&mut words, "default_")?,
             families: words.list("families").iter().map(|text| family(text)).collect(),
             addresses: words
                 .list("addresses")
@@ -230,7 +266,11 @@ fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, P
     for text in words.all("if") {
         let (which, state) = text.split_once(':').unwrap();
         let (of, name) = which.split_once('/').unwrap();
-        preconditions.push(Precondition { kind: kind(of), name: Name::new(name)?, expect: expect(state) });
+        preconditions.push(Precondition {
+            kind: kind(of),
+            name: ResourceName::new(name)?,
+            expect: expect(state),
+        });
     }
     let mut steps = Vec::new();
     loop {
@@ -264,6 +304,8 @@ fn kind(word: &str) -> Kind {
         "subnet" => Kind::Subnet,
         "pool" => Kind::Pool,
         "reservation" => Kind::Reservation,
+        "node" => Kind::Node,
+        "namespace" => Kind::Namespace,
         other => panic!("no such kind: {other}"),
     }
 }

@@ -163,7 +163,8 @@ mod tests {
     use ipam_api::resource::{Lifecycle, Strategy};
     use ipam_raft::EventFilter;
     use ipam_raft::machine::command::{
-        Allocate, Dns, Expect, InterfaceWish, PoolIntention, Put, Remarks, SubnetIntention, Takers, Text, Via,
+        Allocate, Dns, Expect, InterfaceWish, PoolIntention, PoolPatterns, Put, Remarks, SubnetIntention,
+        Takers, Text, Via,
     };
     use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
 
@@ -221,8 +222,9 @@ mod tests {
             lifecycle: Lifecycle::Held,
             interfaces: vec![InterfaceWish {
                 name: "eth0".parse().unwrap(),
-                ipv4_pools: Vec::new(),
-                ipv6_pools: Vec::new(),
+                subnets: Vec::new(),
+                pools: PoolPatterns::default(),
+                default_pools: PoolPatterns::default(),
                 families: Vec::new(),
                 addresses: Vec::new(),
                 mac: None,

@@ -27,8 +27,8 @@ pub(super) fn event(event: &Event) -> shown::Event {
     };
     if let Some(address) = what.address() {
         item.object = address.to_string();
-        item.network = what.network().cloned();
-        item.pool = what.pool().cloned();
+        item.network = what.network();
+        item.pool = what.pool();
     }
     match what {
         What::Created { name, .. } | What::Deleted { name, .. } => item.object = name.to_string(),

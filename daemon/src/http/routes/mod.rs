@@ -146,7 +146,7 @@ struct Named {
     page: &'static str,
 }
 
-const NAMED: [Named; 4] = [
+const NAMED: [Named; 6] = [
     Named {
         plural: "networks",
         one: "network",
@@ -182,6 +182,24 @@ const NAMED: [Named; 4] = [
         intention: "Reservation",
         view: "ReservationView",
         page: "ReservationPage",
+    },
+    Named {
+        plural: "nodes",
+        one: "node",
+        target: Target::Node,
+        shape: &super::node::SHAPE,
+        intention: "Node",
+        view: "NodeView",
+        page: "NodePage",
+    },
+    Named {
+        plural: "namespaces",
+        one: "namespace",
+        target: Target::Namespace,
+        shape: &super::namespace::SHAPE,
+        intention: "Namespace",
+        view: "NamespaceView",
+        page: "NamespacePage",
     },
 ];
 
@@ -225,7 +243,8 @@ const OF_RELEASES: &[Code] = &[Code::NotFound, Code::AllocationChanged, Code::Fo
 
 fn named(kind: &Named) -> [Route; 6] {
     let Named { plural, one, target, shape, intention, view, page } = kind;
-    let (all, item) = (format!("/v1/{plural}"), format!("/v1/{plural}/{{name}}"));
+    let place = if matches!(target, Target::Node | Target::Namespace) { "{realm}/{name}" } else { "{name}" };
+    let (all, item) = (format!("/v1/{plural}"), format!("/v1/{plural}/{place}"));
     let write = Access::Deed(Verb::Write, *target);
     let drain = match target {
         Target::Pool => {

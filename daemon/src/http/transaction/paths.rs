@@ -1,6 +1,6 @@
 //! What the paths in a transaction mean.
 
-use ipam_api::name::{Name, shown};
+use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::Condition;
 use ipam_api::{Code, Problem};
@@ -14,23 +14,33 @@ pub(super) enum Place {
     /// All of a kind.
     Kind(Kind),
     /// One by name.
-    Named(Kind, Name),
+    Named(Kind, ResourceName),
     Allocations,
     Allocation(u64),
     Endpoint(EndpointKey),
     ReleaseAttachment,
 }
 
-const KINDS: [(&str, Kind); 4] = [
+const KINDS: [(&str, Kind); 6] = [
     ("networks", Kind::Network),
     ("subnets", Kind::Subnet),
     ("pools", Kind::Pool),
     ("reservations", Kind::Reservation),
+    ("nodes", Kind::Node),
+    ("namespaces", Kind::Namespace),
 ];
 
 fn nowhere(path: &str) -> Problem {
     Problem::new(Code::InvalidField, format!("{} is no place for a step", shown(path)))
-        .help("Name a network, subnet, pool, reservation, allocation or endpoint, for example /v1/pools/web.")
+        .help(
+            "Name a network, subnet, pool, reservation, node, namespace, allocation or endpoint, for example /v1/pools/web.",
+        )
+}
+
+/// One of a kind; nothing if none of that kind can be called so.
+fn named(kind: Kind, name: &str) -> Option<Place> {
+    let name = ResourceName::new(name).ok()?;
+    (kind.is_in_realm() == name.parts().is_some()).then_some(Place::Named(kind, name))
 }
 
 /// A path, and whether a pool shall be drained.
@@ -51,9 +61,7 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
             key.join("/").parse().ok().map(Place::Endpoint)
         }
         ["", "v1", plural] => kind(plural).map(Place::Kind),
-        ["", "v1", plural, name] => {
-            kind(plural).and_then(|kind| Some(Place::Named(kind, Name::new(name).ok()?)))
-        }
+        ["", "v1", plural, name @ ..] => kind(plural).and_then(|kind| named(kind, &name.join("/"))),
         _ => None,
     };
     Ok((place.ok_or_else(|| nowhere(path))?, drain))
@@ -87,11 +95,12 @@ mod tests {
 
     #[test]
     fn paths_mean_what_they_mean_as_requests() {
-        let web = Name::new("web").unwrap();
+        let web = ResourceName::new("web").unwrap();
         for (path, expected) in [
             ("/v1/pools/web", (Place::Named(Kind::Pool, web.clone()), false)),
             ("/v1/pools/web?drain=true", (Place::Named(Kind::Pool, web), true)),
             ("/v1/networks", (Place::Kind(Kind::Network), false)),
+            ("/v1/nodes/default/n1", (Place::Named(Kind::Node, "default/n1".parse().unwrap()), false)),
             ("/v1/allocations", (Place::Allocations, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
@@ -107,6 +116,8 @@ mod tests {
             "/v1/pools/a%20b",
             "/v1/pools/web?force=true",
             "/v1/tokens/web",
+            "/v1/nodes/n1",
+            "/v1/pools/default/web",
             "/v1/allocations/x",
             "/v1/endpoints/ship/a/b/c",
             "/v1/endpoints/host/a/b",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use axum::http::StatusCode;
 use ipam_api::access::Verb;
-use ipam_api::name::Name;
+use ipam_api::name::ResourceName;
 use ipam_api::request::{AllocateRequest, Allocated, ReleaseAttachmentRequest, Released};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
@@ -20,7 +20,7 @@ use crate::http::ask::revision;
 use crate::http::asker::Known;
 use crate::http::convert::interface;
 use crate::http::resource::{self, Kinded};
-use crate::http::{allocation, attachment, network, pool, reservation, subnet};
+use crate::http::{allocation, attachment, namespace, network, node, pool, reservation, subnet};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
 pub(super) type Render =
@@ -34,7 +34,7 @@ pub(super) struct Plan {
     /// The steps that were merged with what was read.
     pub(super) merged: BTreeSet<usize>,
     /// What earlier steps make of resources, for later ones to be merged with; none once it is removed.
-    drafts: BTreeMap<(Kind, Name), Option<Map<String, Value>>>,
+    drafts: BTreeMap<(Kind, ResourceName), Option<Map<String, Value>>>,
 }
 
 impl Plan {
@@ -99,6 +99,8 @@ impl Plan {
                     Kind::Subnet => named::<subnet::Subnets>(name.clone()),
                     Kind::Pool => named::<pool::Pools>(name.clone()),
                     Kind::Reservation | Kind::Token => named::<reservation::Reservations>(name.clone()),
+                    Kind::Node => named::<node::Nodes>(name.clone()),
+                    Kind::Namespace => named::<namespace::Namespaces>(name.clone()),
                 };
                 Ok((Action::Delete(Delete { kind, name, expect, drain }), render))
             }
@@ -123,6 +125,8 @@ impl Plan {
             Kind::Subnet => self.write_as::<subnet::Subnets>(write),
             Kind::Pool => self.write_as::<pool::Pools>(write),
             Kind::Reservation | Kind::Token => self.write_as::<reservation::Reservations>(write),
+            Kind::Node => self.write_as::<node::Nodes>(write),
+            Kind::Namespace => self.write_as::<namespace::Namespaces>(write),
         }
     }
 
@@ -153,14 +157,14 @@ impl Plan {
             (_, name) => {
                 let intention: K::Intention = read(body)?;
                 let own = K::name(&intention);
-                if let Some(name) = name.as_ref().filter(|name| *name != own) {
+                if let Some(name) = name.as_ref().filter(|name| **name != own) {
                     let detail = format!("the body names {own} and the path {name}");
                     return Err(Problem::new(Code::InvalidField, detail).at("/body/name"));
                 }
                 (intention, if name.is_none() { Expect::Absent } else { said })
             }
         };
-        let name = K::name(&intention).clone();
+        let name = K::name(&intention);
         if let Ok(Value::Object(draft)) = serde_json::to_value(&intention) {
             self.drafts.insert((K::KIND, name.clone()), Some(draft));
         }
@@ -174,7 +178,7 @@ struct Written<'a> {
     step: &'a TransactionStep,
     body: Map<String, Value>,
     /// The name in the path.
-    name: Option<Name>,
+    name: Option<ResourceName>,
     state: &'a State,
     known: &'a Known,
 }
@@ -204,7 +208,7 @@ fn json(body: &impl Serialize) -> Result<Option<Box<RawValue>>, Problem> {
 }
 
 /// What a write or removal of a resource is answered.
-fn named<K: Kinded>(name: Name) -> Render {
+fn named<K: Kinded>(name: ResourceName) -> Render {
     Box::new(move |state, answer, _| match answer {
         Answer::Stored { created, resource, .. } => {
             let status = if created { StatusCode::CREATED } else { StatusCode::OK };

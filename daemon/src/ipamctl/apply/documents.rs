@@ -3,9 +3,10 @@
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
+use ipam_api::Problem;
 use ipam_api::limits::FILE_BYTES_MAX;
+use ipam_api::name::ResourceName;
 use ipam_api::name::shown;
-use ipam_api::{Name, Problem};
 use serde_json::Value;
 
 use super::kind::{Intention, Kind};
@@ -16,7 +17,7 @@ use crate::output::data::Data;
 #[derive(Debug, Clone)]
 pub(super) struct Document {
     pub(super) kind: Kind,
-    pub(super) name: Name,
+    pub(super) name: ResourceName,
     /// What is wanted, with all defaults.
     pub(super) intention: Intention,
     /// The revision that it was made from, if it says.

@@ -1,7 +1,8 @@
 //! The kinds of resources that files describe.
 
-use ipam_api::resource::{Network, Pool, Reservation, Subnet};
-use ipam_api::{Name, Problem, strict};
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{Namespace, Network, Node, Pool, Reservation, Subnet};
+use ipam_api::{Problem, strict};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
@@ -13,6 +14,8 @@ pub(super) enum Kind {
     Subnet,
     Pool,
     Reservation,
+    Node,
+    Namespace,
 }
 
 /// An intention as JSON, all its fields in it.
@@ -20,7 +23,8 @@ pub(super) type Intention = Map<String, Value>;
 
 impl Kind {
     /// All of them.
-    pub(super) const ALL: [Kind; 4] = [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation];
+    pub(super) const ALL: [Kind; 6] =
+        [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace];
 
     /// The word for one.
     pub(super) fn word(self) -> &'static str {
@@ -29,6 +33,8 @@ impl Kind {
             Kind::Subnet => "subnet",
             Kind::Pool => "pool",
             Kind::Reservation => "reservation",
+            Kind::Node => "node",
+            Kind::Namespace => "namespace",
         }
     }
 
@@ -39,6 +45,8 @@ impl Kind {
             Kind::Subnet => "/v1/subnets",
             Kind::Pool => "/v1/pools",
             Kind::Reservation => "/v1/reservations",
+            Kind::Node => "/v1/nodes",
+            Kind::Namespace => "/v1/namespaces",
         }
     }
 
@@ -58,26 +66,32 @@ impl Kind {
             Kind::Pool
         } else if has("addresses") {
             Kind::Reservation
+        } else if has("default_ipv4_pools") || has("default_ipv6_pools") {
+            Kind::Namespace
+        } else if has("realm") {
+            Kind::Node
         } else {
             Kind::Network
         }
     }
 
     /// Reads a resource strictly, with all defaults said.
-    pub(super) fn read(self, json: &[u8]) -> Result<(Name, Intention), Problem> {
+    pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
         match self {
-            Kind::Network => whole(json, |network: &Network| network.name.clone()),
-            Kind::Subnet => whole(json, |subnet: &Subnet| subnet.name.clone()),
-            Kind::Pool => whole(json, |pool: &Pool| pool.name.clone()),
-            Kind::Reservation => whole(json, |reservation: &Reservation| reservation.name.clone()),
+            Kind::Network => whole(json, |network: &Network| (&network.name).into()),
+            Kind::Subnet => whole(json, |subnet: &Subnet| (&subnet.name).into()),
+            Kind::Pool => whole(json, |pool: &Pool| (&pool.name).into()),
+            Kind::Reservation => whole(json, |reservation: &Reservation| (&reservation.name).into()),
+            Kind::Node => whole(json, |node: &Node| ResourceName::in_realm(&node.realm, &node.name)),
+            Kind::Namespace => whole(json, |one: &Namespace| ResourceName::in_realm(&one.realm, &one.name)),
         }
     }
 }
 
 fn whole<T: DeserializeOwned + Serialize>(
     json: &[u8],
-    name: impl Fn(&T) -> Name,
-) -> Result<(Name, Intention), Problem> {
+    name: impl Fn(&T) -> ResourceName,
+) -> Result<(ResourceName, Intention), Problem> {
     let resource: T = strict::from_slice(json)?;
     match serde_json::to_value(&resource) {
         Ok(Value::Object(fields)) => Ok((name(&resource), fields)),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use ipam_api::Name;
+use ipam_api::name::ResourceName;
 use serde_json::{Value, json};
 
 use super::documents::Document;
@@ -13,7 +13,7 @@ use crate::difference::{self, Difference, ranges};
 #[derive(Debug, Clone)]
 pub(super) struct Current {
     pub(super) kind: Kind,
-    pub(super) name: Name,
+    pub(super) name: ResourceName,
     pub(super) intention: Intention,
     pub(super) revision: u64,
     /// Addresses held in it.
@@ -55,9 +55,9 @@ impl Plan {
         manager: Option<&str>,
         prune: bool,
     ) -> Self {
-        let known: BTreeMap<(Kind, &Name), &Current> =
+        let known: BTreeMap<(Kind, &ResourceName), &Current> =
             current.iter().map(|found| ((found.kind, &found.name), found)).collect();
-        let wanted: Vec<(Kind, Name)> =
+        let wanted: Vec<(Kind, ResourceName)> =
             documents.iter().map(|document| (document.kind, document.name.clone())).collect();
         let left: Vec<&Current> = current
             .iter()
@@ -101,7 +101,7 @@ impl Plan {
 
     /// The transaction that does all of it, or nothing.
     pub(super) fn transaction(&self) -> Value {
-        let path = |kind: Kind, name: &Name| format!("{}/{name}", kind.path());
+        let path = |kind: Kind, name: &ResourceName| format!("{}/{name}", kind.path());
         let (mut conditions, mut steps) = (Vec::new(), Vec::new());
         for change in &self.0 {
             match change {
@@ -145,7 +145,7 @@ fn goes_away(pool: &Current) -> bool {
 
 /// What goes first: the highest kind first. Then what is new or different, the lowest kind first, and of those
 /// what only gives addresses away before what may take them.
-fn order(change: &Change) -> (u8, u8, bool, Name) {
+fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
     let rank = |kind: Kind| kind as u8;
     match change {
         Change::Keep(found) => (0, rank(found.kind), false, found.name.clone()),

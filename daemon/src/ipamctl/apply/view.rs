@@ -55,6 +55,12 @@ fn created(kind: Kind, intention: &Intention) -> String {
     let field = |name: &str| intention.get(name).map(shown).unwrap_or_default();
     match kind {
         Kind::Network => field("description"),
+        Kind::Node => field("labels"),
+        Kind::Namespace => [field("labels"), field("default_ipv4_pools"), field("default_ipv6_pools")]
+            .into_iter()
+            .filter(|part| !part.is_empty())
+            .collect::<Vec<_>>()
+            .join(", "),
         Kind::Subnet => format!("{}, network {}", field("cidr"), field("network")),
         Kind::Pool => match ranges(intention.get("ranges")) {
             given if given.is_empty() => format!("all of subnet {}", field("subnet")),

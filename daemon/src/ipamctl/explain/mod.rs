@@ -15,11 +15,13 @@ use crate::output::table::Table;
 use source::{Field, Shape};
 
 /// The resources, and the names of their types.
-const RESOURCES: [(&str, &str, &str); 6] = [
+const RESOURCES: [(&str, &str, &str); 8] = [
     ("network", "Network", "NetworkStatus"),
     ("subnet", "Subnet", "SubnetStatus"),
     ("pool", "Pool", "PoolStatus"),
     ("reservation", "Reservation", "ReservationStatus"),
+    ("node", "Node", "NodeStatus"),
+    ("namespace", "Namespace", ""),
     ("endpoint", "Endpoint", "EndpointStatus"),
     ("allocation", "Allocation", ""),
 ];

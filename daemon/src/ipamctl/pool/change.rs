@@ -88,6 +88,8 @@ impl CreateArguments {
             default: self.default,
             realms: Vec::new(),
             node_names: Vec::new(),
+            node_selector: Selector::default(),
+            namespace_selector: Selector::default(),
             namespaces: Vec::new(),
             endpoint_selector: Selector::default(),
             network_attachments: Vec::new(),
@@ -212,6 +214,8 @@ impl SetArguments {
         if self.for_anybody {
             pool.realms.clear();
             pool.node_names.clear();
+            pool.node_selector = Selector::default();
+            pool.namespace_selector = Selector::default();
             pool.namespaces.clear();
             pool.network_attachments.clear();
             pool.endpoint_selector = Selector::default();

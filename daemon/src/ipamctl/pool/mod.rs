@@ -6,6 +6,7 @@ mod takers;
 pub(crate) mod view;
 
 use clap::{Args, Subcommand};
+use ipam_api::name::ResourceName;
 use ipam_api::resource::{Allocation, Pool, PoolStatus};
 use ipam_api::{AddressRange, Name};
 
@@ -32,8 +33,8 @@ impl Noun for Pools {
     const WORD: &'static str = "pool";
     const PLURAL: &'static str = "pools";
     const PATH: &'static str = "/v1/pools";
-    fn name(intention: &Pool) -> &Name {
-        &intention.name
+    fn name(intention: &Pool) -> ResourceName {
+        (&intention.name).into()
     }
 }
 

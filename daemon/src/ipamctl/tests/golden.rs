@@ -66,7 +66,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 25] = [
+    const LINES: [&str; 29] = [
         "status",
         "network list",
         "network show lab",
@@ -79,6 +79,10 @@ async fn tables_are_what_they_were() {
         "pool list --field name,subnet,status.counts.free",
         "reservation list",
         "reservation show printers",
+        "node list",
+        "node show prod-eu/worker-3",
+        "namespace list",
+        "namespace show prod-eu/web",
         "endpoint list -o wide",
         "endpoint show pod/prod-eu/web/frontend-7",
         "allocation list",

@@ -55,6 +55,21 @@ fn reservation(name: &str) -> Value {
     )
 }
 
+fn node(name: &str) -> Value {
+    item(
+        json!({"realm": "prod-eu", "name": name, "labels": {"zone": "a"}}),
+        json!({"boot_id": "3f0c1b5e-9a77-4a4e-8d0e-6f6f2d1c9b10"}),
+    )
+}
+
+fn namespace(name: &str) -> Value {
+    item(
+        json!({"realm": "prod-eu", "name": name, "default_ipv4_pools": ["web-a", "web-*"],
+               "default_ipv6_pools": ["web6"], "labels": {"team": "web"}}),
+        json!({}),
+    )
+}
+
 fn token(name: &str) -> Value {
     json!({"name": name, "role": "operator", "realms": ["prod-eu"], "labels": "team=web", "description": "the pipeline", "purpose": "bearer",
            "meta": meta(9), "status": {"expires_at": "2026-12-20T11:00:00Z", "used": false}})
@@ -132,6 +147,8 @@ fn one(plural: &str, name: &str) -> Option<Value> {
         "subnets" => subnet(name),
         "pools" => pool_of(name),
         "reservations" => reservation(name),
+        "nodes" => node(name),
+        "namespaces" => namespace(name),
         "tokens" => token(name),
         "allocations" => held(name.parse().ok()?),
         "addresses" => json!({"address": name, "network": "default", "subnet": "lan-10", "pool": "web",
@@ -146,6 +163,8 @@ fn several(plural: &str) -> Option<Vec<Value>> {
         "subnets" => &["lan-10", "lan-11"],
         "pools" => &["web", "web6"],
         "reservations" => &["printers"],
+        "nodes" => &["worker-3"],
+        "namespaces" => &["web"],
         "tokens" => &["ci"],
         "allocations" => &["48190233", "48190234"],
         "endpoints" => return Some(vec![endpoint(&["pod", "prod-eu", "web", "frontend-7"])]),
@@ -189,6 +208,10 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         ("GET", ["cluster"]) => Some((200, cluster())),
         ("GET", [plural]) => Some((200, json!({"items": several(plural)?, "revision": 48_211_907}))),
         ("GET", ["endpoints", key @ ..]) => Some((200, endpoint(key))),
+        ("GET" | "PUT" | "PATCH", [plural @ ("nodes" | "namespaces"), _, name]) => {
+            Some((200, one(plural, name)?))
+        }
+        ("DELETE", ["nodes" | "namespaces", _, _]) => Some((200, json!({}))),
         ("GET", [plural, name]) => Some((200, one(plural, name)?)),
         ("POST", ["transactions"]) => Some((200, json!({"results": [], "revision": 48_211_970}))),
         ("POST", ["allocations"]) => Some((

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
-use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
+use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Family, Selector};
@@ -110,12 +110,82 @@ pub struct Takers {
     pub realms: Vec<Name>,
     /// Nodes where endpoints are.
     pub node_names: Vec<ObjectName>,
+    /// Labels of nodes; asked for where no names of nodes are.
+    pub node_selector: Selector,
     /// Namespaces of endpoints.
     pub namespaces: Vec<ObjectName>,
+    /// Labels of namespaces; asked for where no names of namespaces are.
+    pub namespace_selector: Selector,
     /// Labels of endpoints.
     pub endpoint_selector: Selector,
     /// What makes their interfaces.
     pub network_attachments: Vec<NetworkAttachment>,
+}
+
+/// A node as somebody describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeIntention {
+    /// Its realm.
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+    /// What people write on it. Pools select nodes by its labels.
+    pub remarks: Remarks,
+}
+
+impl NodeIntention {
+    /// What tells it from other nodes.
+    #[must_use]
+    pub fn resource_name(&self) -> ResourceName {
+        ResourceName::in_realm(&self.realm, &self.name)
+    }
+}
+
+/// A namespace as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceIntention {
+    /// Its realm.
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+    /// What its endpoints take from, where a request names nothing.
+    pub default_pools: PoolPatterns,
+    /// What people write on it. Pools select namespaces by its labels.
+    pub remarks: Remarks,
+}
+
+impl NamespaceIntention {
+    /// What tells it from other namespaces.
+    #[must_use]
+    pub fn resource_name(&self) -> ResourceName {
+        ResourceName::in_realm(&self.realm, &self.name)
+    }
+}
+
+/// Pools by their names, which may have wildcards, in the order in which they are tried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolPatterns {
+    /// IPv4 pools.
+    pub ipv4: Vec<NamePattern>,
+    /// IPv6 pools.
+    pub ipv6: Vec<NamePattern>,
+}
+
+impl PoolPatterns {
+    /// Whether it names none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ipv4.is_empty() && self.ipv6.is_empty()
+    }
+
+    /// Those of a family.
+    #[must_use]
+    pub fn of(&self, family: Family) -> &[NamePattern] {
+        match family {
+            Family::V4 => &self.ipv4,
+            Family::V6 => &self.ipv6,
+        }
+    }
 }
 
 /// A reservation as somebody wants it.
@@ -157,10 +227,12 @@ pub struct Allocate {
 pub struct InterfaceWish {
     /// Its name.
     pub name: InterfaceName,
-    /// IPv4 pools to try, in this order.
-    pub ipv4_pools: Vec<NamePattern>,
-    /// IPv6 pools to try, in this order.
-    pub ipv6_pools: Vec<NamePattern>,
+    /// Subnets to take from, whichever of their pools are for it.
+    pub subnets: Vec<Name>,
+    /// Pools to try.
+    pub pools: PoolPatterns,
+    /// Pools to try where neither the request nor the namespace says any.
+    pub default_pools: PoolPatterns,
     /// Families that it needs; none: those that there are pools of.
     pub families: Vec<Family>,
     /// Addresses asked for by value.

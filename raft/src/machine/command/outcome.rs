@@ -9,7 +9,7 @@ use ipam_api::{Code, Family, Problem};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::super::model::{Meta, Network, Pool, Reservation, Subnet, Token};
+use super::super::model::{Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use super::super::space::Counts;
 use super::{Dns, Text};
 
@@ -119,6 +119,10 @@ pub enum Stored {
     Reservation(Reservation),
     /// A token.
     Token(Token),
+    /// A node.
+    Node(Node),
+    /// A namespace.
+    Namespace(Namespace),
 }
 
 /// What one interface has.

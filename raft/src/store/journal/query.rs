@@ -41,8 +41,8 @@ impl EventFilter {
         let what = &event.what;
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind == what.kind()))
             && fits(self.address.as_ref(), what.address().as_ref())
-            && fits(self.pool.as_ref(), what.pool())
-            && fits(self.network.as_ref(), what.network())
+            && fits(self.pool.as_ref(), what.pool().as_ref())
+            && fits(self.network.as_ref(), what.network().as_ref())
             && fits(self.endpoint.as_ref(), what.endpoint())
             && fits(self.principal.as_deref(), Some(&event.by.principal))
             && self.since_ms.is_none_or(|since_ms| event.wall_ms >= since_ms)

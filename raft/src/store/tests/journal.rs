@@ -13,7 +13,8 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
 use crate::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, Put, Remarks, SubnetIntention, Takers, Via,
+    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, PoolPatterns, Put, Remarks, SubnetIntention,
+    Takers, Via,
 };
 use crate::machine::{self, Action, At, Command, Event, EventId, Grant, State, Terms};
 use crate::store::journal::{EventFilter, EventQuery, JournalError};
@@ -87,8 +88,9 @@ impl Naive {
                 lifecycle: Lifecycle::Held,
                 interfaces: vec![InterfaceWish {
                     name: "eth0".parse().unwrap(),
-                    ipv4_pools: Vec::new(),
-                    ipv6_pools: Vec::new(),
+                    subnets: Vec::new(),
+                    pools: PoolPatterns::default(),
+                    default_pools: PoolPatterns::default(),
                     families: Vec::new(),
                     addresses: Vec::new(),
                     mac: None,

@@ -36,7 +36,7 @@ pub(super) fn command(number: u64) -> Command {
     let name = |number: u64| Name::new(&format!("network-{}", number % 40)).unwrap();
     let action = if number % 7 == 6 {
         let (kind, expect) = (Kind::Network, Expect::Anything);
-        Action::Delete(Delete { kind, name: name(number - 3), expect, drain: false })
+        Action::Delete(Delete { kind, name: (&name(number - 3)).into(), expect, drain: false })
     } else {
         let remarks = Remarks { description: format!("sample {number}").into(), ..Remarks::default() };
         let intention = NetworkIntention { name: name(number), remarks };

@@ -1,0 +1,116 @@
+//! `/v1/namespaces`.
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{Labels, Namespace, NamespaceStatus, Resource};
+use ipam_raft::machine::command::{Expect, Kind, NamespaceIntention, PoolPatterns, Put, Stored};
+use ipam_raft::machine::{Action, State, model};
+
+use super::convert::{labels, meta, remarks};
+use super::list::{Field, Shape};
+use super::resource::Kinded;
+
+/// Namespaces.
+pub(super) struct Namespaces;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/namespaces",
+    fields: &[
+        Field::text("realm", "realm"),
+        Field::text("name", "name"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "realm",
+        "name",
+        "default_ipv4_pools",
+        "default_ipv6_pools",
+        "status",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: false,
+};
+
+impl Kinded for Namespaces {
+    const PATH: &'static str = "namespaces";
+    const KIND: Kind = Kind::Namespace;
+    type Intention = Namespace;
+    type Status = NamespaceStatus;
+    type Row = model::Namespace;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn name(intention: &Namespace) -> ResourceName {
+        ResourceName::in_realm(&intention.realm, &intention.name)
+    }
+
+    fn put(namespace: Namespace, expect: Expect) -> Action {
+        let Namespace {
+            realm,
+            name,
+            default_ipv4_pools,
+            default_ipv6_pools,
+            description,
+            labels,
+            annotations,
+            managed_by,
+        } = namespace;
+        let remarks = remarks(description, labels, annotations, managed_by);
+        let default_pools = PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools };
+        Action::PutNamespace(Put {
+            intention: NamespaceIntention { realm, name, default_pools, remarks },
+            expect,
+        })
+    }
+
+    fn labels(intention: &Namespace) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(_: &Resource<Namespace, NamespaceStatus>) -> Vec<AddressRange> {
+        Vec::new()
+    }
+
+    fn row(state: &State, id: u64) -> Option<&model::Namespace> {
+        state.namespaces.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Namespace> {
+        match stored {
+            Stored::Namespace(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(_: &State, row: &model::Namespace) -> Resource<Namespace, NamespaceStatus> {
+        let NamespaceIntention { realm, name, default_pools, remarks } = &row.intention;
+        let intention = Namespace {
+            realm: realm.clone(),
+            name: name.clone(),
+            default_ipv4_pools: default_pools.ipv4.clone(),
+            default_ipv6_pools: default_pools.ipv6.clone(),
+            description: remarks.description.to_string(),
+            labels: labels(&remarks.labels),
+            annotations: labels(&remarks.annotations),
+            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        Resource { intention, meta: meta(&row.meta), status: NamespaceStatus {} }
+    }
+}

@@ -1,0 +1,103 @@
+//! `/v1/nodes`.
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{Labels, Node, NodeStatus, Resource};
+use ipam_raft::machine::command::{Expect, Kind, NodeIntention, Put, Stored};
+use ipam_raft::machine::{Action, State, model};
+
+use super::convert::{labels, meta, remarks};
+use super::list::{Field, Shape};
+use super::resource::Kinded;
+
+/// Nodes.
+pub(super) struct Nodes;
+
+/// What can be asked of the list.
+pub(super) const SHAPE: Shape = Shape {
+    path: "/v1/nodes",
+    fields: &[
+        Field::text("realm", "realm"),
+        Field::text("name", "name"),
+        Field::text("boot_id", "status.boot_id"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("id", "meta.id"),
+        Field::number("revision", "meta.revision"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+        Field::text("updated_at", "meta.updated_at"),
+        Field::text("updated_by", "meta.updated_by"),
+    ],
+    shown: &[
+        "realm",
+        "name",
+        "status",
+        "status.boot_id",
+        "description",
+        "labels",
+        "annotations",
+        "managed_by",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+    ],
+    labelled: true,
+    addressed: false,
+};
+
+impl Kinded for Nodes {
+    const PATH: &'static str = "nodes";
+    const KIND: Kind = Kind::Node;
+    type Intention = Node;
+    type Status = NodeStatus;
+    type Row = model::Node;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn name(intention: &Node) -> ResourceName {
+        ResourceName::in_realm(&intention.realm, &intention.name)
+    }
+
+    fn put(node: Node, expect: Expect) -> Action {
+        let Node { realm, name, description, labels, annotations, managed_by } = node;
+        let remarks = remarks(description, labels, annotations, managed_by);
+        Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect })
+    }
+
+    fn labels(intention: &Node) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(_: &Resource<Node, NodeStatus>) -> Vec<AddressRange> {
+        Vec::new()
+    }
+
+    fn row(state: &State, id: u64) -> Option<&model::Node> {
+        state.nodes.get(id)
+    }
+
+    fn stored(stored: Stored) -> Option<model::Node> {
+        match stored {
+            Stored::Node(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Node) -> Resource<Node, NodeStatus> {
+        let NodeIntention { realm, name, remarks } = &row.intention;
+        let intention = Node {
+            realm: realm.clone(),
+            name: name.clone(),
+            description: remarks.description.to_string(),
+            labels: labels(&remarks.labels),
+            annotations: labels(&remarks.annotations),
+            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        let boots = state.boots_of(realm, name);
+        let boot_id = boots.and_then(|(_, boots)| boots.boot_id.as_ref()).map(ToString::to_string);
+        Resource { intention, meta: meta(&row.meta), status: NodeStatus { boot_id } }
+    }
+}

@@ -1,0 +1,201 @@
+//! `ipamctl namespace`: groups of endpoints, and what they take from.
+
+use clap::{Args, Subcommand};
+use ipam_api::name::{NamePattern, ResourceName};
+use ipam_api::resource::{Labels, Namespace, NamespaceStatus};
+use ipam_api::time::Timestamp;
+
+use crate::context::Context;
+use crate::fail::Failure;
+use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+use crate::resource::{self, Noun, Read};
+use crate::watch::{self, WatchArguments, Watched};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl namespace list
+  ipamctl namespace create web --label team=web --ipv4-pool web-a --ipv4-pool web-?";
+
+struct Namespaces;
+
+impl Noun for Namespaces {
+    type Intention = Namespace;
+    type Status = NamespaceStatus;
+    const WORD: &'static str = "namespace";
+    const PLURAL: &'static str = "namespaces";
+    const PATH: &'static str = "/v1/namespaces";
+    fn name(intention: &Namespace) -> ResourceName {
+        ResourceName::in_realm(&intention.realm, &intention.name)
+    }
+}
+
+/// What to do with namespaces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All namespaces
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl namespace list\n  ipamctl namespace list -o json"
+    )]
+    List,
+    /// One namespace
+    #[command(
+        alias = "describe",
+        after_help = "Examples:\n  ipamctl namespace show web\n  ipamctl namespace show prod-eu/web"
+    )]
+    Show {
+        /// Its name, or realm/name
+        name: String,
+    },
+    /// What happens to namespaces, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl namespace watch\n  ipamctl namespace watch web")]
+    Watch(WatchArguments),
+    /// Describe a namespace that nobody has described yet
+    #[command(after_help = "Examples:
+  ipamctl namespace create web --label team=web
+  ipamctl namespace create prod-eu/web --ipv4-pool web-a --ipv4-pool web-? --ipv6-pool web6")]
+    Create(CreateArguments),
+    /// Change what is said of a namespace
+    #[command(after_help = "Examples:
+  ipamctl namespace set web --label team=shop --ipv4-pool shop
+  ipamctl namespace set web --no-pools")]
+    Set(SetArguments),
+    /// Forget what was said of a namespace; what its endpoints hold stays
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl namespace delete web")]
+    Delete {
+        /// Its name, or realm/name
+        name: String,
+    },
+}
+
+/// What its endpoints take from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PoolArguments {
+    /// An IPv4 pool that its endpoints try, in this order, where nobody names one; may have wildcards, may be repeated
+    #[arg(long = "ipv4-pool", value_name = "POOL")]
+    ipv4_pools: Vec<NamePattern>,
+    /// An IPv6 pool in the same way
+    #[arg(long = "ipv6-pool", value_name = "POOL")]
+    ipv6_pools: Vec<NamePattern>,
+}
+
+impl PoolArguments {
+    /// Writes what was said. What wasn't said stays.
+    fn apply(&self, namespace: &mut Namespace) {
+        if !self.ipv4_pools.is_empty() {
+            namespace.default_ipv4_pools.clone_from(&self.ipv4_pools);
+        }
+        if !self.ipv6_pools.is_empty() {
+            namespace.default_ipv6_pools.clone_from(&self.ipv6_pools);
+        }
+    }
+}
+
+/// What is said of a namespace.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name, or realm/name
+    name: String,
+    #[command(flatten)]
+    pools: PoolArguments,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// What is said of a namespace from now on.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name, or realm/name
+    name: String,
+    #[command(flatten)]
+    pools: PoolArguments,
+    /// Have no pools of its own any more
+    #[arg(long, conflicts_with_all = ["ipv4_pools", "ipv6_pools"])]
+    no_pools: bool,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(context, Watched::Named("namespace"), &arguments).await,
+        Verb::List => resource::show_list::<Namespaces>(context, Vec::new(), |_| true, table).await,
+        Verb::Show { name } => {
+            let name = context.in_realm(&name)?;
+            let (namespace, answer) = resource::fetch::<Namespaces>(context, &name).await?;
+            context.show(&answer, name.as_str(), || Ok(shown(&namespace)))
+        }
+        Verb::Create(arguments) => {
+            let Some((realm, name)) = context.in_realm(&arguments.name)?.parts() else { return Ok(()) };
+            let mut namespace = Namespace {
+                realm,
+                name,
+                default_ipv4_pools: Vec::new(),
+                default_ipv6_pools: Vec::new(),
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.pools.apply(&mut namespace);
+            arguments.metadata.apply(metadata_fields!(namespace));
+            resource::create::<Namespaces>(context, &namespace).await
+        }
+        Verb::Set(arguments) => {
+            let change = |namespace: &mut Namespace, _: &NamespaceStatus| {
+                if arguments.no_pools {
+                    namespace.default_ipv4_pools.clear();
+                    namespace.default_ipv6_pools.clear();
+                }
+                arguments.pools.apply(namespace);
+                arguments.metadata.apply(metadata_fields!(namespace));
+                Ok(())
+            };
+            resource::edit::<Namespaces>(context, &context.in_realm(&arguments.name)?, change).await
+        }
+        Verb::Delete { name } => {
+            resource::delete::<Namespaces>(context, &context.in_realm(&name)?, false).await
+        }
+    }
+}
+
+fn table(namespaces: &[Read<Namespaces>], _wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("REALM", 1)
+        .text("IPV4 POOLS")
+        .text("IPV6 POOLS")
+        .spare("LABELS", 3)
+        .spare("DESCRIPTION", 2);
+    for namespace in namespaces {
+        let intention = &namespace.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.realm.to_string(),
+            text::joined(&intention.default_ipv4_pools),
+            text::joined(&intention.default_ipv6_pools),
+            text::labels(&intention.labels),
+            text::dash(&intention.description),
+        ]);
+    }
+    table
+}
+
+fn shown(namespace: &Read<Namespaces>) -> String {
+    let intention = &namespace.intention;
+    let mut fields = Fields::default();
+    let name = Namespaces::name(intention);
+    fields.raw(&text::heading("namespace", name.as_str(), &namespace.meta, None));
+    fields.line("IPv4 pools", text::joined(&intention.default_ipv4_pools));
+    fields.line("IPv6 pools", text::joined(&intention.default_ipv6_pools));
+    text::metadata_lines(
+        &mut fields,
+        &intention.description,
+        &intention.labels,
+        intention.managed_by.as_deref(),
+        &namespace.meta,
+    );
+    fields.text()
+}
