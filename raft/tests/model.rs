@@ -15,6 +15,8 @@ mod agree;
 mod naive;
 #[path = "support/naive_allocate.rs"]
 mod naive_allocate;
+#[path = "support/naive_boots.rs"]
+mod naive_boots;
 #[path = "support/random.rs"]
 mod random;
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::command::Kind;
-use ipam_raft::machine::event::Readiness;
+use ipam_raft::machine::event::{NAMES, Readiness};
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Event, State, What};
 
@@ -210,6 +210,11 @@ impl Follower {
             assert_eq!(event.number, number);
             assert!(number > 0 || event.revision > self.newest, "two events have one name");
             self.newest = event.revision;
+            assert!(
+                NAMES.iter().any(|(name, _)| *name == event.what.name()),
+                "{:?} has no entry",
+                event.what
+            );
             match event.what.clone() {
                 What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
                 What::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
