@@ -84,6 +84,10 @@ pub const POOLS_NAMED_MAX: usize = 64;
 pub const POOLS_MATCHED_MAX: usize = 1024;
 /// Pools of which a refusal says in words why they can't give.
 pub const REASONS_MAX: usize = 16;
+/// Candidates of one family that an explanation shows.
+pub const CANDIDATES_EXPLAINED_MAX: usize = 256;
+/// Pools of a subnet between which an explanation looks for addresses that none has.
+pub const GAPS_LOOKED_THROUGH_MAX: usize = 1024;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
 pub const TAKERS_NAMED_MAX: usize = 1024;
 /// Addresses that one interface may ask for by value.

@@ -11,6 +11,8 @@
 
 #[path = "support/agree.rs"]
 mod agree;
+#[path = "support/explained.rs"]
+mod explained;
 #[path = "support/naive.rs"]
 mod naive;
 #[path = "support/naive_allocate.rs"]
@@ -27,6 +29,7 @@ use ipam_api::Code;
 use ipam_api::name::Name;
 use ipam_raft::batch::{Batch, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
+use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
 use naive::{Model, Said};
 use proptest::prelude::*;
@@ -101,8 +104,10 @@ impl Side {
         let _ = model_waited.apply(at.log_time_ms, &expire);
 
         let rehearsed = dry_run(&self.state, at, command);
+        let explanation = explain(&self.state, at, command);
         assert_eq!(self.state.digest(), before.digest(), "a dry run changes nothing");
         let (outcome, events) = apply(&mut self.state, at, command);
+        explained::agrees(&explanation, &outcome, command);
         assert_eq!(rehearsed, (outcome.clone(), events.clone()), "a dry run says the same");
         assert_eq!(apply(&mut self.twin, at, command), (outcome.clone(), events.clone()), "rebuilt");
         assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows earlier");

@@ -8,6 +8,8 @@
     reason = "a scenario that can't be read or carried out is a failed test"
 )]
 
+#[path = "support/explained.rs"]
+mod explained;
 #[path = "support/print.rs"]
 mod print;
 #[path = "support/script.rs"]
@@ -16,6 +18,7 @@ mod script;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 
+use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{At, State, apply, dry_run};
 use script::Line;
 
@@ -85,6 +88,14 @@ fn say(state: &mut State, log_time_ms: u64, line: Line) -> String {
         Line::At(_) => String::new(),
         Line::Show(what, which) => print::show(state, &what, &which),
         Line::Unreadable(problem) => print::unreadable(&problem),
+        Line::Explain(command) => {
+            let at = At { log_time_ms, wall_ms: 1_000_000 + log_time_ms, term: 1 };
+            let before = state.digest();
+            let explanation = explain(state, at, &command);
+            assert_eq!(state.digest(), before, "to explain changes nothing");
+            explained::agrees(&explanation, &dry_run(state, at, &command).0, &command);
+            print::explanation(&explanation)
+        }
         Line::Propose(command) => {
             let at = At { log_time_ms, wall_ms: 1_000_000 + log_time_ms, term: 1 };
             let rehearsed = dry_run(state, at, &command);

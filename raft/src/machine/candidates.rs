@@ -31,7 +31,7 @@ pub(super) struct Candidate<'a> {
 
 /// What made pools candidates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Rule {
+pub enum Rule {
     /// The request names their subnets.
     Subnets,
     /// The request names them.
@@ -66,6 +66,18 @@ impl Rule {
         }
     }
 
+    /// Its word: where pools came from.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Rule::Subnets => "subnets",
+            Rule::Request => "request",
+            Rule::Namespace => "namespace",
+            Rule::Configuration => "configuration",
+            Rule::Default => "default",
+        }
+    }
+
     /// Who names pools, for people.
     fn who(self) -> &'static str {
         match self {
@@ -75,6 +87,13 @@ impl Rule {
             Rule::Default => "the cluster",
         }
     }
+}
+
+/// What an interface chooses from, for one family.
+pub(super) struct Choice<'a> {
+    pub(super) family: Family,
+    pub(super) rule: Rule,
+    pub(super) candidates: Candidates<'a>,
 }
 
 /// Why a candidate fell.
@@ -101,24 +120,24 @@ impl State {
         &self,
         wish: &InterfaceWish,
         taker: &Taker<'_>,
-    ) -> Result<Vec<(Family, Candidates<'_>)>, Refusal> {
+    ) -> Result<Vec<Choice<'_>>, Refusal> {
         let (rule, named) = rule(wish, taker);
         let mut all = Vec::new();
         for family in Family::BOTH {
-            let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
+            let asked = wish.asked(family);
             let candidates = match (rule, asked) {
                 (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?,
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
                     self.named_pools(family, named.of(family), rule, &wish.name)?
                 }
-                (Rule::Default, Some(address)) => self.default_pools_around(family, *address),
+                (Rule::Default, Some(address)) => self.default_pools_around(family, address),
                 (Rule::Default, None) => self.default_pools(family, taker),
             };
             if !wish.takes(family) {
                 continue;
             }
             match (candidates, asked) {
-                (Some(candidates), _) => all.push((family, candidates)),
+                (Some(candidates), _) => all.push(Choice { family, rule, candidates }),
                 (None, None) if wish.families.is_empty() => {}
                 (None, None) => {
                     return Err(Refusal::new(
@@ -429,10 +448,13 @@ impl State {
             counts: counts(pool.id),
         }));
         pools.truncate(POOLS_NAMED_MAX);
-        let resting = exhausted.iter().filter_map(|candidate| {
-            let oldest = self.space(candidate.id)?.cooling.get_min()?;
-            Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
-        });
-        Context::Pools { interface: interface.clone(), family, next_free_ms: resting.min(), pools }
+        let next_free_ms = exhausted.iter().filter_map(|candidate| self.next_free_ms(candidate.id)).min();
+        Context::Pools { interface: interface.clone(), family, next_free_ms, pools }
+    }
+
+    /// In how many milliseconds of log time the first address of a pool has rested.
+    pub(super) fn next_free_ms(&self, pool: u64) -> Option<u64> {
+        let oldest = self.space(pool)?.cooling.get_min()?;
+        Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
     }
 }

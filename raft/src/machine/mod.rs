@@ -17,6 +17,7 @@ mod check;
 pub mod command;
 pub mod event;
 mod expire;
+pub mod explain;
 pub mod free_set;
 mod generation;
 mod hashed;
@@ -46,6 +47,7 @@ mod takers;
 mod token;
 mod transaction;
 
+pub use candidates::Rule;
 use command::Purpose;
 pub use command::{Action, Answer, Applied, Command, Grant, Origin, Outcome, Refusal, Terms};
 pub use event::{Event, What};
@@ -81,6 +83,17 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 
 /// The same for those who read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
+    let (outcome, happened, ()) = carry_out_looking(state, at, command, |_, _| ());
+    (outcome, happened)
+}
+
+/// The same, with a look at the state that the action meets and at the rights that it comes with, if any.
+fn carry_out_looking<Seen>(
+    state: &mut State,
+    at: At,
+    command: &Command,
+    look: impl FnOnce(&State, Option<&Grant>) -> Seen,
+) -> (Outcome, Happened, Seen) {
     let Command { origin, terms, action } = command;
     state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
     let rights = state.grant(&terms.credential);
@@ -95,11 +108,12 @@ pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happ
     };
     let expired = step.expire();
     let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
+    let seen = look(step.state, rights.as_ref().ok().map(|(grant, _)| grant));
     let (revision, outcome) = step.answer(terms, action, expired);
     let Step { state, events, .. } = step;
     let happened = Happened { revision, wall_ms: at.wall_ms, by: By::of(origin), due, whats: events };
     state.write_down(at, &happened);
-    (outcome, happened)
+    (outcome, happened, seen)
 }
 
 /// What [`apply`] would say, with no effect.

@@ -7,7 +7,7 @@ use ipam_api::address::number;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
-use super::candidates::{Candidate, Candidates, told};
+use super::candidates::{Candidate, Choice, Fallen, told};
 use super::command::{Grant, InterfaceWish, Refusal};
 use super::model::Pool;
 use super::row::RowKey;
@@ -25,6 +25,26 @@ pub(super) struct Pick {
     pub(super) address: IpAddr,
 }
 
+/// A candidate, and what becomes of it.
+#[derive(Debug)]
+pub(super) struct Judged<'a> {
+    pub(super) candidate: Candidate<'a>,
+    pub(super) judgement: Judgement,
+}
+
+/// What becomes of a candidate at its turn.
+#[derive(Debug)]
+pub(super) enum Judgement {
+    /// It gives nothing to the asker.
+    Falls(Fallen),
+    /// It has nothing left.
+    Exhausted,
+    /// It can't give the address that is asked for by value.
+    Lacks,
+    /// It gives this address.
+    Gives(IpAddr),
+}
+
 impl State {
     /// Chooses one address of each family that the interface gets. `picked` are those that the same request
     /// has chosen already.
@@ -35,38 +55,88 @@ impl State {
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Vec<Pick>, Refusal> {
-        let mut picks = Vec::new();
-        for (family, candidates) in self.candidates(wish, taker)? {
-            let asked = wish.addresses.iter().find(|address| Family::of(**address) == family);
-            let pick = match asked {
-                Some(address) => {
-                    let candidates: Vec<Candidate<'_>> = candidates.collect();
-                    self.pick_asked(&wish.name, *address, &candidates, taker, picked, grant)?
-                }
-                None => self.pick_any(&wish.name, family, candidates, taker, picked, grant)?,
-            };
-            picks.push(pick);
-        }
-        Ok(picks)
+        let choices = self.candidates(wish, taker)?;
+        choices.into_iter().map(|choice| self.pick_from(wish, choice, taker, picked, grant)).collect()
     }
 
-    fn pick_any(
+    /// The same for one family.
+    pub(super) fn pick_in_family(
         &self,
-        interface: &InterfaceName,
+        wish: &InterfaceWish,
         family: Family,
-        candidates: Candidates<'_>,
         taker: &Taker<'_>,
         picked: &[Pick],
         grant: &Grant,
     ) -> Result<Pick, Refusal> {
+        let choice = self.candidates(wish, taker)?.into_iter().find(|choice| choice.family == family);
+        match choice {
+            Some(choice) => self.pick_from(wish, choice, taker, picked, grant),
+            None => Err(self.nothing_fits(&wish.name, family, &[])),
+        }
+    }
+
+    fn pick_from(
+        &self,
+        wish: &InterfaceWish,
+        choice: Choice<'_>,
+        taker: &Taker<'_>,
+        picked: &[Pick],
+        grant: &Grant,
+    ) -> Result<Pick, Refusal> {
+        let Choice { family, candidates, .. } = choice;
+        match wish.asked(family) {
+            Some(address) => {
+                let candidates: Vec<Candidate<'_>> = candidates.collect();
+                self.pick_asked(&wish.name, address, &candidates, taker, picked, grant)
+            }
+            None => {
+                let judged = candidates.map(|candidate| self.judged(candidate, None, taker, picked, grant));
+                self.pick_any(&wish.name, family, judged)
+            }
+        }
+    }
+
+    /// What becomes of a candidate at its turn. Only the first that gives is taken from.
+    pub(super) fn judged<'a>(
+        &self,
+        candidate: Candidate<'a>,
+        asked: Option<IpAddr>,
+        taker: &Taker<'_>,
+        picked: &[Pick],
+        grant: &Grant,
+    ) -> Judged<'a> {
+        let judgement = match (self.why_fallen(&candidate, taker, grant), asked) {
+            (Some(why), _) => Judgement::Falls(why),
+            (None, None) => match self.pick_in(&candidate, picked) {
+                Some(address) => Judgement::Gives(address),
+                None => Judgement::Exhausted,
+            },
+            (None, Some(address)) if self.has_to_give(address, &candidate) => Judgement::Gives(address),
+            (None, Some(_)) => Judgement::Lacks,
+        };
+        Judged { candidate, judgement }
+    }
+
+    fn has_to_give(&self, address: IpAddr, candidate: &Candidate<'_>) -> bool {
+        let is_inside =
+            self.space(candidate.id).is_some_and(|space| space.giveable.contains(number(address)));
+        is_inside && self.check_givable(address, candidate).is_ok()
+    }
+
+    fn pick_any<'a>(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        judged: impl Iterator<Item = Judged<'a>>,
+    ) -> Result<Pick, Refusal> {
         let (mut exhausted, mut fallen) = (Vec::new(), Vec::new());
-        for candidate in candidates {
-            if let Some(why) = self.why_fallen(&candidate, taker, grant) {
-                fallen.push(why);
-            } else if let Some(address) = self.pick_in(&candidate, picked) {
-                return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
-            } else {
-                exhausted.push(candidate);
+        for Judged { candidate, judgement } in judged {
+            match judgement {
+                Judgement::Falls(why) => fallen.push(why),
+                Judgement::Exhausted | Judgement::Lacks => exhausted.push(candidate),
+                Judgement::Gives(address) => {
+                    return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
+                }
             }
         }
         if exhausted.is_empty() {
@@ -198,7 +268,7 @@ impl State {
         interface: &InterfaceName,
         family: Family,
         fit: &[Candidate<'_>],
-        fallen: &[super::candidates::Fallen],
+        fallen: &[Fallen],
     ) -> Refusal {
         let mut parts: Vec<String> = fit
             .iter()

@@ -8,6 +8,7 @@ use ipam_api::name::Name;
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{Given, Kind};
 use ipam_raft::machine::event::Reason;
+use ipam_raft::machine::explain::{Explanation, Fate};
 use ipam_raft::machine::space::Counts;
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
@@ -31,6 +32,49 @@ pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
     for (number, event) in (0..).zip(events) {
         assert_eq!(event.number, number, "events are numbered from 0");
         let _ = writeln!(text, "  * {}", what(&event.what));
+    }
+    text
+}
+
+/// What a request would get, and why.
+pub(crate) fn explanation(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    match &explanation.outcome {
+        Ok(applied) => {
+            let _ = writeln!(text, "would be {}", answer(&applied.answer, "  "));
+        }
+        Err(refusal) => {
+            let _ = writeln!(text, "would be refused, {}", refusal.code);
+        }
+    }
+    for choice in &explanation.choices {
+        let more = if choice.more { ", and more" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {} {}, pools by {}{more}",
+            choice.interface,
+            choice.family,
+            choice.rule.as_str()
+        );
+        for (number, one) in (1..).zip(&choice.candidates) {
+            let fate = match &one.fate {
+                Fate::Falls { code, why } => format!("falls, {code}: {why}"),
+                Fate::Exhausted => {
+                    let Counts { size, allocated, cooling, .. } = one.counts;
+                    format!("exhausted, {allocated} of {size} held and {cooling} cooling")
+                }
+                Fate::Lacks => "can't give the address asked for".to_owned(),
+                Fate::Gives(address) => format!("gives {address}"),
+            };
+            let _ = write!(text, "  {number} {}: {fate}", one.pool);
+            if let Some(wait_ms) = one.next_free_ms {
+                let _ = write!(text, "; next free in {wait_ms} ms");
+            }
+            if let Some(spare) = one.spare {
+                let _ = write!(text, "; no pool has {spare}");
+            }
+            text.push('\n');
+        }
     }
     text
 }

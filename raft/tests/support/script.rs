@@ -7,6 +7,7 @@
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [+ INTERFACE field=value …] [field=value …]
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
+//! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state
@@ -41,6 +42,8 @@ pub(crate) enum Line {
     At(u64),
     /// A proposal.
     Propose(Box<Command>),
+    /// What a proposal would get, and why.
+    Explain(Box<Command>),
     /// A look at the state: what, and which.
     Show(String, String),
     /// What the types refuse before anything is proposed.
@@ -50,7 +53,11 @@ pub(crate) enum Line {
 /// Reads one command; takes further lines where it has a body.
 pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     let mut words = Words::of(first);
-    let verb = words.take();
+    let mut verb = words.take();
+    let explain = verb == "explain";
+    if explain {
+        verb = words.take();
+    }
     match verb.as_str() {
         "at" => return Line::At(words.take().parse().unwrap()),
         "show" => {
@@ -63,7 +70,8 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     match action(&verb, &mut words, rest) {
         Ok(action) => {
             assert!(words.is_empty(), "not understood in {first:?}: {words:?}");
-            Line::Propose(Box::new(command(action, not_after_ms)))
+            let command = Box::new(command(action, not_after_ms));
+            if explain { Line::Explain(command) } else { Line::Propose(command) }
         }
         Err(problem) => Line::Unreadable(problem),
     }

@@ -244,6 +244,12 @@ pub struct InterfaceWish {
 }
 
 impl InterfaceWish {
+    /// The address of a family that it asks for by value.
+    #[must_use]
+    pub fn asked(&self, family: Family) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|address| Family::of(*address) == family)
+    }
+
     /// Whether it takes an address of a family, if there is a pool of it.
     #[must_use]
     pub fn takes(&self, family: Family) -> bool {

@@ -1,0 +1,200 @@
+//! What a request would get, and why: the same code that gives, on a draft, and what it looked at on its way.
+
+use std::net::IpAddr;
+
+use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::{CANDIDATES_EXPLAINED_MAX, GAPS_LOOKED_THROUGH_MAX};
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::{Code, Family};
+
+use super::candidates::{Candidate, Choice, Rule};
+use super::command::{Allocate, Grant, Outcome, Refusal, SubnetIntention};
+use super::pick::{Judged, Judgement, Pick};
+use super::space::Counts;
+use super::state::State;
+use super::takers::Taker;
+use super::{At, Command, carry_out_looking};
+
+/// What became of a request on a draft, and how it came to that.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explanation {
+    /// What the request would be answered.
+    pub outcome: Outcome,
+    /// For each interface and family what was chosen from; empty where nothing needs to be chosen, since the endpoint
+    /// has it already.
+    pub choices: Vec<Explained>,
+}
+
+/// What one interface chooses from, for one family.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Explained {
+    /// The interface.
+    pub interface: InterfaceName,
+    /// The family.
+    pub family: Family,
+    /// What made pools candidates.
+    pub rule: Rule,
+    /// The pools, in the order in which they are tried; the first of very many.
+    pub candidates: Vec<Considered>,
+    /// Whether there are more.
+    pub more: bool,
+    /// The pool and the address that it would be given.
+    pub given: Option<(Name, IpAddr)>,
+    /// Why it would be given none, if so.
+    pub refused: Option<Refusal>,
+}
+
+/// One pool that came into question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Considered {
+    /// Its name.
+    pub pool: Name,
+    /// What becomes of it.
+    pub fate: Fate,
+    /// How its addresses stand.
+    pub counts: Counts,
+    /// In how many milliseconds of log time its next address has rested.
+    pub next_free_ms: Option<u64>,
+    /// Addresses of its subnet that no pool has: the first such range.
+    pub spare: Option<AddressRange>,
+}
+
+/// What becomes of a candidate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Fate {
+    /// It is not for the asker, or gives nothing now.
+    Falls {
+        /// The code, were it the only one.
+        code: Code,
+        /// Why, in a few words.
+        why: &'static str,
+    },
+    /// It has nothing left.
+    Exhausted,
+    /// It hasn't the address that is asked for by value.
+    Lacks,
+    /// It would give this address, had none before it.
+    Gives(IpAddr),
+}
+
+/// What [`super::apply`] would answer, and why, with no effect. Anything but an allocation has no choices.
+#[must_use]
+pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
+    let mut draft = state.clone();
+    let (outcome, _, choices) =
+        carry_out_looking(&mut draft, at, command, |state, grant| match (&command.action, grant) {
+            (super::Action::Allocate(wish), Some(grant)) => state.choices(wish, grant),
+            _ => Vec::new(),
+        });
+    // What it has already was not chosen now.
+    let chosen = !matches!(
+        outcome.as_ref().map(|applied| &applied.answer),
+        Ok(super::Answer::Allocated { repeated: true, .. })
+    );
+    Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
+}
+
+impl State {
+    /// What each interface would choose from. Where one family is refused the others are looked at all the same.
+    fn choices(&self, wish: &Allocate, grant: &Grant) -> Vec<Explained> {
+        let mut all = Vec::new();
+        let mut picked: Vec<Pick> = Vec::new();
+        for interface in &wish.interfaces {
+            let taker = Taker::of(self, wish, interface);
+            // What can't even be looked for has no candidates, and ends it; the outcome says why.
+            let Ok(choices) = self.candidates(interface, &taker) else { break };
+            let mut taken = Vec::new();
+            for Choice { family, rule, candidates } in choices {
+                let asked = interface.asked(family);
+                let judge = |candidate| self.judged(candidate, asked, &taker, &picked, grant);
+                let mut judged: Vec<Judged<'_>> =
+                    candidates.take(CANDIDATES_EXPLAINED_MAX + 1).map(judge).collect();
+                let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
+                judged.truncate(CANDIDATES_EXPLAINED_MAX);
+                let pick = self.pick_in_family(interface, family, &taker, &picked, grant);
+                let (given, refused) = match pick {
+                    Ok(pick) => {
+                        let given = (self.name_of_pool(pick.pool), pick.address);
+                        taken.push(pick);
+                        (Some(given), None)
+                    }
+                    Err(refusal) => (None, Some(refusal)),
+                };
+                all.push(Explained {
+                    interface: interface.name.clone(),
+                    family,
+                    rule,
+                    candidates: judged.iter().map(|one| self.considered(one)).collect(),
+                    more,
+                    given,
+                    refused,
+                });
+            }
+            picked.extend(taken);
+        }
+        all
+    }
+
+    fn considered(&self, judged: &Judged<'_>) -> Considered {
+        let Candidate { id, pool } = judged.candidate;
+        let fate = match &judged.judgement {
+            Judgement::Falls(fallen) => Fate::Falls { code: fallen.code, why: fallen.why },
+            Judgement::Exhausted => Fate::Exhausted,
+            Judgement::Lacks => Fate::Lacks,
+            Judgement::Gives(address) => Fate::Gives(*address),
+        };
+        let spare = matches!(fate, Fate::Exhausted).then(|| self.spare_range(pool.subnet)).flatten();
+        Considered {
+            pool: pool.intention.name.clone(),
+            fate,
+            counts: self.space(id).map(|space| space.counts()).unwrap_or_default(),
+            next_free_ms: self.next_free_ms(id),
+            spare,
+        }
+    }
+
+    fn name_of_pool(&self, id: u64) -> Name {
+        self.pools.get(id).map_or_else(Name::default_name, |pool| pool.intention.name.clone())
+    }
+
+    /// The first range of a subnet that no pool has and that hosts may have, if one is near its beginning.
+    fn spare_range(&self, subnet: u64) -> Option<AddressRange> {
+        let row = self.subnets.get(subnet)?;
+        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let family = cidr.family();
+        let (from, until) = ((row.network, family, cidr.first()), (row.network, family, cidr.last()));
+        let owned = self.index.owners.range(from..=until).map(|((_, _, first), (last, _))| (*first, *last));
+        let mut next = cidr.first();
+        for (first, last) in owned.take(GAPS_LOOKED_THROUGH_MAX) {
+            if next < first
+                && let Some(range) = for_hosts(&row.intention, next, first - 1)
+            {
+                return Some(range);
+            }
+            next = last.checked_add(1)?;
+        }
+        (next <= cidr.last()).then(|| for_hosts(&row.intention, next, cidr.last())).flatten()
+    }
+}
+
+/// The part of a range that hosts may have: without edges, and up to the gateway if that lies within.
+fn for_hosts(subnet: &SubnetIntention, mut first: u128, mut last: u128) -> Option<AddressRange> {
+    let family = Family::of(subnet.cidr.addr());
+    let is_special = |at: u128| State::is_special(subnet, family.address(at)).is_some();
+    while first < last && is_special(first) {
+        first += 1;
+    }
+    while first < last && is_special(last) {
+        last -= 1;
+    }
+    if let Some(gateway) = subnet.gateway.map(number)
+        && first < gateway
+        && gateway <= last
+    {
+        last = gateway - 1;
+    }
+    if is_special(first) {
+        return None;
+    }
+    AddressRange::new(family.address(first), family.address(last)).ok()
+}

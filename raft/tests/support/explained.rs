@@ -1,0 +1,73 @@
+//! Whether what was explained is what is done.
+
+use ipam_api::Code;
+use ipam_raft::machine::explain::{Explanation, Fate};
+use ipam_raft::machine::{Action, command::Allocate};
+use ipam_raft::machine::{Answer, Command, Outcome};
+
+/// Compares an explanation with what became of its request.
+pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
+    assert_eq!(explanation.outcome, *outcome, "explained otherwise: {command:?}");
+    let Action::Allocate(wish) = &command.action else {
+        return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
+    };
+    for choice in &explanation.choices {
+        assert!(choice.given.is_some() != choice.refused.is_some(), "{choice:?}");
+        let asked =
+            wish.interfaces.iter().any(|one| one.name == choice.interface && !one.addresses.is_empty());
+        if choice.more || asked {
+            continue;
+        }
+        let gives = |fate: &Fate| matches!(fate, Fate::Gives(_));
+        let first = choice.candidates.iter().find(|one| gives(&one.fate));
+        let first = first.map(|one| {
+            (
+                one.pool.clone(),
+                match one.fate {
+                    Fate::Gives(address) => address,
+                    _ => unreachable!("it gives"),
+                },
+            )
+        });
+        assert_eq!(choice.given, first, "the first that gives is the one: {choice:?}");
+    }
+    match outcome.as_ref().map(|applied| &applied.answer) {
+        Ok(Answer::Allocated { repeated: false, interfaces }) => {
+            let given = interfaces.iter().flat_map(|interface| {
+                let name = interface.name.clone();
+                interface
+                    .addresses
+                    .iter()
+                    .map(move |one| (name.clone(), one.pool.clone(), one.address.addr()))
+            });
+            let foretold = explanation.choices.iter().filter_map(|choice| {
+                let (pool, address) = choice.given.clone()?;
+                Some((choice.interface.clone(), pool, address))
+            });
+            assert_eq!(foretold.collect::<Vec<_>>(), given.collect::<Vec<_>>(), "{command:?}");
+        }
+        Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),
+        Err(refusal) => {
+            let first = explanation.choices.iter().find_map(|choice| choice.refused.as_ref());
+            assert!(
+                first.is_none_or(|first| first == refusal || is_decided_before(refusal.code)),
+                "refused for another reason: {first:?} {refusal:?}"
+            );
+            assert!(first.is_some() || !is_decided_by_choosing(refusal.code, wish), "{refusal:?}");
+        }
+    }
+}
+
+/// What is refused before anything is chosen.
+fn is_decided_before(code: Code) -> bool {
+    matches!(
+        code,
+        Code::AttachmentReleased | Code::AlreadyExists | Code::DeadlineExceeded | Code::InvalidField
+    )
+}
+
+/// What nothing but a choice says.
+fn is_decided_by_choosing(code: Code, wish: &Allocate) -> bool {
+    let by_value = wish.interfaces.iter().any(|one| !one.addresses.is_empty());
+    matches!(code, Code::PoolExhausted | Code::PoolDisabled) && !by_value
+}
