@@ -17,6 +17,7 @@ pub mod certificate;
 pub mod client;
 pub mod cluster;
 pub mod event;
+pub mod explain;
 pub mod limits;
 pub mod name;
 pub mod problem;

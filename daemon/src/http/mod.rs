@@ -12,6 +12,7 @@ mod convert;
 mod docs;
 mod endpoint;
 mod event;
+mod explain;
 mod flights;
 #[cfg(feature = "fuzzing")]
 pub mod fuzzing;
@@ -100,6 +101,7 @@ pub fn router(app: App) -> Router {
         .merge(resource::routes::<namespace::Namespaces>())
         .merge(endpoint::routes())
         .merge(allocation::routes())
+        .merge(explain::routes())
         .merge(attachment::routes())
         .merge(address::routes())
         .merge(event::routes())

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ipam_api::brand::{HEADER_CHANGE_COMMENT, HEADER_IDEMPOTENCY_KEY, PRODUCT};
-use ipam_api::{Problem, cluster, event, request, resource, token, transaction};
+use ipam_api::{Problem, cluster, event, explain, request, resource, token, transaction};
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -55,6 +55,7 @@ fn components() -> Map<String, Value> {
         "Address": resource::Address,
         "AllocateRequest": request::AllocateRequest,
         "Allocated": request::Allocated,
+        "Explanation": explain::Explanation,
         "ReleaseAttachmentRequest": request::ReleaseAttachmentRequest,
         "Released": request::Released,
         "Attachment": request::Attachment,

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipam_api::address::parse_address;
 use ipam_api::client::Call;
 use ipam_api::name::{InterfaceName, NetworkAttachment};
@@ -21,14 +21,22 @@ use crate::resource;
 
 /// What to take, and for whom.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("who").args(["endpoint"]).required(true)))]
 #[command(after_help = "Examples:
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
   ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json")]
 pub(crate) struct AllocateArguments {
+    #[command(flatten)]
+    wish: WishArguments,
+}
+
+/// A request for addresses.
+#[derive(Debug, Args)]
+pub(crate) struct WishArguments {
     /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long)]
-    endpoint: String,
+    pub(crate) endpoint: Option<String>,
     /// A pool to take from, tried in this order, one address a family; may be repeated
     #[arg(long = "pool", value_name = "POOL")]
     pools: Vec<Name>,
@@ -58,9 +66,12 @@ pub(crate) struct AllocateArguments {
     uid: Option<String>,
 }
 
-/// Runs the command.
-pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Result<(), Failure> {
-    let endpoint = context.endpoint_key(&arguments.endpoint)?;
+/// The request that is meant.
+pub(crate) async fn request(
+    context: &Context,
+    arguments: &WishArguments,
+) -> Result<AllocateRequest, Failure> {
+    let endpoint = context.endpoint_key(arguments.endpoint.as_deref().unwrap_or_default())?;
     let mut interface = InterfaceRequest {
         name: arguments.interface.clone(),
         subnets: arguments.subnets.clone(),
@@ -81,8 +92,8 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
             Family::V6 => interface.ipv6_pools.push(name.into()),
         }
     }
-    let request = AllocateRequest {
-        endpoint: endpoint.clone(),
+    Ok(AllocateRequest {
+        endpoint,
         uid: arguments.uid.clone(),
         labels: arguments.labels.iter().cloned().collect(),
         node: arguments.node.clone(),
@@ -90,10 +101,16 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
         lifecycle: None,
         interfaces: vec![interface],
         started: None,
-    };
+    })
+}
+
+/// Runs the command.
+pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Result<(), Failure> {
+    let request = request(context, &arguments.wish).await?;
+    let endpoint = &request.endpoint;
     let repeat = format!(
         "the same command again; what {endpoint} holds on {} by then is shown, not given twice",
-        arguments.interface
+        arguments.wish.interface
     );
     // The servers know a request without an attachment again by its endpoint and interface.
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();
@@ -103,7 +120,7 @@ pub(crate) async fn run(context: &Context, arguments: &AllocateArguments) -> Res
     let names: Vec<String> = given.map(|given| given.address.addr().to_string()).collect();
     context.show(&answer, &names.join("\n"), || Ok(shown(&allocated)))?;
     if context.format.is_for_people() {
-        context.say(&conclusion(&allocated, &endpoint, context.writing.dry_run));
+        context.say(&conclusion(&allocated, endpoint, context.writing.dry_run));
     }
     Ok(())
 }

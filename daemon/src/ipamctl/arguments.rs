@@ -55,7 +55,7 @@ pub(crate) enum Command {
     /// Versions of this program and of the servers
     #[command(after_help = "Examples:\n  ipamctl version\n  ipamctl version -o json")]
     Version,
-    /// What a resource's fields mean, as pool.ranges
+    /// Which address a request would get, and why; or what a resource's fields mean, as pool.ranges
     Explain(explain::ExplainArguments),
     /// One file with what all servers say of themselves, for whoever helps
     #[command(after_help = support::EXAMPLES)]
@@ -144,9 +144,8 @@ impl Command {
     pub(crate) fn asks_nobody(&self) -> bool {
         match self {
             Command::Cluster { verb } => verb.asks_nobody(),
-            Command::Context { .. } | Command::Completion(_) | Command::Explain(_) | Command::Man { .. } => {
-                true
-            }
+            Command::Explain(arguments) => arguments.asks_nobody(),
+            Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => true,
             _ => false,
         }
     }

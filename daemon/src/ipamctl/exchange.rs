@@ -81,6 +81,12 @@ impl Context {
         Ok(answer)
     }
 
+    /// Asks a question that takes a body.
+    pub(crate) async fn ask(&self, call: Call) -> Result<Answer, Failure> {
+        let call = call.within(self.timeout()).repeatable();
+        self.send(call).await.map_err(|problem| self.failure(problem))
+    }
+
     /// What a write would do, whether it shall be done or not.
     pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
         self.try_out(call.within(self.timeout())).await

@@ -23,6 +23,8 @@ pub(crate) enum Failure {
     Declined,
     /// It ran fine and found something; what it found is already printed.
     Found,
+    /// It ran fine and explained why a request would be refused; that is already printed.
+    Explained(Code),
     /// Whoever read our output has read enough (`ipamctl … | head`).
     ReaderGone,
     /// Output can't be written.
@@ -87,6 +89,7 @@ impl Failure {
             Self::Usage { .. } => exit::USAGE,
             Self::Declined => exit::REFUSED,
             Self::Found => exit::FOUND,
+            Self::Explained(code) => Problem::new(*code, "").exit_code(),
             Self::ReaderGone => exit::DONE,
             // The same as an unavailable server: nothing is known to be wrong with the request.
             Self::Output(_) => exit::UNAVAILABLE,
@@ -96,7 +99,7 @@ impl Failure {
     /// What is said about it, if anything: a sentence, what would help, and the exit code at the end.
     pub(crate) fn text(&self, color: bool) -> Option<String> {
         let (head, sentence, lines) = match self {
-            Self::Found | Self::ReaderGone => return None,
+            Self::Found | Self::Explained(_) | Self::ReaderGone => return None,
             Self::Refused(refusal) => refusal.parts(),
             Self::Usage { detail, help } => ("usage".to_owned(), detail.clone(), vec![help.clone()]),
             Self::Declined => ("not done".to_owned(), "nothing was changed.".to_owned(), Vec::new()),
@@ -216,6 +219,7 @@ mod tests {
         assert_eq!(code(Code::NoLeader), 5);
         assert_eq!(Failure::from(Problem::new(Code::NoLeader, "x").maybe_applied()).exit_code(), 6);
         assert_eq!(Failure::Found.exit_code(), 7);
+        assert_eq!(Failure::Explained(Code::PoolExhausted).exit_code(), 1);
         assert_eq!(Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).exit_code(), 0);
     }
 }

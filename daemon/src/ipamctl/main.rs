@@ -143,7 +143,7 @@ async fn carry_out(
         return match arguments.command {
             Command::Cluster { verb } => cluster::run(&context, verb).await,
             Command::Context { verb } => contexts::run(&context, verb, &global.connection, surroundings),
-            Command::Explain(arguments) => explain::run(&context, &arguments),
+            Command::Explain(arguments) => explain::run(&context, &arguments).await,
             Command::Completion(arguments) => completion::run(&context, &arguments),
             Command::Man { folder } => manual::run(&context, &folder),
             _ => Ok(()),
@@ -163,12 +163,11 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Allocate(arguments) => allocate::run(context, &arguments).await,
         Command::Release(arguments) => release::run(context, &arguments).await,
         Command::Apply(arguments) => apply::run(context, &arguments).await,
+        Command::Explain(arguments) => explain::run(context, &arguments).await,
         Command::Diff(arguments) => apply::diff(context, &arguments).await,
         Command::Version => version::run(context).await,
         // Done before there is anybody to ask.
-        Command::Context { .. } | Command::Completion(_) | Command::Explain(_) | Command::Man { .. } => {
-            Ok(())
-        }
+        Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => Ok(()),
         Command::Cluster { verb } => cluster::run(context, verb).await,
         Command::Network { verb } => network::run(context, verb).await,
         Command::Subnet { verb } => subnet::run(context, verb).await,

@@ -25,6 +25,7 @@ mod command_line;
 mod command_output;
 mod command_watch;
 mod events;
+mod explain;
 mod forming;
 mod hostile;
 mod members;

@@ -64,7 +64,7 @@ impl State {
         if self.namespaces.is_empty() {
             return None;
         }
-        let id = self.id_of(Kind::Namespace, &ResourceName::in_realm(realm, name))?;
+        let id = self.id_of(Kind::Namespace, ResourceName::in_realm(realm, name))?;
         self.namespaces.get(id)
     }
 }

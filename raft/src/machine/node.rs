@@ -62,7 +62,7 @@ impl State {
         if self.nodes.is_empty() {
             return None;
         }
-        let id = self.id_of(Kind::Node, &ResourceName::in_realm(realm, name))?;
+        let id = self.id_of(Kind::Node, ResourceName::in_realm(realm, name))?;
         self.nodes.get(id)
     }
 }

@@ -115,7 +115,8 @@ impl Model {
                 })
                 .cloned()
                 .collect();
-            if !held.is_empty() && !(as_wished(&held, interface) && self.in_subnets(&held, interface)) {
+            let fits = as_wished(&held, interface) && self.in_subnets(&held, interface);
+            if !held.is_empty() && !fits {
                 return Err(Code::AlreadyExists);
             }
             missing |= held.is_empty();

@@ -299,7 +299,7 @@ pub(super) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 11] {
+fn holding() -> [Route; 12] {
     let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
@@ -333,6 +333,14 @@ fn holding() -> [Route; 11] {
         .json(200, "Allocated")
         .json(201, "Allocated")
         .refuses(OF_ALLOCATING),
+        Route::new(
+            "POST",
+            "/v1/allocations/explain",
+            Access::Deed(Verb::Read, Target::Allocation),
+            "Says what a request would get, and why; gives nothing.",
+        )
+        .takes("AllocateRequest")
+        .json(200, "Explanation"),
         Route::get("/v1/allocations/{id}", Target::Allocation, "Shows an allocation.")
             .query(fresh())
             .json(200, "Allocation")

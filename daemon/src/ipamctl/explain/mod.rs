@@ -1,13 +1,15 @@
-//! `ipamctl explain`: what a resource's fields mean.
+//! `ipamctl explain`: what a resource's fields mean, and which address a request would get, and why.
 //!
 //! The words are those of the API's own source, so that they can't say anything else than what is the case.
 
+mod choice;
 mod source;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipam_api::strict;
 use serde_json::json;
 
+use crate::allocate::WishArguments;
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::output::format::Format;
@@ -28,32 +30,53 @@ const RESOURCES: [(&str, &str, &str); 8] = [
 
 /// What to explain.
 #[derive(Debug, Args)]
-#[command(after_help = "Why a request would be refused is found out by trying it without effect:
-ipamctl allocate … --dry-run.
+#[command(group(ArgGroup::new("what").args(["path", "endpoint"]).required(true)))]
+#[command(
+    after_help = "With a request, as allocate takes it, it says which pools come into question, why others fall,
+which address would be given, and what would help. Nothing is given; a request that would be
+refused ends with the exit code that it would have.
 
 Examples:
   ipamctl explain pool
-  ipamctl explain pool.ranges
-  ipamctl explain pool.status.counts.free")]
+  ipamctl explain pool.status.counts.free
+  ipamctl explain --endpoint pod/web/frontend-7 --node worker-3
+  ipamctl explain --endpoint host/db-07 --pool rack-12 --label app=db"
+)]
 pub(crate) struct ExplainArguments {
     /// A resource, or a field of it, as pool.ranges
-    #[arg(value_name = "RESOURCE[.FIELD…]")]
-    path: String,
+    #[arg(value_name = "RESOURCE[.FIELD…]", conflicts_with = "endpoint")]
+    path: Option<String>,
+    #[command(flatten)]
+    wish: WishArguments,
 }
 
-/// Explains a resource or a field.
-pub(crate) fn run(context: &Context, arguments: &ExplainArguments) -> Result<(), Failure> {
-    let mut words = arguments.path.split('.');
+impl ExplainArguments {
+    /// Whether it is known here.
+    pub(crate) fn asks_nobody(&self) -> bool {
+        self.path.is_some()
+    }
+}
+
+/// Explains a resource or a field, or a request.
+pub(crate) async fn run(context: &Context, arguments: &ExplainArguments) -> Result<(), Failure> {
+    match &arguments.path {
+        Some(path) => field(context, path),
+        None => choice::run(context, &arguments.wish).await,
+    }
+}
+
+fn field(context: &Context, named: &str) -> Result<(), Failure> {
+    let mut words = named.split('.');
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
     let noun = first.strip_suffix('s').filter(|word| !word.is_empty()).unwrap_or(&first);
     let Some((_, name, status)) = RESOURCES.iter().find(|(word, _, _)| *word == noun) else {
-        return Err(unknown(&arguments.path, noun, RESOURCES.iter().map(|(word, _, _)| *word)));
+        return Err(unknown(named, noun, RESOURCES.iter().map(|(word, _, _)| *word)));
     };
     let mut found = explained(name, status);
     let mut path = noun.to_owned();
     for word in words {
         let Some(field) = found.fields.iter().find(|field| field.name == word) else {
-            return Err(unknown(&arguments.path, word, found.fields.iter().map(|field| field.name.as_str())));
+            return Err(unknown(named, word, found.fields.iter().map(|field| field.name.as_str())));
         };
         path = format!("{path}.{word}");
         found = deeper(field);

@@ -66,7 +66,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 29] = [
+    const LINES: [&str; 30] = [
         "status",
         "network list",
         "network show lab",
@@ -95,6 +95,7 @@ async fn tables_are_what_they_were() {
         "who-has 10.10.0.77 --at 12h",
         "events --since 20m",
         "allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6",
+        "explain --endpoint pod/prod-eu/web/frontend-7 --node worker-3",
         "context list",
     ];
     let (server, _) = pretend(world).await;

@@ -70,6 +70,28 @@ fn namespace(name: &str) -> Value {
     )
 }
 
+fn explanation() -> Value {
+    let counts = |held: u64, free: u64| {
+        json!({"size": 150, "allocated": held, "cooling": 150 - held - free, "quarantined": 0, "reserved": 0,
+               "excluded": 0, "free": free, "saturated": false})
+    };
+    json!({
+        "outcome": "given", "helps": [], "revision": 48_211_907,
+        "interfaces": [{"name": "eth0", "addresses": [
+            {"address": "10.10.1.31/24", "gateway": "10.10.1.1", "pool": "web-c", "allocation": 48_211_911,
+             "checked": false}]}],
+        "choices": [{
+            "interface": "eth0", "family": 4, "came_from": "namespace", "more": false,
+            "pool": "web-c", "address": "10.10.1.31",
+            "candidates": [
+                {"pool": "web-b", "verdict": "no-pool-fits", "reason": "for nodes with other labels",
+                 "counts": counts(20, 130)},
+                {"pool": "web", "verdict": "exhausted", "counts": counts(135, 0), "next_free_ms": 9000},
+                {"pool": "web-c", "verdict": "gives", "address": "10.10.1.31", "counts": counts(30, 120)},
+                {"pool": "web-d", "verdict": "gives", "address": "10.10.2.2", "counts": counts(0, 150)}]}],
+    })
+}
+
 fn token(name: &str) -> Value {
     json!({"name": name, "role": "operator", "realms": ["prod-eu"], "labels": "team=web", "description": "the pipeline", "purpose": "bearer",
            "meta": meta(9), "status": {"expires_at": "2026-12-20T11:00:00Z", "used": false}})
@@ -214,6 +236,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         ("DELETE", ["nodes" | "namespaces", _, _]) => Some((200, json!({}))),
         ("GET", [plural, name]) => Some((200, one(plural, name)?)),
         ("POST", ["transactions"]) => Some((200, json!({"results": [], "revision": 48_211_970}))),
+        ("POST", ["allocations", "explain"]) => Some((200, explanation())),
         ("POST", ["allocations"]) => Some((
             201,
             json!({"endpoint": {"kind": "host", "name": "db-07"}, "repeated": false, "revision": 48_211_912,

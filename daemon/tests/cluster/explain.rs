@@ -1,0 +1,99 @@
+//! What a request would get, and why: over HTTP and by hand, on a real cluster.
+
+use serde_json::{Value, json};
+
+use crate::command_line::ipamctl;
+use crate::support::Cluster;
+use crate::support::raw::ask;
+
+/// The design's mock-up: a namespace with three pools, none of which can give, and IPv6 that could.
+async fn world(servers: &[String]) {
+    for line in [
+        "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1",
+        "subnet create lan6 --cidr 2001:db8:1::/64",
+        "pool create web --subnet lan --range 10.1.0.2 --cooling 1h --strict-cooling",
+        "pool create web-b --subnet lan --range 10.1.0.4 --for-nodes zone=b",
+        "pool create web-old --subnet lan --range 10.1.0.5 --disabled",
+        "pool create common --subnet lan --range 10.1.0.8-10.1.0.9 --default",
+        "pool create web6 --subnet lan6",
+        "node create worker-3 --label zone=a",
+        "namespace create web --ipv4-pool web --ipv4-pool web-* --ipv6-pool web6",
+    ] {
+        ipamctl(servers, line).await.ends(0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_refusal_says_what_came_into_question_and_what_would_help() {
+    let cluster = Cluster::up(3).await;
+    let servers = cluster.urls();
+    world(&servers).await;
+    ipamctl(&servers, "allocate --endpoint host/web/h0 --node worker-3").await.ends(0);
+    let line = "explain --endpoint pod/web/frontend-7 --node worker-3";
+    let said = ipamctl(&servers, line).await.ends(1);
+    for words in [
+        "would be refused: pool-exhausted",
+        "eth0 IPv4: candidates by the namespace",
+        "1  web-b    not for it",
+        "for nodes with other labels",
+        "0 free of 1: 1 held",
+        "web-old  pool-disabled  disabled",
+        "eth0 IPv6: candidates by the namespace",
+        "web6  gives    2001:db8:1::2",
+        "ipamctl pool set web --add-range 10.1.0.3",
+        "ipamctl pool set web-old --enable",
+    ] {
+        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+    }
+    ipamctl(&servers, "release --endpoint host/web/h0 --yes").await.ends(0);
+    let said = ipamctl(&servers, line).await.ends(1);
+    assert!(said.stdout.contains("would be refused: pool-exhausted"), "{said:?}");
+    let wait = said.stdout.lines().find(|line| line.contains("wait about")).unwrap_or_default();
+    assert!(wait.contains("an address of web has rested then"), "{said:?}");
+    // What helps, helps.
+    ipamctl(&servers, "pool set web-old --enable").await.ends(0);
+    let said = ipamctl(&servers, line).await.ends(0);
+    assert!(said.stdout.contains("would be given: eth0 10.1.0.5/28 from pool web-old"), "{said:?}");
+    let given = ipamctl(&servers, "allocate --endpoint pod/web/frontend-7 --node worker-3").await.ends(0);
+    assert!(given.stdout.contains("10.1.0.5/28"), "{given:?}");
+    let said = ipamctl(&servers, line).await.ends(0);
+    assert!(said.stdout.contains("held already: eth0 10.1.0.5/28"), "{said:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn explaining_changes_nothing_and_is_for_all_who_may_read() {
+    let cluster = Cluster::up(3).await;
+    world(&cluster.urls()).await;
+    let body = json!({"endpoint": {"kind": "pod", "namespace": "shop", "name": "s0"},
+                      "interfaces": [{"name": "eth0"}, {"name": "eth1"}, {"name": "eth2"}]});
+    let mut seen = Vec::new();
+    for member in &cluster.members {
+        let answer = ask(member.client, "POST", "/v1/allocations/explain", &[], &body).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let shown: Value = answer.json();
+        assert_eq!(
+            (&shown["outcome"], &shown["problem"]["code"]),
+            (&json!("refused"), &json!("pool-exhausted"))
+        );
+        let given: Vec<&Value> =
+            shown["choices"].as_array().unwrap().iter().map(|choice| &choice["address"]).collect();
+        assert_eq!(given, [&json!("10.1.0.8"), &json!("10.1.0.9"), &Value::Null]);
+        seen.push(shown["revision"].as_u64().unwrap());
+    }
+    assert!(seen.iter().all(|revision| *revision == seen[0]), "it changed something: {seen:?}");
+    let to = cluster.members[0].client;
+    for (body, status, code) in [
+        (json!({"endpoint": {"kind": "pod", "name": "a"}}), 422, "invalid-field"),
+        (json!({"endpoint": {"kind": "pod", "name": "a"}, "interfaces": []}), 422, "invalid-field"),
+        (
+            json!({"endpoint": {"kind": "pod", "name": "a"}, "interfaces": [{"nam": "e"}]}),
+            400,
+            "unknown-field",
+        ),
+    ] {
+        let refused = ask(to, "POST", "/v1/allocations/explain", &[], &body).await;
+        let problem: Value = refused.json();
+        assert_eq!((refused.status, problem["code"].as_str().unwrap()), (status, code), "{problem}");
+    }
+    assert_eq!(ask(to, "GET", "/v1/allocations/explain", &[], &Value::Null).await.status, 405);
+}
