@@ -1,7 +1,8 @@
 //! What choosing among many pools costs: `cargo bench -p ipam-raft --bench selecting`.
 //!
-//! 10,000 default pools, each for some node, namespace, label or attachment; requests that name no pool and must
-//! consider all of them, and requests that name one. A plain program: it prints a table.
+//! 10,000 default pools, each for some node, namespace, label or attachment, with 1,000 nodes and 1,000 namespaces that
+//! have labels; requests that name no pool and must consider all of them, and requests that name one. A plain program:
+//! it prints a table.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -18,7 +19,7 @@ use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolIntention, PoolPatterns, Takers};
 use ipam_raft::machine::{Action, State};
 
-use support::{put_pool, put_subnet, run, whole};
+use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
 
 const POOLS: u32 = 10_000;
 const NODES: u32 = 1000;
@@ -31,7 +32,8 @@ fn main() {
     row("one pool, named", &mut with_pools(1, none), Some("pool-0"));
     row("one pool, not named", &mut with_pools(1, none), None);
     row("10,000 pools, one named", &mut with_pools(POOLS, divided), Some("pool-0"));
-    row("10,000 pools, 3 that fit, not named", &mut with_pools(POOLS, divided), None);
+    row("10,000 pools, one for each thing asked for, not named", &mut with_pools(POOLS, divided), None);
+    row("10,000 pools, by labels of nodes alone, not named", &mut with_pools(POOLS, by_racks), None);
     row(
         "10,000 pools that ask for a label whatever its value, not named",
         &mut with_pools(POOLS, alike),
@@ -39,16 +41,25 @@ fn main() {
     );
 }
 
-/// A quarter each by node, namespace, label and attachment.
+/// A sixth each by a node and its labels, a namespace and its labels, labels of endpoints, and attachments.
 fn divided(number: u32) -> Takers {
     let mut takers = Takers::default();
-    match number % 4 {
-        0 => takers.node_names = vec![format!("node-{}", number / 4 % NODES).parse().unwrap()],
-        1 => takers.namespaces = vec![format!("space-{}", number / 4 % NAMESPACES).parse().unwrap()],
-        2 => takers.endpoint_selector = format!("app=app-{},!legacy", number / 4).parse().unwrap(),
-        _ => takers.network_attachments = vec![format!("net-{}", number / 4).parse().unwrap()],
+    let part = number / 6;
+    match number % 6 {
+        0 => takers.node_names = vec![format!("node-{}", part % NODES).parse().unwrap()],
+        1 => takers.node_selector = format!("rack=rack-{},!legacy", part % NODES).parse().unwrap(),
+        2 => takers.namespaces = vec![format!("space-{}", part % NAMESPACES).parse().unwrap()],
+        3 => takers.namespace_selector = format!("team in (team-{})", part % NAMESPACES).parse().unwrap(),
+        4 => takers.endpoint_selector = format!("app=app-{part},!legacy").parse().unwrap(),
+        _ => takers.network_attachments = vec![format!("net-{part}").parse().unwrap()],
     }
     takers
+}
+
+/// Ten for each rack.
+fn by_racks(number: u32) -> Takers {
+    let node_selector = format!("rack=rack-{}", number % NODES).parse().unwrap();
+    Takers { node_selector, ..Takers::default() }
 }
 
 /// What no index helps with.
@@ -59,6 +70,12 @@ fn alike(_: u32) -> Takers {
 fn with_pools(count: u32, takers: impl Fn(u32) -> Takers) -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));
+    for number in 0..NODES {
+        run(&mut state, put_node(&format!("node-{number}"), ("rack", &format!("rack-{number}"))));
+    }
+    for number in 0..NAMESPACES {
+        run(&mut state, put_namespace(&format!("space-{number}"), ("team", &format!("team-{number}"))));
+    }
     for number in 0..count {
         let range = format!("10.{}.{}.1-10.{0}.{1}.250", number >> 8, number & 255);
         let pool = PoolIntention {

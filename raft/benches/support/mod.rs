@@ -1,4 +1,5 @@
 //! What both measurements begin with.
+#![allow(dead_code, reason = "each needs another part of it")]
 
 use std::hint::black_box;
 
@@ -6,7 +7,8 @@ use ipam_api::access::Role;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_raft::machine::command::{
-    Dns, Expect, Origin, PoolIntention, Put, Remarks, SubnetIntention, Takers, Via,
+    Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Put, Remarks,
+    SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, At, Command, Grant, State, Terms, apply};
 
@@ -67,4 +69,25 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
         terminating: false,
         remarks: Remarks::default(),
     }
+}
+
+fn labelled((key, value): (&str, &str)) -> Remarks {
+    let labels = [(key.into(), value.into()), ("kind".into(), "metal".into())].into();
+    Remarks { labels, ..Remarks::default() }
+}
+
+pub(crate) fn put_node(node: &str, label: (&str, &str)) -> Action {
+    let realm = Name::default_name();
+    let intention = NodeIntention { realm, name: node.parse().unwrap(), remarks: labelled(label) };
+    Action::PutNode(Put { intention, expect: Expect::Anything })
+}
+
+pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
+    let intention = NamespaceIntention {
+        realm: Name::default_name(),
+        name: namespace.parse().unwrap(),
+        default_pools: PoolPatterns::default(),
+        remarks: labelled(label),
+    };
+    Action::PutNamespace(Put { intention, expect: Expect::Anything })
 }
