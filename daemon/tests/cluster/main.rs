@@ -28,6 +28,7 @@ mod events;
 mod explain;
 mod forming;
 mod hostile;
+mod interfaces;
 mod members;
 mod places;
 mod resources;

@@ -15,6 +15,7 @@ use super::programs;
 pub(crate) struct Plugin {
     verb: &'static str,
     container: String,
+    interface: &'static str,
     arguments: String,
     deadline_ms: Option<u64>,
     conf: Value,
@@ -32,7 +33,13 @@ impl Plugin {
     /// A run for one container's `eth0`, by the configuration `conf`.
     pub(crate) fn new(verb: &'static str, container: &str, conf: &Value) -> Self {
         let (container, conf) = (container.to_owned(), conf.clone());
-        Self { verb, container, arguments: String::new(), deadline_ms: None, conf }
+        Self { verb, container, interface: "eth0", arguments: String::new(), deadline_ms: None, conf }
+    }
+
+    /// The same for another interface.
+    pub(crate) fn interface(mut self, interface: &'static str) -> Self {
+        self.interface = interface;
+        self
     }
 
     pub(crate) fn arguments(mut self, arguments: &str) -> Self {
@@ -53,7 +60,7 @@ impl Plugin {
             .env("CNI_COMMAND", self.verb)
             .env("CNI_CONTAINERID", &self.container)
             .env("CNI_NETNS", "/run/netns/none")
-            .env("CNI_IFNAME", "eth0")
+            .env("CNI_IFNAME", self.interface)
             .env("CNI_PATH", "/opt/cni/bin")
             .env("CNI_ARGS", &self.arguments);
         if let Some(deadline_ms) = self.deadline_ms {
