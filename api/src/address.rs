@@ -338,6 +338,14 @@ impl RangeSet {
         after.checked_sub(1).and_then(|i| self.ranges.get(i)).is_some_and(|&(_, last)| number <= last)
     }
 
+    /// Whether the address with this number is in it, and the last address from there on of which that is as true.
+    #[must_use]
+    pub fn stretch(&self, number: u128) -> (bool, u128) {
+        let after = self.ranges.partition_point(|&(_, last)| last < number);
+        let next = self.ranges.get(after).copied();
+        next.map_or((false, u128::MAX), |(a, z)| if a <= number { (true, z) } else { (false, a - 1) })
+    }
+
     /// What is in this one, in `other`, or in both.
     #[must_use]
     pub fn union(&self, other: &RangeSet) -> RangeSet {

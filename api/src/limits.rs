@@ -116,6 +116,10 @@ pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 pub const PAGE_ITEMS_MAX: usize = 1000;
 /// Items of one page of a list that doesn't say.
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
+/// Addresses and changes of state that one page of a map looks at.
+pub const MAP_STEPS_MAX: usize = 16_384;
+/// Addresses of a pool whose holders are counted.
+pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.
 pub const LIST_PARAMETERS_MAX: usize = 256;
 /// States that one member keeps for lists that are being read page by page.

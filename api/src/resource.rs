@@ -3,6 +3,7 @@
 //! Everything outside the islands is somebody's intention and can be sent back as it is.
 
 mod endpoint;
+mod map;
 mod place;
 mod pool;
 
@@ -18,6 +19,7 @@ use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
 pub use endpoint::{EndpointKey, EndpointKind};
+pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
 
@@ -101,6 +103,9 @@ pub struct NetworkStatus {
     pub subnets: u64,
     /// Addresses held in it.
     pub allocated: u64,
+    /// What all of its pools have, added up.
+    #[serde(default)]
+    pub counts: Counts,
 }
 
 /// A route that a subnet's hosts get.
@@ -183,6 +188,9 @@ pub struct SubnetStatus {
     pub pools: u64,
     /// Addresses held in it.
     pub allocated: u64,
+    /// What its pools have, added up. Addresses that one of them excludes and another one has count for both.
+    #[serde(default)]
+    pub counts: Counts,
 }
 
 /// Addresses that no pool of a network ever gives out.

@@ -12,12 +12,13 @@ mod script;
 
 use std::collections::VecDeque;
 
-use ipam_api::Code;
+use ipam_api::{Code, Name};
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, PAST_BOOTS_MAX, TOMBSTONE_TTL_MS,
-    TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, PAST_BOOTS_MAX,
+    TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX,
 };
-use ipam_raft::machine::command::Transaction;
+use ipam_raft::machine::command::{Kind, Transaction};
+use ipam_raft::machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_raft::machine::{Action, Answer, At, Outcome, State, apply};
 use script::Line;
 
@@ -174,10 +175,53 @@ fn the_largest_subnets_cost_what_small_ones_do() {
     let addresses: Vec<String> = state.allocations.iter().map(|(_, row)| row.address.to_string()).collect();
     assert_eq!(addresses, ["10.0.0.2", "2001:ffff::1"]);
     let size = |name: &str| {
-        let id = state
-            .id_of(ipam_raft::machine::command::Kind::Pool, &name.parse::<ipam_api::Name>().unwrap())
-            .unwrap();
+        let id = state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap();
         state.space(id).unwrap().counts().size
     };
     assert_eq!((size("eight"), size("sixteen")), (1 << 24, 1 << 112));
+}
+
+#[test]
+fn a_map_costs_what_it_shows_and_not_what_there_is() {
+    let mut state = state(&[
+        "put subnet wide cidr=10.0.0.0/8",
+        "put pool eight subnet=wide",
+        "put subnet six cidr=2001:db8::/48",
+        "put pool six subnet=six",
+        "allocate host/six eth0 ipv6_pools=six",
+    ]);
+    // More than a page looks at, one behind the other.
+    let held = MAP_STEPS_MAX + 1000;
+    for i in 0..held {
+        say(&mut state, 0, &format!("allocate host/h{i} eth0 ipv4_pools=eight")).unwrap();
+    }
+    let [eight, six] = ["eight", "six"].map(|name| state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap());
+    let wide = state.id_of(Kind::Subnet, &"wide".parse::<Name>().unwrap()).unwrap();
+    let wanted = Wanted { from: 0, limit: 10, only: None };
+    let sizes = |page: MapPage| {
+        assert_eq!(page.next, None);
+        let size = |run: &Run| (run.standing.as_str(), run.last - run.first + 1);
+        page.runs.iter().map(size).collect::<Vec<_>>()
+    };
+    let held = held as u128;
+    assert_eq!(
+        sizes(state.map_of_pool(eight, wanted).unwrap()),
+        [("excluded", 1), ("allocated", held), ("free", (1 << 24) - held - 2), ("excluded", 1)]
+    );
+    assert_eq!(
+        sizes(state.map_of_pool(six, wanted).unwrap()),
+        [("excluded", 1), ("allocated", 1), ("free", (1 << 80) - 2)]
+    );
+    // What is held though it is reserved is looked at one by one: so many a page, and the next one goes on.
+    say(&mut state, 0, "put reservation r addresses=10.0.0.0/8").unwrap();
+    let page = state.map_of_pool(eight, wanted).unwrap();
+    assert_eq!(page.runs.last().map(|run| (run.standing, run.reserved)), Some((Standing::Allocated, true)));
+    let next = page.next.unwrap();
+    assert_eq!(page.runs.last().unwrap().last + 1, next);
+    let rest = state.map_of_pool(eight, Wanted { from: next, ..wanted }).unwrap();
+    assert_eq!(
+        rest.runs.iter().map(|run| run.last - run.first + 1).sum::<u128>() + next,
+        (1 << 24) + (10 << 24)
+    );
+    assert_eq!(state.counts_of_subnet(wide).size, 1 << 24);
 }

@@ -13,6 +13,8 @@
 mod agree;
 #[path = "support/explained.rs"]
 mod explained;
+#[path = "support/map.rs"]
+mod map;
 #[path = "support/naive.rs"]
 mod naive;
 #[path = "support/naive_allocate.rs"]
@@ -31,6 +33,7 @@ use ipam_raft::batch::{Batch, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
 use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
+use map::maps_agree;
 use naive::{Model, Said};
 use proptest::prelude::*;
 use random::{Dice, Draw};
@@ -122,6 +125,10 @@ impl Side {
         self.check_revisions(&before, &outcome);
         self.check_rows(&before);
         agree(&self.state, &self.model);
+        // Every map at every third step: they cost more than all the rest.
+        if self.log.len().is_multiple_of(3) {
+            maps_agree(&self.state, &self.model);
+        }
         self.follower.hear(&events);
         self.follower.agree(&self.state);
         let commands = vec![command.clone()];

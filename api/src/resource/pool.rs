@@ -146,6 +146,9 @@ pub struct PoolStatus {
     pub cidr: IpNet,
     /// How many addresses are in which state.
     pub counts: Counts,
+    /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given again.
+    #[serde(default)]
+    pub reserved_while_held: u64,
     /// What is the case.
     pub conditions: Vec<Condition>,
 }

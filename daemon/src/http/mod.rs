@@ -21,6 +21,7 @@ mod head;
 mod health;
 mod last_word;
 mod list;
+mod map;
 mod member;
 mod merge;
 mod namespace;
@@ -99,6 +100,7 @@ pub fn router(app: App) -> Router {
         .merge(resource::routes::<reservation::Reservations>())
         .merge(resource::routes::<node::Nodes>())
         .merge(resource::routes::<namespace::Namespaces>())
+        .merge(map::routes())
         .merge(endpoint::routes())
         .merge(allocation::routes())
         .merge(explain::routes())

@@ -21,6 +21,8 @@ pub(super) const SHAPE: Shape = Shape {
         Field::text("name", "name"),
         Field::number("subnets", "status.subnets"),
         Field::number("allocated", "status.allocated"),
+        Field::number("size", "status.counts.size"),
+        Field::number("free", "status.counts.free"),
         Field::text("managed_by", "managed_by"),
         Field::number("id", "meta.id"),
         Field::number("revision", "meta.revision"),
@@ -34,6 +36,15 @@ pub(super) const SHAPE: Shape = Shape {
         "status",
         "status.subnets",
         "status.allocated",
+        "status.counts",
+        "status.counts.size",
+        "status.counts.allocated",
+        "status.counts.cooling",
+        "status.counts.quarantined",
+        "status.counts.reserved",
+        "status.counts.excluded",
+        "status.counts.free",
+        "status.counts.saturated",
         "description",
         "labels",
         "annotations",
@@ -98,7 +109,8 @@ impl Kinded for Networks {
         };
         let subnets: Vec<u64> = state.subnets_of(row.meta.id).collect();
         let allocated = subnets.iter().map(|subnet| allocated_in(state, *subnet)).sum();
-        let status = NetworkStatus { subnets: subnets.len() as u64, allocated };
+        let counts = state.counts_of_network(row.meta.id).into();
+        let status = NetworkStatus { subnets: subnets.len() as u64, allocated, counts };
         Resource { intention, meta: meta(&row.meta), status }
     }
 }

@@ -45,6 +45,7 @@ pub(super) const SHAPE: Shape = Shape {
         Field::number("reserved", "status.counts.reserved"),
         Field::number("excluded", "status.counts.excluded"),
         Field::number("free", "status.counts.free"),
+        Field::number("reserved_while_held", "status.reserved_while_held"),
         Field::text("ready", "status.conditions.0.reason"),
         Field::text("managed_by", "managed_by"),
         Field::number("id", "meta.id"),
@@ -87,6 +88,7 @@ pub(super) const SHAPE: Shape = Shape {
         "status.counts.excluded",
         "status.counts.free",
         "status.counts.saturated",
+        "status.reserved_while_held",
         "status.conditions",
         "description",
         "labels",
@@ -204,6 +206,7 @@ impl Kinded for Pools {
             family: Family::of(cidr.addr()),
             cidr,
             counts: space.map(|space| space.counts().into()).unwrap_or_default(),
+            reserved_while_held: space.map_or(0, Space::reserved_while_held),
             conditions: ready.into_iter().collect(),
         };
         Resource { intention, meta: meta(&row.meta), status }

@@ -26,6 +26,8 @@ pub(super) const SHAPE: Shape = Shape {
         Field::number("family", "status.family"),
         Field::number("pools", "status.pools"),
         Field::number("allocated", "status.allocated"),
+        Field::number("size", "status.counts.size"),
+        Field::number("free", "status.counts.free"),
         Field::text("managed_by", "managed_by"),
         Field::number("id", "meta.id"),
         Field::number("revision", "meta.revision"),
@@ -46,6 +48,15 @@ pub(super) const SHAPE: Shape = Shape {
         "status.family",
         "status.pools",
         "status.allocated",
+        "status.counts",
+        "status.counts.size",
+        "status.counts.allocated",
+        "status.counts.cooling",
+        "status.counts.quarantined",
+        "status.counts.reserved",
+        "status.counts.excluded",
+        "status.counts.free",
+        "status.counts.saturated",
         "description",
         "labels",
         "annotations",
@@ -127,6 +138,7 @@ impl Kinded for Subnets {
             family: Family::of(cidr.addr()),
             pools: state.pools_of(id).count() as u64,
             allocated: allocated_in(state, id),
+            counts: state.counts_of_subnet(id).into(),
         };
         Resource { intention, meta: meta(&row.meta), status }
     }

@@ -28,6 +28,7 @@ mod identity;
 mod interrupt;
 mod list;
 mod manual;
+mod map;
 mod metadata;
 mod namespace;
 mod network;

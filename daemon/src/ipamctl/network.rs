@@ -9,6 +9,7 @@ use ipam_api::time::Timestamp;
 use crate::confirm;
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::map::{self, NetworkMapArguments, count_lines};
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -44,6 +45,11 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// Its subnets by address, with what is in them
+    #[command(
+        after_help = "Examples:\n  ipamctl network map default\n  ipamctl network map lab --from 10.20.0.0"
+    )]
+    Map(NetworkMapArguments),
     /// What happens to networks, or to one of them, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl network watch\n  ipamctl network watch blue -o json")]
     Watch(WatchArguments),
@@ -86,6 +92,7 @@ pub(crate) struct SetArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Named("network"), &arguments).await,
+        Verb::Map(arguments) => map::run_network(context, &arguments).await,
         Verb::List => resource::show_list::<Networks>(context, Vec::new(), |_| true, table).await,
         Verb::Show { name } => {
             let (network, answer) = resource::fetch::<Networks>(context, &name).await?;
@@ -134,6 +141,7 @@ fn shown(network: &Read<Networks>) -> String {
     fields.raw(&text::heading("network", intention.name.as_str(), &network.meta, None));
     fields.line("subnets", text::count(network.status.subnets));
     fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
+    count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "");
     text::metadata_lines(
         &mut fields,
         &intention.description,

@@ -12,6 +12,7 @@ use ipnet::IpNet;
 
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::map::{self, MapArguments, count_lines};
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -51,6 +52,11 @@ pub(crate) enum Verb {
         /// Its name
         name: Name,
     },
+    /// Which of its addresses are in which state, and whose they are, as runs
+    #[command(after_help = "Examples:
+  ipamctl subnet map lan-10
+  ipamctl subnet map lan-10 --state unmanaged")]
+    Map(MapArguments),
     /// What happens to subnets, or to one of them, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl subnet watch\n  ipamctl subnet watch lan-10 -o json")]
     Watch(WatchArguments),
@@ -186,6 +192,7 @@ impl SetArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Named("subnet"), &arguments).await,
+        Verb::Map(arguments) => map::run(context, "subnets", &arguments).await,
         Verb::List => list(context).await,
         Verb::Show { name } => {
             let (subnet, answer) = resource::fetch::<Subnets>(context, &name).await?;
@@ -289,6 +296,7 @@ fn shown(subnet: &Read<Subnets>) -> String {
             text::plural(subnet.status.pools, "pool", "pools")
         ),
     );
+    count_lines(&mut fields, &subnet.status.counts, &text::count(subnet.status.counts.size), "");
     text::metadata_lines(
         &mut fields,
         &intention.description,

@@ -105,6 +105,11 @@ const LINES: &[(&str, &str)] = &[
     ("namespace list", "NamespacePage"),
     ("namespace list --limit 1", "NamespacePage"),
     ("pool show web", "PoolView"),
+    ("pool map web", "AddressMap"),
+    ("subnet map lan", "AddressMap"),
+    ("subnet map lan --limit 1", "AddressMap"),
+    ("network map default", "NetworkMap"),
+    ("network map default --limit 1", "NetworkMap"),
     ("pool list", "PoolPage"),
     ("pool list --limit 1", "PoolPage"),
     (

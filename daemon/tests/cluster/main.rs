@@ -29,6 +29,7 @@ mod explain;
 mod forming;
 mod hostile;
 mod interfaces;
+mod maps;
 mod members;
 mod places;
 mod resources;

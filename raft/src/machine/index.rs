@@ -39,6 +39,8 @@ pub(super) struct Index {
     pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
     pub(super) tombstone_counts: OrdMap<u64, usize>,
     pub(super) boots: OrdMap<(Name, ObjectName), u64>,
+    /// Resting addresses of networks.
+    pub(super) resting: OrdSet<(u64, IpAddr)>,
     /// When resting addresses have rested.
     pub(super) cooling_until: OrdSet<(u64, u64)>,
     pub(super) token_secrets: OrdMap<SecretHash, u64>,
@@ -66,6 +68,7 @@ impl Index {
             tombstones_of_node,
             tombstone_counts,
             boots,
+            resting,
             cooling_until,
             token_secrets,
             replays,
@@ -86,6 +89,7 @@ impl Index {
         join_sets(&mut self.tombstones_of_node, tombstones_of_node);
         join_maps(&mut self.tombstone_counts, tombstone_counts);
         join_maps(&mut self.boots, boots);
+        join_sets(&mut self.resting, resting);
         join_sets(&mut self.cooling_until, cooling_until);
         join_maps(&mut self.token_secrets, token_secrets);
         join_maps(&mut self.replays, replays);
@@ -164,6 +168,7 @@ impl State {
         }
         for (id, row) in self.coolings.iter() {
             index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
+            index.resting.insert((row.network, row.address));
             index.cooling_until.insert((row.until_ms, id));
         }
         self.index = index;

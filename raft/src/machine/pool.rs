@@ -260,6 +260,7 @@ impl super::state::State {
     pub(super) fn end_cooling(&mut self, id: u64) -> Option<std::sync::Arc<super::model::Cooling>> {
         let row = self.coolings.remove(id, &mut self.ledger)?;
         self.index.occupants.remove(&(row.network, row.address));
+        self.index.resting.remove(&(row.network, row.address));
         self.index.cooling_until.remove(&(row.until_ms, id));
         if let Some(space) = self.space_mut(row.pool) {
             space.cooling.remove(&id);

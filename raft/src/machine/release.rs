@@ -123,6 +123,7 @@ impl Step<'_> {
         let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
         self.state.coolings.put(id, Cooling { address, network, pool, until_ms }, &mut self.state.ledger);
         self.state.index.occupants.insert((network, address), Occupant::Cooling(id));
+        self.state.index.resting.insert((network, address));
         self.state.index.cooling_until.insert((until_ms, id));
         if let Some(space) = self.state.space_mut(pool) {
             space.cooling.insert(id);

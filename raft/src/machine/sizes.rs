@@ -23,6 +23,7 @@ impl State {
             ("tombstones of nodes", index.tombstones_of_node.len()),
             ("nodes with tombstones", index.tombstone_counts.len()),
             ("boots", index.boots.len()),
+            ("resting addresses", index.resting.len()),
             ("coolings by time", index.cooling_until.len()),
             ("secrets of tokens", index.token_secrets.len()),
             ("kept answers", index.replays.len()),

@@ -65,6 +65,22 @@ pub struct Counts {
     pub free: u128,
 }
 
+impl Counts {
+    /// Both together.
+    #[must_use]
+    pub fn plus(self, other: Self) -> Self {
+        Self {
+            size: self.size.saturating_add(other.size),
+            allocated: self.allocated.saturating_add(other.allocated),
+            cooling: self.cooling.saturating_add(other.cooling),
+            quarantined: self.quarantined.saturating_add(other.quarantined),
+            reserved: self.reserved.saturating_add(other.reserved),
+            excluded: self.excluded.saturating_add(other.excluded),
+            free: self.free.saturating_add(other.free),
+        }
+    }
+}
+
 /// As JSON carries them: saturated, and saying so.
 impl From<Counts> for ipam_api::resource::Counts {
     fn from(counts: Counts) -> Self {
@@ -131,6 +147,12 @@ impl Space {
             excluded: self.sizes.excluded,
             free: self.sizes.offered - (occupied - occupied_reserved),
         }
+    }
+
+    /// How many addresses are held or at rest though a reservation covers them: they are not given again.
+    #[must_use]
+    pub fn reserved_while_held(&self) -> u64 {
+        self.occupied_reserved
     }
 
     /// Gives the pool another shape. `occupied` lists the occupied addresses of this pool in a range; those

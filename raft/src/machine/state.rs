@@ -243,8 +243,13 @@ impl State {
 
     /// The subnets of a network, by address.
     pub fn subnets_of(&self, network: u64) -> impl Iterator<Item = u64> {
-        let (from, to) = ((network, Family::V4, 0), (network, Family::V6, u128::MAX));
-        self.index.subnet_starts.range(from..=to).map(|(_, id)| *id)
+        self.subnets_from(network, None)
+    }
+
+    /// The subnets of a network that begin at an address or behind it, by address, IPv4 first.
+    pub fn subnets_from(&self, network: u64, from: Option<IpAddr>) -> impl Iterator<Item = u64> {
+        let from = from.map_or((network, Family::V4, 0), |from| (network, Family::of(from), number(from)));
+        self.index.subnet_starts.range(from..=(network, Family::V6, u128::MAX)).map(|(_, id)| *id)
     }
 
     /// The subnet of a network that an address is in.

@@ -3,6 +3,7 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod maps;
 mod members;
 mod parameters;
 
@@ -291,6 +292,7 @@ fn named(kind: &Named) -> [Route; 6] {
 /// Everything that can be asked.
 pub(super) fn routes() -> Vec<Route> {
     let mut all: Vec<Route> = NAMED.iter().flat_map(named).collect();
+    all.extend(maps::routes());
     all.extend(holding());
     all.extend(telling());
     all.extend(tokens());

@@ -13,6 +13,7 @@ use ipam_api::{AddressRange, Name};
 use crate::confirm;
 use crate::context::Context;
 use crate::fail::Failure;
+use crate::map::{self, MapArguments, Parts};
 use crate::output::text;
 use crate::resource::{self, Noun, Read};
 use crate::subnet::Subnets;
@@ -50,12 +51,18 @@ pub(crate) enum Verb {
   ipamctl pool list -o json"
     )]
     List(ListArguments),
-    /// One pool with all its counts
+    /// One pool with all its counts, what is free, and who holds most
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl pool show web")]
     Show {
         /// Its name
         name: Name,
     },
+    /// Which of its addresses are in which state, as runs
+    #[command(after_help = "Examples:
+  ipamctl pool map web
+  ipamctl pool map web --state free
+  ipamctl pool map web --from 10.10.0.128 --limit 20")]
+    Map(MapArguments),
     /// What happens to pools, or to one of them and its addresses, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
     Watch(WatchArguments),
@@ -97,6 +104,7 @@ pub(crate) struct ListArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Pool, &arguments).await,
+        Verb::Map(arguments) => map::run(context, "pools", &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {
             let (pool, answer) = resource::fetch::<Pools>(context, &name).await?;
@@ -105,9 +113,13 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 true => resource::fetch::<Subnets>(context, &pool.intention.subnet).await.ok(),
                 false => None,
             };
+            let parts = match context.format.is_for_people() {
+                true => Parts::of_pool(context, &name).await,
+                false => Parts::default(),
+            };
             let subnet = subnet.map(|(subnet, _)| subnet.intention);
             context.show(&answer, name.as_str(), || {
-                Ok(view::shown(&pool, subnet.as_ref(), context.now(), context.width))
+                Ok(view::shown(&pool, subnet.as_ref(), &parts, context.now(), context.width))
             })?;
             if context.format.is_for_people() {
                 context.say(&view::next_steps(&pool));

@@ -5,6 +5,7 @@ use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Family, RangeSet};
 
 use super::Pools;
+use crate::map::{Parts, count_lines};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::resource::Read;
@@ -112,6 +113,7 @@ fn condition(pool: &Read<Pools>) -> String {
 pub(super) fn shown(
     pool: &Read<Pools>,
     subnet: Option<&Subnet>,
+    parts: &Parts,
     now: Timestamp,
     width: Option<usize>,
 ) -> String {
@@ -149,27 +151,14 @@ pub(super) fn shown(
         &pool.meta,
     );
     fields.raw("");
-    let states = [
-        ("allocated", counts.allocated),
-        ("cooling", counts.cooling),
-        ("quarantined", counts.quarantined),
-        ("reserved", counts.reserved),
-        ("excluded", counts.excluded),
-        ("free", counts.free),
-    ];
-    let sum: Vec<String> =
-        states.iter().map(|(word, number)| format!("{word} {}", text::count(*number))).collect();
-    fields.line("addresses", format!("{} = {}", size(pool), sum.join(" + ")));
-    let part = match text::use_percent(counts) {
-        Some(percent) => format!(
-            "{percent} %   (of the {} that may be given at all, {} {} free)",
-            text::count(text::usable(counts)),
-            text::count(counts.free),
-            if counts.free == 1 { "is" } else { "are" },
-        ),
-        None => "-   (none may be given)".to_owned(),
-    };
-    fields.line("use", format!("{part}   as of revision {}", status.revision));
+    let as_of = format!("   as of revision {}", status.revision);
+    count_lines(&mut fields, counts, &size(pool), &as_of);
+    if status.reserved_while_held > 0 {
+        let held = text::plural(status.reserved_while_held, "address is", "addresses are");
+        fields.line("", format!("{held} held or at rest though reserved, and not given again"));
+    }
+    parts.free_line(&mut fields);
+    parts.holders_line(&mut fields);
     if intention.terminating {
         let left = text::plural(counts.allocated, "address is", "addresses are");
         fields.line("terminating", format!("gone when the last is released; {left} left"));
@@ -207,7 +196,9 @@ pub(super) fn next_steps(pool: &Read<Pools>) -> String {
     } else if pool.intention.disabled {
         format!("next: ipamctl pool set {name} --enable")
     } else {
-        format!("next: ipamctl allocation list --pool {name} · ipamctl pool set {name} --add-range …")
+        format!(
+            "next: ipamctl pool map {name} · ipamctl allocation list --pool {name} · ipamctl pool set {name} --add-range …"
+        )
     }
 }
 
@@ -337,11 +328,11 @@ CONDITION   STATUS  REASON       SINCE  MESSAGE
 Ready       True    Serving      12d
 NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
 ";
-        assert_eq!(shown(&web(), None, NOW, Some(120)), expected);
-        assert_eq!(shown(&web(), None, NOW, Some(80)), expected);
+        assert_eq!(shown(&web(), None, &Parts::default(), NOW, Some(120)), expected);
+        assert_eq!(shown(&web(), None, &Parts::default(), NOW, Some(80)), expected);
         assert_eq!(
             next_steps(&web()),
-            "next: ipamctl allocation list --pool web · ipamctl pool set web --add-range …"
+            "next: ipamctl pool map web · ipamctl allocation list --pool web · ipamctl pool set web --add-range …"
         );
     }
 
@@ -349,7 +340,8 @@ NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
     fn a_pool_that_goes_away_says_what_is_left() {
         let old = pools().remove(3);
         assert!(
-            shown(&old, None, NOW, None).contains("gone when the last is released; 11 addresses are left")
+            shown(&old, None, &Parts::default(), NOW, None)
+                .contains("gone when the last is released; 11 addresses are left")
         );
     }
 }

@@ -11,7 +11,7 @@ fn item(fields: Value, status: Value) -> Value {
 }
 
 fn network(name: &str) -> Value {
-    item(json!({"name": name}), json!({"subnets": 2, "allocated": 125}))
+    item(json!({"name": name}), json!({"subnets": 2, "allocated": 125, "counts": counts()}))
 }
 
 fn subnet(name: &str) -> Value {
@@ -19,8 +19,34 @@ fn subnet(name: &str) -> Value {
         json!({"name": name, "network": "default", "cidr": "10.10.0.0/24", "gateway": "10.10.0.1", "vlan": 110,
                "routes": [{"destination": "10.99.0.0/16", "gateway": "10.10.0.2"}],
                "dns": {"nameservers": ["10.10.0.53"], "domain": "example.com"}}),
-        json!({"family": 4, "pools": 2, "allocated": 125}),
+        json!({"family": 4, "pools": 2, "allocated": 125, "counts": counts()}),
     )
+}
+
+fn counts() -> Value {
+    json!({"size": 150, "allocated": 125, "cooling": 9, "quarantined": 1, "reserved": 3, "excluded": 6,
+           "free": 6, "saturated": false})
+}
+
+fn run(ends: [&str; 2], size: u64, state: &str, pool: Option<&str>) -> Value {
+    json!({"first": ends[0], "last": ends[1], "size": size, "state": state, "pool": pool,
+           "reserved_while_held": state == "allocated" && size == 1})
+}
+
+fn address_map(plural: &str, free: bool) -> Value {
+    let pool = Some("web");
+    let mut items = vec![run(["10.10.0.61", "10.10.0.61"], 1, "free", pool)];
+    if !free {
+        items.insert(0, run(["10.10.0.50", "10.10.0.60"], 11, "allocated", pool));
+        items.push(run(["10.10.0.62", "10.10.0.62"], 1, "allocated", pool));
+    }
+    if plural == "subnets" {
+        items.insert(0, run(["10.10.0.0", "10.10.0.49"], 50, "unmanaged", None));
+    }
+    if free {
+        items.push(run(["10.10.0.140", "10.10.0.143"], 4, "free", pool));
+    }
+    json!({"items": items, "revision": 48_211_907, "next": if free { json!("10.10.0.198") } else { json!(null) }})
 }
 
 fn pool_of(name: &str) -> Value {
@@ -34,8 +60,7 @@ fn pool_of(name: &str) -> Value {
         json!({"size": many, "allocated": 125, "cooling": 0, "quarantined": 0, "reserved": 0, "excluded": 1,
                "free": many, "saturated": true})
     } else {
-        json!({"size": 150, "allocated": 125, "cooling": 9, "quarantined": 1, "reserved": 3, "excluded": 6,
-               "free": 6, "saturated": false})
+        counts()
     };
     item(
         json!({"name": name, "subnet": "lan-10", "network": "default", "ranges": ranges,
@@ -43,6 +68,7 @@ fn pool_of(name: &str) -> Value {
                "strategy": "next", "cooling_ms": 30_000, "strict_cooling": false, "allow_edges": false,
                "default": false, "disabled": false, "terminating": false}),
         json!({"revision": 48_211_907, "family": if six { 6 } else { 4 }, "cidr": cidr, "counts": counts,
+               "reserved_while_held": if six { 0 } else { 2 },
                "conditions": [{"type": "Ready", "status": "True", "reason": "Serving", "message": "",
                                "since": "2026-11-08T00:00:00Z"}]}),
     )
@@ -234,6 +260,18 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             Some((200, one(plural, name)?))
         }
         ("DELETE", ["nodes" | "namespaces", _, _]) => Some((200, json!({}))),
+        ("GET", ["networks", _, "map"]) => Some((
+            200,
+            json!({"items": [{"subnet": "lan-10", "cidr": "10.10.0.0/24", "pools": 2, "counts": counts()}],
+                   "revision": 48_211_907, "next": "10.10.1.0"}),
+        )),
+        ("GET", [plural, _, "map"]) => Some((200, address_map(plural, query.contains("state=free")))),
+        ("GET", ["pools", _, "holders"]) => Some((
+            200,
+            json!({"items": [{"realm": "default", "namespace": "web", "allocated": 112},
+                             {"realm": "prod-eu", "namespace": "db", "allocated": 9}],
+                   "namespaces": 4, "counted": 125, "complete": true, "revision": 48_211_907}),
+        )),
         ("GET", [plural, name]) => Some((200, one(plural, name)?)),
         ("POST", ["transactions"]) => Some((200, json!({"results": [], "revision": 48_211_970}))),
         ("POST", ["allocations", "explain"]) => Some((200, explanation())),
