@@ -118,6 +118,8 @@ pub const PAGE_ITEMS_MAX: usize = 1000;
 pub const PAGE_ITEMS_DEFAULT: usize = 100;
 /// Addresses and changes of state that one page of a map looks at.
 pub const MAP_STEPS_MAX: usize = 16_384;
+/// Addresses, held or at rest, that one split moves into another pool.
+pub const SPLIT_MOVED_MAX: usize = 65_536;
 /// Addresses of a pool whose holders are counted.
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.

@@ -4,9 +4,9 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::address::Family;
+use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
-use crate::resource::{EndpointKey, Interface, Labels, Lifecycle};
+use crate::resource::{Allocation, EndpointKey, Interface, Labels, Lifecycle};
 
 /// What CNI calls an attachment, on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -134,6 +134,42 @@ pub struct ReleaseAttachmentRequest {
     /// When the asking process began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
+}
+
+/// Some ranges of a pool shall be a pool of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct SplitRequest {
+    /// The new pool's name.
+    pub into: Name,
+    /// What of the old one's ranges is the new one's.
+    pub ranges: Vec<AddressRange>,
+}
+
+/// Another pool shall stand in for a pool, which gives nothing more.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DrainRequest {
+    /// The other pool.
+    pub to: Name,
+}
+
+/// The answer to draining a pool: whom it concerns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Drained {
+    /// The pool that gives nothing more.
+    pub pool: Name,
+    /// The one that stands in for it.
+    pub to: Name,
+    /// Addresses that are still held in it.
+    pub held: u64,
+    /// Who holds them, the lowest addresses first, 1000 at most: each moves when it asks anew.
+    pub affected: Vec<Allocation>,
+    /// The state after it.
+    pub revision: u64,
 }
 
 /// The answer to a release: which addresses are free of their holder now.

@@ -12,11 +12,11 @@ mod script;
 
 use std::collections::VecDeque;
 
-use ipam_api::{Code, Name};
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, PAST_BOOTS_MAX,
     TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX,
 };
+use ipam_api::{Code, Name};
 use ipam_raft::machine::command::{Kind, Transaction};
 use ipam_raft::machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_raft::machine::{Action, Answer, At, Outcome, State, apply};
@@ -195,7 +195,8 @@ fn a_map_costs_what_it_shows_and_not_what_there_is() {
     for i in 0..held {
         say(&mut state, 0, &format!("allocate host/h{i} eth0 ipv4_pools=eight")).unwrap();
     }
-    let [eight, six] = ["eight", "six"].map(|name| state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap());
+    let [eight, six] =
+        ["eight", "six"].map(|name| state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap());
     let wide = state.id_of(Kind::Subnet, &"wide".parse::<Name>().unwrap()).unwrap();
     let wanted = Wanted { from: 0, limit: 10, only: None };
     let sizes = |page: MapPage| {

@@ -12,7 +12,7 @@ use ipam_api::access::Role;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
     Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns, Put, Remarks,
-    SubnetIntention, Takers, Via,
+    SplitPool, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -54,6 +54,7 @@ fn pool(name: &str, range: &str) -> Action {
         takers: Takers::default(),
         disabled: false,
         terminating: false,
+        drains_to: None,
         remarks: Remarks::default(),
     };
     Action::PutPool(Put { intention, expect: Expect::Anything })
@@ -221,4 +222,23 @@ fn rows_tell_all_of_it() {
     done(&mut state, confirm(2, Some(&["one"])));
     let again = State::from_rows(state.rows()).unwrap();
     assert_eq!((again.digest(), waiting(&again)), (state.digest(), vec!["two".to_owned()]));
+}
+
+#[test]
+fn both_parts_of_a_split_pool_are_as_confirmed_as_it_was() {
+    let mut state = restored();
+    let split = |name: &str, into: &str, range: &str| {
+        Action::SplitPool(SplitPool {
+            name: name.parse().unwrap(),
+            into: into.parse().unwrap(),
+            ranges: vec![range.parse().unwrap()],
+            expect: Expect::Anything,
+        })
+    };
+    done(&mut state, confirm(2, Some(&["one"])));
+    done(&mut state, split("one", "one-b", "10.1.0.15-10.1.0.19"));
+    done(&mut state, split("two", "two-b", "10.1.0.25-10.1.0.29"));
+    assert_eq!(waiting(&state), ["two", "two-b"]);
+    done(&mut state, allocate("host/b", "one-b", None));
+    assert_eq!(code(run(&mut state, allocate("host/c", "two-b", None))), Code::GenerationUnconfirmed);
 }

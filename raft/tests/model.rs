@@ -21,8 +21,12 @@ mod naive;
 mod naive_allocate;
 #[path = "support/naive_boots.rs"]
 mod naive_boots;
+#[path = "support/naive_change.rs"]
+mod naive_change;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/random_change.rs"]
+mod random_change;
 
 use std::collections::BTreeMap;
 

@@ -93,6 +93,9 @@ pub struct Pool {
     /// Whether it goes away once nothing is held.
     #[serde(default)]
     pub terminating: bool,
+    /// The pool that stands in for it: it gives out nothing more, and whoever may take from it takes from that one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub drains_to: Option<Name>,
     /// A sentence for people.
     #[serde(default)]
     pub description: String,

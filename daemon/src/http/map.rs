@@ -8,7 +8,7 @@ use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::{number, parse_address};
 use ipam_api::limits::{JSON_INTEGER_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use ipam_api::name::{Name, shown};
+use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::State;
@@ -174,7 +174,7 @@ async fn holders(
 }
 
 fn find(state: &State, kind: Kind, name: &str) -> Result<u64, Problem> {
-    let name = Name::new(name).map_err(|problem| {
+    let name = ResourceName::new(name).map_err(|problem| {
         Problem::new(Code::NotFound, format!("no {kind} can be called {}: {}", shown(name), problem.detail))
     })?;
     state.id_of(kind, &name).ok_or_else(|| unknown(state, kind, &name))

@@ -32,6 +32,7 @@ mod notes;
 mod openapi;
 pub mod peer;
 mod pool;
+mod pool_change;
 mod query;
 mod reply;
 mod reservation;
@@ -101,6 +102,7 @@ pub fn router(app: App) -> Router {
         .merge(resource::routes::<node::Nodes>())
         .merge(resource::routes::<namespace::Namespaces>())
         .merge(map::routes())
+        .merge(pool_change::routes())
         .merge(endpoint::routes())
         .merge(allocation::routes())
         .merge(explain::routes())

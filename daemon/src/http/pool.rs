@@ -38,6 +38,7 @@ pub(super) const SHAPE: Shape = Shape {
         Field::text("endpoint_selector", "endpoint_selector"),
         Field::flag("disabled", "disabled"),
         Field::flag("terminating", "terminating"),
+        Field::text("drains_to", "drains_to"),
         Field::number("size", "status.counts.size"),
         Field::number("allocated", "status.counts.allocated"),
         Field::number("cooling", "status.counts.cooling"),
@@ -75,6 +76,7 @@ pub(super) const SHAPE: Shape = Shape {
         "network_attachments",
         "disabled",
         "terminating",
+        "drains_to",
         "status",
         "status.revision",
         "status.family",
@@ -141,6 +143,7 @@ impl Kinded for Pools {
             },
             disabled: pool.disabled,
             terminating: pool.terminating,
+            drains_to: pool.drains_to,
             remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
         };
         Action::PutPool(Put { intention, expect })
@@ -191,6 +194,7 @@ impl Kinded for Pools {
             network_attachments: pool.takers.network_attachments.clone(),
             disabled: pool.disabled,
             terminating: pool.terminating,
+            drains_to: pool.drains_to.clone(),
             description: pool.remarks.description.to_string(),
             labels: labels(&pool.remarks.labels),
             annotations: labels(&pool.remarks.annotations),
@@ -200,7 +204,7 @@ impl Kinded for Pools {
         // stored it.
         let cidr = subnet.map_or_else(|| first_of(pool), |subnet| subnet.cidr);
         let space = state.space(id);
-        let ready = space.and_then(|space| state.pool_states.get(id).map(|row| ready(row, space)));
+        let ready = space.and_then(|space| state.pool_states.get(id).map(|of| ready(of, pool, space)));
         let status = PoolStatus {
             revision: state.revision(),
             family: Family::of(cidr.addr()),
@@ -220,13 +224,17 @@ fn first_of(pool: &PoolIntention) -> IpNet {
 }
 
 /// Whether the pool can give, in words.
-fn ready(row: &PoolState, space: &Space) -> Condition {
+fn ready(row: &PoolState, pool: &PoolIntention, space: &Space) -> Condition {
     let counts = space.counts();
     let message = match row.readiness {
         Readiness::Serving => String::new(),
         Readiness::Exhausted => format!("0 free of {}", counts.size),
         Readiness::Disabled => "gives nothing until it is enabled".to_owned(),
         Readiness::Terminating => format!("{} left", counts.allocated),
+        Readiness::Drained => {
+            let to = pool.drains_to.as_ref().map_or("another pool", |to| to.as_str());
+            format!("{to} stands in for it; {} left", counts.allocated)
+        }
         Readiness::Unconfirmed => "restored, and not confirmed: ipamctl cluster generation".to_owned(),
     };
     Condition {

@@ -248,7 +248,7 @@ pub(super) fn merge_into<K: Kinded>(
 }
 
 /// The answer to a write that has stored something, or ended it.
-async fn stored<K: Kinded>(app: &App, asker: &Asker, done: Done) -> Result<Response, Problem> {
+pub(super) async fn stored<K: Kinded>(app: &App, asker: &Asker, done: Done) -> Result<Response, Problem> {
     let state = app.after(asker, &done).await;
     let Answer::Stored { created, resource, .. } = done.applied.answer else {
         // A pool told to end that was empty.
@@ -291,7 +291,7 @@ fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<View<K>> {
 }
 
 /// A name in a path: one that breaks the rule of names can't exist.
-fn name_in_path<K: Kinded>(segments: &[String]) -> Result<ResourceName, Problem> {
+pub(super) fn name_in_path<K: Kinded>(segments: &[String]) -> Result<ResourceName, Problem> {
     let name = segments.join("/");
     ResourceName::new(&name).map_err(|problem| {
         Problem::new(

@@ -137,3 +137,109 @@ FIRST     LAST      SIZE  STATE
     ipamctl(&servers, "pool map wbe").await.ends(3);
     ipamctl(&servers, "pool map web --state busy").await.ends(2);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn pools_are_split_and_drained_while_addresses_are_held() {
+    let cluster = world().await;
+    let (to, client) = (cluster.members[0].client, cluster.ask());
+    let post = async |path: &str, body: Value| ask(to, "POST", path, &[], &body).await;
+    let get = async |path: &str| ask(to, "GET", path, &[], &Value::Null).await.json::<Value>();
+    let before = get("/v1/allocations").await;
+    let split = json!({"into": "web-b", "ranges": ["10.1.0.4-10.1.0.9"]});
+    let tried = post("/v1/pools/web/split?dry_run=true", split.clone()).await;
+    assert_eq!((tried.status, get("/v1/pools").await["items"].as_array().unwrap().len()), (201, 2));
+    let done = post("/v1/pools/web/split", split.clone()).await;
+    let shown: Value = done.json();
+    assert_eq!((done.status, shown["status"]["counts"]["allocated"].as_u64()), (201, Some(1)), "{shown}");
+    assert_eq!(shown["exclude"], json!(["10.1.0.8"]));
+    let after = get("/v1/allocations").await;
+    let ids = |list: &Value| -> Vec<u64> {
+        list["items"].as_array().unwrap().iter().map(|item| item["id"].as_u64().unwrap()).collect()
+    };
+    assert_eq!(ids(&before), ids(&after));
+    assert_eq!(get("/v1/addresses/10.1.0.4").await["pool"], "web-b");
+    let events = get("/v1/events?pool=web&reverse=true&limit=20").await;
+    assert!(events.to_string().contains("pool.split"), "{events}");
+
+    let tried: Value = post("/v1/pools/web/drain?dry_run=true", json!({"to": "web-b"})).await.json();
+    assert_eq!((tried["held"].as_u64(), tried["affected"].as_array().unwrap().len()), (Some(2), 2));
+    assert_eq!(tried["affected"][0]["lifecycle"], "held");
+    assert_eq!(get("/v1/pools/web").await.get("drains_to"), None);
+    let done = post("/v1/pools/web/drain", json!({"to": "web-b"})).await;
+    assert_eq!(done.status, 200, "{done:?}");
+    let drained = get("/v1/pools/web").await;
+    assert_eq!(
+        (&drained["drains_to"], &drained["status"]["conditions"][0]["reason"]),
+        (&json!("web-b"), &json!("Drained"))
+    );
+    // Who names the one gets from the other, and the same when he asks again.
+    for _ in 0..2 {
+        let given = allocate(&client, &wish("h4", &["web"])).await.unwrap();
+        assert_eq!(given.interfaces[0].addresses[0].pool.as_str(), "web-b");
+        assert_eq!(given.interfaces[0].addresses[0].address.addr().to_string(), "10.1.0.5");
+    }
+
+    for (path, body, status, code, says) in [
+        ("/v1/pools/web/split", split, 409, "already-exists", "web-b"),
+        (
+            "/v1/pools/web/split",
+            json!({"into": "x", "ranges": ["10.1.0.4"]}),
+            422,
+            "invalid-field",
+            "not in the ranges",
+        ),
+        ("/v1/pools/web/split", json!({"into": "x", "ranges": []}), 422, "invalid-field", "no ranges"),
+        ("/v1/pools/web/split", json!({"into": "X", "ranges": ["10.1.0.2"]}), 422, "invalid-field", "X"),
+        ("/v1/pools/web/split", json!({"into": "x"}), 422, "invalid-field", "ranges"),
+        ("/v1/pools/web/split", json!({"into": "x", "range": ["10.1.0.2"]}), 400, "unknown-field", "ranges"),
+        ("/v1/pools/none/split", json!({"into": "x", "ranges": ["10.1.0.2"]}), 404, "not-found", "none"),
+        ("/v1/pools/web/drain", json!({"to": "web"}), 422, "invalid-field", "to itself"),
+        ("/v1/pools/web/drain", json!({"to": "web6"}), 422, "family-mismatch", "web6"),
+        ("/v1/pools/web/drain", json!({"to": "nowhere"}), 404, "not-found", "nowhere"),
+        ("/v1/pools/web-b/drain", json!({"to": "web"}), 422, "invalid-field", "drained itself"),
+        ("/v1/pools/nowhere/drain", json!({"to": "web"}), 404, "not-found", "nowhere"),
+        ("/v1/pools/web/drain", json!({}), 422, "invalid-field", "to"),
+    ] {
+        let refused = post(path, body).await;
+        let problem: Value = refused.json();
+        assert_eq!((refused.status, problem["code"].as_str().unwrap()), (status, code), "{path}: {problem}");
+        assert!(problem.to_string().contains(says), "{path}: {problem}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_splits_and_drains() {
+    let cluster = world().await;
+    let servers = cluster.urls();
+    let done = async |line: &str| ipamctl(&servers, line).await.ends(0);
+    done("pool split web --into web-b --range 10.1.0.5-10.1.0.9").await;
+    let tried = done("pool drain web --to web-b --dry-run").await;
+    assert!(tried.stdout.contains("10.1.0.2") && tried.stdout.contains("held"), "{tried:?}");
+    assert!(tried.stderr.contains("3 addresses are held in it"), "{tried:?}");
+    done("pool drain web --to web-b").await;
+    assert!(done("pool show web").await.stdout.contains("web-b stands in for it"));
+    assert!(done("allocate --endpoint host/h9 --pool web").await.stdout.contains("10.1.0.5"));
+    done("pool set web --no-drain").await;
+    assert!(!done("pool show web").await.stdout.contains("stands in"));
+    ipamctl(&servers, "pool drain wbe --to web-b").await.ends(3);
+    ipamctl(&servers, "pool drain web").await.ends(2);
+}
+
+/// 42 (I00009, I00010): the same creation a hundred times at once, through all members: exactly one succeeds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_a_hundred_identical_creations_exactly_one_succeeds() {
+    let cluster = Cluster::up(3).await;
+    for (path, body) in [
+        ("/v1/subnets", json!({"name": "lan", "cidr": "10.1.0.0/24"})),
+        ("/v1/pools", json!({"name": "web", "subnet": "lan"})),
+    ] {
+        let mut asked = tokio::task::JoinSet::new();
+        for at in 0..100 {
+            let (to, body) = (cluster.members[at % 3].client, body.clone());
+            asked.spawn(async move { ask(to, "POST", path, &[], &body).await.status });
+        }
+        let mut answers = asked.join_all().await;
+        answers.sort_unstable();
+        assert_eq!((answers[0], answers[1], answers[99]), (201, 409, 409), "{path}");
+    }
+}

@@ -67,6 +67,7 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
         takers: Takers::default(),
         disabled: false,
         terminating: false,
+        drains_to: None,
         remarks: Remarks::default(),
     }
 }

@@ -51,6 +51,7 @@ impl Action {
                 Some((Verb::Delete, Target::Event))
             }
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
+            Action::SplitPool(_) => Some((Verb::Write, Target::Pool)),
             Action::ConfirmGeneration(_) => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
@@ -127,6 +128,8 @@ impl State {
                 &put.intention.name,
                 Some(&put.intention.remarks),
             ),
+            // The new pool has the old one's labels.
+            Action::SplitPool(split) => self.permit_labels(grant, Kind::Pool, &split.name, None),
             Action::PutNode(put) => {
                 permit_realm(grant, &put.intention.realm)?;
                 let name = put.intention.resource_name();

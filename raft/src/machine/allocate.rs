@@ -232,7 +232,9 @@ impl State {
                 return wish.subnets.contains(&pool.subnet);
             }
             let names = wish.pools.of(Family::of(row.address));
-            wish.pools.is_empty() || names.iter().any(|pattern| pattern.fits(&pool.name))
+            wish.pools.is_empty()
+                || names.iter().any(|pattern| pattern.fits(&pool.name))
+                || self.stands_in_for(&pool.name, names)
         };
         let has = |family| rows().any(|row| Family::of(row.address) == family);
         let named = |family| wish.subnets.is_empty() && !wish.pools.of(family).is_empty();

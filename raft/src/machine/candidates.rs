@@ -116,11 +116,11 @@ pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
 
 impl State {
     /// The candidates of each family that the interface gets an address of, the most specific first.
-    pub(super) fn candidates(
-        &self,
+    pub(super) fn candidates<'a>(
+        &'a self,
         wish: &InterfaceWish,
-        taker: &Taker<'_>,
-    ) -> Result<Vec<Choice<'_>>, Refusal> {
+        taker: &Taker<'a>,
+    ) -> Result<Vec<Choice<'a>>, Refusal> {
         let (rule, named) = rule(wish, taker);
         let mut all = Vec::new();
         for family in Family::BOTH {
@@ -137,7 +137,14 @@ impl State {
                 continue;
             }
             match (candidates, asked) {
-                (Some(candidates), _) => all.push(Choice { family, rule, candidates }),
+                (Some(candidates), asked) => {
+                    // Who names a subnet, or an address and no pool, is looked at where it is and nowhere else.
+                    let candidates = match (rule, asked) {
+                        (Rule::Subnets, _) | (Rule::Default, Some(_)) => candidates,
+                        _ => self.with_stand_ins(candidates, *taker),
+                    };
+                    all.push(Choice { family, rule, candidates });
+                }
                 (None, None) if wish.families.is_empty() => {}
                 (None, None) => {
                     return Err(Refusal::new(
@@ -379,6 +386,8 @@ impl State {
             (Code::Terminating, "terminating")
         } else if intention.disabled {
             (Code::PoolDisabled, "disabled")
+        } else if intention.drains_to.is_some() {
+            (Code::PoolDisabled, "drained to another pool")
         } else if !self.is_confirmed(candidate.id) {
             (Code::GenerationUnconfirmed, UNCONFIRMED)
         } else if !fits(grant, &intention.remarks) {

@@ -144,6 +144,7 @@ impl Fields for PoolIntention {
             ("network_attachments", list(&self.takers.network_attachments)),
             ("disabled", self.disabled.to_string()),
             ("terminating", self.terminating.to_string()),
+            ("drains_to", optional(self.drains_to.as_ref())),
         ];
         fields.extend(self.remarks.fields());
         fields

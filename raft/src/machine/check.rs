@@ -63,6 +63,7 @@ impl Action {
             Action::Delete(delete) if delete.drain && delete.kind != Kind::Pool => {
                 Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
+            Action::SplitPool(split) => split.check(),
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
             Action::JoinMember(wish) => {
@@ -431,7 +432,7 @@ fn is_link_local(address: IpAddr) -> bool {
     }
 }
 
-fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> Result<(), Refusal> {
+pub(super) fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> Result<(), Refusal> {
     let mut first: Option<AddressRange> = None;
     for range in ranges {
         match first {

@@ -13,6 +13,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ipam_api::access::NodeKey;
+use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::resource::EndpointKey;
 use serde::de::Error as _;
@@ -141,6 +142,8 @@ pub enum Action {
     PutNode(Put<NodeIntention>),
     /// Create or replace a namespace.
     PutNamespace(Put<NamespaceIntention>),
+    /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
+    SplitPool(SplitPool),
 }
 
 /// Create or replace.
@@ -149,6 +152,19 @@ pub struct Put<Intention> {
     /// What shall be.
     pub intention: Intention,
     /// What must be the case.
+    pub expect: Expect,
+}
+
+/// Make some ranges of a pool a pool of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitPool {
+    /// Which pool.
+    pub name: Name,
+    /// The new pool's name.
+    pub into: Name,
+    /// What of the old one's ranges is the new one's.
+    pub ranges: Vec<AddressRange>,
+    /// What must be the case with the old one.
     pub expect: Expect,
 }
 

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ipam_api::address::AddressRange;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
@@ -160,6 +161,15 @@ pub enum What {
         /// What it shall be now.
         standing: MemberStanding,
     },
+    /// Ranges of a pool became a pool of their own, and what is held and rests there is its.
+    PoolSplit {
+        /// The pool that had them.
+        pool: Name,
+        /// The new one.
+        into: Name,
+        /// Which ones.
+        ranges: Vec<AddressRange>,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -193,6 +203,7 @@ pub const NAMES: &[(&str, &str)] = &[
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
     ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
     ("generation.confirmed", "All pools may give again after a restore."),
+    ("pool.split", "Ranges of a pool are another one's from now on, with all that is held there."),
     ("pool.confirmed", "A pool may give again after a restore."),
     ("member.joined", "A member was taken in and gets the log; it has no vote yet."),
     ("member.promoted", "A member has a vote from now on."),
@@ -211,6 +222,7 @@ impl What {
             What::Released { .. } => "address.released",
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
+            What::PoolSplit { .. } => "pool.split",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
             What::GenerationBegun { .. } => "generation.begun",
@@ -262,6 +274,7 @@ impl What {
             | What::Released { pool, .. }
             | What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
+            | What::PoolSplit { pool, .. }
             | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
             What::Created { kind: Kind::Pool, name }
             | What::Changed { kind: Kind::Pool, name, .. }
@@ -336,16 +349,19 @@ pub enum Readiness {
     Terminating,
     /// It was restored, and nobody has confirmed yet that it may give.
     Unconfirmed,
+    /// Another pool stands in for it.
+    Drained,
 }
 
 impl Readiness {
     /// All of them.
-    pub const ALL: [Readiness; 5] = [
+    pub const ALL: [Readiness; 6] = [
         Readiness::Serving,
         Readiness::Exhausted,
         Readiness::Disabled,
         Readiness::Terminating,
         Readiness::Unconfirmed,
+        Readiness::Drained,
     ];
 
     /// What it means, for whoever reads a condition.
@@ -357,6 +373,7 @@ impl Readiness {
             Readiness::Disabled => "Somebody disabled it; it gives nothing until it is enabled.",
             Readiness::Terminating => "It goes once it is empty.",
             Readiness::Unconfirmed => "It was restored; it gives nothing until somebody confirms it.",
+            Readiness::Drained => "It gives nothing more; another pool stands in for it.",
         }
     }
 
@@ -369,6 +386,7 @@ impl Readiness {
             Readiness::Disabled => "Disabled",
             Readiness::Terminating => "Terminating",
             Readiness::Unconfirmed => "Unconfirmed",
+            Readiness::Drained => "Drained",
         }
     }
 }

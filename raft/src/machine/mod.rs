@@ -15,6 +15,7 @@ mod candidates;
 pub mod change;
 mod check;
 pub mod command;
+mod drain;
 pub mod event;
 mod expire;
 pub mod explain;
@@ -41,6 +42,7 @@ mod row;
 mod shape;
 mod sizes;
 pub mod space;
+mod split;
 pub mod state;
 mod step;
 mod subnet;
@@ -214,6 +216,7 @@ impl Step<'_> {
             Action::TrimJournal { through } => self.trim_journal(*through),
             Action::RaiseLevel { level } => self.raise_level(*level),
             Action::SealJournal => Ok(self.seal_journal()),
+            Action::SplitPool(split) => self.split_pool(split),
             Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
             Action::JoinMember(wish) => self.join_member(wish),
             Action::ChangeMembers(wish) => self.change_members(wish),

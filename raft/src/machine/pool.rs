@@ -40,6 +40,7 @@ impl Step<'_> {
             return Err(Refusal::new(Code::Terminating, "a new pool can't be terminating"));
         }
         self.check_ranges(intention, &subnet, None)?;
+        self.state.check_drains_to(intention, &subnet)?;
         let revision = self.state.tick();
         let row = Pool { meta: self.new_meta(revision), intention: stored(intention), subnet: subnet_id };
         self.state.index_pool(revision, &row, &subnet);
@@ -60,6 +61,9 @@ impl Step<'_> {
             return Ok(Answer::unchanged(&old.meta, Stored::Pool(old.clone())));
         }
         self.check_manager(Kind::Pool, name)?;
+        if old.intention.drains_to != intention.drains_to {
+            self.state.check_drains_to(intention, &subnet)?;
+        }
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;
         let changes = changes(&old.intention, intention);
@@ -75,7 +79,7 @@ impl Step<'_> {
     }
 
     /// Writes a pool's new row and everything that is derived from it.
-    fn reindex_pool(&mut self, id: u64, old: &Pool, row: Pool, subnet: &Subnet) {
+    pub(super) fn reindex_pool(&mut self, id: u64, old: &Pool, row: Pool, subnet: &Subnet) {
         let cidr = subnet.intention.cidr;
         let family = Family::of(cidr.addr());
         for key in default_keys(id, &old.intention, subnet) {
@@ -146,7 +150,7 @@ impl Step<'_> {
         self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
     }
 
-    fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {
+    pub(super) fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {
         self.state.subnets.get(id).cloned().ok_or_else(|| not_found(Kind::Subnet, name))
     }
 

@@ -51,6 +51,8 @@ impl Step<'_> {
             Readiness::Terminating
         } else if row.intention.disabled {
             Readiness::Disabled
+        } else if row.intention.drains_to.is_some() {
+            Readiness::Drained
         } else if !self.state.is_confirmed(pool) {
             Readiness::Unconfirmed
         } else if self.state.space(pool).is_some_and(|space| space.counts().free == 0) {

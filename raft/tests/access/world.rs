@@ -77,6 +77,7 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         takers: Takers::default(),
         disabled: false,
         terminating: false,
+        drains_to: None,
         remarks,
     };
     Action::PutPool(Put { intention, expect: Expect::Anything })

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 
+use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::event::{NAMES, Readiness};
@@ -160,6 +161,8 @@ fn pool(state: &State, model: &Model, name: &Name) {
         Readiness::Terminating
     } else if pool.intention.disabled {
         Readiness::Disabled
+    } else if pool.intention.drains_to.is_some() {
+        Readiness::Drained
     } else if all("free") == 0 {
         Readiness::Exhausted
     } else {
@@ -237,6 +240,14 @@ impl Follower {
                 | What::GenerationConfirmed { .. }
                 | What::PoolConfirmed { .. }
                 | What::Member { .. } => {}
+                What::PoolSplit { pool, into, ranges } => {
+                    for (address, of) in self.held.values_mut() {
+                        let single = AddressRange::single(*address);
+                        if *of == pool && ranges.iter().any(|range| range.contains(&single)) {
+                            *of = into.clone();
+                        }
+                    }
+                }
                 What::PoolReady { pool, readiness } => {
                     assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
                 }

@@ -132,6 +132,7 @@ impl Model {
                 Ok(Said::Stored { created: self.namespaces.insert(name, put.intention.clone()).is_none() })
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
+            Action::SplitPool(split) => self.split(split),
             Action::Allocate(wish) => self.allocate(wish),
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
             Action::ReleaseAllocation { id } => {
@@ -195,7 +196,12 @@ impl Model {
         }
     }
 
-    fn expect(&self, kind: Kind, name: impl Into<ResourceName>, expect: Expect) -> Result<(), Code> {
+    pub(crate) fn expect(
+        &self,
+        kind: Kind,
+        name: impl Into<ResourceName>,
+        expect: Expect,
+    ) -> Result<(), Code> {
         let name = name.into();
         match (expect, self.exists(kind, &name)) {
             (Expect::Anything, _) | (Expect::Absent, false) => Ok(()),
@@ -271,6 +277,10 @@ impl Model {
         };
         if all_of(subnet.cidr).any(|address| mine(address) && others(address)) {
             return Err(Code::Overlap);
+        }
+        let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.intention.drains_to.clone());
+        if drains(&old) != new.drains_to {
+            self.check_drains_to(&new)?;
         }
         let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
         if self.held.iter().find(losing).is_some() {

@@ -115,7 +115,7 @@ impl Model {
                 })
                 .cloned()
                 .collect();
-            let fits = as_wished(&held, interface) && self.in_subnets(&held, interface);
+            let fits = self.as_wished(&held, interface) && self.in_subnets(&held, interface);
             if !held.is_empty() && !fits {
                 return Err(Code::AlreadyExists);
             }
@@ -215,6 +215,10 @@ impl Model {
             .map(|(family, mut candidates)| {
                 candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
                 let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+                if named.is_some() || (!by_subnet && asked(family).is_none()) {
+                    candidates =
+                        self.with_stand_ins(&candidates, |pool| why_not(pool) != Some(Code::NoPoolFits));
+                }
                 match asked(family) {
                     Some(address) => self.choose_asked(address, &candidates, taken, why_not),
                     None => self.choose_any(&candidates, taken, why_not),
@@ -320,6 +324,8 @@ impl Model {
             Some(Code::Terminating)
         } else if pool.intention.disabled {
             Some(Code::PoolDisabled)
+        } else if pool.intention.drains_to.is_some() {
+            Some(Code::PoolDisabled)
         } else {
             None
         }
@@ -342,23 +348,28 @@ impl Model {
     }
 }
 
-/// Whether a claim's addresses are what an interface wishes for.
-fn as_wished(held: &[Held], wish: &InterfaceWish) -> bool {
-    let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
-    let has = |family| held.iter().any(|one| Family::of(one.address) == family);
-    let families_fit =
-        wish.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
-    let none_named = wish.pools.is_empty() || !wish.subnets.is_empty();
-    let from = |names: &[NamePattern], v4| {
-        let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
-        let present = of_family.peek().is_some();
-        let family = if v4 { Family::V4 } else { Family::V6 };
-        present == (!names.is_empty() && needs(family))
-            && of_family.all(|one| names.iter().any(|name| stands_for(name, &one.pool)))
-    };
-    families_fit
-        && (none_named || from(&wish.pools.ipv4, true) && from(&wish.pools.ipv6, false))
-        && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
+impl Model {
+    /// Whether a claim's addresses are what an interface wishes for.
+    fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+        let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
+        let has = |family| held.iter().any(|one| Family::of(one.address) == family);
+        let families_fit =
+            wish.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
+        let none_named = wish.pools.is_empty() || !wish.subnets.is_empty();
+        let from = |names: &[NamePattern], v4| {
+            let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
+            let present = of_family.peek().is_some();
+            let family = if v4 { Family::V4 } else { Family::V6 };
+            present == (!names.is_empty() && needs(family))
+                && of_family.all(|one| {
+                    names.iter().any(|name| stands_for(name, &one.pool))
+                        || self.stands_in(&one.pool, |of| names.iter().any(|name| stands_for(name, of)))
+                })
+        };
+        families_fit
+            && (none_named || from(&wish.pools.ipv4, true) && from(&wish.pools.ipv6, false))
+            && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
+    }
 }
 
 fn said(repeated: bool, held: &[Held]) -> Said {

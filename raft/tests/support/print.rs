@@ -172,6 +172,10 @@ fn what(what: &What) -> String {
         }
         What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
         What::GenerationConfirmed { generation } => format!("generation {generation} is confirmed"),
+        What::PoolSplit { pool, into, ranges } => {
+            let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+            format!("{} of {pool} is {into} now", ranges.join(", "))
+        }
         What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
     }
 }

@@ -27,7 +27,7 @@ const SUBNETS: [(&str, &str, &str); 5] = [
     ("link", "default", "10.0.1.0/31"),
     ("wide", "default", "10.0.0.0/27"),
 ];
-const POOLS: [(&str, &str); 7] =
+pub(crate) const POOLS: [(&str, &str); 7] =
     [("a", "lan"), ("b", "lan"), ("c", "six"), ("d", "six"), ("e", "azure"), ("f", "link"), ("g", "lan")];
 const NODES: [&str; 3] = ["default/n1", "default/n2", "prod/n1"];
 const NAMESPACES: [&str; 3] = ["default/web", "default/default", "prod/default"];
@@ -150,7 +150,11 @@ impl Draw<'_> {
                 let expect = expect(self, Kind::Subnet, subnet.0);
                 self.put_subnet(subnet, expect)
             }
-            4..=17 => {
+            4..=6 => {
+                let expect = expect(self, Kind::Pool, "a");
+                self.split_pool(if expect == Expect::Absent { Expect::Anything } else { expect })
+            }
+            7..=17 => {
                 let pool = POOLS[usize::try_from(self.dice.below(7)).unwrap()];
                 let expect = expect(self, Kind::Pool, pool.0);
                 self.put_pool(pool, expect)
@@ -197,6 +201,7 @@ impl Draw<'_> {
             3 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
             4 => (Kind::Node, self.dice.pick(&NODES)),
             5 => (Kind::Namespace, self.dice.pick(&NAMESPACES)),
+            6 => (Kind::Pool, self.dice.pick(&["s", "t"])),
             _ => (Kind::Pool, POOLS[usize::try_from(self.dice.below(7)).unwrap()].0),
         };
         (kind, ResourceName::new(name).unwrap())
@@ -286,6 +291,7 @@ impl Draw<'_> {
             takers: self.takers(),
             disabled: self.dice.chance(4),
             terminating: self.dice.chance(3),
+            drains_to: self.drains_to(),
             remarks: self.remarks(),
         };
         Action::PutPool(Put { intention, expect })
@@ -319,7 +325,7 @@ impl Draw<'_> {
         takers
     }
 
-    fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
+    pub(crate) fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
         let count = 1 + self.dice.below(most);
         let subnet = if self.dice.chance(2) { "six" } else { subnet };
         (0..count).map(|_| self.range(subnet, 17)).collect()

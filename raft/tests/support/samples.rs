@@ -17,8 +17,8 @@ use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
     Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
     KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
-    Transaction, Via,
+    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, SplitPool, Started, SubnetIntention,
+    Takers, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
@@ -124,6 +124,7 @@ fn pool() -> PoolIntention {
         takers: takers(),
         disabled: false,
         terminating: true,
+        drains_to: Some(name("web-2")),
         remarks: remarks(),
     }
 }
@@ -252,6 +253,12 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         }),
         Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
         Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
+        Action::SplitPool(SplitPool {
+            name: name("web"),
+            into: name("web-2"),
+            ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
+            expect: Expect::Revision(5),
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -280,6 +287,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ConfirmGeneration(_) => "confirm-generation",
         Action::JoinMember(_) => "join-member",
         Action::ChangeMembers(_) => "change-members",
+        Action::SplitPool(_) => "split-pool",
     }
 }
 
@@ -389,6 +397,11 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
         What::PoolConfirmed { generation: 2, pool },
         What::GenerationConfirmed { generation: 2 },
+        What::PoolSplit {
+            pool: name("web"),
+            into: name("web-2"),
+            ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
+        },
         What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
     ];
     let origin = command(Action::Expire).origin;
@@ -417,6 +430,7 @@ fn what_name(what: &What) -> &'static str {
         What::PoolConfirmed { .. } => "pool-confirmed",
         What::GenerationConfirmed { .. } => "generation-confirmed",
         What::Member { .. } => "member",
+        What::PoolSplit { .. } => "pool-split",
     }
 }
 

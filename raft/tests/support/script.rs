@@ -4,6 +4,7 @@
 //! at 1000                                             log time of what follows, in milliseconds
 //! put network|subnet|pool|reservation NAME field=value flag …
 //! put node|namespace REALM/NAME label=KEY=VALUE …
+//! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [+ INTERFACE field=value …] [field=value …]
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
@@ -29,7 +30,7 @@ use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
     PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
-    Started, SubnetIntention, Takers, Text, Transaction,
+    SplitPool, Started, SubnetIntention, Takers, Text, Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -99,6 +100,12 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
             drain: words.flag("drain"),
         })),
         "allocate" => allocate(words),
+        "split" => Ok(Action::SplitPool(SplitPool {
+            name: Name::new(&words.take())?,
+            into: Name::new(&words.field("into").unwrap())?,
+            ranges: ranges(&words.list("ranges"))?,
+            expect: words.expect(),
+        })),
         "release" => release(words),
         "expire" => Ok(Action::Expire),
         "transaction" => transaction(words, rest),
@@ -172,6 +179,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 },
                 disabled: words.flag("disabled"),
                 terminating: words.flag("terminating"),
+                drains_to: words.field("drains_to").map(|text| Name::new(&text)).transpose()?,
                 remarks,
             };
             Action::PutPool(Put { intention, expect })

@@ -209,6 +209,7 @@ mod tests {
             takers: Takers::default(),
             disabled: false,
             terminating: false,
+            drains_to: None,
             remarks: Remarks::default(),
         };
         done(&mut state, 1, Action::PutSubnet(Put { intention: lan, expect: Expect::Anything }));

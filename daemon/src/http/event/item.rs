@@ -65,6 +65,10 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.reason = Some(format!("restored from revision {from_revision}"));
         }
         What::GenerationConfirmed { generation } => item.object = generation.to_string(),
+        What::PoolSplit { pool, into, ranges } => {
+            item.object = pool.to_string();
+            item.reason = Some(format!("{} of its ranges are {into} now", ranges.len()));
+        }
         What::Member { id, name, .. } => {
             item.object = name.to_string();
             item.reason = Some(format!("member {id}"));

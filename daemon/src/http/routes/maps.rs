@@ -1,10 +1,10 @@
-//! The routes of maps, and of who holds what.
+//! The routes of maps, of who holds what, and of pools that change while they are in use.
 
 use ipam_api::Code;
-use ipam_api::access::Target;
+use ipam_api::access::{Target, Verb};
 
-use super::Route;
 use super::parameters::{Parameter, fresh, parameter};
+use super::{Access, OF_RULES, Route};
 
 pub(super) fn routes() -> [Route; 4] {
     let problems = [Code::NotFound, Code::RevisionNotReached];
@@ -44,6 +44,30 @@ pub(super) fn routes() -> [Route; 4] {
         .query(paged("Subnets of one page, 1 to 1000."))
         .json(200, "NetworkMap")
         .refuses(&problems),
+    ]
+}
+
+pub(super) fn changes_of_pools() -> [Route; 2] {
+    let write = Access::Deed(Verb::Write, Target::Pool);
+    [
+        Route::new(
+            "POST",
+            "/v1/pools/{name}/split",
+            write,
+            "Makes some ranges of a pool a pool of their own, with all that is held there.",
+        )
+        .takes("SplitRequest")
+        .json(201, "PoolView")
+        .refuses(OF_RULES),
+        Route::new(
+            "POST",
+            "/v1/pools/{name}/drain",
+            write,
+            "Lets another pool stand in for a pool, and says who still holds something of it.",
+        )
+        .takes("DrainRequest")
+        .json(200, "Drained")
+        .refuses(OF_RULES),
     ]
 }
 

@@ -293,6 +293,7 @@ fn named(kind: &Named) -> [Route; 6] {
 pub(super) fn routes() -> Vec<Route> {
     let mut all: Vec<Route> = NAMED.iter().flat_map(named).collect();
     all.extend(maps::routes());
+    all.extend(maps::changes_of_pools());
     all.extend(holding());
     all.extend(telling());
     all.extend(tokens());

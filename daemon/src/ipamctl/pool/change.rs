@@ -95,6 +95,7 @@ impl CreateArguments {
             network_attachments: Vec::new(),
             disabled: self.disabled,
             terminating: false,
+            drains_to: None,
             description: String::new(),
             labels: Labels::new(),
             annotations: Labels::new(),
@@ -175,7 +176,7 @@ struct SwitchArguments {
     /// Go away once nothing is held
     #[arg(long, conflicts_with = "no_drain")]
     drain: bool,
-    /// Stay after all, while anything is left
+    /// Stay after all, while anything is left, and give again if it was drained to another pool
     #[arg(long)]
     no_drain: bool,
 }
@@ -190,6 +191,9 @@ impl SwitchArguments {
             (&mut pool.terminating, self.drain, self.no_drain),
         ] {
             *field = (*field || on) && !off;
+        }
+        if self.no_drain {
+            pool.drains_to = None;
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `ipamctl pool`: the sets of addresses that endpoints get theirs from.
 
 pub(crate) mod change;
+mod moving;
 pub(crate) mod ranges;
 mod takers;
 pub(crate) mod view;
@@ -78,6 +79,17 @@ pub(crate) enum Verb {
   ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
   ipamctl pool set web --disable")]
     Set(Box<change::SetArguments>),
+    /// Make some ranges of a pool a pool of their own, with all that is held there
+    #[command(after_help = "Examples:
+  ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199
+  ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199 --dry-run")]
+    Split(moving::SplitArguments),
+    /// Let another pool stand in for it: it gives out nothing more, and endpoints move when they ask anew
+    #[command(after_help = "Examples:
+  ipamctl pool drain web --to web-b --dry-run
+  ipamctl pool drain web --to web-b
+  ipamctl pool set web --no-drain")]
+    Drain(moving::DrainArguments),
     /// Delete a pool; one in use gives out nothing more and goes away with its last address
     #[command(
         alias = "rm",
@@ -104,6 +116,8 @@ pub(crate) struct ListArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Pool, &arguments).await,
+        Verb::Split(arguments) => moving::split(context, arguments).await,
+        Verb::Drain(arguments) => moving::drain(context, arguments).await,
         Verb::Map(arguments) => map::run(context, "pools", &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { name } => {

@@ -163,6 +163,9 @@ pub(super) fn shown(
         let left = text::plural(counts.allocated, "address is", "addresses are");
         fields.line("terminating", format!("gone when the last is released; {left} left"));
     }
+    if let Some(to) = &intention.drains_to {
+        fields.line("drained", format!("gives out nothing more; {to} stands in for it"));
+    }
     if intention.disabled {
         fields.line("disabled", "gives out nothing; releases go on");
     }

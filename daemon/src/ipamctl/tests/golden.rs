@@ -66,7 +66,7 @@ fn help_is_what_it_was() {
 
 #[tokio::test]
 async fn tables_are_what_they_were() {
-    const LINES: [&str; 30] = [
+    const LINES: [&str; 35] = [
         "status",
         "network list",
         "network show lab",
@@ -79,6 +79,7 @@ async fn tables_are_what_they_were() {
         "pool map web",
         "pool map web --state free",
         "subnet map lan-10",
+        "pool drain web --to web-b",
         "network map lab",
         "pool list --field name,subnet,status.counts.free",
         "reservation list",

@@ -230,6 +230,11 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     if method != "GET" && path.starts_with("/v1/cluster/") && !path.contains("/generation") {
         return Some((200, member_change(query.contains("dry_run=true"))));
     }
+    if method == "POST" && path == "/v1/pools/web/drain" {
+        let drained = json!({"pool": "web", "to": "web-b", "held": 1, "affected": [held(48_190_233)],
+                             "revision": 48_211_970});
+        return Some((200, if query.contains("dry_run=true") { json!({"dry": drained}) } else { drained }));
+    }
     if query.contains("dry_run=true") {
         return Some((200, json!({"dry": true})));
     }
@@ -289,6 +294,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             token["secret"] = "ipamd_s3cret".into();
             Some((201, token))
         }
+        ("POST", ["pools", _, "split"]) => Some((201, pool_of("web-b"))),
         ("POST", [plural]) => Some((201, several(plural)?.remove(0))),
         ("PUT" | "PATCH", [plural, name]) => Some((200, one(plural, name)?)),
         ("DELETE", ["allocations" | "endpoints", ..]) => {

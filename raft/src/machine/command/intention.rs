@@ -99,6 +99,8 @@ pub struct PoolIntention {
     pub disabled: bool,
     /// Whether it goes once it is empty.
     pub terminating: bool,
+    /// The pool that stands in for it: it gives nothing more, and who may take from it takes there.
+    pub drains_to: Option<Name>,
     /// What people write on it.
     pub remarks: Remarks,
 }

@@ -74,6 +74,7 @@ impl Naive {
                     takers: Takers::default(),
                     disabled: false,
                     terminating: false,
+                    drains_to: None,
                     remarks,
                 };
                 Action::PutPool(Put { intention, expect: Expect::Anything })

@@ -1,0 +1,94 @@
+//! `pool split` and `pool drain`: changes while addresses are held.
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::request::{DrainRequest, Drained, SplitRequest};
+use ipam_api::{AddressRange, Name};
+
+use crate::context::Context;
+use crate::exchange::Again;
+use crate::fail::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+use crate::resource;
+
+/// What becomes a pool of its own.
+#[derive(Debug, Args)]
+pub(crate) struct SplitArguments {
+    /// Its name
+    name: Name,
+    /// The new pool's name
+    #[arg(long, value_name = "NAME")]
+    into: Name,
+    /// Addresses of the new pool; may be repeated
+    #[arg(long = "range", value_name = "RANGE", required = true)]
+    ranges: Vec<AddressRange>,
+}
+
+/// Which pool stands in for which.
+#[derive(Debug, Args)]
+pub(crate) struct DrainArguments {
+    /// Its name
+    name: Name,
+    /// The pool that stands in for it
+    #[arg(long, value_name = "POOL")]
+    to: Name,
+}
+
+/// Splits a pool.
+pub(crate) async fn split(context: &Context, arguments: SplitArguments) -> Result<(), Failure> {
+    let SplitArguments { name, into, ranges } = arguments;
+    let request = SplitRequest { into: into.clone(), ranges };
+    let call = Call::post(format!("/v1/pools/{name}/split")).json(&request)?;
+    let answer = match context.write(call, Again::ByKey).await {
+        Ok(answer) => answer,
+        Err(failure) => return Err(resource::suggest(context, failure, "pools", name.as_str()).await),
+    };
+    let sentence = format!(
+        "pool {name} {}: {into} is the new one{}",
+        context.tense("split"),
+        context.at_revision(&answer)
+    );
+    context.done(&answer, into.as_str(), &sentence)
+}
+
+/// Drains a pool to another one.
+pub(crate) async fn drain(context: &Context, arguments: DrainArguments) -> Result<(), Failure> {
+    let DrainArguments { name, to } = arguments;
+    let call = Call::post(format!("/v1/pools/{name}/drain")).json(&DrainRequest { to: to.clone() })?;
+    let answer = match context.write(call, Again::ByKey).await {
+        Ok(answer) => answer,
+        Err(failure) => return Err(resource::suggest(context, failure, "pools", name.as_str()).await),
+    };
+    let drained: Drained = answer.read()?;
+    if context.format.is_for_people() && !drained.affected.is_empty() {
+        context.print_table(&table(&drained))?;
+    }
+    let sentence = format!(
+        "pool {name} {} to {to}; {} in it, and each moves when it is asked for anew",
+        context.tense("drained"),
+        text::plural(drained.held, "address is held", "addresses are held"),
+    );
+    context.done(&answer, name.as_str(), &sentence)
+}
+
+fn table(drained: &Drained) -> Table {
+    let mut table = Table::new()
+        .text("ADDRESS")
+        .text("HOLDER")
+        .spare("INTERFACE", 2)
+        .text("NODE")
+        .text("LIFECYCLE")
+        .spare("ALLOCATION", 3);
+    for one in &drained.affected {
+        table.row([
+            one.address.addr().to_string(),
+            one.endpoint.to_string(),
+            one.interface.to_string(),
+            text::or_dash(one.node.as_ref()),
+            one.lifecycle.to_string(),
+            one.id.to_string(),
+        ]);
+    }
+    table
+}

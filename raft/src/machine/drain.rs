@@ -1,0 +1,84 @@
+//! Pools that are drained to another one: they give nothing more, and whoever may take from them takes from the other
+//! one in their place.
+//!
+//! The way is followed once: a pool that is drained itself stands in for nobody.
+
+use ipam_api::limits::POOLS_MATCHED_MAX;
+use ipam_api::name::{Name, NamePattern};
+use ipam_api::{Code, Family};
+
+use super::candidates::{Candidate, Candidates};
+use super::check::invalid;
+use super::command::{Kind, PoolIntention, Refusal};
+use super::model::Subnet;
+use super::state::State;
+use super::step::not_found;
+use super::takers::Taker;
+
+impl State {
+    /// Candidates, each followed by the pool that stands in for it.
+    pub(super) fn with_stand_ins<'a>(
+        &'a self,
+        candidates: Candidates<'a>,
+        taker: Taker<'a>,
+    ) -> Candidates<'a> {
+        Box::new(candidates.flat_map(move |candidate| {
+            let stand_in = self.stand_in(&candidate).filter(|_| {
+                // Nobody comes by this way into a pool who could not take from the drained one.
+                candidate.pool.intention.takers.why_not(&taker).is_none()
+            });
+            [candidate].into_iter().chain(stand_in)
+        }))
+    }
+
+    fn stand_in(&self, drained: &Candidate<'_>) -> Option<Candidate<'_>> {
+        let to = drained.pool.intention.drains_to.as_ref()?;
+        let id = self.id_of(Kind::Pool, to)?;
+        self.pools.get(id).map(|pool| Candidate { id, pool })
+    }
+
+    /// Whether a pool stands in for one that somebody names.
+    pub(super) fn stands_in_for(&self, pool: &Name, named: &[NamePattern]) -> bool {
+        let drained = |pattern: &NamePattern| {
+            let mut like = self
+                .names_beginning(Kind::Pool, pattern.prefix())
+                .filter(|(name, _)| pattern.fits(name))
+                .take(POOLS_MATCHED_MAX);
+            like.any(|(_, id)| {
+                self.pools.get(id).is_some_and(|row| row.intention.drains_to.as_ref() == Some(pool))
+            })
+        };
+        named.iter().any(drained)
+    }
+
+    /// Refuses to drain a pool to one that can't stand in for it.
+    pub(super) fn check_drains_to(&self, pool: &PoolIntention, subnet: &Subnet) -> Result<(), Refusal> {
+        let Some(to) = &pool.drains_to else { return Ok(()) };
+        if *to == pool.name {
+            return Err(invalid(format!("pool {to} can't be drained to itself")));
+        }
+        let other = self.id_of(Kind::Pool, to).and_then(|id| self.pools.get(id));
+        let other = other.ok_or_else(|| not_found(Kind::Pool, to))?;
+        let of =
+            self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.intention.subnet))?;
+        let family = |subnet: &Subnet| Family::of(subnet.intention.cidr.addr());
+        if family(of) != family(subnet) {
+            let detail = format!("pool {to} is {}, and pool {} is {}", family(of), pool.name, family(subnet));
+            return Err(Refusal::new(Code::FamilyMismatch, detail));
+        }
+        if of.network != subnet.network {
+            let (there, here) = (&of.intention.network, &subnet.intention.network);
+            let detail = format!("pool {to} is in network {there}, and pool {} in {here}", pool.name);
+            return Err(invalid(detail));
+        }
+        if other.intention.terminating {
+            let detail = format!("pool {to} is terminating, and can't stand in for another");
+            return Err(Refusal::new(Code::Terminating, detail));
+        }
+        match &other.intention.drains_to {
+            Some(further) => Err(invalid(format!("pool {to} is drained itself, to {further}"))
+                .help(format!("Drain to {further}: the way is followed once."))),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! A pool becomes two: some of its ranges are a pool of their own from then on, with all that is held and rests there.
+//!
+//! Nothing is released and nothing is given: who holds an address holds it under the same id, in another pool.
+
+use ipam_api::address::AddressRange;
+use ipam_api::limits::{RANGES_MAX, SPLIT_MOVED_MAX};
+use ipam_api::{Code, Family, RangeSet};
+
+use super::change::changes;
+use super::check::{invalid, within};
+use super::command::{Answer, Kind, PoolIntention, Refusal, Remarks, SplitPool, Stored};
+use super::event::What;
+use super::model::{Pool, PoolState, Subnet};
+use super::network::check_room;
+use super::shape::{giveable, ranges};
+use super::state::Occupant;
+use super::step::{Step, check_expected, not_found};
+
+/// What is to be written.
+struct Plan {
+    id: u64,
+    old: Pool,
+    subnet: Subnet,
+    remaining: PoolIntention,
+    split_off: PoolIntention,
+    /// What is held or rests in the part that is split off.
+    moving: Vec<(u128, Occupant)>,
+}
+
+impl SplitPool {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within("ranges", self.ranges.len(), RANGES_MAX)?;
+        if self.ranges.is_empty() {
+            return Err(invalid("a pool is split into two, and no ranges are named for the new one"));
+        }
+        super::check::one_family(self.ranges.iter())
+    }
+}
+
+impl Step<'_> {
+    pub(super) fn split_pool(&mut self, split: &SplitPool) -> Result<Answer, Refusal> {
+        let plan = self.plan_split(split)?;
+        let Plan { id, old, subnet, remaining, split_off, moving } = plan;
+        let new_id = self.state.tick();
+        let changes = changes(&old.intention, &remaining);
+        let row = Pool { meta: self.new_meta(new_id), intention: split_off, subnet: old.subnet };
+        // They leave the old pool before it shrinks, or their rest would end.
+        self.leave(id, new_id, &moving);
+        self.change(Kind::Pool, &split.name, &old.meta, changes, |step, meta| {
+            let shrunk = Pool { meta, intention: remaining, subnet: old.subnet };
+            step.reindex_pool(id, &old, shrunk.clone(), &subnet);
+            Stored::Pool(shrunk)
+        });
+        self.state.index_pool(new_id, &row, &subnet);
+        self.enter(new_id, &moving);
+        self.state.pools.put(new_id, row.clone(), &mut self.state.ledger);
+        self.take_over_use(id, new_id);
+        self.confirm_with(id, new_id);
+        self.emit(What::Created { kind: Kind::Pool, name: (&split.into).into() });
+        self.emit(What::PoolSplit {
+            pool: split.name.clone(),
+            into: split.into.clone(),
+            ranges: split.ranges.clone(),
+        });
+        self.refresh_readiness(new_id);
+        self.refresh_readiness(id);
+        Ok(Answer::created(new_id, Stored::Pool(row)))
+    }
+
+    fn plan_split(&self, split: &SplitPool) -> Result<Plan, Refusal> {
+        let (kind, name) = (Kind::Pool, &split.name);
+        let id = self.state.id_of(kind, name).ok_or_else(|| not_found(kind, name))?;
+        let old = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, Some(&old.meta), split.expect)?;
+        self.check_manager(kind, name)?;
+        if self.state.id_of(kind, &split.into).is_some() {
+            let detail = format!("pool {} exists already", split.into);
+            return Err(Refusal::new(Code::AlreadyExists, detail).help("Name a pool that doesn't exist."));
+        }
+        check_room(self.state.pools.len(), kind)?;
+        if old.intention.terminating {
+            return Err(Refusal::new(Code::Terminating, format!("pool {name} is terminating"))
+                .help(format!("Call it back first: ipamctl pool set {name} --no-drain.")));
+        }
+        let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
+        let cidr = subnet.intention.cidr;
+        let family = Family::of(cidr.addr());
+        if let Some(range) = split.ranges.iter().find(|range| range.family() != family) {
+            let detail = format!("{range} is not of the family of pool {name} ({cidr})");
+            return Err(Refusal::new(Code::FamilyMismatch, detail));
+        }
+        let (whole, wanted) = (ranges(&old.intention, cidr), RangeSet::new(family, &split.ranges));
+        if let Some(stranger) = wanted.minus(&whole).ranges().next() {
+            let detail = format!("{stranger} is not in the ranges of pool {name}");
+            return Err(invalid(detail).help(format!("Look at them: ipamctl pool map {name}.")));
+        }
+        let left: Vec<AddressRange> = whole.minus(&wanted).ranges().collect();
+        if left.is_empty() {
+            return Err(invalid(format!("nothing would be left of pool {name}"))
+                .help("Name a part of its ranges, or make a pool of another name instead."));
+        }
+        within("ranges of what is left", left.len(), RANGES_MAX)?;
+        let exclude = RangeSet::new(family, &old.intention.exclude);
+        let remarks = Remarks { managed_by: None, ..old.intention.remarks.clone() };
+        let split_off = PoolIntention {
+            name: split.into.clone(),
+            ranges: split.ranges.clone(),
+            exclude: exclude.intersection(&wanted).ranges().collect(),
+            remarks,
+            ..old.intention.clone()
+        };
+        within("exclusions", split_off.exclude.len(), RANGES_MAX)?;
+        let remaining = PoolIntention {
+            ranges: left,
+            exclude: without(&old.intention.exclude, &wanted),
+            ..old.intention.clone()
+        };
+        within("exclusions of what is left", remaining.exclude.len(), RANGES_MAX)?;
+        let moving =
+            self.moving(&subnet, &giveable(&old.intention, &subnet.intention).intersection(&wanted))?;
+        Ok(Plan { id, old: old.clone(), subnet, remaining, split_off, moving })
+    }
+
+    fn moving(&self, subnet: &Subnet, part: &RangeSet) -> Result<Vec<(u128, Occupant)>, Refusal> {
+        let occupied = part.ranges().flat_map(|range| self.state.occupied(subnet.network, range));
+        let moving = occupied.map(|(address, occupant)| (ipam_api::address::number(address), occupant));
+        let moving: Vec<(u128, Occupant)> = moving.take(SPLIT_MOVED_MAX + 1).collect();
+        if moving.len() <= SPLIT_MOVED_MAX {
+            return Ok(moving);
+        }
+        let detail = format!(
+            "more than {SPLIT_MOVED_MAX} addresses are held or rest there; so many can't move at once"
+        );
+        Err(Refusal::new(Code::LimitExceeded, detail).help("Split off the other part, or a smaller one."))
+    }
+
+    /// Takes addresses out of a pool's account, and writes another pool into their rows.
+    fn leave(&mut self, id: u64, new_id: u64, moving: &[(u128, Occupant)]) {
+        for (_, occupant) in moving {
+            let state = &mut *self.state;
+            match *occupant {
+                Occupant::Allocation(own) => {
+                    let Some(mut row) = state.allocations.get(own).cloned() else { continue };
+                    row.pool = new_id;
+                    state.allocations.put(own, row, &mut state.ledger);
+                    if let Some(space) = state.space_mut(id) {
+                        space.allocated -= 1;
+                    }
+                }
+                Occupant::Cooling(own) => {
+                    let Some(mut row) = state.coolings.get(own).cloned() else { continue };
+                    row.pool = new_id;
+                    state.coolings.put(own, row, &mut state.ledger);
+                    if let Some(space) = state.space_mut(id) {
+                        space.cooling.remove(&own);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Takes addresses into a new pool's account.
+    fn enter(&mut self, new_id: u64, moving: &[(u128, Occupant)]) {
+        let Some(space) = self.state.space_mut(new_id) else { return };
+        for (address, occupant) in moving {
+            match *occupant {
+                Occupant::Allocation(_) => space.allocated += 1,
+                Occupant::Cooling(own) => {
+                    space.cooling.insert(own);
+                }
+            }
+            space.occupy(*address);
+        }
+    }
+
+    /// The ring of the new pool goes on where the old one's was, if that was there.
+    fn take_over_use(&mut self, id: u64, new_id: u64) {
+        let cursor = self.state.pool_states.get(id).and_then(|row| row.cursor);
+        let space = self.state.space(new_id);
+        let cursor = cursor.filter(|cursor| {
+            space.is_some_and(|space| space.ranges.contains(ipam_api::address::number(*cursor)))
+        });
+        let row = PoolState { cursor, ..PoolState::default() };
+        self.state.pool_states.put(new_id, row, &mut self.state.ledger);
+    }
+
+    /// What was confirmed after a restore stays so in both parts.
+    fn confirm_with(&mut self, id: u64, new_id: u64) {
+        let Some(mut row) = self.state.unconfirmed().cloned() else { return };
+        if row.confirmed.contains(&id) {
+            row.confirmed.insert(new_id);
+            self.state.generations.put(row.number, row, &mut self.state.ledger);
+        }
+    }
+}
+
+/// Ranges without some addresses. Those that aren't touched stay as somebody wrote them.
+fn without(list: &[AddressRange], less: &RangeSet) -> Vec<AddressRange> {
+    let left = |range: &AddressRange| RangeSet::new(less.family(), [range]).minus(less);
+    list.iter().flat_map(|range| left(range).ranges().collect::<Vec<_>>()).collect()
+}

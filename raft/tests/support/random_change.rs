@@ -1,0 +1,33 @@
+//! Pools that are split, and drained to others, at random.
+
+use ipam_api::name::Name;
+use ipam_raft::machine::Action;
+use ipam_raft::machine::command::{Expect, SplitPool};
+
+use crate::random::{Draw, POOLS};
+
+impl Draw<'_> {
+    pub(crate) fn drains_to(&mut self) -> Option<Name> {
+        let to = POOLS[usize::try_from(self.dice.below(7)).unwrap()].0;
+        self.dice.chance(6).then(|| Name::new(to).unwrap())
+    }
+
+    /// Mostly of a pool that exists, into one that mostly doesn't, a part that is mostly its own.
+    pub(crate) fn split_pool(&mut self, expect: Expect) -> Action {
+        let of = [("s", "lan"), ("t", "six")];
+        let all: Vec<(&str, &str)> = POOLS.iter().copied().chain(of).collect();
+        let (name, subnet) = all[usize::try_from(self.dice.below(all.len() as u64)).unwrap()];
+        let into = match self.dice.below(10) {
+            0 => "a",
+            1..=5 => "s",
+            _ => "t",
+        };
+        let ranges = self.ranges(subnet, 2);
+        Action::SplitPool(SplitPool {
+            name: Name::new(name).unwrap(),
+            into: Name::new(into).unwrap(),
+            ranges,
+            expect,
+        })
+    }
+}
