@@ -31,6 +31,7 @@ mod notes;
 mod openapi;
 pub mod peer;
 mod pool;
+mod prefix;
 mod query;
 mod reply;
 mod reservation;
@@ -102,6 +103,7 @@ pub fn router(app: App) -> Router {
         .merge(endpoint::routes())
         .merge(allocation::routes())
         .merge(explain::routes())
+        .merge(prefix::routes())
         .merge(attachment::routes())
         .merge(address::routes())
         .merge(event::routes())

@@ -34,6 +34,7 @@ mod network;
 mod node;
 mod output;
 mod pool;
+mod prefix;
 mod release;
 mod reservation;
 mod resource;
@@ -179,6 +180,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Support { verb } => support::run(context, verb).await,
         Command::Token { verb } => token::run(context, verb).await,
         Command::Allocation { verb } => allocation::run(context, verb).await,
+        Command::Prefix { verb } => prefix::run(context, verb).await,
     }
 }
 

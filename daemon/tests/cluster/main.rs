@@ -31,6 +31,7 @@ mod hostile;
 mod interfaces;
 mod members;
 mod places;
+mod prefixes;
 mod resources;
 mod rest;
 mod schema;

@@ -7,6 +7,7 @@
 mod intention;
 mod members;
 mod outcome;
+mod prefix;
 mod terms;
 
 use std::cell::Cell;
@@ -24,6 +25,7 @@ pub use intention::{
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
@@ -141,6 +143,13 @@ pub enum Action {
     PutNode(Put<NodeIntention>),
     /// Create or replace a namespace.
     PutNamespace(Put<NamespaceIntention>),
+    /// Give somebody a block of addresses to divide, or refresh the one that he has.
+    Delegate(Delegate),
+    /// Take a prefix back, with everything below it.
+    ReleasePrefix {
+        /// Its id.
+        id: u64,
+    },
 }
 
 /// Create or replace.

@@ -5,6 +5,7 @@
 mod backup;
 mod members;
 mod parameters;
+mod prefixes;
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
@@ -292,6 +293,7 @@ fn named(kind: &Named) -> [Route; 6] {
 pub(super) fn routes() -> Vec<Route> {
     let mut all: Vec<Route> = NAMED.iter().flat_map(named).collect();
     all.extend(holding());
+    all.extend(prefixes::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
