@@ -99,6 +99,8 @@ pub enum Target {
     Node,
     /// Namespaces.
     Namespace,
+    /// Delegated prefixes.
+    Prefix,
 }
 
 impl Target {
@@ -121,6 +123,7 @@ impl Target {
             Target::Backup => "backup",
             Target::Node => "node",
             Target::Namespace => "namespace",
+            Target::Prefix => "prefix",
         }
     }
 }
@@ -152,6 +155,9 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Read, Target::Allocation),
     (Verb::Allocate, Target::Allocation),
     (Verb::Release, Target::Allocation),
+    (Verb::Read, Target::Prefix),
+    (Verb::Allocate, Target::Prefix),
+    (Verb::Release, Target::Prefix),
     (Verb::Read, Target::Address),
     (Verb::Read, Target::Event),
     (Verb::Delete, Target::Event),

@@ -346,6 +346,13 @@ impl RangeSet {
         next.map_or((false, u128::MAX), |(a, z)| if a <= number { (true, z) } else { (false, a - 1) })
     }
 
+    /// What of it lies between two numbers, both included: their ends, the lowest first.
+    pub fn within(&self, first: u128, last: u128) -> impl Iterator<Item = (u128, u128)> + '_ {
+        let from = self.ranges.partition_point(|&(_, end)| end < first);
+        let ranges = self.ranges.iter().skip(from).take_while(move |&&(start, _)| start <= last);
+        ranges.map(move |&(start, end)| (start.max(first), end.min(last)))
+    }
+
     /// What is in this one, in `other`, or in both.
     #[must_use]
     pub fn union(&self, other: &RangeSet) -> RangeSet {

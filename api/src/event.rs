@@ -39,6 +39,12 @@ pub struct Event {
     /// By which allocation.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<u64>,
+    /// Which prefix it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<u64>,
+    /// Whose that is or was: realm and name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub owner: Option<String>,
     /// On which node.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,

@@ -110,7 +110,15 @@ pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
 /// Earlier boots of a node that are remembered, so that their late requests are known as such.
 pub const PAST_BOOTS_MAX: usize = 4;
-/// Coolings and tombstones that one command clears away when their time has passed.
+/// Levels of prefixes that one request may name, the one that it asks for among them.
+pub const PREFIX_LEVELS_MAX: usize = 16;
+/// Shortest time that a prefix may live without being refreshed.
+pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
+/// Longest time that a prefix may live without being refreshed: a year.
+pub const PREFIX_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// How much later a prefix must end for a refresh to be written down; a quarter of its time if that is less.
+pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
+/// Coolings, tombstones and prefixes that one command clears away when their time has passed.
 pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 /// Items of one page of a list.
 pub const PAGE_ITEMS_MAX: usize = 1000;
@@ -260,6 +268,7 @@ const _: () = assert!(ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
+const _: () = assert!(PREFIX_TTL_MS_MIN < PREFIX_TTL_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
 const _: () =

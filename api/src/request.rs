@@ -1,5 +1,7 @@
 //! What clients ask for beyond plain resources: allocations and their attachments.
 
+mod prefix;
+
 use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
@@ -7,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::resource::{Allocation, EndpointKey, Interface, Labels, Lifecycle};
+
+pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 
 /// What CNI calls an attachment, on a node of a realm.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]

@@ -6,6 +6,7 @@ mod endpoint;
 mod map;
 mod place;
 mod pool;
+mod prefix;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -22,6 +23,7 @@ pub use endpoint::{EndpointKey, EndpointKind};
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
+pub use prefix::Prefix;
 
 /// Labels or annotations.
 pub type Labels = BTreeMap<String, String>;
@@ -361,6 +363,9 @@ pub struct Address {
     /// Its allocation, when it is allocated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub allocation: Option<Allocation>,
+    /// The smallest prefix that it is in, if it is in one: it is its owner's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prefix: Option<Prefix>,
     /// For how much log time it still cools, when it is cooling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cooling_ms: Option<u64>,

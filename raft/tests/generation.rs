@@ -11,8 +11,8 @@ use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
-    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns, Put, Remarks,
-    SplitPool, SubnetIntention, Takers, Via,
+    Allocate, ConfirmGeneration, Delegate, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns,
+    PrefixLevel, PrefixSource, Put, Remarks, SplitPool, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -137,6 +137,32 @@ fn revisions_and_ids_go_on_above_all_that_there_were() {
     for number in [0, 4, 5, 1 << 13] {
         assert!(state.clone().begin_generation(number, 0, true).is_err(), "{number}");
     }
+}
+
+fn delegate(from: PrefixSource, owner: &str, length: u8) -> Action {
+    let level =
+        PrefixLevel { owner: owner.parse().unwrap(), length: Some(length), keep_edges: false, ttl_ms: None };
+    Action::Delegate(Delegate { from, realm: "default".parse().unwrap(), levels: vec![level] })
+}
+
+/// What was cut from a prefix after the backup is as little known as what was cut from the pool.
+#[test]
+fn nothing_is_delegated_before_its_pool_is_confirmed() {
+    let one = || PrefixSource::Pool("one".parse().unwrap());
+    let mut state = before();
+    done(&mut state, delegate(one(), "node", 30));
+    let (id, _) = state.prefixes.first().unwrap();
+    let mut state = State::from_rows(state.rows()).unwrap();
+    state.begin_generation(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, delegate(one(), "other", 30))), Code::GenerationUnconfirmed);
+    let below = || delegate(PrefixSource::Prefix(id), "child", 32);
+    assert_eq!(code(run(&mut state, below())), Code::GenerationUnconfirmed);
+    // What is there is still answered, and can be given back.
+    done(&mut state, delegate(one(), "node", 30));
+    done(&mut state, Action::ReleasePrefix { id });
+    assert_eq!(code(run(&mut state, delegate(one(), "node", 30))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, Some(&["one"])));
+    done(&mut state, delegate(one(), "node", 30));
 }
 
 #[test]

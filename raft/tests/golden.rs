@@ -142,7 +142,7 @@ fn the_digest_of_known_rows_is_known() {
     let state = State::from_rows(samples::rows().rows()).unwrap();
     assert_eq!(format!("{:032x}", state.digest()), DIGEST);
 }
-const DIGEST: &str = "c566a1a6dafcc7427d6b78dd3880af08";
+const DIGEST: &str = "b2fa638e05bdf0c772b79a02f3e0c7f1";
 
 #[test]
 fn other_versions_and_tables_are_told_apart() {
@@ -243,6 +243,42 @@ fn rows_that_contradict_each_other_are_damaged() {
         state.pools.remove(103, ledger);
     });
     assert!(lost.contains("pool 103"), "{lost}");
+}
+
+/// The same of prefixes: each lies in what it is cut from, and nothing else does.
+#[test]
+fn prefixes_that_contradict_each_other_are_damaged() {
+    let rebuilt = |cidr: &str, parent: u64, owner: &str| {
+        let mut state = samples::rows();
+        let mut row = state.prefixes.get(115).unwrap().clone();
+        (row.cidr, row.parent, row.owner.name) = (cidr.parse().unwrap(), parent, owner.parse().unwrap());
+        state.prefixes.put(116, row, &mut Ledger::default());
+        State::from_rows(state.rows()).map(|_| ()).map_err(|damaged| damaged.to_string())
+    };
+    rebuilt("10.1.2.96/27", 103, "other").unwrap();
+    rebuilt("10.1.2.132/30", 115, "other").unwrap();
+    for (cidr, parent, owner, why) in [
+        ("10.1.2.96/27", 103, "node-1", "one owner"),
+        ("10.1.2.128/27", 103, "other", "one owner or one block"),
+        ("10.1.2.144/28", 103, "other", "aren't its own"),
+        ("10.1.2.128/25", 103, "other", "one owner or one block"),
+        ("10.1.2.97/27", 103, "other", "aren't its own"),
+        ("10.1.2.0/28", 103, "other", "aren't its own"),
+        ("10.1.2.8/30", 103, "other", "aren't its own"),
+        ("10.9.9.0/28", 103, "other", "aren't its own"),
+        ("2001:db8::/64", 103, "other", "aren't its own"),
+        ("10.1.2.128/30", 115, "other", "aren't its own"),
+        ("10.1.2.188/30", 115, "other", "aren't its own"),
+        ("10.1.2.128/26", 115, "other", "aren't its own"),
+        ("10.1.2.96/30", 115, "other", "aren't its own"),
+        ("2001:db8::/64", 115, "other", "aren't its own"),
+        ("10.1.2.132/30", 116, "other", "aren't its own"),
+        ("10.1.2.132/30", 7, "other", "aren't its own"),
+        ("0.0.0.0/0", 103, "other", "aren't its own"),
+    ] {
+        let damaged = rebuilt(cidr, parent, owner).unwrap_err();
+        assert!(damaged.contains(why), "{cidr} of {parent}: {damaged}");
+    }
 }
 
 /// The digest is over bytes: a row that is there twice, or is written otherwise, would be in it otherwise than

@@ -11,6 +11,8 @@
 mod random;
 #[path = "support/random_change.rs"]
 mod random_change;
+#[path = "support/random_prefix.rs"]
+mod random_prefix;
 
 use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
 use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Via};

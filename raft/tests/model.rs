@@ -23,10 +23,14 @@ mod naive_allocate;
 mod naive_boots;
 #[path = "support/naive_change.rs"]
 mod naive_change;
+#[path = "support/naive_prefix.rs"]
+mod naive_prefix;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/random_change.rs"]
 mod random_change;
+#[path = "support/random_prefix.rs"]
+mod random_prefix;
 
 use std::collections::BTreeMap;
 
@@ -156,6 +160,16 @@ impl Side {
             held.id = *id;
         }
         self.issued.extend(given);
+        let delegated = events.iter().filter_map(|event| match &event.what {
+            What::Delegated { prefix, .. } => Some(*prefix),
+            _ => None,
+        });
+        let delegated: Vec<u64> = delegated.collect();
+        assert!(delegated.iter().all(|id| *id > revision_before), "an id came back");
+        let lasting = delegated.iter().filter(|id| self.state.prefixes.get(**id).is_some());
+        for (block, id) in self.model.blocks.iter_mut().filter(|one| one.id == 0).zip(lasting) {
+            block.id = *id;
+        }
         self.note_revisions();
     }
 
@@ -238,6 +252,10 @@ fn said(answer: &Answer) -> Said {
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
+        Answer::Delegated { repeated, prefixes } => {
+            Said::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }
+        }
+        Answer::PrefixReleased { cidrs, ending } => Said::TakenBack { cidrs: cidrs.clone(), ending: *ending },
         Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Said::Given {
             repeated: *repeated,

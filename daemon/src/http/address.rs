@@ -50,9 +50,11 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     };
     let pool = owner.or_else(covering);
     let space = pool.and_then(|id| state.space(id));
+    let prefix = state.prefix_at(network, address).and_then(|(id, _)| state.given_prefix(id));
     let word = match occupant {
         Some(Occupant::Allocation(_)) => "allocated",
         Some(Occupant::Cooling(_)) => "cooling",
+        None if prefix.is_some() => "allocated",
         None if state.is_reserved(network, address) => "reserved",
         None => match space {
             None => "unmanaged",
@@ -73,6 +75,7 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
         pool: pool.and_then(|id| state.pools.get(id)).map(|row| row.intention.name.clone()),
         state: word.to_owned(),
         allocation: state.allocation_at(network, address).and_then(|(id, row)| allocation(state, id, row)),
+        prefix: prefix.map(super::prefix::prefix),
         cooling_ms,
         reservation: reservation(state, network, address),
         revision: state.revision(),

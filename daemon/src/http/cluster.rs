@@ -29,7 +29,7 @@ async fn show(
     let (state, stale_ms) = app.node.stale();
     let sum = |a: Counts, b: Counts| Counts {
         size: a.size.saturating_add(b.size),
-        allocated: a.allocated + b.allocated,
+        allocated: a.allocated.saturating_add(b.allocated),
         cooling: a.cooling + b.cooling,
         quarantined: a.quarantined + b.quarantined,
         reserved: a.reserved.saturating_add(b.reserved),

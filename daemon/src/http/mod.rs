@@ -33,6 +33,7 @@ mod openapi;
 pub mod peer;
 mod pool;
 mod pool_change;
+mod prefix;
 mod query;
 mod reply;
 mod reservation;
@@ -106,6 +107,7 @@ pub fn router(app: App) -> Router {
         .merge(endpoint::routes())
         .merge(allocation::routes())
         .merge(explain::routes())
+        .merge(prefix::routes())
         .merge(attachment::routes())
         .merge(address::routes())
         .merge(event::routes())

@@ -1,6 +1,7 @@
 //! `/v1/networks`.
 
 use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Network, NetworkStatus, Resource};
 use ipam_raft::machine::command::{Expect, Kind, NetworkIntention, Put, Stored};
@@ -108,7 +109,8 @@ impl Kinded for Networks {
             managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
         };
         let subnets: Vec<u64> = state.subnets_of(row.meta.id).collect();
-        let allocated = subnets.iter().map(|subnet| allocated_in(state, *subnet)).sum();
+        let held = subnets.iter().map(|subnet| allocated_in(state, *subnet));
+        let allocated = held.fold(0, u64::saturating_add).min(JSON_INTEGER_MAX);
         let counts = state.counts_of_network(row.meta.id).into();
         let status = NetworkStatus { subnets: subnets.len() as u64, allocated, counts };
         Resource { intention, meta: meta(&row.meta), status }

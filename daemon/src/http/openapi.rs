@@ -56,6 +56,10 @@ fn components() -> Map<String, Value> {
         "AddressMap": resource::AddressMap,
         "NetworkMap": resource::NetworkMap,
         "Holders": resource::Holders,
+        "Prefix": resource::Prefix,
+        "DelegateRequest": request::DelegateRequest,
+        "Delegated": request::Delegated,
+        "PrefixReleased": request::PrefixReleased,
         "AllocateRequest": request::AllocateRequest,
         "Allocated": request::Allocated,
         "Explanation": explain::Explanation,
@@ -96,6 +100,7 @@ fn components() -> Map<String, Value> {
         ("NamespacePage", "NamespaceView"),
         ("EndpointPage", "EndpointView"),
         ("AllocationPage", "Allocation"),
+        ("PrefixPage", "Prefix"),
         ("TokenPage", "Token"),
     ] {
         all.insert(name.to_owned(), page_of(item));
@@ -284,7 +289,7 @@ fn whatever_is_referred_to_is_there() {
 #[test]
 fn lists_name_fields_that_there_are() {
     let schemas = components();
-    let lists: [(&Shape, &str); 9] = [
+    let lists: [(&Shape, &str); 10] = [
         (&super::network::SHAPE, "NetworkView"),
         (&super::subnet::SHAPE, "SubnetView"),
         (&super::pool::SHAPE, "PoolView"),
@@ -293,6 +298,7 @@ fn lists_name_fields_that_there_are() {
         (&super::namespace::SHAPE, "NamespaceView"),
         (&super::endpoint::SHAPE, "EndpointView"),
         (&super::allocation::SHAPE, "Allocation"),
+        (&super::prefix::SHAPE, "Prefix"),
         (&super::token::SHAPE, "Token"),
     ];
     fn resolved<'a>(schemas: &'a Map<String, Value>, schema: &'a Value) -> Vec<&'a Value> {

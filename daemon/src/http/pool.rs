@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr};
 
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
@@ -210,11 +211,16 @@ impl Kinded for Pools {
             family: Family::of(cidr.addr()),
             cidr,
             counts: space.map(|space| space.counts().into()).unwrap_or_default(),
-            reserved_while_held: space.map_or(0, Space::reserved_while_held),
+            reserved_while_held: space.map_or(0, |space| in_json(space.reserved_while_held())),
             conditions: ready.into_iter().collect(),
         };
         Resource { intention, meta: meta(&row.meta), status }
     }
+}
+
+/// As JSON carries it.
+fn in_json(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
 }
 
 /// Something of a pool's subnet where the subnet is gone.

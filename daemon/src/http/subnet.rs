@@ -2,9 +2,11 @@
 
 use ipam_api::Family;
 use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Labels, Resource, Subnet, SubnetStatus};
 use ipam_raft::machine::command::{Expect, Kind, Put, Stored, SubnetIntention};
+use ipam_raft::machine::space::Space;
 use ipam_raft::machine::{Action, State, model};
 
 use super::convert::{dns_in, dns_out, labels, meta, remarks};
@@ -144,7 +146,8 @@ impl Kinded for Subnets {
     }
 }
 
-/// Addresses held in a subnet.
+/// Addresses held in a subnet, those of prefixes among them, as far as JSON counts.
 pub(super) fn allocated_in(state: &State, subnet: u64) -> u64 {
-    state.pools_of(subnet).filter_map(|pool| state.space(pool)).map(|space| space.allocated).sum()
+    let held: u128 = state.pools_of(subnet).filter_map(|pool| state.space(pool)).map(Space::held).sum();
+    u64::try_from(held).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
 }

@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::global::GlobalArguments;
 use crate::{
     allocate, allocation, apply, cluster, completion, contexts, endpoint, events, explain, namespace,
-    network, node, pool, release, reservation, status, subnet, support, token, who_has,
+    network, node, pool, prefix, release, reservation, status, subnet, support, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -136,6 +136,12 @@ pub(crate) enum Command {
     Allocation {
         #[command(subcommand)]
         verb: allocation::Verb,
+    },
+    /// Blocks of addresses for those who divide them further
+    #[command(alias = "prefixes", after_help = prefix::EXAMPLES)]
+    Prefix {
+        #[command(subcommand)]
+        verb: prefix::Verb,
     },
 }
 

@@ -35,6 +35,7 @@ mod network;
 mod node;
 mod output;
 mod pool;
+mod prefix;
 mod release;
 mod reservation;
 mod resource;
@@ -180,6 +181,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Support { verb } => support::run(context, verb).await,
         Command::Token { verb } => token::run(context, verb).await,
         Command::Allocation { verb } => allocation::run(context, verb).await,
+        Command::Prefix { verb } => prefix::run(context, verb).await,
     }
 }
 

@@ -7,7 +7,7 @@ use ipam_api::address::parse_address;
 use ipam_api::client::with_query;
 use ipam_api::event::{AddressHistory, Event};
 use ipam_api::limits::PAGE_ITEMS_MAX;
-use ipam_api::resource::{Address, Allocation};
+use ipam_api::resource::{Address, Allocation, Prefix};
 use ipam_api::time::Timestamp;
 
 use crate::context::Context;
@@ -150,6 +150,10 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
     fields.line(&address.address.to_string(), format!("{state:<12} {}", places.join(" · ")));
     if let Some(allocation) = &address.allocation {
         held(&mut fields, allocation, now, width);
+    }
+    if let Some(prefix) = &address.prefix {
+        let Prefix { id, cidr, path, realm, .. } = prefix;
+        fields.line("prefix", format!("{cidr} of {path}   realm {realm}   ipamctl prefix show {id}"));
     }
     if let Some(reservation) = &address.reservation {
         fields.line("reservation", format!("{reservation}   ipamctl reservation show {reservation}"));

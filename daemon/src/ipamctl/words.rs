@@ -10,8 +10,18 @@ use clap::CommandFactory as _;
 use crate::arguments::Arguments;
 
 /// Our nouns.
-const NOUNS: [&str; 9] =
-    ["network", "subnet", "pool", "reservation", "node", "namespace", "endpoint", "allocation", "token"];
+const NOUNS: [&str; 10] = [
+    "network",
+    "subnet",
+    "pool",
+    "reservation",
+    "node",
+    "namespace",
+    "endpoint",
+    "allocation",
+    "prefix",
+    "token",
+];
 
 /// Verbs that others put before the noun, and what we call them.
 const VERBS: [(&str, &str); 12] = [
@@ -30,7 +40,7 @@ const VERBS: [(&str, &str); 12] = [
 ];
 
 /// What others call our nouns: their word, how it reads in a sentence, our word.
-const FOREIGN: [(&str, &str, &str); 15] = [
+const FOREIGN: [(&str, &str, &str); 18] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
     ("scope", "a scope", "network"),
@@ -46,15 +56,13 @@ const FOREIGN: [(&str, &str, &str); 15] = [
     ("iprange", "an IP range", "pool"),
     ("inclusterippool", "an InClusterIPPool", "pool"),
     ("reservedrange", "a reserved range", "reservation"),
+    ("aggregate", "an aggregate", "prefix"),
+    ("trench", "a trench", "prefix"),
+    ("conduit", "a conduit", "prefix"),
 ];
 
 /// Words that people expect and that this version doesn't have, with what it has instead.
 const ABSENT: &[(&str, &str)] = &[
-    ("prefix", "Prefixes aren't built yet; what there is: ipamctl subnet list"),
-    ("aggregate", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
-    ("block", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
-    ("trench", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
-    ("conduit", "Prefixes, which that is, aren't built yet; what there is: ipamctl subnet list"),
     ("realm", "Realms aren't kept by themselves yet; endpoints name theirs: ipamctl endpoint list"),
     ("task", "Tasks can't be run by hand yet; whether the cluster is well: ipamctl status"),
     ("member", "Members can't be changed from here yet; who they are: ipamctl status"),
@@ -76,8 +84,7 @@ pub(crate) fn absent(words: &[OsString]) -> Option<String> {
     let grammar = Arguments::command();
     // What is built in the meantime isn't absent.
     let has = |name: &str| grammar.find_subcommand(name).is_some();
-    let singular =
-        word.strip_suffix("es").filter(|_| word == "prefixes").unwrap_or(word.trim_end_matches('s'));
+    let singular = word.trim_end_matches('s');
     if has(&word) {
         return None;
     }
@@ -126,7 +133,8 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
 /// Our noun for a word, with the sentence about it if the word is foreign.
 fn noun(word: &str) -> Option<(&'static str, Option<&'static str>)> {
     let word = word.to_ascii_lowercase();
-    let singular = word.strip_suffix('s').unwrap_or(&word);
+    let singular = word.strip_suffix("es").filter(|word| ["prefix", "trench"].contains(word));
+    let singular = singular.or(word.strip_suffix('s')).unwrap_or(&word);
     if let Some(ours) = NOUNS.iter().find(|noun| **noun == singular) {
         return Some((ours, None));
     }
@@ -218,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_not_built_is_said_to_be_so() {
         let absent = |line: &str| absent(&line.split_whitespace().map(OsString::from).collect::<Vec<_>>());
-        assert!(absent("ipamctl -o json prefixes list").unwrap().starts_with("Prefixes aren't built yet"));
+        assert!(absent("ipamctl -o json realms list").unwrap().starts_with("Realms aren't kept"));
         assert!(absent("ipamctl gc --dry-run").unwrap().contains("ipamctl release"));
         assert_eq!(absent("ipamctl pool list"), None);
         assert_eq!(absent("ipamctl frobnicate"), None);
@@ -238,5 +246,9 @@ mod tests {
         let (words, hint) = translated("ipamctl get leases");
         assert_eq!(words, "ipamctl allocation list");
         assert!(hint.unwrap().starts_with("a lease is called allocation here"));
+        let (words, hint) = translated("ipamctl get trenches");
+        assert_eq!(words, "ipamctl prefix list");
+        assert!(hint.unwrap().starts_with("a trench is called prefix here"));
+        assert_eq!(translated("ipamctl get prefixes"), ("ipamctl prefixes list".to_owned(), None));
     }
 }

@@ -31,6 +31,7 @@ const UNSEEN: &[(&str, &str)] = &[
     ("NetworkPage.count", "ipamctl asks for no counts"),
     ("NodePage.count", "ipamctl asks for no counts"),
     ("PoolPage.count", "ipamctl asks for no counts"),
+    ("PrefixPage.count", "ipamctl asks for no counts"),
     ("ReservationPage.count", "ipamctl asks for no counts"),
     ("SubnetPage.count", "ipamctl asks for no counts"),
     ("TokenPage.count", "ipamctl asks for no counts"),
@@ -136,6 +137,11 @@ const LINES: &[(&str, &str)] = &[
     ("endpoint list --limit 1", "EndpointPage"),
     ("allocation list", "AllocationPage"),
     ("allocation list --limit 1", "AllocationPage"),
+    ("prefix allocate rack --pool web6 --length 120", "Delegated"),
+    ("prefix allocate rack/shelf --pool web6 --length 125 --ttl 1h --keep-edges", "Delegated"),
+    ("prefix list", "PrefixPage"),
+    ("prefix list --limit 1", "PrefixPage"),
+    ("who-has 2001:db8:1::101", "Address"),
     ("who-has 10.1.0.2", "Address"),
     ("who-has 10.1.0.8", "Address"),
     ("release --endpoint host/db-08 --yes", "Released"),
@@ -177,8 +183,11 @@ async fn data_is_what_the_api_describes() {
     }
     let page = done("allocation list --endpoint host/db-07").await.json();
     let id = &page["items"][0]["id"];
+    let prefix = done("prefix list --limit 1").await.json()["items"][0]["id"].clone();
     for (line, schema) in [
         (format!("allocation show {id}"), "Allocation"),
+        (format!("prefix show {prefix}"), "Prefix"),
+        (format!("prefix release {prefix} --yes"), "PrefixReleased"),
         ("pool delete web --drain --yes".to_owned(), "PoolView"),
         (format!("release {id} --yes"), "Released"),
         (format!("allocation delete {} --yes", page["items"][1]["id"]), "Released"),

@@ -32,6 +32,7 @@ mod interfaces;
 mod maps;
 mod members;
 mod places;
+mod prefixes;
 mod resources;
 mod rest;
 mod schema;

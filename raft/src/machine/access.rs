@@ -9,7 +9,9 @@ use ipam_api::name::{Name, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
-use super::command::{Action, Allocate, Credential, Grant, Kind, Manager, Purpose, Refusal, Remarks, Text};
+use super::command::{
+    Action, Allocate, Credential, Grant, Kind, Manager, PrefixSource, Purpose, Refusal, Remarks, Text,
+};
 use super::model::Allocation;
 use super::state::State;
 use super::step::Step;
@@ -56,6 +58,8 @@ impl Action {
             // Each step has its own.
             Action::Transaction(_) => None,
             Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
+            Action::Delegate(_) => Some((Verb::Allocate, Target::Prefix)),
+            Action::ReleasePrefix { .. } => Some((Verb::Release, Target::Prefix)),
             // Allowed by the join token itself.
             Action::Join { .. } | Action::JoinMember(_) => None,
         }
@@ -146,6 +150,14 @@ impl State {
                 }
                 self.permit_labels(grant, delete.kind, &delete.name, None)
             }
+            Action::Delegate(wish) => {
+                permit_realm(grant, &wish.realm)?;
+                match wish.from {
+                    PrefixSource::Prefix(id) => self.permit_prefix(grant, id),
+                    PrefixSource::Pool(_) => Ok(()),
+                }
+            }
+            Action::ReleasePrefix { id } => self.permit_prefix(grant, *id),
             _ => Ok(()),
         }
     }
@@ -187,6 +199,26 @@ impl State {
         }
     }
 
+    fn permit_prefix(&self, grant: &Grant, id: u64) -> Result<(), Refusal> {
+        let Some(row) = self.prefixes.get(id) else { return Ok(()) };
+        permit_realm(grant, &row.owner.realm)?;
+        self.permit_pool(grant, row.pool)
+    }
+
+    /// Refuses to touch what comes from a pool without the labels that the rights demand.
+    pub(super) fn permit_pool(&self, grant: &Grant, pool: u64) -> Result<(), Refusal> {
+        match self.pools.get(pool) {
+            Some(pool) if !fits(grant, &pool.intention.remarks) => Err(Refusal::new(
+                Code::Forbidden,
+                format!(
+                    "pool {} is not labelled {}, as this token demands",
+                    pool.intention.name, grant.labels
+                ),
+            )),
+            _ => Ok(()),
+        }
+    }
+
     /// Whether an allocation is a node's own.
     fn is_on(&self, row: &Allocation, node: &NodeKey) -> bool {
         match row.attachment.and_then(|id| self.attachments.get(id)) {
@@ -221,18 +253,8 @@ impl State {
         if grant.labels.is_empty() {
             return Ok(());
         }
-        let pools = allocations.iter().filter_map(|id| self.allocations.get(*id)).map(|row| row.pool);
-        let mut pools = pools.filter_map(|id| self.pools.get(id));
-        match pools.find(|pool| !fits(grant, &pool.intention.remarks)) {
-            None => Ok(()),
-            Some(pool) => Err(Refusal::new(
-                Code::Forbidden,
-                format!(
-                    "pool {} is not labelled {}, as this token demands",
-                    pool.intention.name, grant.labels
-                ),
-            )),
-        }
+        let mut rows = allocations.iter().filter_map(|id| self.allocations.get(*id));
+        rows.try_for_each(|row| self.permit_pool(grant, row.pool))
     }
 
     /// What people have written on a resource.

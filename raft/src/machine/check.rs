@@ -78,7 +78,9 @@ impl Action {
                 }
                 within("members", wish.known.len(), MEMBERS_MAX)
             }
-            Action::Delete(_)
+            Action::Delegate(wish) => wish.check(),
+            Action::ReleasePrefix { .. }
+            | Action::Delete(_)
             | Action::RotateToken { .. }
             | Action::Join { .. }
             | Action::ReleaseAllocation { .. }

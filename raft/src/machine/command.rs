@@ -7,6 +7,7 @@
 mod intention;
 mod members;
 mod outcome;
+mod prefix;
 mod terms;
 
 use std::cell::Cell;
@@ -25,6 +26,7 @@ pub use intention::{
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
@@ -144,6 +146,13 @@ pub enum Action {
     PutNamespace(Put<NamespaceIntention>),
     /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
     SplitPool(SplitPool),
+    /// Give somebody a block of addresses to divide, or refresh the one that he has.
+    Delegate(Delegate),
+    /// Take a prefix back, with everything below it.
+    ReleasePrefix {
+        /// Its id.
+        id: u64,
+    },
 }
 
 /// Create or replace.

@@ -5,12 +5,13 @@ use std::net::IpAddr;
 use ipam_api::address::AddressRange;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::resource::EndpointKey;
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::change::FieldChange;
 use super::command::Kind;
 use super::journal::{By, EventId};
-use super::model::MemberStanding;
+use super::model::{MemberStanding, PrefixOwner};
 
 /// One thing that has happened: named by the revision of its command and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -170,6 +171,38 @@ pub enum What {
         /// Which ones.
         ranges: Vec<AddressRange>,
     },
+    /// Somebody has a block of addresses to divide.
+    Delegated {
+        /// Its network.
+        network: Name,
+        /// Its addresses.
+        cidr: IpNet,
+        /// The pool that it comes from.
+        pool: Name,
+        /// Whose it is.
+        owner: PrefixOwner,
+        /// Its id.
+        prefix: u64,
+        /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
+        parent: Option<u64>,
+    },
+    /// Somebody has a block no longer.
+    TakenBack {
+        /// Its network.
+        network: Name,
+        /// Its addresses.
+        cidr: IpNet,
+        /// The pool that it came from.
+        pool: Name,
+        /// Whose it was.
+        owner: PrefixOwner,
+        /// Its id.
+        prefix: u64,
+        /// The id of the prefix with which it ended; its own if it ended by itself.
+        with: u64,
+        /// Whether somebody released that one; else nobody refreshed it in time.
+        released: bool,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -199,6 +232,8 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.allocated", "An endpoint holds an address."),
     ("address.released", "An endpoint no longer holds an address."),
     ("address.cooled", "A freed address has rested."),
+    ("prefix.delegated", "Somebody has a block of addresses to divide."),
+    ("prefix.released", "Somebody has a block of addresses no longer; the reason says why."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
     ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
@@ -231,6 +266,8 @@ impl What {
             What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
             What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
             What::Member { standing: MemberStanding::Removed, .. } => "member.removed",
+            What::Delegated { .. } => "prefix.delegated",
+            What::TakenBack { .. } => "prefix.released",
         }
     }
 
@@ -258,7 +295,9 @@ impl What {
         match self {
             What::Allocated { network, .. }
             | What::Released { network, .. }
-            | What::Cooled { network, .. } => Some(network.clone()),
+            | What::Cooled { network, .. }
+            | What::Delegated { network, .. }
+            | What::TakenBack { network, .. } => Some(network.clone()),
             What::Created { kind: Kind::Network, name }
             | What::Changed { kind: Kind::Network, name, .. }
             | What::Deleted { kind: Kind::Network, name } => name.name(),
@@ -275,6 +314,8 @@ impl What {
             | What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
             | What::PoolSplit { pool, .. }
+            | What::Delegated { pool, .. }
+            | What::TakenBack { pool, .. }
             | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
             What::Created { kind: Kind::Pool, name }
             | What::Changed { kind: Kind::Pool, name, .. }

@@ -1,4 +1,4 @@
-//! What ends by log time: the rest of freed addresses, and the memory of releases. A little with every
+//! What ends by log time: the rest of freed addresses, the memory of releases, and prefixes. A little with every
 //! command, in order, so that no command has to clear away an hour's worth.
 
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
@@ -22,6 +22,8 @@ impl Step<'_> {
                 self.state.forget_tombstone(id);
             } else if let Some(id) = replayed {
                 self.state.forget_replay(id);
+            } else if let Some(anchor) = self.state.ended_prefix() {
+                self.clear_below(anchor);
             } else {
                 break;
             }

@@ -12,7 +12,8 @@ use ipam_api::{Family, RangeSet};
 use super::Damaged;
 use super::command::{Kind, PoolIntention, SecretHash, Text};
 use super::hashed::ByAttachment;
-use super::model::{Pool, Subnet};
+use super::model::{Pool, PrefixOwner, Subnet};
+use super::prefix::Division;
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
 use super::takers::{Anchor, Rank};
@@ -48,6 +49,14 @@ pub(super) struct Index {
     /// Kept answers of each principal, the oldest first.
     pub(super) replays_of: OrdSet<(Text, u64)>,
     pub(super) replay_counts: OrdMap<Text, usize>,
+    /// What is cut from a pool or a prefix, by its id and by first address; with the last one and the prefix.
+    pub(super) blocks: OrdMap<(u64, u128), (u128, u64)>,
+    /// Prefixes by what they are cut from and whose they are.
+    pub(super) prefix_owners: OrdMap<(u64, PrefixOwner), u64>,
+    /// When prefixes end.
+    pub(super) prefix_until: OrdSet<(u64, u64)>,
+    /// What is left of prefixes from which something is cut.
+    pub(super) divided: OrdMap<u64, Arc<Division>>,
 }
 
 impl Index {
@@ -74,6 +83,10 @@ impl Index {
             replays,
             replays_of,
             replay_counts,
+            blocks,
+            prefix_owners,
+            prefix_until,
+            divided,
         } = other;
         join_maps(&mut self.names, names);
         join_maps(&mut self.subnet_starts, subnet_starts);
@@ -95,6 +108,10 @@ impl Index {
         join_maps(&mut self.replays, replays);
         join_sets(&mut self.replays_of, replays_of);
         join_maps(&mut self.replay_counts, replay_counts);
+        join_maps(&mut self.blocks, blocks);
+        join_maps(&mut self.prefix_owners, prefix_owners);
+        join_sets(&mut self.prefix_until, prefix_until);
+        join_maps(&mut self.divided, divided);
     }
 }
 
@@ -171,6 +188,9 @@ impl State {
             index.resting.insert((row.network, row.address));
             index.cooling_until.insert((row.until_ms, id));
         }
+        for (id, row) in self.prefixes.iter() {
+            index.insert_prefix(id, row);
+        }
         self.index = index;
     }
 
@@ -217,7 +237,7 @@ impl State {
             space.cooling.insert(id);
             space.occupy(number(address));
         }
-        Ok(())
+        self.index_blocks()
     }
 
     // === The index of pools and reservations ===
@@ -254,12 +274,15 @@ impl State {
 
     /// Gives a pool's space the shape that its rows now say.
     pub(super) fn reshape_pool(&mut self, id: u64, shape: Shape, network: u64) {
-        let Index { spaces, occupants, .. } = &mut self.index;
+        let Index { spaces, occupants, blocks, .. } = &mut self.index;
         let Some(space) = spaces.get_mut(&id).map(Arc::make_mut) else { return };
         let family = space.family;
         space.reshape(shape, |first, last| {
             let range = (network, family.address(first))..=(network, family.address(last));
-            occupants.range(range).map(|((_, address), _)| number(*address))
+            let addresses = occupants.range(range).map(|((_, address), _)| number(*address));
+            let addresses = addresses.map(|address| (address, address));
+            let cut = super::prefix::blocks_within(blocks, id, first, last);
+            addresses.chain(cut.map(move |(start, (end, _))| (start.max(first), end.min(last))))
         });
     }
 

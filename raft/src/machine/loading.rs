@@ -8,7 +8,7 @@ use super::Damaged;
 use super::journal::Segment;
 use super::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
-    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::state::{HEADER, Header, State};
@@ -76,6 +76,7 @@ impl Loading {
             Generation::TABLE => state.generations.load(key, bytes, ledger),
             Node::TABLE => state.nodes.load(key, bytes, ledger),
             Namespace::TABLE => state.namespaces.load(key, bytes, ledger),
+            Prefix::TABLE => state.prefixes.load(key, bytes, ledger),
             other => Err(Damaged(format!("table {other} is not known to this version"))),
         }
     }
@@ -140,6 +141,7 @@ impl State {
             generations,
             nodes,
             namespaces,
+            prefixes,
             ledger,
             index,
         } = other;
@@ -161,6 +163,7 @@ impl State {
         self.generations.take_in(generations);
         self.nodes.take_in(nodes);
         self.namespaces.take_in(namespaces);
+        self.prefixes.take_in(prefixes);
         self.ledger.digest = self.ledger.digest.wrapping_add(ledger.digest);
         self.index.take_in(index);
     }

@@ -10,13 +10,14 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::MAP_STEPS_MAX;
 use ipam_api::{Family, RangeSet};
 
+use super::prefix::blocks_within;
 use super::space::{Counts, Space};
 use super::state::{Occupant, State};
 
 /// The state of an address, the first that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// An endpoint holds it.
+    /// An endpoint holds it, or it is delegated.
     Allocated,
     /// It was freed and rests.
     Cooling,
@@ -163,6 +164,13 @@ impl Mapped<'_> {
             // Whatever there is until something is free: nobody asked.
             return run(self.not_free_to(at, to), Standing::Allocated, false);
         }
+        let to = match blocks_within(&self.state.index.blocks, self.id, at, to).next() {
+            Some((first, (last, _))) if first <= at => {
+                return run(to.min(last), Standing::Allocated, covered);
+            }
+            Some((first, _)) => first - 1,
+            None => to,
+        };
         match self.state.next_occupied(self.network, self.space.family, at, to) {
             None => run(to, vacant, false),
             Some((found, _)) if found > at => run(found - 1, vacant, false),

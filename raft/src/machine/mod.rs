@@ -35,6 +35,7 @@ mod network;
 mod node;
 mod pick;
 mod pool;
+mod prefix;
 mod release;
 mod replay;
 mod reservation;
@@ -220,6 +221,8 @@ impl Step<'_> {
             Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
             Action::JoinMember(wish) => self.join_member(wish),
             Action::ChangeMembers(wish) => self.change_members(wish),
+            Action::Delegate(wish) => self.delegate(wish),
+            Action::ReleasePrefix { id } => self.release_prefix(*id),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

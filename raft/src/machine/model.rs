@@ -6,6 +6,7 @@ use std::net::IpAddr;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
@@ -281,6 +282,42 @@ pub struct Generation {
     pub ended_wall_ms: Option<u64>,
 }
 
+/// A block of addresses that somebody may divide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prefix {
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// Its network's id.
+    pub network: u64,
+    /// The id of the pool that it comes from, at whatever depth.
+    pub pool: u64,
+    /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
+    pub parent: u64,
+    /// Whose it is.
+    pub owner: PrefixOwner,
+    /// Whether its first and its last address are never given.
+    pub keep_edges: bool,
+    /// How long it lives without being refreshed, in log time; for as long as nobody releases it if there is none.
+    pub ttl_ms: Option<u64>,
+    /// The log time at which it ends, with everything below it.
+    pub until_ms: Option<u64>,
+    /// Whether somebody released it: it is only being cleared away.
+    pub released: bool,
+    /// When it was delegated.
+    pub created_wall_ms: u64,
+    /// Who asked for it.
+    pub created_by: Text,
+}
+
+/// Whose a prefix is: unique among those that are cut from the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PrefixOwner {
+    /// The system that the name comes from.
+    pub realm: Name,
+    /// The name.
+    pub name: ObjectName,
+}
+
 macro_rules! rows {
     ($($type:ty = $table:literal, $word:literal;)*) => {
         $(impl Row for $type {
@@ -310,4 +347,5 @@ rows! {
     Generation = 16, "generation";
     Node = 17, "node";
     Namespace = 18, "namespace";
+    Prefix = 19, "prefix";
 }

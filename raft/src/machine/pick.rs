@@ -248,6 +248,13 @@ impl State {
             }
             _ => {}
         }
+        if let Some((prefix, row)) = self.prefix_at(network, address) {
+            let told = self.told_prefix(prefix, row);
+            return Err(Refusal::new(
+                Code::AddressTaken,
+                format!("{address} of pool {} is inside {told}", pool.name),
+            ));
+        }
         let Some(space) = self.space(candidate.id) else { return Ok(()) };
         let why = if space.reserved.contains(number(address)) {
             "reserved"

@@ -1,6 +1,7 @@
 //! Pools: cut from a subnet, never overlapping in a network, never losing an address that is held.
 
 use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
 use ipam_api::{Code, Family, RangeSet};
 
@@ -11,6 +12,7 @@ use super::index::default_keys;
 use super::model::{Pool, Subnet};
 use super::network::check_room;
 use super::shape::{giveable, owned};
+use super::space::Space;
 use super::state::Occupant;
 use super::step::{Step, check_expected, immutable, not_found};
 
@@ -66,6 +68,7 @@ impl Step<'_> {
         }
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;
+        self.state.check_not_delegated(id, name, &lost)?;
         let changes = changes(&old.intention, intention);
         let answer = self.change(Kind::Pool, name, &old.meta, changes, |step, meta| {
             let row = Pool { meta, intention: stored(intention), subnet: old.subnet };
@@ -102,7 +105,7 @@ impl Step<'_> {
         let row = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?.clone();
         check_expected(kind, name, Some(&row.meta), delete.expect)?;
         self.check_manager(kind, name)?;
-        let held = self.state.space(id).map_or(0, |space| space.allocated);
+        let held = self.held_of(id);
         if held == 0 {
             self.state.tick();
             self.remove_pool(id);
@@ -131,12 +134,17 @@ impl Step<'_> {
     /// Removes a terminating pool of which nothing is held any more.
     pub(super) fn remove_if_drained(&mut self, id: u64) -> bool {
         let terminating = self.state.pools.get(id).is_some_and(|row| row.intention.terminating);
-        let held = self.state.space(id).map_or(0, |space| space.allocated);
-        if terminating && held == 0 {
+        if terminating && self.held_of(id) == 0 {
             self.remove_pool(id);
             return true;
         }
         false
+    }
+
+    /// Addresses of a pool that endpoints hold or that are delegated, as far as outcomes count.
+    fn held_of(&self, id: u64) -> u64 {
+        let held = self.state.space(id).map_or(0, Space::held);
+        u64::try_from(held).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
     }
 
     /// Removes a pool of which nothing is held. What rests in it is forgotten.

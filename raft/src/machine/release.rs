@@ -74,7 +74,7 @@ impl Step<'_> {
         }
         let address = row.address;
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.intention.terminating);
-        let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.allocated == 0);
+        let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let rests = cooling_ms > 0 && !drained;
         self.emit(What::Released {
             network: self.state.name_of_network(row.network),

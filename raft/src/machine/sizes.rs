@@ -29,6 +29,10 @@ impl State {
             ("kept answers", index.replays.len()),
             ("kept answers of principals", index.replays_of.len()),
             ("principals with kept answers", index.replay_counts.len()),
+            ("blocks of prefixes", index.blocks.len()),
+            ("owners of prefixes", index.prefix_owners.len()),
+            ("prefixes by time", index.prefix_until.len()),
+            ("divided prefixes", index.divided.len()),
         ]
     }
 }

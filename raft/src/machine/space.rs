@@ -28,12 +28,14 @@ pub struct Space {
     pub reserved: Arc<RangeSet>,
     /// What is free.
     pub free: FreeSet,
-    /// Addresses held.
+    /// Addresses held by endpoints.
     pub allocated: u64,
+    /// Addresses in prefixes that are cut from it.
+    pub delegated: u128,
     /// Ids of its resting addresses, the longest-free first.
     pub cooling: OrdSet<u64>,
     /// Occupied addresses that reservations cover.
-    occupied_reserved: u64,
+    occupied_reserved: u128,
     /// Sizes, kept so that counting costs nothing.
     sizes: Sizes,
 }
@@ -51,7 +53,7 @@ struct Sizes {
 pub struct Counts {
     /// All ranges.
     pub size: u128,
-    /// Held.
+    /// Held by endpoints, or in delegated prefixes.
     pub allocated: u128,
     /// Resting.
     pub cooling: u128,
@@ -127,6 +129,7 @@ impl Space {
             reserved: empty,
             free: FreeSet::nothing_free(ipam_api::address::number(cidr.network()), order),
             allocated: 0,
+            delegated: 0,
             cooling: OrdSet::new(),
             occupied_reserved: 0,
             sizes: Sizes::default(),
@@ -136,30 +139,35 @@ impl Space {
     /// How many addresses are in which state.
     #[must_use]
     pub fn counts(&self) -> Counts {
-        let occupied = u128::from(self.allocated) + self.cooling.len() as u128;
-        let occupied_reserved = u128::from(self.occupied_reserved);
+        let occupied = self.held() + self.cooling.len() as u128;
         Counts {
             size: self.sizes.ranges,
-            allocated: self.allocated.into(),
+            allocated: self.held(),
             cooling: self.cooling.len() as u128,
             quarantined: 0,
-            reserved: self.sizes.reserved - occupied_reserved,
+            reserved: self.sizes.reserved - self.occupied_reserved,
             excluded: self.sizes.excluded,
-            free: self.sizes.offered - (occupied - occupied_reserved),
+            free: self.sizes.offered - (occupied - self.occupied_reserved),
         }
     }
 
     /// How many addresses are held or at rest though a reservation covers them: they are not given again.
     #[must_use]
-    pub fn reserved_while_held(&self) -> u64 {
+    pub fn reserved_while_held(&self) -> u128 {
         self.occupied_reserved
     }
 
-    /// Gives the pool another shape. `occupied` lists the occupied addresses of this pool in a range; those
-    /// outside the new `giveable` must be gone already.
+    /// Addresses held by endpoints, and those of prefixes.
+    #[must_use]
+    pub fn held(&self) -> u128 {
+        u128::from(self.allocated) + self.delegated
+    }
+
+    /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range; what
+    /// lies outside the new `giveable` must be gone already.
     pub(super) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
     where
-        Occupied: Iterator<Item = u128>,
+        Occupied: Iterator<Item = (u128, u128)>,
     {
         let offered = shape.giveable.minus(&shape.reserved);
         for range in self.offered.minus(&offered).ranges() {
@@ -167,12 +175,13 @@ impl Space {
         }
         for range in offered.minus(&self.offered).ranges() {
             self.free.give(range.first(), range.last());
-            for address in occupied(range.first(), range.last()) {
-                self.free.take(address, address);
+            for (first, last) in occupied(range.first(), range.last()) {
+                self.free.take(first, last);
             }
         }
-        let count = |ranges: RangeSet| -> u64 {
-            ranges.ranges().map(|range| occupied(range.first(), range.last()).count() as u64).sum()
+        let size = |(first, last): (u128, u128)| last - first + 1;
+        let count = |ranges: RangeSet| -> u128 {
+            ranges.ranges().flat_map(|range| occupied(range.first(), range.last())).map(size).sum()
         };
         // Only of what this pool owns: an address that it excludes may be another pool's.
         let (old, new) =
@@ -194,7 +203,7 @@ impl Space {
     /// An address becomes occupied.
     pub(super) fn occupy(&mut self, address: u128) {
         self.free.take(address, address);
-        self.occupied_reserved += u64::from(self.reserved.contains(address));
+        self.occupied_reserved += u128::from(self.reserved.contains(address));
     }
 
     /// An address is occupied no longer.
@@ -202,6 +211,26 @@ impl Space {
         if self.offered.contains(address) {
             self.free.give(address, address);
         }
-        self.occupied_reserved -= u64::from(self.reserved.contains(address));
+        self.occupied_reserved -= u128::from(self.reserved.contains(address));
+    }
+
+    /// A block of its free addresses becomes a prefix's.
+    pub(super) fn delegate(&mut self, first: u128, last: u128) {
+        self.free.take(first, last);
+        self.delegated += last - first + 1;
+        self.occupied_reserved += self.reserved_within(first, last);
+    }
+
+    /// A block is a prefix's no longer.
+    pub(super) fn take_back(&mut self, first: u128, last: u128) {
+        for (first, last) in self.offered.within(first, last) {
+            self.free.give(first, last);
+        }
+        self.delegated -= last - first + 1;
+        self.occupied_reserved -= self.reserved_within(first, last);
+    }
+
+    fn reserved_within(&self, first: u128, last: u128) -> u128 {
+        self.reserved.within(first, last).map(|(first, last)| last - first + 1).sum()
     }
 }

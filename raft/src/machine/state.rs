@@ -17,7 +17,7 @@ use super::level::FIRST_LEVEL;
 use super::loading::Loading;
 use super::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
-    PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use super::row::RowKey;
 use super::space::Space;
@@ -104,6 +104,8 @@ pub struct State {
     pub nodes: Table<Node>,
     /// Groups of endpoints.
     pub namespaces: Table<Namespace>,
+    /// Blocks of addresses that somebody may divide.
+    pub prefixes: Table<Prefix>,
     pub(super) ledger: Ledger,
     pub(super) index: Index,
 }
@@ -151,6 +153,7 @@ impl State {
             generations: Table::default(),
             nodes: Table::default(),
             namespaces: Table::default(),
+            prefixes: Table::default(),
             ledger: Ledger::default(),
             index: Index::default(),
         }
@@ -186,7 +189,8 @@ impl State {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
-        [cooled, forgotten, replayed].into_iter().flatten().min()
+        let ended = self.index.prefix_until.get_min().map(|(until, _)| *until);
+        [cooled, forgotten, replayed, ended].into_iter().flatten().min()
     }
 
     // === Finding things ===
@@ -332,6 +336,7 @@ impl State {
             .chain(self.generations.all_encoded())
             .chain(self.nodes.all_encoded())
             .chain(self.namespaces.all_encoded())
+            .chain(self.prefixes.all_encoded())
     }
 
     /// One row, encoded; nothing if it doesn't exist.
@@ -358,6 +363,7 @@ impl State {
             Generation::TABLE => self.generations.encoded(id),
             Node::TABLE => self.nodes.encoded(id),
             Namespace::TABLE => self.namespaces.encoded(id),
+            Prefix::TABLE => self.prefixes.encoded(id),
             _ => None,
         }
     }

@@ -78,6 +78,18 @@ impl Step<'_> {
                 ),
             ));
         }
+        if let Some(gateway) = intention.gateway
+            && old.intention.gateway != intention.gateway
+            && let Some((prefix, row)) = self.state.prefix_at(old.network, gateway)
+        {
+            return Err(Refusal::new(
+                Code::InUse,
+                format!(
+                    "{gateway} can't become the gateway: it is inside {}",
+                    self.state.told_prefix(prefix, row)
+                ),
+            ));
+        }
         let pools: Vec<u64> = self.state.pools_of(id).collect();
         Ok(self.change(Kind::Subnet, name, &old.meta, changes(&old.intention, intention), |step, meta| {
             let row = Subnet { meta, intention: intention.clone(), network: old.network };

@@ -9,11 +9,14 @@
 
 mod managers;
 mod nodes;
+mod prefixes;
 #[path = "../support/random.rs"]
 #[allow(dead_code, reason = "shared with the tests that use more of it")]
 mod random;
 #[path = "../support/random_change.rs"]
 mod random_change;
+#[path = "../support/random_prefix.rs"]
+mod random_prefix;
 mod replays;
 mod roles;
 mod tokens;

@@ -24,7 +24,10 @@ fn actions(world: &mut World) -> Vec<Action> {
     world.run(crate::world::admin(), pool("gone", "lan", "10.0.0.100", Remarks::default())).unwrap();
     let old = token("old", Purpose::Bearer, Grant::of(Role::Viewer), None);
     world.run(crate::world::admin(), Action::CreateToken(old)).unwrap();
+    let held = crate::prefixes::delegated(world, crate::prefixes::from_pool("held", 32));
     vec![
+        crate::prefixes::from_pool("new", 32),
+        Action::ReleasePrefix { id: held },
         network("new"),
         subnet("new", "10.8.0.0/24"),
         pool("new", "lan", "10.0.0.101", Remarks::default()),

@@ -9,6 +9,7 @@ use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::event::{NAMES, Readiness};
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Event, State, What};
+use ipnet::IpNet;
 
 use crate::naive::{Model, all_of};
 
@@ -18,6 +19,7 @@ pub(crate) fn agree(state: &State, model: &Model) {
     allocations(state, model);
     endpoints_and_attachments(state, model);
     memory(state, model);
+    prefixes(state, model);
     for name in model.pools.keys() {
         pool(state, model, name);
     }
@@ -125,6 +127,7 @@ fn memory(state: &State, model: &Model) {
     });
     assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
     let ends = model.resting.iter().map(|one| one.until_ms);
+    let ends = ends.chain(model.blocks.iter().filter_map(|one| one.until_ms));
     let next = ends.chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     let boots: BTreeMap<_, Vec<_>> = state
@@ -133,6 +136,37 @@ fn memory(state: &State, model: &Model) {
         .map(|(_, row)| (row.name.clone(), row.past_boots.iter().chain(&row.boot_id).cloned().collect()))
         .collect();
     assert_eq!(boots, model.boots, "boots");
+}
+
+fn prefixes(state: &State, model: &Model) {
+    assert_eq!(state.prefixes.len(), model.blocks.len(), "prefixes");
+    for ((own, row), block) in state.prefixes.iter().zip(&model.blocks) {
+        assert_eq!((own, row.cidr), (block.id, block.cidr));
+        assert_eq!(row.network, id(state, Kind::Network, &block.network));
+        assert_eq!(row.pool, id(state, Kind::Pool, &block.pool));
+        assert_eq!(row.parent, block.parent.map_or(row.pool, |parent| model.block(parent).id));
+        assert_eq!((&row.owner.realm, &row.owner.name), (&block.realm, &block.owner));
+        assert_eq!(
+            (row.keep_edges, row.ttl_ms, row.until_ms),
+            (block.keep_edges, block.ttl_ms, block.until_ms)
+        );
+        assert_eq!(state.prefix_of(row.parent, &row.owner).map(|(found, _)| found), Some(own));
+        let children = model.blocks.iter().filter(|one| one.parent == Some(block.number));
+        let mut children: Vec<_> = children.collect();
+        children.sort_by_key(|one| one.cidr.network());
+        let below: Vec<u64> = children.iter().map(|one| one.id).collect();
+        assert_eq!(state.prefixes_below(own).collect::<Vec<_>>(), below);
+        assert_eq!(state.given_prefix(own).unwrap().children, below.len() as u64);
+        for (i, one) in children.iter().enumerate() {
+            assert!(row.cidr.contains(&one.cidr) && one.cidr != row.cidr);
+            assert!(children.iter().skip(i + 1).all(|other| !other.cidr.contains(&one.cidr.network())));
+        }
+        assert!(
+            model.held.iter().all(|one| one.network != block.network || !block.cidr.contains(&one.address)),
+            "an address of {} is somebody's",
+            block.cidr
+        );
+    }
 }
 
 fn pool(state: &State, model: &Model, name: &Name) {
@@ -182,6 +216,8 @@ fn addresses(state: &State, model: &Model) {
                     Some(Occupant::Cooling(_)) => assert!(model.rest(name, address).is_some(), "{address}"),
                     other => assert_eq!(other, held, "{address} of {name}"),
                 }
+                let prefix = state.prefix_at(network, address).map(|(id, _)| id);
+                assert_eq!(prefix, model.smallest_at(name, address).map(|one| one.id), "{address} of {name}");
                 assert_eq!(state.is_reserved(network, address), model.is_reserved(name, address));
                 let subnet = state.subnet_at(network, address).map(|(_, row)| row.intention.name.clone());
                 let expected =
@@ -204,6 +240,7 @@ pub(crate) struct Follower {
     newest: u64,
     resources: BTreeSet<(Kind, ResourceName)>,
     held: BTreeMap<u64, (IpAddr, Name)>,
+    delegated: BTreeMap<u64, IpNet>,
     ready: BTreeMap<Name, Readiness>,
 }
 
@@ -232,6 +269,13 @@ impl Follower {
                 }
                 What::Released { address, pool, allocation, .. } => {
                     assert_eq!(self.held.remove(&allocation), Some((address, pool)));
+                }
+                What::Delegated { cidr, prefix, parent, .. } => {
+                    assert!(parent.is_none_or(|parent| self.delegated.contains_key(&parent)));
+                    assert!(self.delegated.insert(prefix, cidr).is_none());
+                }
+                What::TakenBack { cidr, prefix, .. } => {
+                    assert_eq!(self.delegated.remove(&prefix), Some(cidr));
                 }
                 What::Cooled { .. }
                 | What::JournalTrimmed { .. }
@@ -264,6 +308,8 @@ impl Follower {
         let name = |pool| state.pools.get(pool).unwrap().intention.name.clone();
         let held = state.allocations.iter().map(|(id, row)| (id, (row.address, name(row.pool))));
         assert!(held.eq(self.held.clone()), "allocations by events");
+        let delegated = state.prefixes.iter().map(|(id, row)| (id, row.cidr));
+        assert!(delegated.eq(self.delegated.clone()), "prefixes by events");
         for (pool, row) in state.pool_states.iter() {
             assert_eq!(self.ready.get(&name(pool)), Some(&row.readiness));
         }

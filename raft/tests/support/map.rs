@@ -122,7 +122,7 @@ fn counts_agree(state: &State, pool: u64, runs: &[Run]) {
         assert_eq!(sum(&|run| run.standing == standing), count, "{standing:?}");
     }
     assert_eq!(sum(&|_| true), counts.size);
-    assert_eq!(sum(&|run| run.reserved), u128::from(space.reserved_while_held()));
+    assert_eq!(sum(&|run| run.reserved), space.reserved_while_held());
 }
 
 fn holders_agree(state: &State, model: &Model, name: &Name, pool: u64) {

@@ -15,7 +15,10 @@ use ipam_raft::machine::command::{
     Started, SubnetIntention, Text,
 };
 use ipam_raft::machine::{Action, Command};
+
 use ipnet::IpNet;
+
+use crate::naive_prefix::Block;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +30,8 @@ pub(crate) enum Said {
     Released(Vec<IpAddr>),
     Expired(u64),
     Steps(Vec<Said>),
+    Delegated { repeated: bool, cidrs: Vec<IpNet> },
+    TakenBack { cidrs: Vec<IpNet>, ending: bool },
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +89,8 @@ pub(crate) struct Model {
     pub(crate) endpoints: Vec<Incarnation>,
     pub(crate) attachments: BTreeMap<AttachmentKey, (Started, u64)>,
     pub(crate) buried: Vec<Buried>,
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) numbered: u64,
     pub(crate) boots: BTreeMap<ObjectName, Vec<Text>>,
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
@@ -156,6 +163,8 @@ impl Model {
             Action::JoinMember(_) | Action::ChangeMembers(_) => {
                 panic!("the model has no members; tests/members.rs has")
             }
+            Action::Delegate(wish) => self.delegate(wish),
+            Action::ReleasePrefix { id } => self.release_prefix(*id),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")
@@ -173,7 +182,7 @@ impl Model {
                 self.resting.remove(i);
             } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
                 self.buried.remove(i);
-            } else {
+            } else if !self.clear_one_ended() {
                 break;
             }
             rows += 1;
@@ -225,7 +234,9 @@ impl Model {
             if (old.cidr, &old.network) != (new.cidr, &new.network) {
                 return Err(Code::ImmutableField);
             }
-            let taken = |gateway| self.holder(&new.network, gateway).is_some();
+            let taken = |gateway| {
+                self.holder(&new.network, gateway).is_some() || self.block_at(&new.network, gateway).is_some()
+            };
             if new != old && new.gateway.is_some_and(taken) {
                 return Err(Code::InUse);
             }
@@ -283,7 +294,7 @@ impl Model {
             self.check_drains_to(&new)?;
         }
         let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
-        if self.held.iter().find(losing).is_some() {
+        if self.held.iter().find(losing).is_some() || self.loses_a_block(&new) {
             return Err(Code::InUse);
         }
         let created = old.is_none();
@@ -337,7 +348,7 @@ impl Model {
                 self.reservations.remove(name);
             }
             Kind::Pool => {
-                let held = self.held.iter().filter(|one| one.pool == *name).count() as u64;
+                let held = self.held_of(name);
                 if held > 0 && !drain {
                     return Err(Code::InUse);
                 }
@@ -351,9 +362,9 @@ impl Model {
         Ok(Said::Gone)
     }
 
-    fn drop_if_drained(&mut self, name: &Name) -> bool {
-        let drained = self.pools.get(name).is_some_and(|pool| pool.intention.terminating)
-            && self.held.iter().all(|one| one.pool != *name);
+    pub(crate) fn drop_if_drained(&mut self, name: &Name) -> bool {
+        let drained =
+            self.pools.get(name).is_some_and(|pool| pool.intention.terminating) && self.held_of(name) == 0;
         if drained {
             self.drop_pool(name);
         }
@@ -419,7 +430,9 @@ impl Model {
     /// The one state that an address of a pool's ranges is in: the first that fits.
     pub(crate) fn state_of(&self, pool: &PoolIntention, address: IpAddr) -> &'static str {
         let network = &self.subnet_of(pool).network;
-        if self.holder(network, address).is_some_and(|one| one.pool == pool.name) {
+        if self.holder(network, address).is_some_and(|one| one.pool == pool.name)
+            || self.block_at(network, address).is_some_and(|one| one.pool == pool.name)
+        {
             "allocated"
         } else if self.rest(network, address).is_some_and(|one| one.pool == pool.name) {
             "cooling"

@@ -263,6 +263,9 @@ impl Model {
         if self.rest(network, address).is_some() && pool.intention.strict_cooling {
             return Err(Code::AddressCooling);
         }
+        if self.block_at(network, address).is_some() {
+            return Err(Code::AddressTaken);
+        }
         if self.is_reserved(network, address) || !could_give(pool) {
             return Err(Code::AddressReserved);
         }

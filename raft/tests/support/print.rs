@@ -4,9 +4,9 @@ use std::fmt::Write;
 
 use ipam_api::Problem;
 use ipam_api::address::parse_address;
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ObjectName};
 use ipam_raft::machine::change::FieldChange;
-use ipam_raft::machine::command::{Given, Kind};
+use ipam_raft::machine::command::{Given, GivenPrefix, Kind};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
 use ipam_raft::machine::space::Counts;
@@ -109,6 +109,21 @@ fn answer(answer: &Answer, indent: &str) -> String {
             }
             text
         }
+        Answer::Delegated { repeated, prefixes } => {
+            let mut text = if *repeated { "as before" } else { "delegated" }.to_owned();
+            for GivenPrefix { id: own, cidr, path, pool, ends_in_ms, .. } in prefixes {
+                let _ = write!(text, "\n{indent}{cidr} of {pool} for {} as {}", joined(path), id(*own));
+                if let Some(left) = ends_in_ms {
+                    let _ = write!(text, ", ends in {left} ms");
+                }
+            }
+            text
+        }
+        Answer::PrefixReleased { cidrs, ending } => {
+            let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
+            let rest = if *ending { ", and more to come" } else { "" };
+            format!("released {}{rest}", cidrs.join(", "))
+        }
         Answer::Allocated { repeated, interfaces } => {
             let mut text = if *repeated { "as before" } else { "given" }.to_owned();
             for interface in interfaces {
@@ -177,6 +192,15 @@ fn what(what: &What) -> String {
             format!("{} of {pool} is {into} now", ranges.join(", "))
         }
         What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
+        What::Delegated { cidr, pool, owner, prefix, parent, .. } => {
+            let of = parent.map_or_else(|| pool.to_string(), id);
+            format!("{}/{} has {cidr} of {of} as {}", owner.realm, owner.name, id(*prefix))
+        }
+        What::TakenBack { cidr, owner, prefix, with, released, .. } => {
+            let why = if *released { "released" } else { "not refreshed" };
+            let with = if with == prefix { String::new() } else { format!(" with {}", id(*with)) };
+            format!("{}/{} no longer has {cidr}, {} ({why}{with})", owner.realm, owner.name, id(*prefix))
+        }
     }
 }
 
@@ -186,6 +210,10 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
     match what {
         "pool" => named(Kind::Pool).map_or_else(|| "no such pool\n".to_owned(), |id| pool(state, id)),
         "address" => address(state, which),
+        "prefixes" => match named(Kind::Pool) {
+            Some(pool) => prefixes(state, pool, ""),
+            None => "no such pool\n".to_owned(),
+        },
         "endpoint" => {
             let mut text = String::new();
             for endpoint in state.incarnations(&which.parse().unwrap()) {
@@ -242,6 +270,21 @@ fn pool(state: &State, pool: u64) -> String {
     )
 }
 
+/// A tree.
+fn prefixes(state: &State, parent: u64, indent: &str) -> String {
+    let mut text = String::new();
+    for own in state.prefixes_below(parent) {
+        let row = state.prefixes.get(own).unwrap();
+        let _ = writeln!(text, "{indent}{} {}/{} ({})", row.cidr, row.owner.realm, row.owner.name, id(own));
+        text.push_str(&prefixes(state, own, &format!("{indent}  ")));
+    }
+    if text.is_empty() && indent.is_empty() { "none\n".to_owned() } else { text }
+}
+
+fn joined(path: &[ObjectName]) -> String {
+    path.iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
+}
+
 /// `ADDRESS` or `ADDRESS NETWORK`.
 fn address(state: &State, which: &str) -> String {
     let (address, network) = which.split_once(' ').unwrap_or((which, "default"));
@@ -256,7 +299,10 @@ fn address(state: &State, which: &str) -> String {
         Some(Occupant::Cooling(one)) => {
             format!("cooling until {}", state.coolings.get(one).unwrap().until_ms)
         }
-        None => "not occupied".to_owned(),
+        None => match state.prefix_at(network, address) {
+            Some((own, row)) => format!("in {} of {} ({})", row.cidr, row.owner.name, id(own)),
+            None => "not occupied".to_owned(),
+        },
     };
     let pool = state.pool_at(network, address).and_then(|pool| state.pools.get(pool));
     let pool = pool.map_or_else(|| "no pool".to_owned(), |row| format!("pool {}", row.intention.name));

@@ -177,7 +177,8 @@ impl Draw<'_> {
                 let expect = if with_revisions { self.expect(kind, &name) } else { Expect::Anything };
                 Action::Delete(Delete { kind, name, expect, drain: self.dice.chance(50) })
             }
-            26..=73 => {
+            26..=36 => self.prefix(),
+            37..=73 => {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
                 Action::Allocate(if repeat { self.repeat() } else { self.allocate() })
             }

@@ -15,16 +15,16 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
-    KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, SplitPool, Started, SubnetIntention,
-    Takers, Transaction, Via,
+    Allocate, ChangeMembers, Delegate, Delete, Dns, Expect, Given, GivenInterface, GivenPrefix,
+    InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention, NetworkIntention, NodeIntention,
+    Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
+    Remarks, ReservationIntention, SplitPool, Started, SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -245,6 +245,17 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             client_url: "https://10.0.0.4:7440".into(),
             known: vec![known_member()],
         }),
+        Action::Delegate(Delegate {
+            from: PrefixSource::Pool(name("web")),
+            realm: name("prod"),
+            levels: vec![PrefixLevel {
+                owner: "node-1".parse().unwrap(),
+                length: Some(26),
+                keep_edges: true,
+                ttl_ms: Some(900_000),
+            }],
+        }),
+        Action::ReleasePrefix { id: 1 << 40 | 9 },
         Action::ChangeMembers(ChangeMembers {
             promote: vec![4],
             remove: vec![3],
@@ -288,6 +299,8 @@ fn action_name(action: &Action) -> &'static str {
         Action::JoinMember(_) => "join-member",
         Action::ChangeMembers(_) => "change-members",
         Action::SplitPool(_) => "split-pool",
+        Action::Delegate(_) => "delegate",
+        Action::ReleasePrefix { .. } => "release-prefix",
     }
 }
 
@@ -325,6 +338,8 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Sealed { segment: Some(3) },
         Answer::Confirmed { pools: 1, waiting: 4 },
         Answer::Members { ids: vec![3, 4] },
+        Answer::Delegated { repeated: true, prefixes: vec![given_prefix()] },
+        Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -337,6 +352,30 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
     };
     let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
     named.chain([("refused", Err(refusal))]).collect()
+}
+
+fn given_prefix() -> GivenPrefix {
+    GivenPrefix {
+        id: 1 << 40 | 9,
+        cidr: "10.1.2.128/26".parse().unwrap(),
+        network: name("blue"),
+        subnet: name("lan"),
+        pool: name("web"),
+        parent: Some(1 << 40 | 8),
+        path: vec!["conduit".parse().unwrap(), "node-1".parse().unwrap()],
+        realm: name("prod"),
+        owner: "node-1".parse().unwrap(),
+        keep_edges: true,
+        ttl_ms: Some(900_000),
+        ends_in_ms: Some(899_000),
+        children: 4,
+        created_wall_ms: 14,
+        created_by: "alice".into(),
+    }
+}
+
+fn prefix_owner() -> PrefixOwner {
+    PrefixOwner { realm: name("prod"), name: "node-1".parse().unwrap() }
 }
 
 fn answer_name(answer: &Answer) -> &'static str {
@@ -353,6 +392,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Sealed { .. } => "sealed",
         Answer::Confirmed { .. } => "confirmed",
         Answer::Members { .. } => "members",
+        Answer::Delegated { .. } => "delegated",
+        Answer::PrefixReleased { .. } => "prefix-released",
     }
 }
 
@@ -395,7 +436,7 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
         What::LevelRaised { level: 2 },
         What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
-        What::PoolConfirmed { generation: 2, pool },
+        What::PoolConfirmed { generation: 2, pool: pool.clone() },
         What::GenerationConfirmed { generation: 2 },
         What::PoolSplit {
             pool: name("web"),
@@ -403,6 +444,23 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
         },
         What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
+        What::Delegated {
+            network: name("blue"),
+            cidr: given_prefix().cidr,
+            pool: pool.clone(),
+            owner: prefix_owner(),
+            prefix: given_prefix().id,
+            parent: given_prefix().parent,
+        },
+        What::TakenBack {
+            network: name("blue"),
+            cidr: given_prefix().cidr,
+            pool,
+            owner: prefix_owner(),
+            prefix: given_prefix().id,
+            with: 1 << 40 | 8,
+            released: true,
+        },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -431,6 +489,8 @@ fn what_name(what: &What) -> &'static str {
         What::GenerationConfirmed { .. } => "generation-confirmed",
         What::Member { .. } => "member",
         What::PoolSplit { .. } => "pool-split",
+        What::Delegated { .. } => "delegated",
+        What::TakenBack { .. } => "taken-back",
     }
 }
 
@@ -549,6 +609,20 @@ pub(crate) fn rows() -> State {
         joined: 114,
     };
     state.members.put(4, row, &mut ledger);
+    let row = Prefix {
+        cidr: given_prefix().cidr,
+        network: 101,
+        pool: 103,
+        parent: 103,
+        owner: prefix_owner(),
+        keep_edges: true,
+        ttl_ms: Some(900_000),
+        until_ms: Some(904),
+        released: true,
+        created_wall_ms: 19,
+        created_by: "alice".into(),
+    };
+    state.prefixes.put(115, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);
     state
 }

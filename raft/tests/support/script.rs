@@ -10,8 +10,9 @@
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
+//! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
-//! show pool|address|endpoint|node|attachment NAME        show state
+//! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
 //! ```
 //!
 //! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time after which
@@ -28,9 +29,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
-    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
-    SplitPool, Started, SubnetIntention, Takers, Text, Transaction,
+    Allocate, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention,
+    NodeIntention, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put,
+    ReleaseAttachment, Remarks, ReservationIntention, SplitPool, Started, SubnetIntention, Takers, Text,
+    Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -106,6 +108,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
             ranges: ranges(&words.list("ranges"))?,
             expect: words.expect(),
         })),
+        "delegate" => delegate(words),
         "release" => release(words),
         "expire" => Ok(Action::Expire),
         "transaction" => transaction(words, rest),
@@ -273,8 +276,32 @@ fn release(words: &mut Words) -> Result<Action, Problem> {
         }),
         "allocation" => Action::ReleaseAllocation { id: revision(&words.take()) },
         "endpoint" => Action::ReleaseEndpoint { key: words.take().parse()? },
+        "prefix" => Action::ReleasePrefix { id: revision(&words.take()) },
         other => panic!("nothing to release: {other}"),
     })
+}
+
+/// The levels, one below the other; one without a length must be there.
+fn delegate(words: &mut Words) -> Result<Action, Problem> {
+    let from = words.field("from").unwrap();
+    let from = match from.strip_prefix('#') {
+        Some(id) => PrefixSource::Prefix(revision(id)),
+        None => PrefixSource::Pool(Name::new(&from)?),
+    };
+    let realm = words.field("realm").map_or(Ok(Name::default_name()), |text| Name::new(&text))?;
+    let mut levels = Vec::new();
+    for mut words in words.split_at_plus() {
+        let word = if words.is_empty() { break } else { words.take() };
+        let (owner, length) = word.split_once('/').map_or((word.as_str(), None), |(o, l)| (o, Some(l)));
+        levels.push(PrefixLevel {
+            owner: ObjectName::new(owner)?,
+            length: length.map(|text| text.parse().unwrap()),
+            keep_edges: words.flag("keep-edges"),
+            ttl_ms: words.field("ttl_ms").map(|text| text.parse().unwrap()),
+        });
+        assert!(words.is_empty(), "not understood: {words:?}");
+    }
+    Ok(Action::Delegate(Delegate { from, realm, levels }))
 }
 
 fn transaction(words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Action, Problem> {

@@ -115,6 +115,9 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
             Standing { word: "allocated", holder: endpoint.map(|row| row.key.clone()) }
         }
         Some(Occupant::Cooling(_)) => Standing { word: "cooling", holder: None },
+        None if network.and_then(|network| state.prefix_at(network, address)).is_some() => {
+            Standing { word: "allocated", holder: None }
+        }
         None => Standing { word: "free", holder: None },
     }
 }

@@ -19,6 +19,8 @@ pub(super) fn event(event: &Event) -> shown::Event {
         endpoint: what.endpoint().cloned(),
         interface: None,
         allocation: None,
+        prefix: None,
+        owner: None,
         node: None,
         by: self::by(by),
         reason: None,
@@ -49,6 +51,18 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.node = node.clone();
             item.allocation = Some(*allocation);
             item.reason = Some(reason.as_str().to_owned());
+        }
+        What::Delegated { network, cidr, pool, owner, prefix, .. }
+        | What::TakenBack { network, cidr, pool, owner, prefix, .. } => {
+            item.object = cidr.to_string();
+            (item.network, item.pool) = (Some(network.clone()), Some(pool.clone()));
+            item.prefix = Some(*prefix);
+            item.owner = Some(format!("{}/{}", owner.realm, owner.name));
+            if let What::TakenBack { with, released, .. } = what {
+                let why = if *released { "released" } else { "not-refreshed" };
+                let with = if with == prefix { String::new() } else { format!(" with {with}") };
+                item.reason = Some(format!("{why}{with}"));
+            }
         }
         What::Cooled { .. } => {}
         What::PoolReady { pool, readiness } => {

@@ -24,6 +24,18 @@ impl Test {
         }
     }
 
+    /// The numbers that a field may have, where it asks for that.
+    pub(in crate::http) fn numbers(&self, name: &str) -> Option<Vec<u64>> {
+        let number = |key: &Key| match key {
+            Key::Number(number) => Some(*number),
+            _ => None,
+        };
+        match self {
+            Test::Is(field, keys) if field.name == name => Some(keys.iter().filter_map(number).collect()),
+            _ => None,
+        }
+    }
+
     /// The one address that it asks for, where it asks for one.
     pub(in crate::http) fn address(&self) -> Option<IpAddr> {
         match self {

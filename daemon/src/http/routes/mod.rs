@@ -6,6 +6,7 @@ mod backup;
 mod maps;
 mod members;
 mod parameters;
+mod prefixes;
 
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
@@ -295,6 +296,7 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(maps::routes());
     all.extend(maps::changes_of_pools());
     all.extend(holding());
+    all.extend(prefixes::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());

@@ -17,6 +17,8 @@ pub(super) enum Place {
     Named(Kind, ResourceName),
     Allocations,
     Allocation(u64),
+    Prefixes,
+    Prefix(u64),
     Endpoint(EndpointKey),
     ReleaseAttachment,
 }
@@ -33,7 +35,7 @@ const KINDS: [(&str, Kind); 6] = [
 fn nowhere(path: &str) -> Problem {
     Problem::new(Code::InvalidField, format!("{} is no place for a step", shown(path)))
         .help(
-            "Name a network, subnet, pool, reservation, node, namespace, allocation or endpoint, for example /v1/pools/web.",
+            "Name a network, subnet, pool, reservation, node, namespace, allocation, prefix or endpoint, for example /v1/pools/web.",
         )
 }
 
@@ -56,6 +58,8 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
     let place = match segments.as_slice() {
         ["", "v1", "allocations"] => Some(Place::Allocations),
         ["", "v1", "allocations", id] => id.parse().ok().map(Place::Allocation),
+        ["", "v1", "prefixes"] => Some(Place::Prefixes),
+        ["", "v1", "prefixes", id] => id.parse().ok().map(Place::Prefix),
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
         ["", "v1", "endpoints", key @ ..] if key.len() == 4 => {
             key.join("/").parse().ok().map(Place::Endpoint)
@@ -103,6 +107,8 @@ mod tests {
             ("/v1/nodes/default/n1", (Place::Named(Kind::Node, "default/n1".parse().unwrap()), false)),
             ("/v1/allocations", (Place::Allocations, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),
+            ("/v1/prefixes", (Place::Prefixes, false)),
+            ("/v1/prefixes/7", (Place::Prefix(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
             ("/v1/endpoints/host/a/b/c", (Place::Endpoint("host/a/b/c".parse().unwrap()), false)),
         ] {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use ipam_api::access::Verb;
 use ipam_api::name::ResourceName;
-use ipam_api::request::{AllocateRequest, Allocated, ReleaseAttachmentRequest, Released};
+use ipam_api::request::{AllocateRequest, Allocated, DelegateRequest, ReleaseAttachmentRequest, Released};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
 use ipam_api::{Code, Problem, strict};
@@ -20,7 +20,7 @@ use crate::http::ask::revision;
 use crate::http::asker::Known;
 use crate::http::convert::interface;
 use crate::http::resource::{self, Kinded};
-use crate::http::{allocation, attachment, namespace, network, node, pool, reservation, subnet};
+use crate::http::{allocation, attachment, namespace, network, node, pool, prefix, reservation, subnet};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
 pub(super) type Render =
@@ -87,6 +87,21 @@ impl Plan {
             }
             (StepMethod::Delete, Place::Allocation(id)) => {
                 Ok((Action::ReleaseAllocation { id }, Box::new(released)))
+            }
+            (StepMethod::Post, Place::Prefixes) => {
+                let request: DelegateRequest = read(body()?)?;
+                let wish = prefix::wish(request).map_err(in_body)?;
+                let render: Render = Box::new(|_, answer, revision| {
+                    let (status, body) = prefix::delegated(answer, revision)?;
+                    Ok((status, json(&body)?))
+                });
+                Ok((Action::Delegate(wish), render))
+            }
+            (StepMethod::Delete, Place::Prefix(id)) => {
+                let render: Render = Box::new(|_, answer, revision| {
+                    Ok((StatusCode::OK, json(&prefix::released(answer, revision))?))
+                });
+                Ok((Action::ReleasePrefix { id }, render))
             }
             (StepMethod::Delete, Place::Endpoint(key)) => {
                 Ok((Action::ReleaseEndpoint { key }, Box::new(released)))

@@ -17,7 +17,7 @@ use crate::output::table::Table;
 use source::{Field, Shape};
 
 /// The resources, and the names of their types.
-const RESOURCES: [(&str, &str, &str); 8] = [
+const RESOURCES: [(&str, &str, &str); 9] = [
     ("network", "Network", "NetworkStatus"),
     ("subnet", "Subnet", "SubnetStatus"),
     ("pool", "Pool", "PoolStatus"),
@@ -26,6 +26,7 @@ const RESOURCES: [(&str, &str, &str); 8] = [
     ("namespace", "Namespace", ""),
     ("endpoint", "Endpoint", "EndpointStatus"),
     ("allocation", "Allocation", ""),
+    ("prefix", "Prefix", ""),
 ];
 
 /// What to explain.
@@ -68,7 +69,11 @@ pub(crate) async fn run(context: &Context, arguments: &ExplainArguments) -> Resu
 fn field(context: &Context, named: &str) -> Result<(), Failure> {
     let mut words = named.split('.');
     let first = words.next().unwrap_or_default().to_ascii_lowercase();
-    let noun = first.strip_suffix('s').filter(|word| !word.is_empty()).unwrap_or(&first);
+    let noun = if first == "prefixes" {
+        "prefix"
+    } else {
+        first.strip_suffix('s').filter(|word| !word.is_empty()).unwrap_or(&first)
+    };
     let Some((_, name, status)) = RESOURCES.iter().find(|(word, _, _)| *word == noun) else {
         return Err(unknown(named, noun, RESOURCES.iter().map(|(word, _, _)| *word)));
     };
@@ -162,6 +167,8 @@ mod tests {
         let (code, text) = explain("pool.ranges").await;
         assert_eq!((code, text.lines().next().unwrap()), (0, "pool.ranges   list of address ranges"));
         assert!(text.contains("all of the subnet if none are named"), "{text}");
+        let (_, text) = explain("prefixes").await;
+        assert!(text.contains("ttl_ms"), "{text}");
         let (_, text) = explain("pools").await;
         assert!(text.contains("cooling_ms") && text.contains("milliseconds of log time"), "{text}");
         let (_, text) = explain("pool.status.counts.free").await;
@@ -173,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn what_is_not_there_is_said_with_what_is() {
         assert_eq!(explain("pool.rangs").await.0, 2);
-        assert_eq!(explain("prefix").await.0, 2);
+        assert_eq!(explain("prefixe").await.0, 2);
         assert_eq!(explain("pool.ranges.first").await.0, 2);
     }
 

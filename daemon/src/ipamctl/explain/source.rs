@@ -6,7 +6,8 @@ const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource/endpoint.rs"),
     include_str!("../../../../api/src/resource/place.rs"),
     include_str!("../../../../api/src/resource/map.rs"),
-    include_str!("../../../../api/src/resource/pool.rs")
+    include_str!("../../../../api/src/resource/pool.rs"),
+    include_str!("../../../../api/src/resource/prefix.rs")
 );
 
 /// A type: what it is, and its fields.

@@ -189,6 +189,13 @@ fn event(what: &str) -> Value {
     event
 }
 
+fn prefix(id: u64) -> Value {
+    json!({"id": id, "cidr": "172.16.0.0/24", "network": "default", "subnet": "trench", "pool": "trench",
+           "parent": 48_190_230, "realm": "default", "owner": "node-1", "path": "conduit-a/node-1",
+           "keep_edges": true, "ttl_ms": 2_400_000, "ends_in_ms": 2_390_000, "children": 2,
+           "created_at": "2026-11-19T22:14:07.000Z", "created_by": "admin"})
+}
+
 fn one(plural: &str, name: &str) -> Option<Value> {
     Some(match plural {
         "networks" => network(name),
@@ -199,6 +206,7 @@ fn one(plural: &str, name: &str) -> Option<Value> {
         "namespaces" => namespace(name),
         "tokens" => token(name),
         "allocations" => held(name.parse().ok()?),
+        "prefixes" => prefix(name.parse().ok()?),
         "addresses" => json!({"address": name, "network": "default", "subnet": "lan-10", "pool": "web",
                               "state": "allocated", "revision": 48_211_907, "allocation": held(48_190_233)}),
         _ => return None,
@@ -215,6 +223,7 @@ fn several(plural: &str) -> Option<Vec<Value>> {
         "namespaces" => &["web"],
         "tokens" => &["ci"],
         "allocations" => &["48190233", "48190234"],
+        "prefixes" => &["48190233"],
         "endpoints" => return Some(vec![endpoint(&["pod", "prod-eu", "web", "frontend-7"])]),
         _ => return None,
     };
@@ -289,6 +298,13 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
                        {"address": "2001:db8:20:c::1f/64", "gateway": "2001:db8:20:c::1", "pool": "rack-12-v6",
                         "allocation": 48_211_912, "checked": false}]}]}),
         )),
+        ("POST", ["prefixes"]) => Some((
+            201,
+            json!({"prefix": prefix(48_190_233), "through": [], "repeated": false, "revision": 48_211_912}),
+        )),
+        ("DELETE", ["prefixes", _]) => {
+            Some((200, json!({"cidrs": ["172.16.0.0/24"], "ending": false, "revision": 48_211_970})))
+        }
         ("POST", ["tokens", ..]) => {
             let mut token = token("ci");
             token["secret"] = "ipamd_s3cret".into();

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::model::{Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use super::super::space::Counts;
-use super::{Dns, Text};
+use super::{Dns, GivenPrefix, Text};
 
 /// What became of a command.
 pub type Outcome = Result<Applied, Refusal>;
@@ -91,6 +91,20 @@ pub enum Answer {
     Members {
         /// Those that joined or changed, by id; none if it was so already.
         ids: Vec<u64>,
+    },
+    /// A prefix is somebody's, now or by an earlier request that was the same.
+    Delegated {
+        /// Whether it was an earlier request.
+        repeated: bool,
+        /// What the request names, level by level; the last one is what it asks for.
+        prefixes: Vec<GivenPrefix>,
+    },
+    /// A prefix is nobody's any more.
+    PrefixReleased {
+        /// It, and what was below it, as far as it is cleared away.
+        cidrs: Vec<IpNet>,
+        /// Whether some of it is still to be cleared away.
+        ending: bool,
     },
 }
 

@@ -1,0 +1,213 @@
+//! Prefixes over HTTP and by hand, on real members: delegated once whoever asks, refreshed, ended by log time.
+
+use std::time::Duration;
+
+use ipam_api::client::Call;
+use ipam_api::event::EventPage;
+use ipam_api::request::{Delegated, PrefixReleased};
+use ipam_api::resource::{Page, Prefix};
+use ipam_api::{Code, Problem};
+use serde_json::{Value, json};
+
+use crate::command_line::ipamctl;
+use crate::support::ask::{allocate, get, known, put, wish};
+use crate::support::{Cluster, LONG};
+
+async fn pool(cluster: &Cluster) {
+    put(&cluster.ask(), "subnets", json!({"name": "trench", "cidr": "172.16.0.0/16"})).await;
+    let pool = json!({"name": "trench", "subnet": "trench", "allow_edges": true, "cooling_ms": 0});
+    put(&cluster.ask(), "pools", pool).await;
+}
+
+async fn delegate(cluster: &Cluster, member: usize, body: Value) -> Result<Delegated, Problem> {
+    let call = Call::post("/v1/prefixes").json(&body).unwrap().repeatable().within(LONG);
+    cluster.members[member].ask().call(call).await
+}
+
+fn connection(node: &str, owner: &str) -> Value {
+    json!({
+        "pool": "trench",
+        "through": [{"owner": "conduit-a", "length": 20}, {"owner": node, "length": 24, "keep_edges": true}],
+        "owner": owner, "length": 32,
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
+    let cluster = Cluster::up(3).await;
+    pool(&cluster).await;
+    // Forty requests for ten connections on two nodes: each is asked for twice, of different members.
+    let asked = (0..40).map(|i| {
+        let cluster = &cluster;
+        let node = format!("node-{}", i % 2);
+        async move { delegate(cluster, i % 3, connection(&node, &format!("c{}", i % 20))).await.unwrap() }
+    });
+    let answers = futures::future::join_all(asked).await;
+    let mut given: Vec<(String, String)> =
+        answers.iter().map(|one| (one.prefix.path.clone(), one.prefix.cidr.to_string())).collect();
+    given.sort();
+    given.dedup();
+    assert_eq!(given.len(), 20, "the same for who asks twice, another for each: {given:?}");
+    let mut cidrs: Vec<_> = given.iter().map(|(_, cidr)| cidr.clone()).collect();
+    cidrs.sort();
+    cidrs.dedup();
+    assert_eq!(cidrs.len(), 20);
+    let fresh = answers.iter().filter(|one| !one.repeated).count();
+    assert_eq!(fresh, 20, "every connection is new once");
+    for node in ["172.16.0.", "172.16.1."] {
+        let of_node = cidrs.iter().filter(|cidr| cidr.starts_with(node)).count();
+        assert_eq!(of_node, 10, "{cidrs:?}");
+        assert!(!cidrs.contains(&format!("{node}0/32")), "a node keeps its edges");
+    }
+    // Nobody gets an address from inside; who asks for it is told whose it is.
+    let address = "172.16.0.1".parse().unwrap();
+    let mut inside = wish("h", &["trench"]);
+    inside.interfaces[0].addresses = vec![address];
+    let problem = allocate(&cluster.ask(), &inside).await.unwrap_err();
+    assert_eq!(problem.code, Code::AddressTaken);
+    assert!(problem.detail.contains("inside prefix 172.16.0.1/32"), "{problem:?}");
+    let held = known(&cluster.ask(), address).await;
+    assert_eq!((held.state.as_str(), held.allocation), ("allocated", None));
+    assert_eq!(held.prefix.unwrap().cidr.to_string(), "172.16.0.1/32");
+    let outside = allocate(&cluster.ask(), &wish("h", &["trench"])).await.unwrap();
+    assert_eq!(outside.interfaces[0].addresses[0].address.addr().to_string(), "172.16.16.0");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn prefixes_are_listed_released_and_remembered() {
+    let cluster = Cluster::up(1).await;
+    pool(&cluster).await;
+    let first = delegate(&cluster, 0, connection("node-1", "c1")).await.unwrap();
+    let [conduit, node] = first.through.as_slice() else { panic!("{first:?}") };
+    assert_eq!(conduit.cidr.to_string(), "172.16.0.0/20");
+    assert_eq!((node.parent, first.prefix.parent), (Some(conduit.id), Some(node.id)));
+    delegate(&cluster, 0, json!({"parent": node.id, "owner": "c2", "length": 32})).await.unwrap();
+    let client = cluster.ask();
+    for (query, paths) in [
+        (format!("parent={}", node.id), vec!["conduit-a/node-1/c1", "conduit-a/node-1/c2"]),
+        ("contains=172.16.0.2".to_owned(), vec!["conduit-a", "conduit-a/node-1", "conduit-a/node-1/c2"]),
+        ("owner=node-1&pool=trench&realm=default".to_owned(), vec!["conduit-a/node-1"]),
+        ("cidr=172.16.0.0/24".to_owned(), vec!["conduit-a/node-1"]),
+        ("realm=prod".to_owned(), vec![]),
+    ] {
+        let page: Page<Prefix> = get(&client, &format!("/v1/prefixes?{query}")).await.unwrap();
+        assert_eq!(page.items.iter().map(|one| one.path.as_str()).collect::<Vec<_>>(), paths, "{query}");
+    }
+    let released: PrefixReleased =
+        client.call(Call::delete(format!("/v1/prefixes/{}", node.id)).within(LONG)).await.unwrap();
+    assert_eq!(released.cidrs.len(), 3);
+    assert!(!released.ending);
+    let gone: Result<Prefix, Problem> = get(&client, &format!("/v1/prefixes/{}", node.id)).await;
+    assert_eq!(gone.unwrap_err().code, Code::NotFound);
+    let events: EventPage = get(&client, "/v1/events?kind=prefix&pool=trench").await.unwrap();
+    let told: Vec<String> = events
+        .items
+        .iter()
+        .map(|event| {
+            format!("{} {} {}", event.what, event.object, event.owner.as_deref().unwrap_or_default())
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "prefix.delegated 172.16.0.0/20 default/conduit-a",
+            "prefix.delegated 172.16.0.0/24 default/node-1",
+            "prefix.delegated 172.16.0.1/32 default/c1",
+            "prefix.delegated 172.16.0.2/32 default/c2",
+            "prefix.released 172.16.0.1/32 default/c1",
+            "prefix.released 172.16.0.2/32 default/c2",
+            "prefix.released 172.16.0.0/24 default/node-1",
+        ]
+    );
+    assert_eq!(events.items[4].reason.as_deref(), Some(&*format!("released with {}", node.id)));
+}
+
+/// The leader clears away what nobody refreshed, though nothing else happens.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
+    let cluster = Cluster::up(1).await;
+    pool(&cluster).await;
+    let kept = delegate(&cluster, 0, json!({"pool": "trench", "owner": "kept", "length": 24})).await.unwrap();
+    let body = json!({"pool": "trench", "owner": "node", "length": 24, "ttl_ms": 1500});
+    let node = delegate(&cluster, 0, body).await.unwrap().prefix;
+    delegate(&cluster, 0, json!({"parent": node.id, "owner": "c", "length": 32})).await.unwrap();
+    assert!(node.ends_in_ms.is_some_and(|left| left <= 1500));
+    let client = cluster.ask();
+    let begun = std::time::Instant::now();
+    loop {
+        let page: Page<Prefix> = get(&client, "/v1/prefixes").await.unwrap();
+        if page.items.len() == 1 {
+            assert_eq!(page.items[0], kept.prefix);
+            return;
+        }
+        assert!(begun.elapsed() < LONG, "{page:?}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_makes_no_sense_is_refused_with_the_reason() {
+    let cluster = Cluster::up(1).await;
+    pool(&cluster).await;
+    let long: Vec<Value> = (0..16).map(|i| json!({"owner": format!("o{i}"), "length": 10 + i})).collect();
+    for (body, code, says) in [
+        (json!({"owner": "a", "length": 24}), Code::InvalidField, "either `pool` or `parent`"),
+        (
+            json!({"owner": "a", "length": 24, "pool": "trench", "parent": 1}),
+            Code::InvalidField,
+            "either `pool` or `parent`",
+        ),
+        (json!({"pool": "trench", "owner": "a/b", "length": 24}), Code::InvalidField, "owner"),
+        (json!({"pool": "trench", "owner": "a", "length": 0}), Code::InvalidField, "1 to 128"),
+        (json!({"pool": "trench", "owner": "a", "length": 33}), Code::InvalidField, "32 bits"),
+        (json!({"pool": "trench", "owner": "a", "length": 300}), Code::InvalidField, "length"),
+        (json!({"pool": "trench", "owner": "a", "length": 15}), Code::PoolExhausted, "/15"),
+        (json!({"pool": "trench", "owner": "a"}), Code::NotFound, "a has no prefix there"),
+        (json!({"pool": "nowhere", "owner": "a", "length": 24}), Code::NotFound, "nowhere"),
+        (json!({"parent": 7, "owner": "a", "length": 24}), Code::NotFound, "prefix 7"),
+        (json!({"pool": "trench", "owner": "a", "length": 24, "ttl_ms": 5}), Code::LimitExceeded, "ttl_ms"),
+        (json!({"pool": "trench", "owner": "a", "lenght": 24}), Code::UnknownField, "lenght"),
+        (
+            json!({"pool": "trench", "owner": "a", "length": 32, "through": long}),
+            Code::LimitExceeded,
+            "levels",
+        ),
+        (
+            json!({"pool": "trench", "owner": "a", "length": 24, "through": [{"owner": "b", "length": 24}]}),
+            Code::InvalidField,
+            "must be greater",
+        ),
+    ] {
+        let problem = delegate(&cluster, 0, body.clone()).await.unwrap_err();
+        assert_eq!(problem.code, code, "{body}: {problem:?}");
+        let said = format!("{} {:?}", problem.detail, problem);
+        assert!(said.contains(says), "{body}: {problem:?}");
+    }
+    let page: Page<Prefix> = get(&cluster.ask(), "/v1/prefixes").await.unwrap();
+    assert!(page.items.is_empty(), "nothing is half-done");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn by_hand() {
+    let cluster = Cluster::up(1).await;
+    pool(&cluster).await;
+    let servers = cluster.urls();
+    let run = async |line: &str| ipamctl(&servers, line).await.ends(0);
+    let said = run("prefix allocate conduit-a --pool trench --length 20").await;
+    assert!(said.stdout.starts_with("172.16.0.0/20   for conduit-a   prefix "), "{said:?}");
+    let said = run("prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m").await;
+    assert!(said.stdout.starts_with("172.16.0.0/24   for conduit-a/node-1   prefix "), "{said:?}");
+    assert!(said.stderr.contains("it ends in 40m"), "{said:?}");
+    let said = run("prefix allocate conduit-a/node-1 --pool trench -o name").await;
+    assert_eq!(said.stdout.trim(), "172.16.0.0/24");
+    let said = run("prefix list --pool trench").await;
+    assert!(said.stdout.contains("conduit-a/node-1"), "{said:?}");
+    let said = run("who-has 172.16.0.9").await;
+    assert!(said.stdout.contains("172.16.0.0/24 of conduit-a/node-1"), "{said:?}");
+    let id = run("prefix list --pool trench -o name --limit 1").await.stdout.trim().to_owned();
+    let said = run(&format!("prefix show {id}")).await;
+    assert!(said.stdout.contains("1 prefix"), "{said:?}");
+    let said = run(&format!("prefix release {id} --yes")).await;
+    assert!(said.stderr.contains("172.16.0.0/20") && said.stderr.contains("172.16.0.0/24"), "{said:?}");
+    ipamctl(&servers, &format!("prefix show {id}")).await.ends(3);
+}
