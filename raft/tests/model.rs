@@ -19,8 +19,12 @@ mod naive;
 mod naive_allocate;
 #[path = "support/naive_boots.rs"]
 mod naive_boots;
+#[path = "support/naive_sticky.rs"]
+mod naive_sticky;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/random_sticky.rs"]
+mod random_sticky;
 
 use std::collections::BTreeMap;
 

@@ -8,6 +8,7 @@ mod attachment;
 mod backup;
 mod body;
 mod cluster;
+mod controller;
 mod convert;
 mod docs;
 mod endpoint;
@@ -103,6 +104,7 @@ pub fn router(app: App) -> Router {
         .merge(allocation::routes())
         .merge(explain::routes())
         .merge(attachment::routes())
+        .merge(controller::routes())
         .merge(address::routes())
         .merge(event::routes())
         .merge(token::routes())

@@ -57,6 +57,7 @@ fn components() -> Map<String, Value> {
         "Allocated": request::Allocated,
         "Explanation": explain::Explanation,
         "ReleaseAttachmentRequest": request::ReleaseAttachmentRequest,
+        "ScaleRequest": request::ScaleRequest,
         "Released": request::Released,
         "Attachment": request::Attachment,
         "TransactionRequest": transaction::TransactionRequest,

@@ -63,6 +63,7 @@ impl Action {
             Action::Delete(delete) if delete.drain && delete.kind != Kind::Pool => {
                 Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
+            Action::ScaleController(scale) => scale.check(),
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
             Action::JoinMember(wish) => {
@@ -358,6 +359,7 @@ impl Allocate {
             text("uid", uid)?;
         }
         check_labels("labels", &self.labels)?;
+        self.stickiness.check(self.lifecycle)?;
         self.check_lifecycle()
     }
 
@@ -451,7 +453,7 @@ pub(super) fn invalid(detail: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidField, detail)
 }
 
-fn text(what: &str, value: &str) -> Result<(), Refusal> {
+pub(super) fn text(what: &str, value: &str) -> Result<(), Refusal> {
     if value.chars().count() <= TEXT_CHARS_MAX {
         return Ok(());
     }

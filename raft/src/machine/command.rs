@@ -7,6 +7,7 @@
 mod intention;
 mod members;
 mod outcome;
+mod sticky;
 mod terms;
 
 use std::cell::Cell;
@@ -24,6 +25,7 @@ pub use intention::{
 };
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
@@ -141,6 +143,8 @@ pub enum Action {
     PutNode(Put<NodeIntention>),
     /// Create or replace a namespace.
     PutNamespace(Put<NamespaceIntention>),
+    /// Take back what endpoints keep that their controller no longer wants.
+    ScaleController(ScaleController),
 }
 
 /// Create or replace.

@@ -160,6 +160,44 @@ pub enum What {
         /// What it shall be now.
         standing: MemberStanding,
     },
+    /// An address that its endpoint has already got one more attachment.
+    Attached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: u64,
+        /// Why.
+        reason: Reason,
+    },
+    /// An address lost an attachment, and its endpoint holds it all the same.
+    Detached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: u64,
+        /// Why it stays.
+        reason: Reason,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -188,6 +226,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("namespace.deleted", "What was said of a namespace is forgotten."),
     ("address.allocated", "An endpoint holds an address."),
     ("address.released", "An endpoint no longer holds an address."),
+    ("address.attached", "An address that its endpoint holds already has one more attachment."),
+    (
+        "address.detached",
+        "An attachment is gone; its endpoint holds the address all the same, and the reason says why.",
+    ),
     ("address.cooled", "A freed address has rested."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
@@ -209,6 +252,8 @@ impl What {
             What::Deleted { kind, .. } => names_of(*kind).2,
             What::Allocated { .. } => "address.allocated",
             What::Released { .. } => "address.released",
+            What::Attached { .. } => "address.attached",
+            What::Detached { .. } => "address.detached",
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
             What::JournalTrimmed { .. } => "journal.trimmed",
@@ -235,6 +280,8 @@ impl What {
         match self {
             What::Allocated { address, .. }
             | What::Released { address, .. }
+            | What::Attached { address, .. }
+            | What::Detached { address, .. }
             | What::Cooled { address, .. } => Some(*address),
             _ => None,
         }
@@ -246,6 +293,8 @@ impl What {
         match self {
             What::Allocated { network, .. }
             | What::Released { network, .. }
+            | What::Attached { network, .. }
+            | What::Detached { network, .. }
             | What::Cooled { network, .. } => Some(network.clone()),
             What::Created { kind: Kind::Network, name }
             | What::Changed { kind: Kind::Network, name, .. }
@@ -260,6 +309,8 @@ impl What {
         match self {
             What::Allocated { pool, .. }
             | What::Released { pool, .. }
+            | What::Attached { pool, .. }
+            | What::Detached { pool, .. }
             | What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
             | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
@@ -274,7 +325,10 @@ impl What {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            What::Allocated { endpoint, .. } | What::Released { endpoint, .. } => Some(endpoint),
+            What::Allocated { endpoint, .. }
+            | What::Released { endpoint, .. }
+            | What::Attached { endpoint, .. }
+            | What::Detached { endpoint, .. } => Some(endpoint),
             _ => None,
         }
     }
@@ -306,6 +360,16 @@ pub enum Reason {
     AttachmentAdded,
     /// Somebody asked for it, without an attachment.
     Requested,
+    /// Its endpoint is sticky, and came back.
+    Reattached,
+    /// Several attachments hold it.
+    Shared,
+    /// Its endpoint is sticky, and may come back.
+    Kept,
+    /// Its endpoint is sticky, and may no longer take from the pool that it took from before.
+    Moved,
+    /// Its endpoint is sticky, and its controller doesn't want it any more.
+    ScaledDown,
 }
 
 impl Reason {
@@ -318,6 +382,11 @@ impl Reason {
             Reason::EndpointReleased => "endpoint-released",
             Reason::AttachmentAdded => "ADD",
             Reason::Requested => "requested",
+            Reason::Reattached => "reattached",
+            Reason::Shared => "shared",
+            Reason::Kept => "kept",
+            Reason::Moved => "moved",
+            Reason::ScaledDown => "scaled-down",
         }
     }
 }

@@ -15,6 +15,7 @@ use super::hashed::ByAttachment;
 use super::model::{Pool, Subnet};
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
+use super::sticky::ControllerKey;
 use super::takers::{Anchor, Rank};
 
 /// What is derived from the rows: never stored, always rebuilt.
@@ -34,6 +35,8 @@ pub(super) struct Index {
     pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
     /// Incarnations, the newest last.
     pub(super) endpoints: OrdSet<(EndpointKey, u64)>,
+    /// Sticky endpoints by what makes them.
+    pub(super) controllers: OrdSet<(ControllerKey, u64)>,
     pub(super) attachments: ByAttachment,
     pub(super) tombstones: ByAttachment,
     pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
@@ -61,6 +64,7 @@ impl Index {
             spaces,
             occupants,
             endpoints,
+            controllers,
             attachments,
             tombstones,
             tombstones_of_node,
@@ -81,6 +85,7 @@ impl Index {
         join_maps(&mut self.spaces, spaces);
         join_maps(&mut self.occupants, occupants);
         join_sets(&mut self.endpoints, endpoints);
+        join_sets(&mut self.controllers, controllers);
         self.attachments.take_in(attachments);
         self.tombstones.take_in(tombstones);
         join_sets(&mut self.tombstones_of_node, tombstones_of_node);
@@ -140,6 +145,7 @@ impl State {
         }
         for (id, row) in self.endpoints.iter() {
             index.endpoints.insert((row.key.clone(), id));
+            index.controllers.extend(ControllerKey::of(row).map(|key| (key, id)));
         }
         for (id, row) in self.attachments.iter() {
             index.attachments.insert(&row.key, id);

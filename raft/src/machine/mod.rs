@@ -10,6 +10,7 @@
 
 pub mod access;
 mod allocate;
+mod along;
 mod attachment;
 mod candidates;
 pub mod change;
@@ -41,6 +42,7 @@ mod sizes;
 pub mod space;
 pub mod state;
 mod step;
+mod sticky;
 mod subnet;
 pub mod table;
 mod takers;
@@ -215,6 +217,7 @@ impl Step<'_> {
             Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
             Action::JoinMember(wish) => self.join_member(wish),
             Action::ChangeMembers(wish) => self.change_members(wish),
+            Action::ScaleController(scale) => Ok(self.scale_controller(scale)),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

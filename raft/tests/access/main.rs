@@ -12,6 +12,8 @@ mod nodes;
 #[path = "../support/random.rs"]
 #[allow(dead_code, reason = "shared with the tests that use more of it")]
 mod random;
+#[path = "../support/random_sticky.rs"]
+mod random_sticky;
 mod replays;
 mod roles;
 mod tokens;

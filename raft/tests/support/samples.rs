@@ -12,19 +12,19 @@ use std::collections::BTreeMap;
 use ipam_api::Code;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
-    KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
-    Transaction, Via,
+    Allocate, ChangeMembers, Controller, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish,
+    JoinMember, Kind, KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin,
+    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
+    ScaleController, Started, Stickiness, SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    Network, Node, Pool, PoolState, Replay, Reservation, Sticky, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -122,6 +122,7 @@ fn pool() -> PoolIntention {
         allow_edges: false,
         default: true,
         takers: takers(),
+        scale_down: ScaleDown::Keep,
         disabled: false,
         terminating: true,
         remarks: remarks(),
@@ -187,9 +188,23 @@ fn wish() -> Allocate {
         labels: [("app".into(), "web".into())].into(),
         node: Some(key.node.clone()),
         attachment: Some(key),
+        stickiness: Stickiness {
+            controller: Some(controller()),
+            sticky: Some(true),
+            scale_down: Some(ScaleDown::Keep),
+        },
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
         started: Some(started()),
+    }
+}
+
+fn controller() -> Controller {
+    Controller {
+        group: "apps".into(),
+        kind: "StatefulSet".into(),
+        name: "w".parse().unwrap(),
+        uid: Some("uid-2".into()),
     }
 }
 
@@ -252,6 +267,13 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         }),
         Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
         Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
+        Action::ScaleController(ScaleController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+            replicas: 3,
+            start: 1,
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -280,6 +302,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ConfirmGeneration(_) => "confirm-generation",
         Action::JoinMember(_) => "join-member",
         Action::ChangeMembers(_) => "change-members",
+        Action::ScaleController(_) => "scale-controller",
     }
 }
 
@@ -298,6 +321,8 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
         attachment: wish().attachment,
+        also_attached: vec![attachment()],
+        kept: true,
         addresses: vec![given],
     };
     let answers = [
@@ -375,8 +400,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             network: name("blue"),
             address,
             pool: pool.clone(),
-            endpoint,
-            interface,
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
             node: wish().node,
             allocation,
             reason,
@@ -387,9 +412,29 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
         What::LevelRaised { level: 2 },
         What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
-        What::PoolConfirmed { generation: 2, pool },
+        What::PoolConfirmed { generation: 2, pool: pool.clone() },
         What::GenerationConfirmed { generation: 2 },
         What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
+        What::Attached {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason: Reason::Reattached,
+        },
+        What::Detached {
+            network: name("blue"),
+            address,
+            pool,
+            endpoint,
+            interface,
+            node: wish().node,
+            allocation,
+            reason: Reason::Kept,
+        },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -417,6 +462,8 @@ fn what_name(what: &What) -> &'static str {
         What::PoolConfirmed { .. } => "pool-confirmed",
         What::GenerationConfirmed { .. } => "generation-confirmed",
         What::Member { .. } => "member",
+        What::Attached { .. } => "attached",
+        What::Detached { .. } => "detached",
     }
 }
 
@@ -455,7 +502,9 @@ pub(crate) fn rows() -> State {
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     state.pool_states.put(103, row, &mut ledger);
     let (endpoint, uid) = (wish().endpoint, wish().uid);
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, allocations: vec![107] };
+    let sticky = Sticky { controller: Some(controller()), scale_down: Some(ScaleDown::Keep), wanted: true };
+    let sticky = Some(Box::new(sticky));
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107] };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);
@@ -466,6 +515,7 @@ pub(crate) fn rows() -> State {
         endpoint: 105,
         interface: key.interface.clone(),
         attachment: Some(106),
+        also_attached: Vec::new(),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
         checked: true,
@@ -567,6 +617,11 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
                 Reason::Requested,
             ]),
         ),
+        (
+            "reason-of-sticky-endpoints",
+            bytes(&[Reason::Reattached, Reason::Shared, Reason::Kept, Reason::Moved, Reason::ScaledDown]),
+        ),
+        ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         (
             "readiness",
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),

@@ -19,6 +19,7 @@ pub(super) enum Place {
     Allocation(u64),
     Endpoint(EndpointKey),
     ReleaseAttachment,
+    ScaleController,
 }
 
 const KINDS: [(&str, Kind); 6] = [
@@ -57,6 +58,7 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
         ["", "v1", "allocations"] => Some(Place::Allocations),
         ["", "v1", "allocations", id] => id.parse().ok().map(Place::Allocation),
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
+        ["", "v1", "controllers", "scale"] => Some(Place::ScaleController),
         ["", "v1", "endpoints", key @ ..] if key.len() == 4 => {
             key.join("/").parse().ok().map(Place::Endpoint)
         }
@@ -104,6 +106,7 @@ mod tests {
             ("/v1/allocations", (Place::Allocations, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
+            ("/v1/controllers/scale", (Place::ScaleController, false)),
             ("/v1/endpoints/host/a/b/c", (Place::Endpoint("host/a/b/c".parse().unwrap()), false)),
         ] {
             assert_eq!(place(path).unwrap(), expected, "{path}");
