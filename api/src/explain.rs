@@ -49,6 +49,9 @@ pub struct Choice {
     /// The address that it would give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub address: Option<IpAddr>,
+    /// Whether that is what the endpoint has there already and takes along, whichever pool comes first.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stays: bool,
 }
 
 /// One pool that comes into question.

@@ -94,6 +94,9 @@ pub const TAKERS_NAMED_MAX: usize = 1024;
 pub const REQUESTED_ADDRESSES_MAX: usize = 16;
 /// Allocations of one endpoint.
 pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
+/// Attachments that may hold one address at once: where a machine was and where it is going to, and those whose
+/// deletion is still on its way.
+pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
 /// Allocations that one release request may name.
 pub const RELEASES_MAX: usize = 1024;
 /// Steps and preconditions of one transaction.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
-use crate::resource::{Allocation, EndpointKey, Interface, Labels, Lifecycle};
+use crate::resource::{Allocation, Controller, EndpointKey, Interface, Labels, Lifecycle, ScaleDown};
 
 pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 
@@ -104,6 +104,17 @@ pub struct AllocateRequest {
     /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
+    /// What makes the endpoint and counts it. Endpoints of a `StatefulSet`, `VirtualMachine` or
+    /// `VirtualMachineInstance` are sticky: they keep their addresses when they go, for when they come back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Controller>,
+    /// Whether the endpoint is sticky, where its controller doesn't tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sticky: Option<bool>,
+    /// What becomes of a sticky endpoint's addresses when its controller no longer wants it; without it each pool
+    /// says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_down: Option<ScaleDown>,
     /// When they end; `attached` with an attachment, else `held`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
@@ -174,6 +185,27 @@ pub struct Drained {
     pub affected: Vec<Allocation>,
     /// The state after it.
     pub revision: u64,
+}
+
+/// `POST /v1/controllers/scale`: how many endpoints a controller wants from now on. Sticky ones that it no longer
+/// wants lose their addresses, unless they are to be kept; those that still live lose them when they go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ScaleRequest {
+    /// Its realm.
+    #[serde(default = "Name::default_name")]
+    pub realm: Name,
+    /// Its namespace.
+    #[serde(default = "ObjectName::default_name")]
+    pub namespace: ObjectName,
+    /// Which one. With a uid, endpoints of another incarnation of it are left alone.
+    pub controller: Controller,
+    /// How many endpoints it wants; of one that doesn't number them, any number but 0 means all.
+    pub replicas: u32,
+    /// The first number behind their names.
+    #[serde(default)]
+    pub start: u32,
 }
 
 /// The answer to a release: which addresses are free of their holder now.

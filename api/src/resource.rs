@@ -2,6 +2,7 @@
 //!
 //! Everything outside the islands is somebody's intention and can be sent back as it is.
 
+mod controller;
 mod endpoint;
 mod map;
 mod place;
@@ -19,6 +20,7 @@ use crate::name::{InterfaceName, Name, ObjectName};
 use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
+pub use controller::{Controller, ScaleDown};
 pub use endpoint::{EndpointKey, EndpointKind};
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
@@ -262,6 +264,15 @@ pub struct Endpoint {
     /// Its incarnation, as the system that named it says.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub uid: Option<String>,
+    /// Whether it keeps its addresses when it goes, for when it comes back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sticky: bool,
+    /// What makes it and counts it, where it is sticky.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub controller: Option<Controller>,
+    /// What becomes of its addresses when its controller no longer wants it; without it each pool says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_down: Option<ScaleDown>,
 }
 
 /// What an endpoint has.
@@ -278,9 +289,15 @@ pub struct EndpointStatus {
 pub struct Interface {
     /// Its name.
     pub name: InterfaceName,
-    /// The attachment that it came with, if any.
+    /// The attachment that has them, if any; of several the newest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
+    /// Other attachments that have them too: where it was, during a live migration.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub also_attached: Vec<AttachmentKey>,
+    /// Whether they wait for the endpoint to come back: it is sticky, and attached nowhere.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub kept: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<GivenAddress>,
 }

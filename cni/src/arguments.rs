@@ -7,9 +7,12 @@ use std::net::IpAddr;
 
 use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName, shown};
-use ipam_api::resource::{EndpointKey, EndpointKind};
+use ipam_api::resource::{Controller, EndpointKey, EndpointKind};
 
 use crate::fail::{self, Failure};
+
+/// Kinds of controllers that are virtual machines.
+const MACHINES: [&str; 2] = ["VirtualMachine", "VirtualMachineInstance"];
 
 /// What the arguments say.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -70,13 +73,15 @@ impl Arguments {
     /// A pod if Kubernetes names one. What Nomad calls an allocation is a container: it is one run of one
     /// task group, its id never comes back, and all its tasks share one network namespace. Whoever has no
     /// orchestrator is the container itself, in the group of its node, since container ids are only unique
-    /// there.
+    /// there. A virtual machine is itself and not the pod that it runs in: it has another one on each node, and
+    /// two while it moves.
     #[must_use]
     pub fn endpoint(
         &self,
         realm: &Name,
         node: &ObjectName,
         container_id: &ObjectName,
+        controller: Option<&Controller>,
     ) -> (EndpointKey, Option<String>) {
         let key = |kind, namespace: &ObjectName, name: &ObjectName| EndpointKey {
             realm: realm.clone(),
@@ -85,7 +90,12 @@ impl Arguments {
             name: name.clone(),
         };
         if let (Some(namespace), Some(name)) = (&self.pod_namespace, &self.pod_name) {
-            return (key(EndpointKind::Pod, namespace, name), self.pod_uid.clone());
+            let machine = controller.filter(|controller| MACHINES.contains(&controller.kind.as_str()));
+            let (kind, name) = match machine {
+                Some(machine) => (EndpointKind::Vm, &machine.name),
+                None => (EndpointKind::Pod, name),
+            };
+            return (key(kind, namespace, name), self.pod_uid.clone());
         }
         if let Some(allocation) = &self.nomad_allocation {
             let namespace = self.nomad_namespace.clone().unwrap_or_else(ObjectName::default_name);
@@ -137,10 +147,18 @@ mod tests {
         NOMAD_GROUP_NAME=web;NOMAD_ALLOC_ID=d96af0be-747b-91ac-325e-9565b4797e8e";
 
     fn endpoint(text: &str) -> (String, Option<String>) {
+        made_by(text, None)
+    }
+
+    fn made_by(text: &str, kind: Option<&str>) -> (String, Option<String>) {
+        let name = ObjectName::new("mail").unwrap();
+        let controller =
+            kind.map(|kind| Controller { group: String::new(), kind: kind.to_owned(), name, uid: None });
         let (key, uid) = Arguments::parse(text).unwrap().endpoint(
             &Name::default_name(),
             &ObjectName::new("node-1").unwrap(),
             &ObjectName::new("c1").unwrap(),
+            controller.as_ref(),
         );
         (key.to_string(), uid)
     }
@@ -155,6 +173,18 @@ mod tests {
             ("", "container/node-1/c1", None),
         ] {
             assert_eq!(endpoint(text), (key.to_owned(), uid.map(str::to_owned)), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_machine_is_not_the_pod_that_it_runs_in() {
+        for (text, kind, key) in [
+            (KUBELET, "VirtualMachine", "vm/shop/mail"),
+            (KUBELET, "VirtualMachineInstance", "vm/shop/mail"),
+            (KUBELET, "StatefulSet", "pod/shop/web-0"),
+            ("", "VirtualMachine", "container/node-1/c1"),
+        ] {
+            assert_eq!(made_by(text, Some(kind)).0, key, "{text} {kind}");
         }
     }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use ipam_api::Problem;
 use ipam_api::name::{Name, NamePattern, ObjectName, shown};
-use ipam_api::resource::Labels;
+use ipam_api::resource::{Controller, Labels, ScaleDown};
 use serde_json::{Map, Value};
 
 use crate::arguments;
@@ -188,6 +188,51 @@ impl Network {
         };
         let pairs = labels.as_array().and_then(|entries| entries.iter().map(pair).collect());
         pairs.ok_or_else(|| arguments.wrong("labels", "must be a list of objects with key and value"))
+    }
+
+    /// What makes the endpoint, as `args.cni.controller` says: an object with kind and name, perhaps group and uid.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn controller(&self) -> Result<Option<Controller>, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        let controller = arguments.section("controller")?;
+        if !controller.exists() {
+            return Ok(None);
+        }
+        let (Some(kind), Some(name)) = (controller.text("kind")?, controller.text("name")?) else {
+            return Err(arguments.wrong("controller", "must have a kind and a name"));
+        };
+        Ok(Some(Controller {
+            group: controller.text("group")?.unwrap_or_default().to_owned(),
+            kind: kind.to_owned(),
+            name: ObjectName::new(name).map_err(|problem| controller.wrong("name", &problem.detail))?,
+            uid: controller.text("uid")?.map(str::to_owned),
+        }))
+    }
+
+    /// Whether the endpoint keeps its addresses when it goes, as `args.cni.sticky` says.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn sticky(&self) -> Result<Option<bool>, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        match arguments.get("sticky") {
+            None => Ok(None),
+            Some(Value::Bool(sticky)) => Ok(Some(*sticky)),
+            Some(_) => Err(arguments.wrong("sticky", "must be true or false")),
+        }
+    }
+
+    /// What becomes of them when nobody wants the endpoint any more, as `args.cni.scale_down` says.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn scale_down(&self) -> Result<Option<ScaleDown>, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        let text = arguments.text("scale_down")?;
+        let wrong = |_| arguments.wrong("scale_down", "must be release or keep");
+        text.map(|text| text.parse().map_err(wrong)).transpose()
     }
 
     /// The hardware address that the runtime wants the interface to have.

@@ -187,6 +187,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
         labels: std::collections::BTreeMap::new(),
         node: None,
         attachment: None,
+        stickiness: Default::default(),
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),

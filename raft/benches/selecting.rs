@@ -113,6 +113,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
             node: Some("node-0".parse().unwrap()),
             attachment: None,
+            stickiness: Default::default(),
             lifecycle: Lifecycle::Held,
             interfaces: vec![interface],
             started: None,

@@ -9,10 +9,12 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
+use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
     Allocate, ConfirmGeneration, Delegate, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns,
-    PrefixLevel, PrefixSource, Put, Remarks, SplitPool, SubnetIntention, Takers, Via,
+    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, SplitPool, Started, Stickiness,
+    SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -52,6 +54,7 @@ fn pool(name: &str, range: &str) -> Action {
         allow_edges: false,
         default: false,
         takers: Takers::default(),
+        scale_down: Default::default(),
         disabled: false,
         terminating: false,
         drains_to: None,
@@ -68,6 +71,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         started: None,
         labels: std::collections::BTreeMap::new(),
         node: None,
+        stickiness: Default::default(),
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),
@@ -188,6 +192,41 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
     done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
     assert_eq!(code(run(&mut state, allocate("host/c", "three", None))), Code::GenerationUnconfirmed);
     assert_eq!(waiting(&state), ["one", "three", "two"]);
+}
+
+/// Since the backup it may have been given back, and be somebody else's.
+#[test]
+fn what_was_kept_waits_for_its_pool_too() {
+    let mut state = before();
+    let sticky = || {
+        let Action::Allocate(wish) = allocate("vm/mail", "one", None) else { panic!("it is an allocation") };
+        let key = "n1/net/c1/eth0".split('/').collect::<Vec<_>>();
+        let attachment = AttachmentKey {
+            realm: "default".parse().unwrap(),
+            node: key[0].parse().unwrap(),
+            config: key[1].parse().unwrap(),
+            container_id: key[2].parse().unwrap(),
+            interface: key[3].parse().unwrap(),
+        };
+        Allocate {
+            attachment: Some(attachment),
+            started: Some(Started { boot_id: "b".into(), at_us: 3 }),
+            lifecycle: Lifecycle::Attached,
+            stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
+            ..wish
+        }
+    };
+    let key = sticky().attachment.unwrap();
+    let first = Allocate { started: Some(Started { boot_id: "b".into(), at_us: 1 }), ..sticky() };
+    done(&mut state, Action::Allocate(first));
+    let started = Started { boot_id: "b".into(), at_us: 2 };
+    done(&mut state, Action::ReleaseAttachment(ReleaseAttachment { key, started }));
+    assert_eq!(state.allocations.len(), 2, "kept");
+    state.begin_generation(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, Action::Allocate(sticky()))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, None));
+    done(&mut state, Action::Allocate(sticky()));
+    assert_eq!(state.allocations.len(), 2, "the same one");
 }
 
 #[test]

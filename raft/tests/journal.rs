@@ -13,6 +13,8 @@ mod random;
 mod random_change;
 #[path = "support/random_prefix.rs"]
 mod random_prefix;
+#[path = "support/random_sticky.rs"]
+mod random_sticky;
 
 use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
 use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Via};

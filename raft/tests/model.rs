@@ -25,12 +25,16 @@ mod naive_boots;
 mod naive_change;
 #[path = "support/naive_prefix.rs"]
 mod naive_prefix;
+#[path = "support/naive_sticky.rs"]
+mod naive_sticky;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/random_change.rs"]
 mod random_change;
 #[path = "support/random_prefix.rs"]
 mod random_prefix;
+#[path = "support/random_sticky.rs"]
+mod random_sticky;
 
 use std::collections::BTreeMap;
 

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Labels};
+use super::{Condition, Labels, ScaleDown};
 use crate::address::{AddressRange, Family};
 use crate::name::{Name, NetworkAttachment, ObjectName};
 use crate::selector::Selector;
@@ -87,6 +87,10 @@ pub struct Pool {
     /// Network attachments, as Multus calls them, whose interfaces may take from it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub network_attachments: Vec<NetworkAttachment>,
+    /// What becomes of the addresses of sticky endpoints that their controllers no longer want, where the request
+    /// didn't say.
+    #[serde(default, skip_serializing_if = "ScaleDown::is_usual")]
+    pub scale_down: ScaleDown,
     /// Whether it gives out nothing for now; releases go on.
     #[serde(default)]
     pub disabled: bool,

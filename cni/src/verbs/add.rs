@@ -52,7 +52,8 @@ pub fn request(
     let home = network.home()?;
     let container = environment.container()?;
     let arguments = Arguments::parse(&environment.arguments)?;
-    let (endpoint, uid) = arguments.endpoint(&home.realm, &home.node, &container.id);
+    let controller = network.controller()?;
+    let (endpoint, uid) = arguments.endpoint(&home.realm, &home.node, &container.id, controller.as_ref());
     let mut addresses: Vec<IpAddr> = Vec::new();
     for address in arguments.addresses.into_iter().chain(network.addresses()?) {
         if !addresses.contains(&address) {
@@ -66,6 +67,9 @@ pub fn request(
         labels: network.labels()?,
         node: Some(home.node.clone()),
         attachment: Some(attachment(&home, network, container)),
+        controller,
+        sticky: network.sticky()?,
+        scale_down: network.scale_down()?,
         lifecycle: None,
         interfaces: vec![InterfaceRequest {
             name: container.interface.clone(),

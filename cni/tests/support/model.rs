@@ -69,7 +69,13 @@ impl Model {
             return Err(Problem::new(Code::AddressOutsidePools, format!("{address} is in no pool")));
         }
         self.revision += 1;
-        let interface = Interface { name: wanted.name.clone(), attachment: Some(key.clone()), addresses };
+        let interface = Interface {
+            name: wanted.name.clone(),
+            attachment: Some(key.clone()),
+            also_attached: Vec::new(),
+            kept: false,
+            addresses,
+        };
         self.held.insert(key, (request.endpoint.clone(), interface.clone()));
         Ok(Allocated {
             endpoint: request.endpoint,

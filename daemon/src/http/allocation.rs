@@ -15,6 +15,7 @@ use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
+use super::controller::stickiness;
 use super::convert::{allocation, interface, started, texts};
 use super::endpoint::released;
 use super::list::{Field, Holds, Item, Listed, Shape, Test};
@@ -55,6 +56,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         labels: texts(request.labels),
         node: request.node,
         attachment: request.attachment,
+        stickiness: stickiness(request.controller, request.sticky, request.scale_down),
         lifecycle: request.lifecycle.unwrap_or(otherwise),
         interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
         started: request.started.map(started),

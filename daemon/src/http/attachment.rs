@@ -54,11 +54,11 @@ async fn show(
     let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query).await?;
     app.check_own(&asker, &state, &key)?;
     let revision = state.revision();
-    let found = state.attachment(&key).and_then(|(_, row)| {
+    let found = state.attachment(&key).and_then(|(id, row)| {
         Some(Attachment {
             attachment: key.clone(),
             endpoint: state.endpoints.get(row.endpoint)?.key.clone(),
-            interface: state.given(&row.allocations).first().map(interface)?,
+            interface: state.given(&row.allocations, Some(id)).first().map(interface)?,
             revision,
         })
     });

@@ -72,6 +72,8 @@ pub(super) fn interface(given: &GivenInterface) -> shown::Interface {
     shown::Interface {
         name: given.name.clone(),
         attachment: given.attachment.clone(),
+        also_attached: given.also_attached.clone(),
+        kept: given.kept,
         addresses: given.addresses.iter().map(given_address).collect(),
     }
 }

@@ -14,6 +14,7 @@ use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
+use super::controller::controller_of;
 use super::convert::{interface, meta};
 use super::list::{Field, Item, Listed, Shape, Test};
 use super::query::{Asked, NoQuery, ReadQuery};
@@ -45,6 +46,8 @@ pub(super) const SHAPE: Shape = Shape {
         Field::text("namespace", "namespace"),
         Field::text("name", "name"),
         Field::text("uid", "uid"),
+        Field::flag("sticky", "sticky"),
+        Field::text("controller", "controller.name"),
         Field::number("id", "meta.id"),
         Field::text("created_at", "meta.created_at"),
         Field::text("created_by", "meta.created_by"),
@@ -55,6 +58,13 @@ pub(super) const SHAPE: Shape = Shape {
         "namespace",
         "name",
         "uid",
+        "sticky",
+        "controller",
+        "controller.group",
+        "controller.kind",
+        "controller.name",
+        "controller.uid",
+        "scale_down",
         "meta",
         "meta.id",
         "meta.revision",
@@ -154,9 +164,18 @@ fn key((kind, realm, namespace, name): (String, String, String, String)) -> Resu
 
 fn view(state: &State, id: u64) -> Option<View> {
     let row = state.endpoints.get(id)?;
+    let sticky = row.sticky.as_deref();
     Some(Resource {
-        intention: Endpoint { key: row.key.clone(), uid: row.uid.as_ref().map(ToString::to_string) },
+        intention: Endpoint {
+            key: row.key.clone(),
+            uid: row.uid.as_ref().map(ToString::to_string),
+            sticky: sticky.is_some(),
+            controller: sticky.and_then(controller_of),
+            scale_down: sticky.and_then(|sticky| sticky.scale_down),
+        },
         meta: meta(&row.meta),
-        status: EndpointStatus { interfaces: state.given(&row.allocations).iter().map(interface).collect() },
+        status: EndpointStatus {
+            interfaces: state.given(&row.allocations, None).iter().map(interface).collect(),
+        },
     })
 }

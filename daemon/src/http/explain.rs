@@ -72,7 +72,7 @@ async fn of_allocation(
 }
 
 fn choice(explained: Explained) -> Choice {
-    let Explained { interface, family, rule, candidates, more, given, refused: _ } = explained;
+    let Explained { interface, family, rule, candidates, more, given, stays, refused: _ } = explained;
     let (pool, address) = given.unzip();
     Choice {
         interface,
@@ -82,6 +82,7 @@ fn choice(explained: Explained) -> Choice {
         more,
         pool,
         address,
+        stays,
     }
 }
 

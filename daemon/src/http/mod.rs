@@ -8,6 +8,7 @@ mod attachment;
 mod backup;
 mod body;
 mod cluster;
+mod controller;
 mod convert;
 mod docs;
 mod endpoint;
@@ -109,6 +110,7 @@ pub fn router(app: App) -> Router {
         .merge(explain::routes())
         .merge(prefix::routes())
         .merge(attachment::routes())
+        .merge(controller::routes())
         .merge(address::routes())
         .merge(event::routes())
         .merge(token::routes())

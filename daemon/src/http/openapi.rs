@@ -64,6 +64,7 @@ fn components() -> Map<String, Value> {
         "Allocated": request::Allocated,
         "Explanation": explain::Explanation,
         "ReleaseAttachmentRequest": request::ReleaseAttachmentRequest,
+        "ScaleRequest": request::ScaleRequest,
         "Released": request::Released,
         "SplitRequest": request::SplitRequest,
         "DrainRequest": request::DrainRequest,

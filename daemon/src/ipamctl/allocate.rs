@@ -11,6 +11,7 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::context::Context;
+use crate::controller::StickyArguments;
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::metadata::parse_pair;
@@ -25,7 +26,8 @@ use crate::resource;
 #[command(after_help = "Examples:
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
-  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json")]
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
+  ipamctl allocate --endpoint pod/shop/db-0 --controller apps/StatefulSet/db --address 10.20.12.40")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
     wish: WishArguments,
@@ -64,6 +66,8 @@ pub(crate) struct WishArguments {
     /// The endpoint's incarnation, as the system that named it says
     #[arg(long)]
     uid: Option<String>,
+    #[command(flatten)]
+    comes_back: StickyArguments,
 }
 
 /// The request that is meant.
@@ -98,6 +102,9 @@ pub(crate) async fn request(
         labels: arguments.labels.iter().cloned().collect(),
         node: arguments.node.clone(),
         attachment: None,
+        controller: arguments.comes_back.controller.clone(),
+        sticky: arguments.comes_back.sticky.then_some(true),
+        scale_down: arguments.comes_back.scale_down,
         lifecycle: None,
         interfaces: vec![interface],
         started: None,

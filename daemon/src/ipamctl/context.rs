@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::io::Write;
 use std::time::Duration;
 
-use ipam_api::Name;
 use ipam_api::client::Client;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
+use ipam_api::{Name, ObjectName};
 
 use crate::fail::Failure;
 use crate::global::{GlobalArguments, ReadingArguments, WritingArguments};
@@ -108,6 +108,11 @@ impl Context {
     /// The network that was named, as what a list is narrowed by.
     pub(crate) fn network_filter(&self) -> Vec<(&'static str, String)> {
         self.network.iter().map(|network| ("network", network.to_string())).collect()
+    }
+
+    /// Where something is, by `--realm` and `--namespace`.
+    pub(crate) fn home(&self) -> (Name, ObjectName) {
+        (self.settings.realm.clone(), self.settings.namespace.clone())
     }
 
     /// Reads `kind/name` and its longer forms; what isn't said comes from `--realm` and `--namespace`.

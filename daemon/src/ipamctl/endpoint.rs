@@ -10,6 +10,7 @@ use ipam_api::time::Timestamp;
 
 use crate::confirm;
 use crate::context::Context;
+use crate::controller::{self, ScaleArguments};
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::list::Listing;
@@ -60,6 +61,11 @@ pub(crate) enum Verb {
         /// kind/name, kind/namespace/name or kind/realm/namespace/name
         endpoint: String,
     },
+    /// Say how many endpoints a controller wants; what it keeps for others is released
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint scale apps/StatefulSet/db --namespace shop --replicas 2\n  ipamctl endpoint scale kubevirt.io/VirtualMachine/mail --replicas 0"
+    )]
+    Scale(ScaleArguments),
 }
 
 /// Which endpoints.
@@ -76,6 +82,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::Watch(arguments) => watch::run(context, Watched::Endpoint, &arguments).await,
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { endpoint } => show(context, &context.endpoint_key(&endpoint)?).await,
+        Verb::Scale(arguments) => controller::scale(context, arguments).await,
         Verb::Delete { endpoint } => delete(context, &context.endpoint_key(&endpoint)?).await,
     }
 }
@@ -103,7 +110,7 @@ fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
     }
     for found in endpoints {
         let interfaces = &found.status.interfaces;
-        let nodes = interfaces.iter().filter_map(|interface| interface.attachment.as_ref());
+        let nodes = interfaces.iter().flat_map(|one| one.attachment.iter().chain(&one.also_attached));
         let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
         nodes.dedup();
         table.row([
@@ -153,8 +160,18 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
     fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
     fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
     fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
+    if endpoint.intention.sticky {
+        let controller = endpoint.intention.controller.as_ref();
+        let of = controller.map(|controller| format!("   controller {}", controller::written(controller)));
+        let scale_down = endpoint.intention.scale_down.map(|policy| format!("   when scaled down {policy}"));
+        fields.line("sticky", format!("yes{}{}", of.unwrap_or_default(), scale_down.unwrap_or_default()));
+    }
     for interface in &endpoint.status.interfaces {
-        if let Some(attachment) = &interface.attachment {
+        if interface.kept {
+            fields
+                .line("kept", format!("{} is attached nowhere, and waits for its endpoint", interface.name));
+        }
+        for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
                 "attachment",
                 format!(

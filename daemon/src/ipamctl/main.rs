@@ -16,6 +16,7 @@ mod config;
 mod confirm;
 mod context;
 mod contexts;
+mod controller;
 mod curl;
 mod difference;
 mod endpoint;

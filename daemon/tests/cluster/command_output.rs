@@ -1,5 +1,6 @@
 //! What `ipamctl -o json` prints is what the API describes: programs that read the one may rely on the other.
 
+use ipam_api::client::Call;
 use serde_json::json;
 
 use crate::command_line::{Said, ipamctl};
@@ -77,7 +78,7 @@ const LINES: &[(&str, &str)] = &[
     ("subnet list --limit 1", "SubnetPage"),
     (
         "pool create web --subnet lan --range 10.1.0.2-10.1.0.9 --exclude 10.1.0.3 --strategy sequential \
-         --cooling 1h --strict-cooling --allow-edges --default --description x --label a=b --annotation c=d",
+         --cooling 1h --scale-down keep --strict-cooling --allow-edges --default --description x --label a=b --annotation c=d",
         "PoolView",
     ),
     ("pool create web6 --subnet lan6 --disabled --managed-by me", "PoolView"),
@@ -133,6 +134,9 @@ const LINES: &[(&str, &str)] = &[
     ("explain --endpoint host/db-09 --pool web --pool web6", "Explanation"),
     ("endpoint show host/db-07", "EndpointView"),
     ("endpoint show pod/web/frontend-7", "EndpointView"),
+    ("endpoint show pod/web/frontend-8", "EndpointView"),
+    ("explain --endpoint pod/web/frontend-8 --pool web --uid two", "Explanation"),
+    ("endpoint scale apps/StatefulSet/db --replicas 1 --start 1 --uid s", "Released"),
     ("endpoint list", "EndpointPage"),
     ("endpoint list --limit 1", "EndpointPage"),
     ("allocation list", "AllocationPage"),
@@ -171,7 +175,7 @@ async fn data_is_what_the_api_describes() {
     };
     let mut schemas = Schemas::committed();
     for (line, schema) in LINES.iter().copied() {
-        if line.starts_with("endpoint show pod") {
+        if line == "endpoint show pod/web/frontend-7" {
             attach(&cluster).await;
         }
         let shown = done(line).await.json();
@@ -217,15 +221,24 @@ async fn data_is_what_the_api_describes() {
     assert_eq!(unseen, known, "what is never seen was never checked: show it here, or say why not");
 }
 
-/// An endpoint on a node, as the plugin would make it.
+/// Endpoints on nodes, as the plugin would make them: one that is on two, and one that was on one.
 async fn attach(cluster: &Cluster) {
-    let key = json!({"node": "worker-3", "config": "net", "container_id": "c1", "interface": "eth0"});
-    let wish = json!({
-        "endpoint": {"kind": "pod", "namespace": "web", "name": "frontend-7"}, "uid": "one",
-        "started": {"boot_id": "2f1c7c1e-6f2d-4f1e-8a55-3f7f7a7e9a10", "at_us": 1},
-        "node": "worker-3", "attachment": key, "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}],
-    });
-    allocate(&cluster.ask(), &serde_json::from_value(wish).unwrap()).await.unwrap();
+    let started = |at_us: u64| json!({"boot_id": "2f1c7c1e-6f2d-4f1e-8a55-3f7f7a7e9a10", "at_us": at_us});
+    let client = cluster.ask();
+    for (name, node) in [("frontend-7", "worker-3"), ("frontend-7", "worker-4"), ("frontend-8", "worker-3")] {
+        let key = json!({"node": node, "config": "net", "container_id": name, "interface": "eth0"});
+        let wish = json!({
+            "endpoint": {"kind": "pod", "namespace": "web", "name": name}, "uid": "one",
+            "controller": {"group": "apps", "kind": "StatefulSet", "name": "frontend", "uid": "s"},
+            "scale_down": "keep", "started": started(1), "node": node, "attachment": key,
+            "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}],
+        });
+        allocate(&client, &serde_json::from_value(wish).unwrap()).await.unwrap();
+        if name == "frontend-8" {
+            let body = json!({"attachment": key, "started": started(2)});
+            client.send(Call::post("/v1/attachments/release").json(&body).unwrap()).await.unwrap();
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -39,6 +39,7 @@ mod schema;
 mod secure;
 mod serving;
 mod slow_reader;
+mod sticky;
 mod takers;
 mod vectors;
 mod watching;

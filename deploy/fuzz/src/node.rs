@@ -59,7 +59,7 @@ fn read_arguments(text: &str) {
     match Arguments::parse(text) {
         Ok(arguments) => {
             let id = ObjectName::default_name();
-            let (endpoint, _) = arguments.endpoint(&Name::default_name(), &id, &id);
+            let (endpoint, _) = arguments.endpoint(&Name::default_name(), &id, &id, None);
             assert_eq!(endpoint.to_string().parse().ok(), Some(endpoint));
         }
         Err(failure) => told(&failure),

@@ -65,6 +65,7 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
         allow_edges: false,
         default: false,
         takers: Takers::default(),
+        scale_down: Default::default(),
         disabled: false,
         terminating: false,
         drains_to: None,

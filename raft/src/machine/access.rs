@@ -47,7 +47,9 @@ impl Action {
             Action::Allocate(_) => Some((Verb::Allocate, Target::Allocation)),
             Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
-            Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
+            Action::ReleaseEndpoint { .. } | Action::ScaleController(_) => {
+                Some((Verb::Release, Target::Endpoint))
+            }
             Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
             Action::Expire | Action::TrimJournal { .. } | Action::SealJournal => {
                 Some((Verb::Delete, Target::Event))
@@ -117,6 +119,11 @@ impl State {
                     .find(Result::is_err)
                     .unwrap_or(Ok(()))
             }
+            Action::ScaleController(scale) => {
+                permit_realm(grant, &scale.realm)?;
+                let touched: Vec<u64> = self.touched_by(scale).collect();
+                self.permit_labels_of(grant, &touched)
+            }
             Action::PutNetwork(put) => {
                 self.permit_labels(grant, Kind::Network, &put.intention.name, Some(&put.intention.remarks))
             }
@@ -180,9 +187,17 @@ impl State {
                 format!("node {node} asks for addresses on another node, or doesn't say on which"),
             ));
         }
-        let held = self.incarnations(&wish.endpoint).filter_map(|id| self.endpoints.get(id));
-        let mut held = held.flat_map(|row| row.allocations.iter()).filter_map(|id| self.allocations.get(*id));
-        if wish.attachment.is_none() && held.any(|row| !self.is_on(row, node)) {
+        let touched: Vec<u64> = match wish.attachment {
+            None => self.incarnations(&wish.endpoint).collect(),
+            // A sticky endpoint may go anywhere; but that it is sticky is to be said where it is.
+            Some(_) if wish.stickiness.is_sticky() => self.incarnation_for(wish).into_iter().collect(),
+            Some(_) => Vec::new(),
+        };
+        let rows = touched.into_iter().filter_map(|id| self.endpoints.get(id));
+        let fixed = rows.filter(|row| wish.attachment.is_none() || row.sticky.is_none());
+        let mut held =
+            fixed.flat_map(|row| row.allocations.iter()).filter_map(|id| self.allocations.get(*id));
+        if held.any(|row| !self.is_on(row, node)) {
             return Err(foreign(node, &wish.endpoint));
         }
         Ok(())
@@ -221,8 +236,9 @@ impl State {
 
     /// Whether an allocation is a node's own.
     fn is_on(&self, row: &Allocation, node: &NodeKey) -> bool {
-        match row.attachment.and_then(|id| self.attachments.get(id)) {
-            Some(attachment) => attachment.key.realm == node.realm && attachment.key.node == node.name,
+        let own = |key: &AttachmentKey| key.realm == node.realm && key.node == node.name;
+        match row.attachment {
+            Some(_) => self.attachments_of(row).all(|(_, attachment)| own(&attachment.key)),
             None => {
                 let realm = self.endpoints.get(row.endpoint).map(|endpoint| &endpoint.key.realm);
                 row.node.as_ref() == Some(&node.name) && realm == Some(&node.realm)
@@ -249,7 +265,7 @@ impl State {
         }
     }
 
-    fn permit_labels_of(&self, grant: &Grant, allocations: &[u64]) -> Result<(), Refusal> {
+    pub(super) fn permit_labels_of(&self, grant: &Grant, allocations: &[u64]) -> Result<(), Refusal> {
         if grant.labels.is_empty() {
             return Ok(());
         }

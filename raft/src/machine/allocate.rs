@@ -8,12 +8,14 @@ use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
+use super::along::Comer;
 use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Text};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
-use super::pick::Pick;
+use super::pick::{Pick, Taken};
 use super::state::{Occupant, State};
 use super::step::Step;
+
 use super::takers::Taker;
 
 impl Step<'_> {
@@ -30,40 +32,46 @@ impl Step<'_> {
         }
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let picks = self.state.plan(wish, endpoint, grant)?;
-        Ok(self.give(wish, endpoint, &picks))
+        let plan = self.state.plan(wish, endpoint, grant)?;
+        Ok(self.give(wish, plan))
     }
 
     /// Writes what was planned.
-    fn give(&mut self, wish: &Allocate, endpoint: Option<u64>, picks: &[Pick]) -> Answer {
+    fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
+        let Plan { endpoint, arrived, picks, along, left } = plan;
+        let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
+        if wish.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
+            return Answer::Allocated {
+                repeated: true,
+                interfaces: self.state.given(&in_order(along), None),
+            };
+        }
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.note_boot(key, started);
         }
         let endpoint_id = endpoint.unwrap_or_else(|| self.state.tick());
         let attachment_id = wish.attachment.as_ref().map(|_| self.state.tick());
+        let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, wish));
+        if let Some(attachment) = attachment_id {
+            for id in &along {
+                self.attach(*id, wish, attachment);
+            }
+        }
         let mut ids = Vec::with_capacity(picks.len());
-        for pick in picks {
+        for pick in &picks {
             let id = self.state.tick();
             ids.push(id);
-            self.write_allocation(id, wish, endpoint_id, attachment_id, pick);
+            let moves = self.state.moves(&row, pick);
+            self.write_allocation(id, wish, endpoint_id, attachment_id, pick, moves);
         }
-        let old = self.state.endpoints.get(endpoint_id).cloned();
-        let row = match old {
-            Some(mut row) => {
-                row.allocations.extend_from_slice(&ids);
-                row
-            }
-            None => {
-                self.state.index.endpoints.insert((wish.endpoint.clone(), endpoint_id));
-                Endpoint {
-                    meta: self.new_meta(endpoint_id),
-                    key: wish.endpoint.clone(),
-                    uid: wish.uid.clone(),
-                    allocations: ids.clone(),
-                }
-            }
-        };
-        self.state.endpoints.put(endpoint_id, row, &mut self.state.ledger);
+        row.allocations.extend_from_slice(&ids);
+        if wish.attachment.is_none() && ids.is_empty() {
+            self.state.tick();
+        }
+        self.put_endpoint(endpoint_id, row);
+        // Only now: an endpoint that holds nothing is gone.
+        self.release_all(&left, Reason::Moved);
+        let ids = in_order(along.into_iter().chain(ids).collect());
         if let (Some(key), Some(id), Some(started)) = (&wish.attachment, attachment_id, &wish.started) {
             let row = Attachment {
                 key: key.clone(),
@@ -74,7 +82,19 @@ impl Step<'_> {
             self.state.index.attachments.insert(key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
         }
-        Answer::Allocated { repeated: false, interfaces: self.state.given(&ids) }
+        Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
+    }
+
+    fn new_endpoint(&mut self, id: u64, wish: &Allocate) -> Endpoint {
+        self.state.index.endpoints.insert((wish.endpoint.clone(), id));
+        let row = Endpoint {
+            meta: self.new_meta(id),
+            key: wish.endpoint.clone(),
+            uid: wish.uid.clone(),
+            sticky: None,
+            allocations: Vec::new(),
+        };
+        self.state.arrived(&row, wish)
     }
 
     fn write_allocation(
@@ -84,6 +104,7 @@ impl Step<'_> {
         endpoint: u64,
         attachment: Option<u64>,
         pick: &Pick,
+        moves: bool,
     ) {
         let Some(pool) = self.state.pools.get(pick.pool) else { return };
         let pool_name = pool.intention.name.clone();
@@ -101,6 +122,7 @@ impl Step<'_> {
             endpoint,
             interface: pick.interface.clone(),
             attachment,
+            also_attached: Vec::new(),
             node: wish.node.clone(),
             lifecycle: wish.lifecycle,
             checked: false,
@@ -117,7 +139,11 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
-        let reason = if attachment.is_some() { Reason::AttachmentAdded } else { Reason::Requested };
+        let reason = match attachment {
+            _ if moves => Reason::Moved,
+            Some(_) => Reason::AttachmentAdded,
+            None => Reason::Requested,
+        };
         self.emit(What::Allocated {
             network: network_name,
             address: pick.address,
@@ -132,15 +158,44 @@ impl Step<'_> {
     }
 }
 
+/// What a request comes to, before anything is written.
+#[derive(Debug)]
+struct Plan {
+    /// The endpoint's id, if it is there.
+    endpoint: Option<u64>,
+    /// Its row, as the request leaves it but for its allocations.
+    arrived: Option<Endpoint>,
+    /// Addresses that are new.
+    picks: Vec<Pick>,
+    /// Allocations that the endpoint has already and takes along.
+    along: Vec<u64>,
+    /// What the endpoint holds no longer.
+    left: Vec<u64>,
+}
+
+/// The order in which an attachment has its allocations, and every answer shows them.
+fn in_order(mut ids: Vec<u64>) -> Vec<u64> {
+    ids.sort_unstable();
+    ids
+}
+
 impl State {
-    /// Chooses an address for every interface and family.
-    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Vec<Pick>, Refusal> {
-        let mut picks: Vec<Pick> = Vec::new();
+    /// Chooses an address for every interface and family, or finds it among what the endpoint has.
+    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Plan, Refusal> {
+        let row = endpoint.and_then(|id| self.endpoints.get(id));
+        let comer = Comer { wish, row };
+        let (mut picks, mut along) = (Vec::new(), Vec::new());
         for interface in &wish.interfaces {
-            let more = self.pick_for(interface, &Taker::of(self, wish, interface), &picks, grant)?;
-            picks.extend(more);
+            let portable = self.portable(&comer, interface);
+            let taker = Taker::of(self, wish, interface);
+            for taken in self.pick_for(interface, &taker, &portable, &picks, grant)? {
+                match taken {
+                    Taken::New(pick) => picks.push(pick),
+                    Taken::Along(id) => along.push(id),
+                }
+            }
         }
-        let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());
+        let held = row.map_or(0, |row| row.allocations.len());
         if held + picks.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
             return Err(Refusal::new(
                 Code::LimitExceeded,
@@ -150,28 +205,47 @@ impl State {
                 ),
             ));
         }
-        Ok(picks)
+        let left = self.left_behind(&comer, &along);
+        self.check_portable(wish, &along, &left, grant)?;
+        let arrived = row.map(|row| self.arrived(row, wish));
+        Ok(Plan { endpoint, arrived, picks, along, left })
+    }
+
+    /// Whether an address is for an interface of a sticky endpoint that had another one there.
+    fn moves(&self, endpoint: &Endpoint, pick: &Pick) -> bool {
+        let mut before = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
+        endpoint.sticky.is_some()
+            && before.any(|row| {
+                row.interface == pick.interface && Family::of(row.address) == Family::of(pick.address)
+            })
     }
 
     /// The incarnation that the request speaks of, if it exists: the one with its uid, an earlier one too;
-    /// without a uid the newest.
-    fn incarnation_for(&self, wish: &Allocate) -> Option<u64> {
+    /// without a uid the newest. A sticky endpoint has one, whatever its uid.
+    pub(super) fn incarnation_for(&self, wish: &Allocate) -> Option<u64> {
+        let rows = || self.incarnations(&wish.endpoint).rev();
+        let is_sticky = |id: &u64| self.endpoints.get(*id).is_some_and(|row| row.sticky.is_some());
         let is_meant =
             |id: &u64| wish.uid.is_none() || self.endpoints.get(*id).is_some_and(|row| row.uid == wish.uid);
-        self.incarnations(&wish.endpoint).rev().find(is_meant)
+        let sticky = if wish.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
+        sticky.or_else(|| rows().find(is_meant))
     }
 
     /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
     fn given_before(&self, wish: &Allocate) -> Result<Option<Answer>, Refusal> {
-        let repeated = |ids: &[u64]| Answer::Allocated { repeated: true, interfaces: self.given(ids) };
+        let repeated = |ids: &[u64], to: Option<u64>| Answer::Allocated {
+            repeated: true,
+            interfaces: self.given(ids, to),
+        };
         if let Some(key) = &wish.attachment {
-            let Some((_, row)) = self.attachment(key) else { return Ok(None) };
+            let Some((id, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);
             let same = owner.is_some_and(|owner| {
-                owner.key == wish.endpoint && (wish.uid.is_none() || wish.uid == owner.uid)
+                let same_incarnation = wish.uid.is_none() || wish.uid == owner.uid || owner.sticky.is_some();
+                owner.key == wish.endpoint && same_incarnation
             });
             if same {
-                return Ok(Some(repeated(&row.allocations)));
+                return Ok(Some(repeated(&row.allocations, Some(id))));
             }
             let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
                 "another incarnation of "
@@ -187,6 +261,10 @@ impl State {
         let Some(endpoint) = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id)) else {
             return Ok(None);
         };
+        if (Comer { wish, row: Some(endpoint) }).is_sticky() {
+            // It takes along what it has, and may change the rest.
+            return Ok(None);
+        }
         let mut ids = Vec::new();
         let mut missing = 0;
         for interface in &wish.interfaces {
@@ -204,7 +282,7 @@ impl State {
         }
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
-            (false, 0) => Ok(Some(repeated(&ids))),
+            (false, 0) => Ok(Some(repeated(&ids, None))),
             (false, _) => Err(Refusal::new(
                 Code::AlreadyExists,
                 format!("{} already holds addresses on some of these interfaces", wish.endpoint),
@@ -245,28 +323,39 @@ impl State {
             && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
     }
 
-    /// What interfaces have, with all that is needed to configure them.
+    /// What interfaces have, with all that is needed to configure them: for one of its attachments, or for whoever
+    /// looks at it.
     #[must_use]
-    pub fn given(&self, allocations: &[u64]) -> Vec<GivenInterface> {
+    pub fn given(&self, allocations: &[u64], to: Option<u64>) -> Vec<GivenInterface> {
         let mut interfaces: Vec<GivenInterface> = Vec::new();
         for id in allocations {
             let Some(row) = self.allocations.get(*id) else { continue };
             let Some(given) = self.given_address(*id, row) else { continue };
-            let attachment = row
-                .attachment
-                .and_then(|id| self.attachments.get(id))
-                .map(|attachment| attachment.key.clone());
-            let same = interfaces
-                .iter_mut()
-                .find(|other| other.name == row.interface && other.attachment == attachment);
-            match same {
-                Some(interface) => interface.addresses.push(given),
+            let mut attached: Vec<(u64, &Attachment)> = self.attachments_of(row).collect();
+            attached.sort_by_key(|(id, _)| Some(*id) != to);
+            let mut keys = attached.into_iter().map(|(_, attachment)| attachment.key.clone());
+            let attachment = keys.next();
+            let kept = row.attachment.is_none() && row.lifecycle == Lifecycle::Attached;
+            let is_same = |other: &&mut GivenInterface| {
+                (&other.name, &other.attachment, other.kept) == (&row.interface, &attachment, kept)
+            };
+            match interfaces.iter_mut().find(is_same) {
+                Some(other) => {
+                    let more: Vec<_> = keys.filter(|key| !other.also_attached.contains(key)).collect();
+                    other.also_attached.extend(more);
+                    other.addresses.push(given);
+                }
                 None => interfaces.push(GivenInterface {
                     name: row.interface.clone(),
                     attachment,
+                    also_attached: keys.collect(),
+                    kept,
                     addresses: vec![given],
                 }),
             }
+        }
+        for interface in &mut interfaces {
+            interface.addresses.sort_by_key(|given| !given.address.addr().is_ipv4());
         }
         interfaces
     }

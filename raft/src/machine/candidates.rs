@@ -399,6 +399,23 @@ impl State {
     }
 }
 
+impl State {
+    /// Refuses to hand out again, after a restore, what may have become somebody else's since the backup.
+    pub(super) fn check_confirmed(
+        &self,
+        interface: &InterfaceName,
+        family: Family,
+        candidate: Candidate<'_>,
+    ) -> Result<(), Refusal> {
+        if self.is_confirmed(candidate.id) {
+            return Ok(());
+        }
+        let pool = candidate.pool.intention.name.clone();
+        let fallen = Fallen { id: candidate.id, pool, code: Code::GenerationUnconfirmed, why: UNCONFIRMED };
+        Err(self.nothing_fits(interface, family, &[fallen]))
+    }
+}
+
 /// Several things as one sentence, as many as anybody reads.
 pub(super) fn told(reasons: impl ExactSizeIterator<Item = String>, separator: &str) -> String {
     let more = reasons.len().saturating_sub(REASONS_MAX);

@@ -142,6 +142,7 @@ impl Fields for PoolIntention {
             ("namespace_selector", self.takers.namespace_selector.to_string()),
             ("endpoint_selector", self.takers.endpoint_selector.to_string()),
             ("network_attachments", list(&self.takers.network_attachments)),
+            ("scale_down", self.scale_down.to_string()),
             ("disabled", self.disabled.to_string()),
             ("terminating", self.terminating.to_string()),
             ("drains_to", optional(self.drains_to.as_ref())),

@@ -64,6 +64,7 @@ impl Action {
                 Err(invalid(format!("a {} can't be drained; only pools can", delete.kind)))
             }
             Action::SplitPool(split) => split.check(),
+            Action::ScaleController(scale) => scale.check(),
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
             Action::JoinMember(wish) => {
@@ -361,6 +362,7 @@ impl Allocate {
             text("uid", uid)?;
         }
         check_labels("labels", &self.labels)?;
+        self.stickiness.check(self.lifecycle)?;
         self.check_lifecycle()
     }
 
@@ -454,7 +456,7 @@ pub(super) fn invalid(detail: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidField, detail)
 }
 
-fn text(what: &str, value: &str) -> Result<(), Refusal> {
+pub(super) fn text(what: &str, value: &str) -> Result<(), Refusal> {
     if value.chars().count() <= TEXT_CHARS_MAX {
         return Ok(());
     }

@@ -8,6 +8,7 @@ mod intention;
 mod members;
 mod outcome;
 mod prefix;
+mod sticky;
 mod terms;
 
 use std::cell::Cell;
@@ -27,6 +28,7 @@ pub use intention::{
 pub use members::{ChangeMembers, JoinMember, KnownMember};
 pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
@@ -153,6 +155,8 @@ pub enum Action {
         /// Its id.
         id: u64,
     },
+    /// Take back what endpoints keep that their controller no longer wants.
+    ScaleController(ScaleController),
 }
 
 /// Create or replace.

@@ -10,10 +10,17 @@ use ipam_api::{Code, Family};
 use super::candidates::{Candidate, Candidates};
 use super::check::invalid;
 use super::command::{Kind, PoolIntention, Refusal};
-use super::model::Subnet;
+use super::model::{Pool, Subnet};
 use super::state::State;
 use super::step::not_found;
 use super::takers::Taker;
+
+impl Pool {
+    /// Whether who has something of it keeps that when he comes back.
+    pub(super) fn keeps(&self, taker: &Taker<'_>) -> bool {
+        self.intention.drains_to.is_none() && self.intention.takers.why_not(taker).is_none()
+    }
+}
 
 impl State {
     /// Candidates, each followed by the pool that stands in for it.

@@ -203,6 +203,44 @@ pub enum What {
         /// Whether somebody released that one; else nobody refreshed it in time.
         released: bool,
     },
+    /// An address that its endpoint has already got one more attachment.
+    Attached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: u64,
+        /// Why.
+        reason: Reason,
+    },
+    /// An address lost an attachment, and its endpoint holds it all the same.
+    Detached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: u64,
+        /// Why it stays.
+        reason: Reason,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -231,6 +269,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("namespace.deleted", "What was said of a namespace is forgotten."),
     ("address.allocated", "An endpoint holds an address."),
     ("address.released", "An endpoint no longer holds an address."),
+    ("address.attached", "An address that its endpoint holds already has one more attachment."),
+    (
+        "address.detached",
+        "An attachment is gone; its endpoint holds the address all the same, and the reason says why.",
+    ),
     ("address.cooled", "A freed address has rested."),
     ("prefix.delegated", "Somebody has a block of addresses to divide."),
     ("prefix.released", "Somebody has a block of addresses no longer; the reason says why."),
@@ -255,6 +298,8 @@ impl What {
             What::Deleted { kind, .. } => names_of(*kind).2,
             What::Allocated { .. } => "address.allocated",
             What::Released { .. } => "address.released",
+            What::Attached { .. } => "address.attached",
+            What::Detached { .. } => "address.detached",
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
             What::PoolSplit { .. } => "pool.split",
@@ -284,6 +329,8 @@ impl What {
         match self {
             What::Allocated { address, .. }
             | What::Released { address, .. }
+            | What::Attached { address, .. }
+            | What::Detached { address, .. }
             | What::Cooled { address, .. } => Some(*address),
             _ => None,
         }
@@ -295,9 +342,11 @@ impl What {
         match self {
             What::Allocated { network, .. }
             | What::Released { network, .. }
-            | What::Cooled { network, .. }
             | What::Delegated { network, .. }
-            | What::TakenBack { network, .. } => Some(network.clone()),
+            | What::TakenBack { network, .. }
+            | What::Attached { network, .. }
+            | What::Detached { network, .. }
+            | What::Cooled { network, .. } => Some(network.clone()),
             What::Created { kind: Kind::Network, name }
             | What::Changed { kind: Kind::Network, name, .. }
             | What::Deleted { kind: Kind::Network, name } => name.name(),
@@ -311,6 +360,8 @@ impl What {
         match self {
             What::Allocated { pool, .. }
             | What::Released { pool, .. }
+            | What::Attached { pool, .. }
+            | What::Detached { pool, .. }
             | What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
             | What::PoolSplit { pool, .. }
@@ -328,7 +379,10 @@ impl What {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            What::Allocated { endpoint, .. } | What::Released { endpoint, .. } => Some(endpoint),
+            What::Allocated { endpoint, .. }
+            | What::Released { endpoint, .. }
+            | What::Attached { endpoint, .. }
+            | What::Detached { endpoint, .. } => Some(endpoint),
             _ => None,
         }
     }
@@ -360,6 +414,16 @@ pub enum Reason {
     AttachmentAdded,
     /// Somebody asked for it, without an attachment.
     Requested,
+    /// Its endpoint is sticky, and came back.
+    Reattached,
+    /// Several attachments hold it.
+    Shared,
+    /// Its endpoint is sticky, and may come back.
+    Kept,
+    /// Its endpoint is sticky, and may no longer take from the pool that it took from before.
+    Moved,
+    /// Its endpoint is sticky, and its controller doesn't want it any more.
+    ScaledDown,
 }
 
 impl Reason {
@@ -372,6 +436,11 @@ impl Reason {
             Reason::EndpointReleased => "endpoint-released",
             Reason::AttachmentAdded => "ADD",
             Reason::Requested => "requested",
+            Reason::Reattached => "reattached",
+            Reason::Shared => "shared",
+            Reason::Kept => "kept",
+            Reason::Moved => "moved",
+            Reason::ScaledDown => "scaled-down",
         }
     }
 }

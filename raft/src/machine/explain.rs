@@ -7,9 +7,10 @@ use ipam_api::limits::{CANDIDATES_EXPLAINED_MAX, GAPS_LOOKED_THROUGH_MAX};
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::{Code, Family};
 
+use super::along::Comer;
 use super::candidates::{Candidate, Choice, Rule};
 use super::command::{Allocate, Grant, Outcome, Refusal, SubnetIntention};
-use super::pick::{Judged, Judgement, Pick};
+use super::pick::{Judged, Judgement, Pick, Taken};
 use super::space::Counts;
 use super::state::State;
 use super::takers::Taker;
@@ -40,6 +41,8 @@ pub struct Explained {
     pub more: bool,
     /// The pool and the address that it would be given.
     pub given: Option<(Name, IpAddr)>,
+    /// Whether that is what its endpoint has already and takes along, whatever pools come first.
+    pub stays: bool,
     /// Why it would be given none, if so.
     pub refused: Option<Refusal>,
 }
@@ -99,10 +102,13 @@ impl State {
     fn choices(&self, wish: &Allocate, grant: &Grant) -> Vec<Explained> {
         let mut all = Vec::new();
         let mut picked: Vec<Pick> = Vec::new();
+        let row = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id));
+        let comer = Comer { wish, row };
         for interface in &wish.interfaces {
             let taker = Taker::of(self, wish, interface);
             // What can't even be looked for has no candidates, and ends it; the outcome says why.
             let Ok(choices) = self.candidates(interface, &taker) else { break };
+            let portable = self.portable(&comer, interface);
             let mut taken = Vec::new();
             for Choice { family, rule, candidates } in choices {
                 let asked = interface.asked(family);
@@ -111,9 +117,14 @@ impl State {
                     candidates.take(CANDIDATES_EXPLAINED_MAX + 1).map(judge).collect();
                 let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
                 judged.truncate(CANDIDATES_EXPLAINED_MAX);
-                let pick = self.pick_in_family(interface, family, &taker, &picked, grant);
+                let pick = self.pick_in_family(interface, family, &taker, &portable, &picked, grant);
+                let stays = matches!(pick, Ok(Taken::Along(_)));
                 let (given, refused) = match pick {
-                    Ok(pick) => {
+                    Ok(Taken::Along(id)) => {
+                        let row = self.allocations.get(id);
+                        (row.map(|row| (self.name_of_pool(row.pool), row.address)), None)
+                    }
+                    Ok(Taken::New(pick)) => {
                         let given = (self.name_of_pool(pick.pool), pick.address);
                         taken.push(pick);
                         (Some(given), None)
@@ -127,6 +138,7 @@ impl State {
                     candidates: judged.iter().map(|one| self.considered(one)).collect(),
                     more,
                     given,
+                    stays,
                     refused,
                 });
             }

@@ -16,6 +16,7 @@ use super::model::{Pool, PrefixOwner, Subnet};
 use super::prefix::Division;
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
+use super::sticky::ControllerKey;
 use super::takers::{Anchor, Rank};
 
 /// What is derived from the rows: never stored, always rebuilt.
@@ -35,6 +36,8 @@ pub(super) struct Index {
     pub(super) occupants: OrdMap<(u64, IpAddr), Occupant>,
     /// Incarnations, the newest last.
     pub(super) endpoints: OrdSet<(EndpointKey, u64)>,
+    /// Sticky endpoints by what makes them.
+    pub(super) controllers: OrdSet<(ControllerKey, u64)>,
     pub(super) attachments: ByAttachment,
     pub(super) tombstones: ByAttachment,
     pub(super) tombstones_of_node: OrdSet<(u64, u64)>,
@@ -72,6 +75,7 @@ impl Index {
             spaces,
             occupants,
             endpoints,
+            controllers,
             attachments,
             tombstones,
             tombstones_of_node,
@@ -97,6 +101,7 @@ impl Index {
         join_maps(&mut self.spaces, spaces);
         join_maps(&mut self.occupants, occupants);
         join_sets(&mut self.endpoints, endpoints);
+        join_sets(&mut self.controllers, controllers);
         self.attachments.take_in(attachments);
         self.tombstones.take_in(tombstones);
         join_sets(&mut self.tombstones_of_node, tombstones_of_node);
@@ -161,6 +166,7 @@ impl State {
         }
         for (id, row) in self.endpoints.iter() {
             index.endpoints.insert((row.key.clone(), id));
+            index.controllers.extend(ControllerKey::of(row).map(|key| (key, id)));
         }
         for (id, row) in self.attachments.iter() {
             index.attachments.insert(&row.key, id);

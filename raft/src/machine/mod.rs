@@ -10,6 +10,7 @@
 
 pub mod access;
 mod allocate;
+mod along;
 mod attachment;
 mod candidates;
 pub mod change;
@@ -46,6 +47,7 @@ pub mod space;
 mod split;
 pub mod state;
 mod step;
+mod sticky;
 mod subnet;
 pub mod table;
 mod takers;
@@ -223,6 +225,7 @@ impl Step<'_> {
             Action::ChangeMembers(wish) => self.change_members(wish),
             Action::Delegate(wish) => self.delegate(wish),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
+            Action::ScaleController(scale) => Ok(self.scale_controller(scale)),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

@@ -5,12 +5,12 @@ use std::net::IpAddr;
 
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Grant, NamespaceIntention, NetworkIntention, NodeIntention, Outcome, PoolIntention, Purpose,
+    Controller, Grant, NamespaceIntention, NetworkIntention, NodeIntention, Outcome, PoolIntention, Purpose,
     ReservationIntention, SecretHash, Started, SubnetIntention, Text,
 };
 use super::event::Readiness;
@@ -116,8 +116,21 @@ pub struct Endpoint {
     pub key: EndpointKey,
     /// Which incarnation, as the system that named it says.
     pub uid: Option<Text>,
+    /// What it is as one that comes back; nothing if it doesn't.
+    pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
     pub allocations: Vec<u64>,
+}
+
+/// What an endpoint that comes back is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sticky {
+    /// What makes it.
+    pub controller: Option<Controller>,
+    /// What becomes of its addresses once it isn't wanted; without it their pools say.
+    pub scale_down: Option<ScaleDown>,
+    /// Whether its controller wants it, as far as anybody has said.
+    pub wanted: bool,
 }
 
 /// One attachment that lives.
@@ -146,8 +159,10 @@ pub struct Allocation {
     pub endpoint: u64,
     /// The interface that has it.
     pub interface: InterfaceName,
-    /// Its attachment's id.
+    /// Its attachment's id; of several the newest. None while it waits for its endpoint to come back.
     pub attachment: Option<u64>,
+    /// Ids of the others, the oldest first.
+    pub also_attached: Vec<u64>,
     /// The node where it is.
     pub node: Option<ObjectName>,
     /// When it ends.

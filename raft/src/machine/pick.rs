@@ -7,7 +7,7 @@ use ipam_api::address::number;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
-use super::candidates::{Candidate, Choice, Fallen, told};
+use super::candidates::{Candidate, Candidates, Choice, Fallen, told};
 use super::command::{Grant, InterfaceWish, Refusal};
 use super::model::Pool;
 use super::row::RowKey;
@@ -23,6 +23,15 @@ pub(super) struct Pick {
     pub(super) interface: InterfaceName,
     pub(super) pool: u64,
     pub(super) address: IpAddr,
+}
+
+/// What an interface gets in one family.
+#[derive(Debug, Clone)]
+pub(super) enum Taken {
+    /// An address that is new.
+    New(Pick),
+    /// An allocation that its endpoint has already.
+    Along(u64),
 }
 
 /// A candidate, and what becomes of it.
@@ -46,17 +55,49 @@ pub(super) enum Judgement {
 }
 
 impl State {
-    /// Chooses one address of each family that the interface gets. `picked` are those that the same request
-    /// has chosen already.
+    /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has. `picked`
+    /// are those that the same request has chosen already; `portable` are allocations that the endpoint may take
+    /// along, those first that it rather takes.
     pub(super) fn pick_for(
         &self,
         wish: &InterfaceWish,
         taker: &Taker<'_>,
+        portable: &[u64],
         picked: &[Pick],
         grant: &Grant,
-    ) -> Result<Vec<Pick>, Refusal> {
-        let choices = self.candidates(wish, taker)?;
-        choices.into_iter().map(|choice| self.pick_from(wish, choice, taker, picked, grant)).collect()
+    ) -> Result<Vec<Taken>, Refusal> {
+        let choices = self.candidates(wish, taker)?.into_iter();
+        choices.map(|choice| self.pick_from(wish, choice, taker, portable, picked, grant)).collect()
+    }
+
+    /// The first of these allocations whose pool is still a candidate for its endpoint, with the pool; and the
+    /// candidates, if there is none. Whether a pool gives anything new makes no difference, unless it is drained to
+    /// another one: then those that it had move there.
+    fn take_along<'a>(
+        &self,
+        portable: &[u64],
+        candidates: Candidates<'a>,
+        taker: &Taker<'_>,
+    ) -> (Option<(u64, Candidate<'a>)>, Candidates<'a>) {
+        if portable.is_empty() {
+            return (None, candidates);
+        }
+        let of_pool = |id: &u64| self.allocations.get(*id).map(|row| row.pool);
+        let (mut first, mut passed) = (None, Vec::new());
+        for candidate in candidates {
+            let place = portable.iter().position(|id| of_pool(id) == Some(candidate.id));
+            if let Some(place) = place.filter(|_| candidate.pool.keeps(taker))
+                && first.is_none_or(|(before, _)| place < before)
+            {
+                first = Some((place, candidate));
+                if place == 0 {
+                    break;
+                }
+            }
+            passed.push(candidate);
+        }
+        let along = first.and_then(|(place, candidate)| Some((*portable.get(place)?, candidate)));
+        (along, Box::new(passed.into_iter()))
     }
 
     /// The same for one family.
@@ -65,12 +106,13 @@ impl State {
         wish: &InterfaceWish,
         family: Family,
         taker: &Taker<'_>,
+        portable: &[u64],
         picked: &[Pick],
         grant: &Grant,
-    ) -> Result<Pick, Refusal> {
+    ) -> Result<Taken, Refusal> {
         let choice = self.candidates(wish, taker)?.into_iter().find(|choice| choice.family == family);
         match choice {
-            Some(choice) => self.pick_from(wish, choice, taker, picked, grant),
+            Some(choice) => self.pick_from(wish, choice, taker, portable, picked, grant),
             None => Err(self.nothing_fits(&wish.name, family, &[])),
         }
     }
@@ -80,11 +122,24 @@ impl State {
         wish: &InterfaceWish,
         choice: Choice<'_>,
         taker: &Taker<'_>,
+        portable: &[u64],
         picked: &[Pick],
         grant: &Grant,
-    ) -> Result<Pick, Refusal> {
+    ) -> Result<Taken, Refusal> {
         let Choice { family, candidates, .. } = choice;
-        match wish.asked(family) {
+        let asked = wish.asked(family);
+        let fits = |id: &&u64| {
+            self.allocations.get(**id).is_some_and(|row| {
+                Family::of(row.address) == family && asked.is_none_or(|asked| asked == row.address)
+            })
+        };
+        let portable: Vec<u64> = portable.iter().filter(fits).copied().collect();
+        let (along, candidates) = self.take_along(&portable, candidates, taker);
+        if let Some((id, pool)) = along {
+            self.check_confirmed(&wish.name, family, pool)?;
+            return Ok(Taken::Along(id));
+        }
+        let pick = match asked {
             Some(address) => {
                 let candidates: Vec<Candidate<'_>> = candidates.collect();
                 self.pick_asked(&wish.name, address, &candidates, taker, picked, grant)
@@ -93,7 +148,8 @@ impl State {
                 let judged = candidates.map(|candidate| self.judged(candidate, None, taker, picked, grant));
                 self.pick_any(&wish.name, family, judged)
             }
-        }
+        };
+        pick.map(Taken::New)
     }
 
     /// What becomes of a candidate at its turn. Only the first that gives is taken from.

@@ -11,14 +11,15 @@ use super::event::{Reason, What};
 use super::model::Cooling;
 use super::state::Occupant;
 use super::step::Step;
+use super::sticky::ControllerKey;
 
 impl Step<'_> {
     /// CNI DEL. Releasing what isn't there succeeds, and is remembered all the same: the ADD may still be
     /// on its way.
     pub(super) fn release_attachment(&mut self, release: &ReleaseAttachment) -> Answer {
         let (key, started) = (&release.key, &release.started);
-        let live = self.state.attachment(key).map(|(_, row)| row.clone());
-        if let Some(row) = &live
+        let live = self.state.attachment(key).map(|(id, row)| (id, row.clone()));
+        if let Some((_, row)) = &live
             && self.state.order(key, started, &row.started).is_lt()
         {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
@@ -26,7 +27,7 @@ impl Step<'_> {
         }
         self.bury(key, started);
         let addresses = match live {
-            Some(row) => self.release_all(&row.allocations, Reason::AttachmentReleased),
+            Some((id, row)) => self.let_go(id, &row.allocations),
             None => Vec::new(),
         };
         Answer::Released { addresses }
@@ -52,7 +53,19 @@ impl Step<'_> {
         Ok(Answer::Released { addresses: self.release_all(&held, Reason::EndpointReleased) })
     }
 
-    fn release_all(&mut self, ids: &[u64], reason: Reason) -> Vec<IpAddr> {
+    /// An attachment goes, and with it what nobody else holds and nobody keeps.
+    fn let_go(&mut self, attachment: u64, allocations: &[u64]) -> Vec<IpAddr> {
+        let mut addresses = Vec::new();
+        for id in allocations {
+            match self.state.outlives(*id) {
+                Some(reason) => self.detach(*id, attachment, reason),
+                None => addresses.extend(self.release_one(*id, Reason::AttachmentReleased)),
+            }
+        }
+        addresses
+    }
+
+    pub(super) fn release_all(&mut self, ids: &[u64], reason: Reason) -> Vec<IpAddr> {
         ids.iter().filter_map(|id| self.release_one(*id, reason)).collect()
     }
 
@@ -64,8 +77,8 @@ impl Step<'_> {
         let revision = self.state.tick();
         self.state.allocations.remove(id, &mut self.state.ledger);
         self.forget_in_endpoint(row.endpoint, id);
-        if let Some(attachment) = row.attachment {
-            self.forget_in_attachment(attachment, id);
+        for attachment in row.attachment.iter().chain(&row.also_attached) {
+            self.forget_in_attachment(*attachment, id);
         }
         self.state.index.occupants.remove(&(row.network, row.address));
         if let Some(space) = self.state.space_mut(row.pool) {
@@ -101,6 +114,9 @@ impl Step<'_> {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
         row.allocations.retain(|id| *id != allocation);
         if row.allocations.is_empty() {
+            if let Some(key) = ControllerKey::of(&row) {
+                self.state.index.controllers.remove(&(key, endpoint));
+            }
             self.state.index.endpoints.remove(&(row.key, endpoint));
             self.state.endpoints.remove(endpoint, &mut self.state.ledger);
         } else {
@@ -108,7 +124,7 @@ impl Step<'_> {
         }
     }
 
-    fn forget_in_attachment(&mut self, attachment: u64, allocation: u64) {
+    pub(super) fn forget_in_attachment(&mut self, attachment: u64, allocation: u64) {
         let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
         row.allocations.retain(|id| *id != allocation);
         if row.allocations.is_empty() {

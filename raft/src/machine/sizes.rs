@@ -18,6 +18,7 @@ impl State {
             ("resting addresses of pools", index.spaces.values().map(|space| space.cooling.len()).sum()),
             ("occupants", index.occupants.len()),
             ("endpoints", index.endpoints.len()),
+            ("endpoints of controllers", index.controllers.len()),
             ("attachments", index.attachments.len()),
             ("tombstones", index.tombstones.len()),
             ("tombstones of nodes", index.tombstones_of_node.len()),

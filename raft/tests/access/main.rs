@@ -17,6 +17,8 @@ mod random;
 mod random_change;
 #[path = "../support/random_prefix.rs"]
 mod random_prefix;
+#[path = "../support/random_sticky.rs"]
+mod random_sticky;
 mod replays;
 mod roles;
 mod tokens;

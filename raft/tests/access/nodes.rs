@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use ipam_api::name::Name;
 use ipam_raft::machine::Action;
-use ipam_raft::machine::command::Allocate;
+use ipam_raft::machine::command::{Allocate, Controller, ScaleController, Stickiness};
 
 use crate::world::{World, add, admin, del, hold, ids, node};
 
@@ -72,4 +72,58 @@ fn red_team_a_node_speaks_for_a_namesake_of_another_realm() {
     theirs.attachment.as_mut().unwrap().realm = realm;
     let given = world.run(admin(), Action::Allocate(theirs));
     assert_eq!(world.code(node("n1"), Action::ReleaseAllocation { id: ids(&given)[0] }), FOREIGN);
+}
+
+#[test]
+fn a_sticky_endpoint_goes_to_another_node_and_neither_frees_what_the_other_has() {
+    let mut world = World::new();
+    let on = |name: &str| Action::Allocate(sticky(add(name, "pod/web/a-0", "web")));
+    let given = world.run(node("n1"), on("n1"));
+    let shared = world.run(node("n2"), on("n2"));
+    assert_eq!(ids(&given), ids(&shared));
+    let release = || Action::ReleaseAllocation { id: ids(&given)[0] };
+    assert_eq!(world.code(node("n1"), release()), FOREIGN);
+    assert_eq!(world.code(node("n2"), release()), FOREIGN);
+    assert_eq!(world.code(node("n1"), del("n1", "a-0")), None);
+    assert_eq!(world.code(node("n1"), release()), FOREIGN, "it is on n2 alone");
+    assert_eq!(world.code(node("n2"), del("n2", "a-0")), None);
+    assert_eq!(world.code(node("n2"), release()), FOREIGN, "kept for whichever node is next");
+    assert_eq!(world.state.allocations.len(), 1);
+    assert_eq!(world.code(node("n1"), scale(0)), Some(Code::Forbidden));
+    assert_eq!(world.code(admin(), scale(0)), None);
+    assert_eq!(world.state.allocations.len(), 0);
+}
+
+#[test]
+fn red_team_a_node_makes_sticky_what_is_on_another_node() {
+    let mut world = World::new();
+    world.run(admin(), Action::Allocate(add("n2", "pod/web/a-0", "web"))).unwrap();
+    world.run(admin(), Action::Allocate(hold(Some("n2"), "host/db-07", "web"))).unwrap();
+    for endpoint in ["pod/web/a-0", "host/db-07"] {
+        let wish = sticky(add("n1", endpoint, "web"));
+        assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "{endpoint}");
+    }
+    let claim = sticky(hold(Some("n1"), "host/db-07", "web"));
+    assert_eq!(world.code(node("n1"), Action::Allocate(claim)), FOREIGN);
+    assert_eq!(world.state.allocations.len(), 2);
+}
+
+fn sticky(wish: Allocate) -> Allocate {
+    let stickiness = Stickiness { controller: Some(controller()), ..Stickiness::default() };
+    Allocate { stickiness, ..wish }
+}
+
+fn controller() -> Controller {
+    let name = "a".parse().unwrap();
+    Controller { group: "apps".into(), kind: "StatefulSet".into(), name, uid: None }
+}
+
+fn scale(replicas: u32) -> Action {
+    Action::ScaleController(ScaleController {
+        realm: Name::default_name(),
+        namespace: "web".parse().unwrap(),
+        controller: controller(),
+        replicas,
+        start: 0,
+    })
 }

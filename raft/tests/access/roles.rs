@@ -2,7 +2,7 @@
 
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
-use ipam_raft::machine::command::{Expect, Kind, Purpose, Remarks, Transaction};
+use ipam_raft::machine::command::{Controller, Expect, Kind, Purpose, Remarks, ScaleController, Transaction};
 use ipam_raft::machine::{Action, Grant, Terms};
 
 use crate::world::{
@@ -44,6 +44,18 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::Allocate(add("n1", "pod/web/new", "web")),
         Action::ReleaseAllocation { id },
         Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },
+        Action::ScaleController(ScaleController {
+            realm: ipam_api::Name::default_name(),
+            namespace: "web".parse().unwrap(),
+            controller: Controller {
+                group: "apps".into(),
+                kind: "StatefulSet".into(),
+                name: "a".parse().unwrap(),
+                uid: None,
+            },
+            replicas: 0,
+            start: 0,
+        }),
         crate::world::del("n1", "other"),
         Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),
         Action::RotateToken { name: "old".parse().unwrap(), secret_hash: [1; 32], expect: Expect::Anything },

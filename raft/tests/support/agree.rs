@@ -5,6 +5,7 @@ use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
+use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::event::{NAMES, Readiness};
 use ipam_raft::machine::state::Occupant;
@@ -77,9 +78,13 @@ fn allocations(state: &State, model: &Model) {
         assert_eq!((own, row.address), (held.id, held.address));
         assert_eq!(row.network, id(state, Kind::Network, &held.network));
         assert_eq!(row.pool, id(state, Kind::Pool, &held.pool));
-        assert_eq!((&row.interface, row.lifecycle), (&held.interface, Model::lifecycle(held)));
-        let key = row.attachment.map(|one| state.attachments.get(one).unwrap().key.clone());
-        assert_eq!(key, held.attachment);
+        assert_eq!((&row.interface, row.lifecycle), (&held.interface, held.lifecycle));
+        let ids = row.also_attached.iter().chain(&row.attachment);
+        let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
+        assert_eq!(keys, held.attachments);
+        // A kept one is nobody's but its endpoint's; an attached one is where it is attached.
+        let living = held.lifecycle == Lifecycle::Held || !keys.is_empty();
+        assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
         let pool = &model.pools.get(&held.pool).unwrap().intention;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
     }
@@ -89,6 +94,7 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
     assert_eq!(state.endpoints.len(), model.endpoints.len(), "endpoints");
     for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
         assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
+        assert_eq!(row.sticky.as_deref(), endpoint.sticky.as_ref());
         let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
         assert_eq!(row.allocations, held.map(|one| one.id).collect::<Vec<_>>());
         assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
@@ -101,12 +107,13 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
     for (key, (started, endpoint)) in &model.attachments {
         let (own, row) = state.attachment(key).unwrap();
         assert_eq!((&row.key, &row.started), (key, started));
-        let held = || model.held.iter().filter(|one| one.attachment.as_ref() == Some(key));
+        let held = || model.held.iter().filter(|one| one.attachments.contains(key));
         assert_eq!(row.allocations, held().map(|one| one.id).collect::<Vec<_>>());
         assert!(held().all(|one| one.endpoint == *endpoint));
         assert!(row.allocations.iter().all(|one| {
             let allocation = state.allocations.get(*one).unwrap();
-            (allocation.attachment, allocation.endpoint) == (Some(own), row.endpoint)
+            let ids = [allocation.attachment.as_slice(), &allocation.also_attached].concat();
+            ids.contains(&own) && allocation.endpoint == row.endpoint
         }));
     }
 }
@@ -276,6 +283,10 @@ impl Follower {
                 }
                 What::TakenBack { cidr, prefix, .. } => {
                     assert_eq!(self.delegated.remove(&prefix), Some(cidr));
+                }
+                What::Attached { address, pool, allocation, .. }
+                | What::Detached { address, pool, allocation, .. } => {
+                    assert_eq!(self.held.get(&allocation), Some(&(address, pool)));
                 }
                 What::Cooled { .. }
                 | What::JournalTrimmed { .. }

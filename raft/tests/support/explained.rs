@@ -15,7 +15,7 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
         assert!(choice.given.is_some() != choice.refused.is_some(), "{choice:?}");
         let asked =
             wish.interfaces.iter().any(|one| one.name == choice.interface && !one.addresses.is_empty());
-        if choice.more || asked {
+        if choice.more || asked || choice.stays {
             continue;
         }
         let gives = |fate: &Fate| matches!(fate, Fate::Gives(_));
@@ -44,7 +44,11 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
                 let (pool, address) = choice.given.clone()?;
                 Some((choice.interface.clone(), pool, address))
             });
-            assert_eq!(foretold.collect::<Vec<_>>(), given.collect::<Vec<_>>(), "{command:?}");
+            // What is taken along is older than what is new, and has its place before it.
+            let (mut foretold, mut given): (Vec<_>, Vec<_>) = (foretold.collect(), given.collect());
+            foretold.sort();
+            given.sort();
+            assert_eq!(foretold, given, "{command:?}");
         }
         Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),
         Err(refusal) => {

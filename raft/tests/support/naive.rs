@@ -14,6 +14,7 @@ use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
     Started, SubnetIntention, Text,
 };
+use ipam_raft::machine::model::Sticky;
 use ipam_raft::machine::{Action, Command};
 
 use ipnet::IpNet;
@@ -49,7 +50,18 @@ pub(crate) struct Held {
     pub(crate) address: IpAddr,
     pub(crate) endpoint: u64,
     pub(crate) interface: InterfaceName,
-    pub(crate) attachment: Option<AttachmentKey>,
+    pub(crate) lifecycle: Lifecycle,
+    /// The oldest first.
+    pub(crate) attachments: Vec<AttachmentKey>,
+}
+
+/// What tells one address from all others.
+pub(crate) type Spot = (Name, IpAddr);
+
+impl Held {
+    pub(crate) fn spot(&self) -> Spot {
+        (self.network.clone(), self.address)
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,6 +77,7 @@ pub(crate) struct Incarnation {
     pub(crate) number: u64,
     pub(crate) key: EndpointKey,
     pub(crate) uid: Option<Text>,
+    pub(crate) sticky: Option<Sticky>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -154,6 +167,7 @@ impl Model {
                 }
                 Ok(self.release_in_order_of(&all))
             }
+            Action::ScaleController(scale) => Ok(self.scale(scale)),
             Action::Expire => Ok(Said::Expired(0)),
             Action::TrimJournal { .. } | Action::SealJournal => {
                 panic!("the model has no journal; tests/journal.rs has")
@@ -492,12 +506,8 @@ impl Model {
         }
         let held = &self.held;
         self.endpoints.retain(|endpoint| held.iter().any(|one| one.endpoint == endpoint.number));
-        self.attachments.retain(|key, _| held.iter().any(|one| one.attachment.as_ref() == Some(key)));
+        self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
         Said::Released(gone.into_iter().map(|one| one.address).collect())
-    }
-
-    pub(crate) fn lifecycle(one: &Held) -> Lifecycle {
-        if one.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held }
     }
 }
 

@@ -3,13 +3,22 @@
 use std::net::IpAddr;
 
 use ipam_api::Selector;
-use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
+use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX};
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
+use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
 
-use crate::naive::{Held, Incarnation, Model, Pool, Said};
+use crate::naive::{Held, Incarnation, Model, Pool, Said, Spot};
+
+/// What an interface gets.
+enum Choice<'a> {
+    /// What it has already.
+    Along(Held),
+    /// An address of a pool.
+    New(&'a Pool, IpAddr),
+}
 
 impl Model {
     pub(crate) fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
@@ -22,82 +31,108 @@ impl Model {
         Said::Released(addresses)
     }
 
-    pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
-        if let Some((living, _)) = self.attachments.get(key)
-            && self.began(key, started, living).is_lt()
-        {
-            return Said::Released(Vec::new());
-        }
-        self.bury(key, started);
-        self.release(|one| one.attachment.as_ref() == Some(key))
-    }
-
     pub(crate) fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
-        let meant = self
-            .endpoints
-            .iter()
-            .rev()
-            .find(|one| one.key == wish.endpoint && (wish.uid.is_none() || wish.uid == one.uid));
-        let meant = meant.map(|one| one.number);
+        let meant = self.meant(wish).cloned();
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
             && let Some(grave) = self.buried.iter().find(|one| one.key == *key)
             && self.began(key, started, &grave.started).is_le()
         {
             return Err(Code::AttachmentReleased);
         }
+        let sticky =
+            wish.stickiness.is_sticky() || meant.as_ref().is_some_and(|meant| meant.sticky.is_some());
         let before: Vec<Held> = match &wish.attachment {
             Some(key) => self.attached_before(wish, key)?,
-            None => self.claimed_before(wish, meant)?,
+            None if sticky => Vec::new(),
+            None => self.claimed_before(wish, meant.as_ref().map(|one| one.number))?,
         };
         if !before.is_empty() {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
-            return Ok(said(true, &before));
+            return Ok(said(true, &before, wish.attachment.as_ref()));
         }
-        let endpoint = meant.unwrap_or(self.incarnations + 1);
+        let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
+        let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.choose(wish, interface, &given)?;
-            given.extend(more.into_iter().map(|(pool, address)| Held {
+            let portable = self.portable(wish, interface);
+            let mut chosen = Vec::new();
+            for choice in self.choose(wish, interface, &given, &portable)? {
+                match choice {
+                    Choice::Along(held) => along.push(held),
+                    Choice::New(pool, address) => chosen.push((pool, address)),
+                }
+            }
+            given.extend(chosen.into_iter().map(|(pool, address)| Held {
                 id: 0,
                 network: self.subnet_of(&pool.intention).network.clone(),
                 pool: pool.intention.name.clone(),
                 address,
                 endpoint,
                 interface: interface.name.clone(),
-                attachment: wish.attachment.clone(),
+                lifecycle: wish.lifecycle,
+                attachments: wish.attachment.iter().cloned().collect(),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
         if held + given.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
             return Err(Code::LimitExceeded);
         }
+        let full = |one: &Held| one.attachments.len() >= ATTACHMENTS_PER_ALLOCATION_MAX;
+        if wish.attachment.is_some() && along.iter().any(full) {
+            return Err(Code::LimitExceeded);
+        }
+        let along: Vec<Spot> = along.iter().map(Held::spot).collect();
+        let is_left = |one: &Held| {
+            sticky
+                && one.endpoint == endpoint
+                && one.attachments.is_empty()
+                && !along.contains(&one.spot())
+                && wish.interfaces.iter().any(|interface| interface.name == one.interface)
+        };
+        let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
+        let arrived = meant.as_ref().map(|meant| Model::arrived(meant, wish));
+        let repeated = wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived == meant;
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.note_boot(key, started);
             self.attachments.insert(key.clone(), (started.clone(), endpoint));
         }
-        if meant.is_none() {
-            self.incarnations = endpoint;
-            let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
-            self.endpoints.push(Incarnation { number: endpoint, key, uid });
+        match arrived {
+            Some(arrived) => {
+                *self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("meant") = arrived;
+            }
+            None => {
+                self.incarnations = endpoint;
+                let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
+                let fresh = Incarnation { number: endpoint, key, uid, sticky: None };
+                self.endpoints.push(Model::arrived(&fresh, wish));
+            }
+        }
+        for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
+            one.attachments.extend(wish.attachment.clone());
         }
         for one in &given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
             self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
         }
-        self.held.extend(given.iter().cloned());
-        Ok(said(false, &given))
+        let mut all: Vec<Held> =
+            self.held.iter().filter(|one| along.contains(&one.spot())).cloned().collect();
+        all.extend(given.iter().cloned());
+        self.held.extend(given);
+        self.release(|one| left.contains(&one.spot()));
+        Ok(said(repeated, &all, wish.attachment.as_ref()))
     }
 
     /// What this attachment has already, if it is the same endpoint's.
     fn attached_before(&self, wish: &Allocate, key: &AttachmentKey) -> Result<Vec<Held>, Code> {
         let Some((_, owner)) = self.attachments.get(key) else { return Ok(Vec::new()) };
         let owner = self.endpoints.iter().find(|one| one.number == *owner).expect("it has an owner");
-        if owner.key != wish.endpoint || wish.uid.is_some() && wish.uid != owner.uid {
+        let same_uid = wish.uid.is_none() || wish.uid == owner.uid || owner.sticky.is_some();
+        if owner.key != wish.endpoint || !same_uid {
             return Err(Code::AlreadyExists);
         }
-        Ok(self.held.iter().filter(|one| one.attachment.as_ref() == Some(key)).cloned().collect())
+        Ok(self.held.iter().filter(|one| one.attachments.contains(key)).cloned().collect())
     }
 
     /// What this endpoint holds on these interfaces already: all of it as wished, or nothing at all.
@@ -110,7 +145,7 @@ impl Model {
                 .iter()
                 .filter(|one| {
                     Some(one.endpoint) == endpoint
-                        && one.attachment.is_none()
+                        && one.attachments.is_empty()
                         && one.interface == interface.name
                 })
                 .cloned()
@@ -139,13 +174,14 @@ impl Model {
         }
     }
 
-    /// One address of each family that the interface gets.
+    /// One address of each family that the interface gets, or has.
     fn choose(
         &self,
         all: &Allocate,
         wish: &InterfaceWish,
         taken: &[Held],
-    ) -> Result<Vec<(&Pool, IpAddr)>, Code> {
+        portable: &[Held],
+    ) -> Result<Vec<Choice<'_>>, Code> {
         let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
@@ -219,10 +255,26 @@ impl Model {
                     candidates =
                         self.with_stand_ins(&candidates, |pool| why_not(pool) != Some(Code::NoPoolFits));
                 }
-                match asked(family) {
+                let still_fits = |one: &&Held| {
+                    let is_open = |pool: &&Pool| {
+                        let takers = &pool.intention.takers;
+                        pool.intention.drains_to.is_none()
+                            && may_take(takers, all, wish)
+                            && self.is_selected(takers, all)
+                    };
+                    let mut open = candidates.iter().copied().filter(is_open);
+                    Family::of(one.address) == family
+                        && asked(family).is_none_or(|address| address == one.address)
+                        && open.any(|pool| pool.intention.name == one.pool)
+                };
+                if let Some(along) = portable.iter().find(still_fits) {
+                    return Ok(Choice::Along(along.clone()));
+                }
+                let new = match asked(family) {
                     Some(address) => self.choose_asked(address, &candidates, taken, why_not),
                     None => self.choose_any(&candidates, taken, why_not),
-                }
+                };
+                new.map(|(pool, address)| Choice::New(pool, address))
             })
             .collect()
     }
@@ -375,6 +427,24 @@ impl Model {
     }
 }
 
-fn said(repeated: bool, held: &[Held]) -> Said {
-    Said::Given { repeated, addresses: held.iter().map(|one| (one.interface.clone(), one.address)).collect() }
+/// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
+fn said(repeated: bool, held: &[Held], to: Option<&AttachmentKey>) -> Said {
+    let group = |one: &Held| {
+        let shown = to.or(one.attachments.last()).cloned();
+        (one.interface.clone(), shown, one.attachments.is_empty() && one.lifecycle == Lifecycle::Attached)
+    };
+    let mut groups = Vec::new();
+    for one in held {
+        if !groups.contains(&group(one)) {
+            groups.push(group(one));
+        }
+    }
+    let mut addresses = Vec::new();
+    for of in groups {
+        for is_v4 in [true, false] {
+            let here = held.iter().filter(|one| group(one) == of && one.address.is_ipv4() == is_v4);
+            addresses.extend(here.map(|one| (one.interface.clone(), one.address)));
+        }
+    }
+    Said::Given { repeated, addresses }
 }

@@ -5,10 +5,12 @@ use std::fmt::Write;
 use ipam_api::Problem;
 use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName};
+use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{Given, GivenPrefix, Kind};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
+use ipam_raft::machine::model::Sticky;
 use ipam_raft::machine::space::Counts;
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
@@ -56,6 +58,9 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
             choice.family,
             choice.rule.as_str()
         );
+        if let (true, Some((pool, address))) = (choice.stays, &choice.given) {
+            let _ = writeln!(text, "  stays at {address} of {pool}");
+        }
         for (number, one) in (1..).zip(&choice.candidates) {
             let fate = match &one.fate {
                 Fate::Falls { code, why } => format!("falls, {code}: {why}"),
@@ -164,17 +169,27 @@ fn what(what: &What) -> String {
             text
         }
         What::Deleted { kind, name } => format!("deleted {kind} {name}"),
-        What::Allocated { address, pool, endpoint, interface, allocation, .. } => {
-            format!("{endpoint} holds {address} of {pool} on {interface} as {}", id(*allocation))
+        What::Allocated { address, pool, endpoint, interface, allocation, reason, .. } => {
+            let why = if *reason == Reason::Moved { " (moved)" } else { "" };
+            format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id(*allocation))
+        }
+        What::Attached { address, endpoint, interface, node, allocation, reason, .. } => {
+            let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
+            let id = id(*allocation);
+            format!("{endpoint} is attached on {node}: {address} on {interface}, still {id} ({why})")
+        }
+        What::Detached { address, endpoint, node, allocation, reason, .. } => {
+            let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
+            format!("{endpoint} is detached on {node}: {address} stays, {} ({why})", id(*allocation))
         }
         What::Released { address, pool, endpoint, allocation, reason, .. } => {
             let reason = match reason {
-                Reason::AttachmentReleased => "attachment",
-                Reason::AllocationReleased => "allocation",
-                Reason::EndpointReleased => "endpoint",
-                Reason::AttachmentAdded | Reason::Requested => "never",
+                Reason::AttachmentReleased => "attachment released",
+                Reason::AllocationReleased => "allocation released",
+                Reason::EndpointReleased => "endpoint released",
+                other => other.as_str(),
             };
-            format!("{endpoint} no longer holds {address} of {pool}, {} ({reason} released)", id(*allocation))
+            format!("{endpoint} no longer holds {address} of {pool}, {} ({reason})", id(*allocation))
         }
         What::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
         What::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
@@ -218,12 +233,14 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
             let mut text = String::new();
             for endpoint in state.incarnations(&which.parse().unwrap()) {
                 let row = state.endpoints.get(endpoint).unwrap();
-                let ids: Vec<String> = row.allocations.iter().map(|one| id(*one)).collect();
+                let ids: Vec<String> =
+                    row.allocations.iter().map(|one| format!("{}{}", id(*one), ties(state, *one))).collect();
                 let _ = writeln!(
                     text,
-                    "incarnation {}{}: allocations {}",
+                    "incarnation {}{}{}: allocations {}",
                     id(endpoint),
                     row.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default(),
+                    row.sticky.as_deref().map(sticky).unwrap_or_default(),
                     ids.join(", ")
                 );
             }
@@ -255,6 +272,37 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
             state.next_expiry_ms()
         ),
         other => panic!("can't show {other}"),
+    }
+}
+
+fn sticky(sticky: &Sticky) -> String {
+    let mut text = " sticky".to_owned();
+    if let Some(controller) = &sticky.controller {
+        let _ = write!(text, ", of {} {}", controller.kind, controller.name);
+    }
+    if let Some(scale_down) = sticky.scale_down {
+        let _ = write!(text, ", to {scale_down}");
+    }
+    if !sticky.wanted {
+        text.push_str(", not wanted");
+    }
+    text
+}
+
+/// How an allocation is tied, where it is neither a claim nor attached once.
+fn ties(state: &State, allocation: u64) -> String {
+    let row = state.allocations.get(allocation).unwrap();
+    let keys: Vec<String> = row
+        .also_attached
+        .iter()
+        .chain(&row.attachment)
+        .map(|one| state.attachments.get(*one).unwrap())
+        .map(|attachment| format!("{}/{}", attachment.key.node, attachment.key.container_id))
+        .collect();
+    match (keys.len(), row.lifecycle) {
+        (0, Lifecycle::Attached) => " (kept)".to_owned(),
+        (0 | 1, _) => String::new(),
+        _ => format!(" (attached as {})", keys.join(" and ")),
     }
 }
 

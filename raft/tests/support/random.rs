@@ -9,7 +9,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{Lifecycle, Strategy};
+use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
     Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
@@ -182,7 +182,8 @@ impl Draw<'_> {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
                 Action::Allocate(if repeat { self.repeat() } else { self.allocate() })
             }
-            74..=84 => {
+            74 => self.scale(),
+            75..=84 => {
                 let key = self.attachment();
                 Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
             }
@@ -290,6 +291,7 @@ impl Draw<'_> {
             allow_edges: self.dice.chance(30),
             default: self.dice.chance(40),
             takers: self.takers(),
+            scale_down: if self.dice.chance(20) { ScaleDown::Keep } else { ScaleDown::Release },
             disabled: self.dice.chance(4),
             terminating: self.dice.chance(3),
             drains_to: self.drains_to(),
@@ -358,7 +360,7 @@ impl Draw<'_> {
     }
 
     fn endpoint(&mut self) -> ipam_api::resource::EndpointKey {
-        self.dice.pick(&["pod/web/w0", "pod/web/w1", "host/h0", "host/prod/default/h0"]).parse().unwrap()
+        self.dice.pick(&["pod/web/w-0", "pod/web/w-1", "host/h0", "host/prod/default/h0"]).parse().unwrap()
     }
 
     fn attachment(&mut self) -> AttachmentKey {
@@ -392,6 +394,16 @@ impl Draw<'_> {
         if let (Some(key), true) = (again.attachment.clone(), self.dice.chance(40)) {
             again.started = Some(self.started(&key));
         }
+        if let (Some(key), true) = (again.attachment.as_mut(), self.dice.chance(30)) {
+            // The same endpoint in another sandbox, perhaps on another node.
+            let other = self.attachment();
+            (key.node, key.container_id) = (other.node, other.container_id);
+            let key = key.clone();
+            again.started = Some(self.started(&key));
+        }
+        if self.dice.chance(10) {
+            again.stickiness = self.stickiness();
+        }
         if self.dice.chance(20) {
             let name = again.interfaces[0].name.to_string();
             again.interfaces[0] = self.wish(&name);
@@ -420,6 +432,7 @@ impl Draw<'_> {
             uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
             labels: self.labels(),
             node: None,
+            stickiness: self.stickiness(),
             lifecycle: if attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held },
             interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
             started: attachment.as_ref().map(|key| self.started(key)),

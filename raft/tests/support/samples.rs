@@ -12,19 +12,21 @@ use std::collections::BTreeMap;
 use ipam_api::Code;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, Delegate, Delete, Dns, Expect, Given, GivenInterface, GivenPrefix,
+    Allocate, ChangeMembers, Controller, Delegate, Delete, Dns, Expect, Given, GivenInterface, GivenPrefix,
     InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention, NetworkIntention, NodeIntention,
     Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    Remarks, ReservationIntention, SplitPool, Started, SubnetIntention, Takers, Transaction, Via,
+    Remarks, ReservationIntention, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers,
+    Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Subnet, Token, Tombstone,
+    Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Sticky, Subnet, Token,
+    Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -122,6 +124,7 @@ fn pool() -> PoolIntention {
         allow_edges: false,
         default: true,
         takers: takers(),
+        scale_down: ScaleDown::Keep,
         disabled: false,
         terminating: true,
         drains_to: Some(name("web-2")),
@@ -188,9 +191,23 @@ fn wish() -> Allocate {
         labels: [("app".into(), "web".into())].into(),
         node: Some(key.node.clone()),
         attachment: Some(key),
+        stickiness: Stickiness {
+            controller: Some(controller()),
+            sticky: Some(true),
+            scale_down: Some(ScaleDown::Keep),
+        },
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
         started: Some(started()),
+    }
+}
+
+fn controller() -> Controller {
+    Controller {
+        group: "apps".into(),
+        kind: "StatefulSet".into(),
+        name: "w".parse().unwrap(),
+        uid: Some("uid-2".into()),
     }
 }
 
@@ -270,6 +287,13 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
             expect: Expect::Revision(5),
         }),
+        Action::ScaleController(ScaleController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+            replicas: 3,
+            start: 1,
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -301,6 +325,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::SplitPool(_) => "split-pool",
         Action::Delegate(_) => "delegate",
         Action::ReleasePrefix { .. } => "release-prefix",
+        Action::ScaleController(_) => "scale-controller",
     }
 }
 
@@ -319,6 +344,8 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
         attachment: wish().attachment,
+        also_attached: vec![attachment()],
+        kept: true,
         addresses: vec![given],
     };
     let answers = [
@@ -424,8 +451,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             network: name("blue"),
             address,
             pool: pool.clone(),
-            endpoint,
-            interface,
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
             node: wish().node,
             allocation,
             reason,
@@ -455,11 +482,31 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::TakenBack {
             network: name("blue"),
             cidr: given_prefix().cidr,
-            pool,
+            pool: pool.clone(),
             owner: prefix_owner(),
             prefix: given_prefix().id,
             with: 1 << 40 | 8,
             released: true,
+        },
+        What::Attached {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason: Reason::Reattached,
+        },
+        What::Detached {
+            network: name("blue"),
+            address,
+            pool,
+            endpoint,
+            interface,
+            node: wish().node,
+            allocation,
+            reason: Reason::Kept,
         },
     ];
     let origin = command(Action::Expire).origin;
@@ -491,6 +538,8 @@ fn what_name(what: &What) -> &'static str {
         What::PoolSplit { .. } => "pool-split",
         What::Delegated { .. } => "delegated",
         What::TakenBack { .. } => "taken-back",
+        What::Attached { .. } => "attached",
+        What::Detached { .. } => "detached",
     }
 }
 
@@ -529,7 +578,9 @@ pub(crate) fn rows() -> State {
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     state.pool_states.put(103, row, &mut ledger);
     let (endpoint, uid) = (wish().endpoint, wish().uid);
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, allocations: vec![107] };
+    let sticky = Sticky { controller: Some(controller()), scale_down: Some(ScaleDown::Keep), wanted: true };
+    let sticky = Some(Box::new(sticky));
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107] };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);
@@ -540,6 +591,7 @@ pub(crate) fn rows() -> State {
         endpoint: 105,
         interface: key.interface.clone(),
         attachment: Some(106),
+        also_attached: Vec::new(),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
         checked: true,
@@ -655,6 +707,11 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
                 Reason::Requested,
             ]),
         ),
+        (
+            "reason-of-sticky-endpoints",
+            bytes(&[Reason::Reattached, Reason::Shared, Reason::Kept, Reason::Moved, Reason::ScaledDown]),
+        ),
+        ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         (
             "readiness",
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),

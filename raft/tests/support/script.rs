@@ -11,6 +11,7 @@
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
+//! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER] [uid=UID]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
 //! ```
@@ -26,13 +27,13 @@ use std::collections::{BTreeMap, VecDeque};
 use ipam_api::address::{AddressRange, number, parse_address};
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
+use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention,
-    NodeIntention, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put,
-    ReleaseAttachment, Remarks, ReservationIntention, SplitPool, Started, SubnetIntention, Takers, Text,
-    Transaction,
+    Allocate, Controller, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention,
+    NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource,
+    Put, ReleaseAttachment, Remarks, ReservationIntention, ScaleController, SplitPool, Started, Stickiness,
+    SubnetIntention, Takers, Text, Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -111,6 +112,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "delegate" => delegate(words),
         "release" => release(words),
         "expire" => Ok(Action::Expire),
+        "scale" => scale(words),
         "transaction" => transaction(words, rest),
         other => panic!("no such command: {other}"),
     }
@@ -180,6 +182,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                     endpoint_selector: words.all("labelled").join(",").parse()?,
                     network_attachments: names(&words.list("attachments"))?,
                 },
+                scale_down: words.field("scale_down").map_or(Ok(ScaleDown::Release), |text| text.parse())?,
                 disabled: words.flag("disabled"),
                 terminating: words.flag("terminating"),
                 drains_to: words.field("drains_to").map(|text| Name::new(&text)).transpose()?,
@@ -238,6 +241,11 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some("leased") => Lifecycle::Leased,
         Some(other) => panic!("no such lifecycle: {other}"),
     };
+    let stickiness = Stickiness {
+        controller: words.field("controller").map(|text| controller(&text)),
+        sticky: words.field("sticky").map(|text| text == "yes"),
+        scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
+    };
     let mut interfaces = Vec::new();
     for mut words in words.split_at_plus() {
         interfaces.push(InterfaceWish {
@@ -265,7 +273,42 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some(text) => Some(attachment(&text)?),
         None => None,
     };
-    Ok(Action::Allocate(Allocate { endpoint, uid, labels, node, attachment, lifecycle, interfaces, started }))
+    Ok(Action::Allocate(Allocate {
+        endpoint,
+        uid,
+        labels,
+        node,
+        attachment,
+        stickiness,
+        lifecycle,
+        interfaces,
+        started,
+    }))
+}
+
+/// `KIND/NAME` or `GROUP/KIND/NAME`, and behind a colon its uid.
+fn controller(text: &str) -> Controller {
+    let (names, uid) = text.split_once(':').map_or((text, None), |(names, uid)| (names, Some(uid)));
+    let (group, kind, name) = match names.split('/').collect::<Vec<_>>()[..] {
+        [kind, name] => ("", kind, name),
+        [group, kind, name] => (group, kind, name),
+        _ => panic!("no controller: {text}"),
+    };
+    let name = ObjectName::new(name).unwrap();
+    Controller { group: group.into(), kind: kind.into(), name, uid: uid.map(Into::into) }
+}
+
+fn scale(words: &mut Words) -> Result<Action, Problem> {
+    let which = words.take();
+    let (namespace, which) = which.split_once('/').unwrap();
+    let number = |text: String| text.parse().unwrap();
+    Ok(Action::ScaleController(ScaleController {
+        realm: Name::default_name(),
+        namespace: ObjectName::new(namespace)?,
+        controller: controller(which),
+        replicas: words.field("replicas").map(number).unwrap(),
+        start: words.field("start").map_or(0, number),
+    }))
 }
 
 fn release(words: &mut Words) -> Result<Action, Problem> {

@@ -83,7 +83,11 @@ async fn standing(
     (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
     let (next, _) = first(app, after).await?;
     Ok(match next.map(|event| event.what) {
-        Some(What::Released { endpoint, .. }) => Standing { word: "allocated", holder: Some(endpoint) },
+        Some(
+            What::Released { endpoint, .. }
+            | What::Attached { endpoint, .. }
+            | What::Detached { endpoint, .. },
+        ) => Standing { word: "allocated", holder: Some(endpoint) },
         Some(What::Cooled { .. }) => Standing { word: "cooling", holder: None },
         Some(_) => Standing { word: "free", holder: None },
         None => now(state, address, asked),
@@ -124,7 +128,7 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
 
 fn word_after(what: &What) -> &'static str {
     match what {
-        What::Allocated { .. } => "allocated",
+        What::Allocated { .. } | What::Attached { .. } | What::Detached { .. } => "allocated",
         What::Released { rests: true, .. } => "cooling",
         _ => "free",
     }
@@ -210,6 +214,7 @@ mod tests {
             allow_edges: false,
             default: true,
             takers: Takers::default(),
+            scale_down: Default::default(),
             disabled: false,
             terminating: false,
             drains_to: None,
@@ -223,6 +228,7 @@ mod tests {
             labels: std::collections::BTreeMap::new(),
             node: None,
             attachment: None,
+            stickiness: Default::default(),
             lifecycle: Lifecycle::Held,
             interfaces: vec![InterfaceWish {
                 name: "eth0".parse().unwrap(),

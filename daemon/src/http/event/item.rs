@@ -46,7 +46,9 @@ pub(super) fn event(event: &Event) -> shown::Event {
                 .collect();
         }
         What::Allocated { interface, node, allocation, reason, .. }
-        | What::Released { interface, node, allocation, reason, .. } => {
+        | What::Released { interface, node, allocation, reason, .. }
+        | What::Attached { interface, node, allocation, reason, .. }
+        | What::Detached { interface, node, allocation, reason, .. } => {
             item.interface = Some(interface.clone());
             item.node = node.clone();
             item.allocation = Some(*allocation);

@@ -304,7 +304,7 @@ pub(super) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 12] {
+fn holding() -> [Route; 13] {
     let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
@@ -365,6 +365,15 @@ fn holding() -> [Route; 12] {
             "Takes back what an attachment holds.",
         )
         .takes("ReleaseAttachmentRequest")
+        .json(200, "Released")
+        .refuses(OF_RELEASES),
+        Route::new(
+            "POST",
+            "/v1/controllers/scale",
+            Access::Deed(Verb::Release, Target::Endpoint),
+            "Takes back what sticky endpoints keep that their controller no longer wants.",
+        )
+        .takes("ScaleRequest")
         .json(200, "Released")
         .refuses(OF_RELEASES),
         Route::get(

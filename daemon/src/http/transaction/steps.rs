@@ -20,7 +20,9 @@ use crate::http::ask::revision;
 use crate::http::asker::Known;
 use crate::http::convert::interface;
 use crate::http::resource::{self, Kinded};
-use crate::http::{allocation, attachment, namespace, network, node, pool, prefix, reservation, subnet};
+use crate::http::{
+    allocation, attachment, controller, namespace, network, node, pool, prefix, reservation, subnet,
+};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
 pub(super) type Render =
@@ -84,6 +86,9 @@ impl Plan {
                 let request: ReleaseAttachmentRequest = read(body()?)?;
                 let action = attachment::release_of(request).map_err(|problem| problem.below("/body"))?;
                 Ok((action, Box::new(released)))
+            }
+            (StepMethod::Post, Place::ScaleController) => {
+                Ok((controller::scale_of(read(body()?)?), Box::new(released)))
             }
             (StepMethod::Delete, Place::Allocation(id)) => {
                 Ok((Action::ReleaseAllocation { id }, Box::new(released)))

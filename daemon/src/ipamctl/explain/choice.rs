@@ -65,7 +65,10 @@ fn chosen(choice: &Choice) -> String {
     let mut table = Table::new().text("#").text("POOL").text("VERDICT").text("DETAIL");
     for (number, candidate) in (1..).zip(&choice.candidates) {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
-        let (verdict, detail) = judged(candidate, is_chosen);
+        let (verdict, detail) = match choice.address.filter(|_| is_chosen && choice.stays) {
+            Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
+            None => judged(candidate, is_chosen),
+        };
         table.row([format!("{number}"), candidate.pool.to_string(), verdict, detail]);
     }
     let more = if choice.more { "…  and more\n" } else { "" };

@@ -3,6 +3,7 @@
 /// Where the resources are written down.
 const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource.rs"),
+    include_str!("../../../../api/src/resource/controller.rs"),
     include_str!("../../../../api/src/resource/endpoint.rs"),
     include_str!("../../../../api/src/resource/place.rs"),
     include_str!("../../../../api/src/resource/map.rs"),

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use ipam_api::limits::COOLING_MS_DEFAULT;
-use ipam_api::resource::{Labels, Pool, PoolStatus, Strategy};
+use ipam_api::resource::{Labels, Pool, PoolStatus, ScaleDown, Strategy};
 use ipam_api::{AddressRange, Name, Selector};
 
 use super::ranges;
@@ -63,6 +63,9 @@ pub(crate) struct CreateArguments {
     /// Requests that name no pool may take from it
     #[arg(long)]
     default: bool,
+    /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
+    #[arg(long, value_name = "POLICY", default_value = "release")]
+    scale_down: ScaleDown,
     /// It gives out nothing for now
     #[arg(long)]
     disabled: bool,
@@ -93,6 +96,7 @@ impl CreateArguments {
             namespaces: Vec::new(),
             endpoint_selector: Selector::default(),
             network_attachments: Vec::new(),
+            scale_down: self.scale_down,
             disabled: self.disabled,
             terminating: false,
             drains_to: None,
@@ -135,6 +139,9 @@ pub(crate) struct SetArguments {
     /// How long a freed address rests, as 30s or 40m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
+    /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
+    #[arg(long, value_name = "POLICY")]
+    scale_down: Option<ScaleDown>,
     #[command(flatten)]
     switches: SwitchArguments,
     #[command(flatten)]
@@ -213,6 +220,9 @@ impl SetArguments {
         }
         if let Some(cooling) = self.cooling {
             pool.cooling_ms = milliseconds(cooling);
+        }
+        if let Some(scale_down) = self.scale_down {
+            pool.scale_down = scale_down;
         }
         self.switches.apply(pool);
         if self.for_anybody {

@@ -142,6 +142,9 @@ pub(super) fn shown(
     if intention.default {
         fields.line("default", "yes: requests that name no pool may take from it");
     }
+    if !intention.scale_down.is_usual() {
+        fields.line("scale-down", "keep: addresses of sticky endpoints wait for them, wanted or not");
+    }
     super::takers::lines(&mut fields, intention);
     text::metadata_lines(
         &mut fields,

@@ -311,6 +311,9 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             Some((201, token))
         }
         ("POST", ["pools", _, "split"]) => Some((201, pool_of("web-b"))),
+        ("POST", ["controllers", "scale"]) => {
+            Some((200, json!({"addresses": ["10.10.0.77"], "revision": 48_211_970})))
+        }
         ("POST", [plural]) => Some((201, several(plural)?.remove(0))),
         ("PUT" | "PATCH", [plural, name]) => Some((200, one(plural, name)?)),
         ("DELETE", ["allocations" | "endpoints", ..]) => {

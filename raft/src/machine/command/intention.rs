@@ -6,12 +6,12 @@ use std::net::IpAddr;
 use ipam_api::address::AddressRange;
 use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
+use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::Text;
+use super::{Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -95,6 +95,8 @@ pub struct PoolIntention {
     pub default: bool,
     /// Who may take from it.
     pub takers: Takers,
+    /// What becomes of the addresses of endpoints that aren't wanted any more, where nobody else says.
+    pub scale_down: ScaleDown,
     /// Whether it gives nothing for now.
     pub disabled: bool,
     /// Whether it goes once it is empty.
@@ -216,6 +218,8 @@ pub struct Allocate {
     pub node: Option<ObjectName>,
     /// The attachment that they belong to.
     pub attachment: Option<AttachmentKey>,
+    /// Whether the endpoint comes back.
+    pub stickiness: Stickiness,
     /// When they end.
     pub lifecycle: Lifecycle,
     /// The interfaces that need addresses.

@@ -144,8 +144,12 @@ pub enum Stored {
 pub struct GivenInterface {
     /// Its name.
     pub name: InterfaceName,
-    /// The attachment that it came with.
+    /// The attachment that it came with; of several the newest, for whoever isn't one of them.
     pub attachment: Option<AttachmentKey>,
+    /// The others that have it, too.
+    pub also_attached: Vec<AttachmentKey>,
+    /// Whether it waits for its endpoint to come back.
+    pub kept: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<Given>,
 }

@@ -72,6 +72,7 @@ impl Naive {
                     allow_edges: false,
                     default: true,
                     takers: Takers::default(),
+                    scale_down: Default::default(),
                     disabled: false,
                     terminating: false,
                     drains_to: None,
@@ -86,6 +87,7 @@ impl Naive {
                 labels: std::collections::BTreeMap::new(),
                 node: Some("node-1".parse().unwrap()),
                 attachment: None,
+                stickiness: Default::default(),
                 lifecycle: Lifecycle::Held,
                 interfaces: vec![InterfaceWish {
                     name: "eth0".parse().unwrap(),

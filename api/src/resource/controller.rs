@@ -1,0 +1,69 @@
+//! Who makes endpoints and counts them, and what becomes of an endpoint's addresses when there are fewer.
+
+use serde::{Deserialize, Serialize};
+
+use crate::name::ObjectName;
+
+/// What makes an endpoint and counts it: a `StatefulSet`, a `VirtualMachine`. In the endpoint's realm and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Controller {
+    /// Its API group without a version, such as `apps`; empty for the oldest one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub group: String,
+    /// Its kind, such as `StatefulSet`.
+    pub kind: String,
+    /// Its name.
+    pub name: ObjectName,
+    /// Its incarnation, as the system that named it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub uid: Option<String>,
+}
+
+/// What becomes of the addresses of a sticky endpoint that its controller no longer wants.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum ScaleDown {
+    /// They are free.
+    #[default]
+    Release,
+    /// They wait for the endpoint, in case that it is wanted again.
+    Keep,
+}
+
+impl ScaleDown {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Release => "release",
+            Self::Keep => "keep",
+        }
+    }
+
+    /// Whether it is what nobody need say.
+    #[must_use]
+    pub fn is_usual(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl std::fmt::Display for ScaleDown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl std::str::FromStr for ScaleDown {
+    type Err = crate::Problem;
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        [Self::Release, Self::Keep].into_iter().find(|one| one.as_str() == text).ok_or_else(|| {
+            crate::Problem::new(
+                crate::Code::InvalidField,
+                format!("{} is neither release nor keep", crate::name::shown(text)),
+            )
+        })
+    }
+}

@@ -1,0 +1,63 @@
+//! `/v1/controllers`: what makes endpoints, and how many of them it wants.
+
+use axum::Router;
+use axum::extract::State as AppState;
+use axum::routing::post;
+use ipam_api::request::{Released, ScaleRequest};
+use ipam_api::resource as shown;
+use ipam_raft::machine::Action;
+use ipam_raft::machine::command::{Controller, ScaleController, Stickiness, Text, Via};
+use ipam_raft::machine::model::Sticky;
+
+use super::App;
+use super::endpoint::released;
+use super::query::{Asked, NoQuery};
+use super::reply::{Refused, Shown};
+use super::write::Write;
+
+pub(super) fn routes() -> Router<App> {
+    Router::new().route("/v1/controllers/scale", post(scale))
+}
+
+async fn scale(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = scale_of(write.read()?);
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+pub(super) fn scale_of(request: ScaleRequest) -> Action {
+    let ScaleRequest { realm, namespace, controller, replicas, start } = request;
+    Action::ScaleController(ScaleController {
+        realm,
+        namespace,
+        controller: controller_in(controller),
+        replicas,
+        start,
+    })
+}
+
+pub(super) fn stickiness(
+    controller: Option<shown::Controller>,
+    sticky: Option<bool>,
+    scale_down: Option<shown::ScaleDown>,
+) -> Stickiness {
+    Stickiness { controller: controller.map(controller_in), sticky, scale_down }
+}
+
+fn controller_in(controller: shown::Controller) -> Controller {
+    let shown::Controller { group, kind, name, uid } = controller;
+    Controller { group: Text::from(group), kind: Text::from(kind), name, uid: uid.map(Text::from) }
+}
+
+pub(super) fn controller_of(sticky: &Sticky) -> Option<shown::Controller> {
+    sticky.controller.as_ref().map(|controller| shown::Controller {
+        group: controller.group.to_string(),
+        kind: controller.kind.to_string(),
+        name: controller.name.clone(),
+        uid: controller.uid.as_ref().map(ToString::to_string),
+    })
+}

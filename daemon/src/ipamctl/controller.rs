@@ -1,0 +1,98 @@
+//! Controllers on the command line: `kind/name`, or `group/kind/name`.
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::name::shown;
+use ipam_api::request::{Released, ScaleRequest};
+use ipam_api::resource::{Controller, ScaleDown};
+use ipam_api::{Name, ObjectName};
+
+use crate::context::Context;
+use crate::exchange::Again;
+use crate::fail::Failure;
+use crate::output::text;
+
+/// Whether an endpoint comes back.
+#[derive(Debug, Args)]
+pub(crate) struct StickyArguments {
+    /// What makes the endpoint: kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(long, value_name = "CONTROLLER", value_parser = parse)]
+    pub(crate) controller: Option<Controller>,
+    /// It keeps its addresses when it goes, for when it comes back
+    #[arg(long)]
+    pub(crate) sticky: bool,
+    /// What becomes of them when its controller no longer wants it: release or keep
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) scale_down: Option<ScaleDown>,
+}
+
+/// How many endpoints a controller wants.
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArguments {
+    /// kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(value_parser = parse)]
+    controller: Controller,
+    /// How many endpoints it wants
+    #[arg(long)]
+    replicas: u32,
+    /// The first number behind their names
+    #[arg(long, default_value_t = 0)]
+    start: u32,
+    /// Its incarnation; endpoints of another one are left alone
+    #[arg(long)]
+    uid: Option<String>,
+}
+
+/// Reads one.
+pub(crate) fn parse(text: &str) -> Result<Controller, String> {
+    let (group, kind, name) = match text.split('/').collect::<Vec<_>>()[..] {
+        [kind, name] => ("", kind, name),
+        [group, kind, name] => (group, kind, name),
+        _ => {
+            return Err(format!(
+                "{} is no controller; write kind/name or group/kind/name, for example apps/StatefulSet/db",
+                shown(text)
+            ));
+        }
+    };
+    let name = ObjectName::new(name).map_err(|problem| problem.detail)?;
+    Ok(Controller { group: group.to_owned(), kind: kind.to_owned(), name, uid: None })
+}
+
+/// As it is typed.
+pub(crate) fn written(controller: &Controller) -> String {
+    let Controller { group, kind, name, uid: _ } = controller;
+    if group.is_empty() { format!("{kind}/{name}") } else { format!("{group}/{kind}/{name}") }
+}
+
+/// Says how many a controller wants.
+pub(crate) async fn scale(context: &Context, arguments: ScaleArguments) -> Result<(), Failure> {
+    let (realm, namespace): (Name, ObjectName) = context.home();
+    let ScaleArguments { controller, replicas, start, uid } = arguments;
+    let name = written(&controller);
+    let controller = Controller { uid, ..controller };
+    let request = ScaleRequest { realm, namespace, controller, replicas, start };
+    let call = Call::post("/v1/controllers/scale").json(&request)?;
+    let answer = context.write(call, Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = match released.addresses.is_empty() {
+        true => format!("{name} wants {replicas}; nothing that it doesn't want was kept for it"),
+        false => format!("{} of {name} {}", text::joined(&released.addresses), context.tense("released")),
+    };
+    context.done(&answer, &name, &sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_written_as_it_is_read() {
+        for text in ["StatefulSet/db", "apps/StatefulSet/db", "kubevirt.io/VirtualMachine/mail"] {
+            assert_eq!(written(&parse(text).unwrap()), text);
+        }
+        for text in ["db", "a/b/c/d", "apps/StatefulSet/", ""] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! What an endpoint that comes back takes along of what it has, and what stays when an attachment goes.
+//!
+//! Whatever a living attachment holds stays until that attachment is gone, whoever wants it away.
+
+use ipam_api::limits::ATTACHMENTS_PER_ALLOCATION_MAX;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{Lifecycle, ScaleDown};
+use ipam_api::{Code, Family};
+
+use super::command::{Allocate, Grant, InterfaceWish, Refusal};
+use super::event::{Reason, What};
+use super::model::{Allocation, Attachment, Endpoint, Sticky};
+use super::state::State;
+use super::step::Step;
+use super::sticky::ControllerKey;
+
+/// An endpoint that takes something along.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Comer<'a> {
+    pub(super) wish: &'a Allocate,
+    /// Who it was before, if it was.
+    pub(super) row: Option<&'a Endpoint>,
+}
+
+impl Comer<'_> {
+    pub(super) fn is_sticky(&self) -> bool {
+        self.wish.stickiness.is_sticky() || self.row.is_some_and(|row| row.sticky.is_some())
+    }
+}
+
+impl State {
+    /// The attachments that hold an allocation, the newest first.
+    pub(super) fn attachments_of<'a>(
+        &'a self,
+        row: &'a Allocation,
+    ) -> impl Iterator<Item = (u64, &'a Attachment)> {
+        let ids = row.attachment.into_iter().chain(row.also_attached.iter().rev().copied());
+        ids.filter_map(|id| self.attachments.get(id).map(|attachment| (id, attachment)))
+    }
+
+    /// What an endpoint has on an interface and may take along, the newest first.
+    ///
+    /// A sticky one takes whatever the same container doesn't hold already, under another configuration. Others only
+    /// take what a sandbox before this one still holds, on the same node and in the same incarnation.
+    pub(super) fn portable(&self, comer: &Comer<'_>, interface: &InterfaceWish) -> Vec<u64> {
+        let Some(row) = comer.row else { return Vec::new() };
+        let (sticky, wish) = (comer.is_sticky(), comer.wish);
+        let same_uid = wish.uid.is_some() && wish.uid == row.uid;
+        let may = |id: &u64| {
+            let Some(held) = self.allocations.get(*id) else { return false };
+            if held.interface != interface.name {
+                return false;
+            }
+            let Some(key) = &wish.attachment else { return sticky };
+            let mut holders = self.attachments_of(held).map(|(_, attachment)| &attachment.key);
+            if sticky {
+                return !holders.any(|other| same_container(other, key));
+            }
+            let replaced = holders.any(|other| !same_container(other, key) && same_place(other, key));
+            same_uid && replaced && held.lifecycle == Lifecycle::Attached
+        };
+        row.allocations.iter().rev().copied().filter(may).collect()
+    }
+
+    /// Refuses to attach once more what is attached too often, and to touch what the asker may not touch.
+    pub(super) fn check_portable(
+        &self,
+        wish: &Allocate,
+        along: &[u64],
+        left: &[u64],
+        grant: &Grant,
+    ) -> Result<(), Refusal> {
+        self.permit_labels_of(grant, along)?;
+        self.permit_labels_of(grant, left)?;
+        if wish.attachment.is_none() {
+            return Ok(());
+        }
+        let rows = along.iter().filter_map(|id| self.allocations.get(*id));
+        let mut full = rows.filter(|row| row.also_attached.len() + 1 >= ATTACHMENTS_PER_ALLOCATION_MAX);
+        match full.next() {
+            None => Ok(()),
+            Some(row) => Err(Refusal::new(
+                Code::LimitExceeded,
+                format!(
+                    "{} of {} is attached {ATTACHMENTS_PER_ALLOCATION_MAX} times, and no more fit",
+                    row.address, wish.endpoint
+                ),
+            )
+            .help("Delete the attachments that are gone; their runtimes did not.")),
+        }
+    }
+
+    /// What a sticky endpoint has on these interfaces, doesn't take along, and nothing lives on.
+    pub(super) fn left_behind(&self, comer: &Comer<'_>, along: &[u64]) -> Vec<u64> {
+        let Some(row) = comer.row.filter(|_| comer.is_sticky()) else { return Vec::new() };
+        let is_left = |id: &u64| {
+            !along.contains(id)
+                && self.allocations.get(*id).is_some_and(|held| {
+                    held.attachment.is_none()
+                        && comer.wish.interfaces.iter().any(|interface| interface.name == held.interface)
+                })
+        };
+        row.allocations.iter().copied().filter(is_left).collect()
+    }
+
+    /// Whether the endpoint has got another address since, in the place of this one.
+    fn is_replaced(&self, endpoint: &Endpoint, id: u64, row: &Allocation) -> bool {
+        let newer = endpoint.allocations.iter().filter(|other| **other > id);
+        newer.filter_map(|other| self.allocations.get(*other)).any(|other| {
+            other.interface == row.interface && Family::of(other.address) == Family::of(row.address)
+        })
+    }
+
+    /// Why an allocation outlives one of its attachments, if it does.
+    pub(super) fn outlives(&self, id: u64) -> Option<Reason> {
+        let row = self.allocations.get(id)?;
+        if !row.also_attached.is_empty() {
+            return Some(Reason::Shared);
+        }
+        let endpoint = self.endpoints.get(row.endpoint)?;
+        let sticky = endpoint.sticky.as_ref()?;
+        let wanted = sticky.wanted
+            || row.lifecycle == Lifecycle::Held
+            || self.scale_down(sticky, row) == ScaleDown::Keep;
+        (wanted && !self.is_replaced(endpoint, id, row)).then_some(Reason::Kept)
+    }
+
+    /// The row of an endpoint after a request.
+    pub(super) fn arrived(&self, old: &Endpoint, wish: &Allocate) -> Endpoint {
+        let mut row = old.clone();
+        let said = &wish.stickiness;
+        if old.sticky.is_none() && !said.is_sticky() {
+            return row;
+        }
+        let before = row.sticky.take().unwrap_or_default();
+        row.uid = wish.uid.clone().or(row.uid);
+        row.sticky = Some(Box::new(Sticky {
+            controller: said.controller.clone().or(before.controller),
+            scale_down: said.scale_down.or(before.scale_down),
+            wanted: true,
+        }));
+        row
+    }
+}
+
+/// Whether two attachments are of one container.
+fn same_container(one: &AttachmentKey, other: &AttachmentKey) -> bool {
+    (&one.realm, &one.node, &one.container_id) == (&other.realm, &other.node, &other.container_id)
+}
+
+/// Whether two attachments are of one interface, in whatever container of a node.
+fn same_place(one: &AttachmentKey, other: &AttachmentKey) -> bool {
+    (&one.realm, &one.node, &one.config, &one.interface)
+        == (&other.realm, &other.node, &other.config, &other.interface)
+}
+
+impl Step<'_> {
+    /// Writes what an endpoint is now. Its revision moves with what somebody says about it.
+    pub(super) fn put_endpoint(&mut self, id: u64, mut row: Endpoint) {
+        if let Some(old) = self.state.endpoints.get(id) {
+            let said = |row: &Endpoint| {
+                let sticky = row.sticky.as_ref().map(|sticky| (sticky.controller.clone(), sticky.scale_down));
+                (row.uid.clone(), sticky)
+            };
+            let (before, changed) = (ControllerKey::of(old), said(old) != said(&row));
+            if let Some(key) = before {
+                self.state.index.controllers.remove(&(key, id));
+            }
+            if changed {
+                let now = self.state.tick();
+                let fresh = self.new_meta(now);
+                row.meta.revision = now;
+                row.meta.updated_wall_ms = fresh.updated_wall_ms;
+                row.meta.updated_by = fresh.updated_by;
+            }
+        }
+        if let Some(key) = ControllerKey::of(&row) {
+            self.state.index.controllers.insert((key, id));
+        }
+        self.state.endpoints.put(id, row, &mut self.state.ledger);
+    }
+
+    /// Gives an allocation that exists one more attachment.
+    pub(super) fn attach(&mut self, id: u64, wish: &Allocate, attachment: u64) {
+        let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
+        let reason = if row.attachment.is_some() { Reason::Shared } else { Reason::Reattached };
+        row.also_attached.extend(row.attachment.replace(attachment));
+        row.node = wish.node.clone().or_else(|| wish.attachment.as_ref().map(|key| key.node.clone()));
+        let mac =
+            wish.interfaces.iter().find(|one| one.name == row.interface).and_then(|one| one.mac.clone());
+        row.mac = mac.or(row.mac);
+        self.events.extend(self.state.tied(true, id, &row, reason));
+        self.state.allocations.put(id, row, &mut self.state.ledger);
+    }
+
+    /// Takes one of its attachments from an allocation that outlives it.
+    pub(super) fn detach(&mut self, id: u64, attachment: u64, reason: Reason) {
+        let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
+        let Some(gone) = self.state.attachments.get(attachment).map(|row| row.key.node.clone()) else {
+            return;
+        };
+        self.state.tick();
+        row.also_attached.retain(|other| *other != attachment);
+        if row.attachment == Some(attachment) {
+            row.attachment = row.also_attached.pop();
+        }
+        let remaining = row.attachment.and_then(|id| self.state.attachments.get(id));
+        row.node = remaining.map(|attachment| attachment.key.node.clone());
+        self.forget_in_attachment(attachment, id);
+        let left = Allocation { node: Some(gone), ..row.clone() };
+        self.events.extend(self.state.tied(false, id, &left, reason));
+        self.state.allocations.put(id, row, &mut self.state.ledger);
+    }
+}
+
+impl State {
+    /// What is said when an attachment comes to an allocation that was there before, or goes from one that stays.
+    fn tied(&self, comes: bool, allocation: u64, row: &Allocation, reason: Reason) -> Option<What> {
+        let network = self.name_of_network(row.network);
+        let pool = self.pools.get(row.pool)?.intention.name.clone();
+        let endpoint = self.endpoints.get(row.endpoint)?.key.clone();
+        let Allocation { address, interface, node, .. } = row.clone();
+        Some(match comes {
+            true => What::Attached { network, address, pool, endpoint, interface, node, allocation, reason },
+            false => What::Detached { network, address, pool, endpoint, interface, node, allocation, reason },
+        })
+    }
+}
