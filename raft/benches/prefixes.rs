@@ -2,6 +2,7 @@
 //!
 //! A plain program: it prints a table of medians, and each beside what the same costs in a state without prefixes.
 #![allow(
+    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,

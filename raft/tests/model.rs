@@ -17,6 +17,8 @@ mod explained;
 mod map;
 #[path = "support/naive.rs"]
 mod naive;
+#[path = "support/naive_addresses.rs"]
+mod naive_addresses;
 #[path = "support/naive_allocate.rs"]
 mod naive_allocate;
 #[path = "support/naive_boots.rs"]

@@ -12,9 +12,9 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
-    Origin, PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
-    Started, SubnetIntention, Takers, Text, Transaction, Via,
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
+    PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
+    SubnetIntention, Takers, Text, Transaction, Via,
 };
 use ipam_raft::machine::{Action, Command, State};
 use ipnet::IpNet;
@@ -219,25 +219,8 @@ impl Draw<'_> {
         }
     }
 
-    fn remarks(&mut self) -> Remarks {
+    pub(crate) fn remarks(&mut self) -> Remarks {
         Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
-    }
-
-    fn put_in_realm(&mut self, kind: Kind, name: &str, expect: Expect) -> Action {
-        let (realm, name) = ResourceName::new(name).unwrap().parts().unwrap();
-        let mut remarks = self.remarks();
-        let (key, values) = if kind == Kind::Node { ("zone", ["a", "b"]) } else { ("team", ["x", "y"]) };
-        if self.dice.chance(70) {
-            remarks.labels.insert(key.into(), self.dice.pick(&values).into());
-        }
-        if kind == Kind::Node {
-            return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
-        }
-        let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
-        Action::PutNamespace(Put {
-            intention: NamespaceIntention { realm, name, default_pools, remarks },
-            expect,
-        })
     }
 
     fn put_network(&mut self, name: &str, expect: Expect) -> Action {
@@ -440,7 +423,7 @@ impl Draw<'_> {
         }
     }
 
-    fn both_pools(&mut self) -> PoolPatterns {
+    pub(crate) fn both_pools(&mut self) -> PoolPatterns {
         let ipv6 = if self.dice.chance(50) { self.pools(Family::V6) } else { Vec::new() };
         PoolPatterns { ipv4: self.pools(Family::V4), ipv6 }
     }

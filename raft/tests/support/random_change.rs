@@ -1,8 +1,10 @@
-//! Pools that are split, and drained to others, at random.
+//! Pools that are split, and drained to others, and nodes and namespaces, at random.
 
-use ipam_api::name::Name;
+use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::Action;
-use ipam_raft::machine::command::{Expect, SplitPool};
+use ipam_raft::machine::command::{
+    Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, SplitPool,
+};
 
 use crate::random::{Draw, POOLS};
 
@@ -27,6 +29,23 @@ impl Draw<'_> {
             name: Name::new(name).unwrap(),
             into: Name::new(into).unwrap(),
             ranges,
+            expect,
+        })
+    }
+
+    pub(crate) fn put_in_realm(&mut self, kind: Kind, name: &str, expect: Expect) -> Action {
+        let (realm, name) = ResourceName::new(name).unwrap().parts().unwrap();
+        let mut remarks = self.remarks();
+        let (key, values) = if kind == Kind::Node { ("zone", ["a", "b"]) } else { ("team", ["x", "y"]) };
+        if self.dice.chance(70) {
+            remarks.labels.insert(key.into(), self.dice.pick(&values).into());
+        }
+        if kind == Kind::Node {
+            return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
+        }
+        let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
+        Action::PutNamespace(Put {
+            intention: NamespaceIntention { realm, name, default_pools, remarks },
             expect,
         })
     }

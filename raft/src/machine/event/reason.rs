@@ -1,0 +1,103 @@
+//! Why something happened, and how a pool stands.
+
+use serde::{Deserialize, Serialize};
+
+/// Why an address was given or taken back. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Reason {
+    /// The runtime deleted its attachment.
+    AttachmentReleased,
+    /// Somebody released this allocation.
+    AllocationReleased,
+    /// Somebody released its endpoint.
+    EndpointReleased,
+    /// The runtime added an attachment.
+    AttachmentAdded,
+    /// Somebody asked for it, without an attachment.
+    Requested,
+    /// Its endpoint is sticky, and came back.
+    Reattached,
+    /// Several attachments hold it.
+    Shared,
+    /// Its endpoint is sticky, and may come back.
+    Kept,
+    /// Its endpoint is sticky, and may no longer take from the pool that it took from before.
+    Moved,
+    /// Its endpoint is sticky, and its controller doesn't want it any more.
+    ScaledDown,
+}
+
+impl Reason {
+    /// Its word in events.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Reason::AttachmentReleased => "DEL",
+            Reason::AllocationReleased => "allocation-released",
+            Reason::EndpointReleased => "endpoint-released",
+            Reason::AttachmentAdded => "ADD",
+            Reason::Requested => "requested",
+            Reason::Reattached => "reattached",
+            Reason::Shared => "shared",
+            Reason::Kept => "kept",
+            Reason::Moved => "moved",
+            Reason::ScaledDown => "scaled-down",
+        }
+    }
+}
+
+/// Whether a pool can give, and if not, why.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Readiness {
+    /// It gives.
+    #[default]
+    Serving,
+    /// Nothing is free.
+    Exhausted,
+    /// Somebody disabled it.
+    Disabled,
+    /// It goes once it is empty.
+    Terminating,
+    /// It was restored, and nobody has confirmed yet that it may give.
+    Unconfirmed,
+    /// Another pool stands in for it.
+    Drained,
+}
+
+impl Readiness {
+    /// All of them.
+    pub const ALL: [Readiness; 6] = [
+        Readiness::Serving,
+        Readiness::Exhausted,
+        Readiness::Disabled,
+        Readiness::Terminating,
+        Readiness::Unconfirmed,
+        Readiness::Drained,
+    ];
+
+    /// What it means, for whoever reads a condition.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Readiness::Serving => "It gives.",
+            Readiness::Exhausted => "Nothing is free.",
+            Readiness::Disabled => "Somebody disabled it; it gives nothing until it is enabled.",
+            Readiness::Terminating => "It goes once it is empty.",
+            Readiness::Unconfirmed => "It was restored; it gives nothing until somebody confirms it.",
+            Readiness::Drained => "It gives nothing more; another pool stands in for it.",
+        }
+    }
+
+    /// Its word in conditions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Readiness::Serving => "Serving",
+            Readiness::Exhausted => "Exhausted",
+            Readiness::Disabled => "Disabled",
+            Readiness::Terminating => "Terminating",
+            Readiness::Unconfirmed => "Unconfirmed",
+            Readiness::Drained => "Drained",
+        }
+    }
+}
