@@ -377,9 +377,7 @@ impl Model {
             Some(Code::NoPoolFits)
         } else if pool.intention.terminating {
             Some(Code::Terminating)
-        } else if pool.intention.disabled {
-            Some(Code::PoolDisabled)
-        } else if pool.intention.drains_to.is_some() {
+        } else if pool.intention.disabled || pool.intention.drains_to.is_some() {
             Some(Code::PoolDisabled)
         } else {
             None

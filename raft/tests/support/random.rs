@@ -60,7 +60,7 @@ impl Dice {
 }
 
 /// The part of a subnet that a pool mostly has: thirds for the three of a large one.
-fn part(subnet: &str, pool: &str) -> AddressRange {
+pub(crate) fn part(subnet: &str, pool: &str) -> AddressRange {
     let of = SUBNETS.iter().find(|(name, ..)| *name == subnet).unwrap();
     let whole = AddressRange::of_cidr(of.2.parse().unwrap());
     let third = (whole.last() - whole.first()).div_ceil(3);
@@ -311,7 +311,7 @@ impl Draw<'_> {
         takers
     }
 
-    pub(crate) fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
+    fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
         let count = 1 + self.dice.below(most);
         let subnet = if self.dice.chance(2) { "six" } else { subnet };
         (0..count).map(|_| self.range(subnet, 17)).collect()

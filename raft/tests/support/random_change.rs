@@ -1,12 +1,13 @@
 //! Pools that are split, and drained to others, and nodes and namespaces, at random.
 
+use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, SplitPool,
 };
 
-use crate::random::{Draw, POOLS};
+use crate::random::{Draw, POOLS, part};
 
 impl Draw<'_> {
     pub(crate) fn drains_to(&mut self) -> Option<Name> {
@@ -24,7 +25,12 @@ impl Draw<'_> {
             1..=5 => "s",
             _ => "t",
         };
-        let ranges = self.ranges(subnet, 2);
+        let own = part(subnet, name);
+        let first =
+            own.first() + u128::from(self.dice.below(u64::try_from(own.last() - own.first()).unwrap() + 1));
+        let last = (first + u128::from(self.dice.below(3))).min(own.last());
+        let address = |number| own.family().address(number);
+        let ranges = vec![AddressRange::new(address(first), address(last)).unwrap()];
         Action::SplitPool(SplitPool {
             name: Name::new(name).unwrap(),
             into: Name::new(into).unwrap(),
