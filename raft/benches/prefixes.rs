@@ -2,10 +2,10 @@
 //!
 //! A plain program: it prints a table of medians, and each beside what the same costs in a state without prefixes.
 #![allow(
-    clippy::indexing_slicing,
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::indexing_slicing,
     reason = "a measurement that can't be made has failed"
 )]
 

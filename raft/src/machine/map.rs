@@ -17,7 +17,7 @@ use super::state::{Occupant, State};
 /// The state of an address, the first that fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Standing {
-    /// An endpoint holds it, or it is delegated.
+    /// An endpoint holds it, or it is in a delegated prefix.
     Allocated,
     /// It was freed and rests.
     Cooling,
@@ -164,10 +164,8 @@ impl Mapped<'_> {
             // Whatever there is until something is free: nobody asked.
             return run(self.not_free_to(at, to), Standing::Allocated, false);
         }
-        let to = match blocks_within(&self.state.index.blocks, self.id, at, to).next() {
-            Some((first, (last, _))) if first <= at => {
-                return run(to.min(last), Standing::Allocated, covered);
-            }
+        let to = match self.state.next_block(self.id, at, to) {
+            Some((first, last)) if first <= at => return run(to.min(last), Standing::Allocated, covered),
             Some((first, _)) => first - 1,
             None => to,
         };
@@ -306,6 +304,12 @@ impl State {
     fn next_occupied(&self, network: u64, family: Family, from: u128, to: u128) -> Option<(u128, Occupant)> {
         let range = (network, family.address(from))..=(network, family.address(to));
         self.index.occupants.range(range).next().map(|((_, address), occupant)| (number(*address), *occupant))
+    }
+
+    /// The first prefix of a pool with something between two numbers: its ends.
+    fn next_block(&self, pool: u64, from: u128, to: u128) -> Option<(u128, u128)> {
+        let mut blocks = blocks_within(&self.index.blocks, pool, from, to);
+        blocks.next().map(|(first, (last, _))| (first, last))
     }
 
     fn next_resting(&self, network: u64, family: Family, from: u128, to: u128) -> Option<u128> {

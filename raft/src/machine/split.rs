@@ -12,7 +12,6 @@ use super::command::{Answer, Kind, PoolIntention, Refusal, Remarks, SplitPool, S
 use super::event::What;
 use super::model::{Pool, PoolState, Subnet};
 use super::network::check_room;
-use super::prefix::blocks_within;
 use super::shape::{giveable, ranges};
 use super::state::Occupant;
 use super::step::{Step, check_expected, not_found};
@@ -95,19 +94,6 @@ impl Step<'_> {
             let detail = format!("{stranger} is not in the ranges of pool {name}");
             return Err(invalid(detail).help(format!("Look at them: ipamctl pool map {name}.")));
         }
-        let mut blocks = wanted
-            .ranges()
-            .flat_map(|range| blocks_within(&self.state.index.blocks, id, range.first(), range.last()));
-        if let Some((prefix, row)) = blocks
-            .next()
-            .and_then(|(_, (_, prefix))| self.state.prefixes.get(prefix).map(|row| (prefix, row)))
-        {
-            let told = self.state.told_prefix(prefix, row);
-            let detail = format!("{told} has addresses of what would be split off");
-            return Err(
-                Refusal::new(Code::InUse, detail).help("Prefixes stay in their pool: split beside them.")
-            );
-        }
         let left: Vec<AddressRange> = whole.minus(&wanted).ranges().collect();
         if left.is_empty() {
             return Err(invalid(format!("nothing would be left of pool {name}"))
@@ -130,8 +116,10 @@ impl Step<'_> {
             ..old.intention.clone()
         };
         within("exclusions of what is left", remaining.exclude.len(), RANGES_MAX)?;
-        let moving =
-            self.moving(&subnet, &giveable(&old.intention, &subnet.intention).intersection(&wanted))?;
+        let part = giveable(&old.intention, &subnet.intention).intersection(&wanted);
+        // All that is cut from a prefix would have to move with it, however much that is.
+        self.state.check_not_delegated(id, name, &part)?;
+        let moving = self.moving(&subnet, &part)?;
         Ok(Plan { id, old: old.clone(), subnet, remaining, split_off, moving })
     }
 

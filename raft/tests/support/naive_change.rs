@@ -31,16 +31,13 @@ impl Model {
         if named.into_iter().any(|address| !self.has(&old.intention, address)) {
             return Err(Code::InvalidField);
         }
-        let network = self.subnet_of(&old.intention).network.clone();
-        let delegated =
-            |address: IpAddr| self.block_at(&network, address).is_some_and(|block| block.pool == split.name);
-        if all_of(cidr).any(|address| wanted(address) && delegated(address)) {
-            return Err(Code::InUse);
-        }
         let left =
             runs(all_of(cidr).filter(|address| self.has(&old.intention, *address) && !wanted(*address)));
         if left.is_empty() {
             return Err(Code::InvalidField);
+        }
+        if self.loses_a_block(&PoolIntention { ranges: left.clone(), ..old.intention.clone() }) {
+            return Err(Code::InUse);
         }
         let excluded = all_of(cidr).filter(|address| among(&old.intention.exclude, *address));
         let split_off = PoolIntention {

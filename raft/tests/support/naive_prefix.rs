@@ -148,7 +148,7 @@ impl Model {
         for (number, wanted) in refreshed {
             let block = draft.block_mut(number);
             let Some(ttl) = wanted.or(block.ttl_ms) else { continue };
-            let damped = (ttl / 4).min(PREFIX_DAMPING_MS_MAX).max(1);
+            let damped = (ttl / 4).clamp(1, PREFIX_DAMPING_MS_MAX);
             if block.ttl_ms != Some(ttl) || now + ttl >= block.until_ms.unwrap_or(0) + damped {
                 (block.ttl_ms, block.until_ms) = (Some(ttl), Some(now + ttl));
             }
@@ -176,7 +176,8 @@ impl Model {
                 let whole = self.block(number);
                 let edge = [whole.cidr.network(), whole.cidr.broadcast()].contains(&address);
                 let mut children = self.blocks.iter().filter(|one| one.parent == parent);
-                !(whole.keep_edges && edge) && !children.any(|one| one.cidr.contains(&address))
+                let kept = whole.keep_edges && edge;
+                !kept && !children.any(|one| one.cidr.contains(&address))
             }
         };
         let mut all = whole.subnets(length).expect("it is long enough");
@@ -225,7 +226,7 @@ fn why_not(pool: &PoolIntention, realm: &Name) -> Option<Code> {
         Some(Code::NoPoolFits)
     } else if pool.terminating {
         Some(Code::Terminating)
-    } else if pool.disabled {
+    } else if pool.disabled || pool.drains_to.is_some() {
         Some(Code::PoolDisabled)
     } else {
         None

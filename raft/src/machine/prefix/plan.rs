@@ -114,6 +114,8 @@ impl State {
             (Code::Terminating, "terminating")
         } else if intention.disabled {
             (Code::PoolDisabled, "disabled")
+        } else if intention.drains_to.is_some() {
+            (Code::PoolDisabled, "drained to another pool")
         } else if !self.is_confirmed(pool) {
             (Code::GenerationUnconfirmed, "not confirmed since the restore")
         } else {
