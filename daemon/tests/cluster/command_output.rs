@@ -136,7 +136,7 @@ const LINES: &[(&str, &str)] = &[
     ("endpoint show host/db-07", "EndpointView"),
     ("endpoint show pod/web/frontend-7", "EndpointView"),
     ("endpoint show pod/web/frontend-8", "EndpointView"),
-    ("explain --endpoint pod/web/frontend-8 --pool web --uid two", "Explanation"),
+    ("explain --endpoint pod/web/frontend-8 --pool web --uid two --sticky", "Explanation"),
     ("endpoint scale apps/StatefulSet/db --replicas 1 --start 1 --uid s", "Released"),
     ("endpoint list", "EndpointPage"),
     ("endpoint list --limit 1", "EndpointPage"),
