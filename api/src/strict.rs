@@ -35,8 +35,15 @@ pub fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
 /// # Errors
 /// As [`from_slice`].
 pub fn from_object<T: DeserializeOwned>(mut object: Map<String, Value>) -> Result<T, Problem> {
-    object.remove("meta");
-    object.remove("status");
+    for island in ["meta", "status"] {
+        match object.remove(island) {
+            None | Some(Value::Object(_)) => {}
+            Some(_) => {
+                let detail = format!("{island} is an object, as it was shown, or isn't there");
+                return Err(Problem::new(Code::InvalidField, detail).at(format!("/{island}")));
+            }
+        }
+    }
     serde_path_to_error::deserialize(Value::Object(object)).map_err(|error| {
         let pointer = pointer(error.path());
         refused(&error.into_inner().to_string(), pointer)
@@ -157,6 +164,11 @@ mod tests {
     fn what_was_shown_can_be_sent_back() {
         let body = br#"{"name":"a","meta":{"revision":7},"status":{"subnets":1}}"#;
         assert_eq!(from_slice::<Network>(body).unwrap().name.as_str(), "a");
+        for odd in ["7", "null", "[]", "\"x\""] {
+            let body = format!(r#"{{"name":"a","meta":{odd}}}"#);
+            let problem = from_slice::<Network>(body.as_bytes()).unwrap_err();
+            assert_eq!((problem.code, &*problem.errors[0].pointer), (Code::InvalidField, "/meta"), "{odd}");
+        }
     }
 
     #[test]
