@@ -5,7 +5,8 @@
 mod controller;
 mod endpoint;
 mod map;
-mod place;
+mod namespace;
+mod node;
 mod pool;
 mod prefix;
 
@@ -23,7 +24,8 @@ use crate::time::Timestamp;
 pub use controller::{Controller, ScaleDown};
 pub use endpoint::{EndpointKey, EndpointKind};
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
-pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
+pub use namespace::{Namespace, NamespaceStatus};
+pub use node::{Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
 pub use prefix::Prefix;
 

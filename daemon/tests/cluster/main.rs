@@ -31,7 +31,7 @@ mod hostile;
 mod interfaces;
 mod maps;
 mod members;
-mod places;
+mod nodes_and_namespaces;
 mod prefixes;
 mod resources;
 mod rest;

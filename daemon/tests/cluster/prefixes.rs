@@ -1,7 +1,5 @@
 //! Prefixes over HTTP and by hand, on real members: delegated once whoever asks, refreshed, ended by log time.
 
-use std::time::Duration;
-
 use ipam_api::client::Call;
 use ipam_api::event::EventPage;
 use ipam_api::request::{Delegated, PrefixReleased};
@@ -11,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::command_line::ipamctl;
 use crate::support::ask::{allocate, get, known, put, wish};
-use crate::support::{Cluster, LONG};
+use crate::support::{Cluster, LONG, until};
 
 async fn pool(cluster: &Cluster) {
     put(&cluster.ask(), "subnets", json!({"name": "trench", "cidr": "172.16.0.0/16"})).await;
@@ -133,16 +131,11 @@ async fn a_prefix_that_nobody_refreshes_ends_with_all_below_it() {
     delegate(&cluster, 0, json!({"parent": node.id, "owner": "c", "length": 32})).await.unwrap();
     assert!(node.ends_in_ms.is_some_and(|left| left <= 1500));
     let client = cluster.ask();
-    let begun = std::time::Instant::now();
-    loop {
-        let page: Page<Prefix> = get(&client, "/v1/prefixes").await.unwrap();
-        if page.items.len() == 1 {
-            assert_eq!(page.items[0], kept.prefix);
-            return;
-        }
-        assert!(begun.elapsed() < LONG, "{page:?}");
-        tokio::time::sleep(Duration::from_millis(50)).await;
-    }
+    let left = until("what nobody refreshes is gone", async || {
+        let page: Page<Prefix> = get(&client, "/v1/prefixes").await.map_err(|problem| problem.detail)?;
+        if page.items.len() == 1 { Ok(page) } else { Err(format!("{page:?}")) }
+    });
+    assert_eq!(left.await.items[0], kept.prefix);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

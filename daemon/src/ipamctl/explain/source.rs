@@ -5,7 +5,8 @@ const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource.rs"),
     include_str!("../../../../api/src/resource/controller.rs"),
     include_str!("../../../../api/src/resource/endpoint.rs"),
-    include_str!("../../../../api/src/resource/place.rs"),
+    include_str!("../../../../api/src/resource/namespace.rs"),
+    include_str!("../../../../api/src/resource/node.rs"),
     include_str!("../../../../api/src/resource/map.rs"),
     include_str!("../../../../api/src/resource/pool.rs"),
     include_str!("../../../../api/src/resource/prefix.rs")

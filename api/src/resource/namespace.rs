@@ -1,42 +1,9 @@
-//! Nodes and namespaces as HTTP shows them: where endpoints are, and what they belong to.
+//! Namespaces as HTTP shows them.
 
 use serde::{Deserialize, Serialize};
 
 use super::Labels;
 use crate::name::{Name, NamePattern, ObjectName};
-
-/// A host, as somebody describes it. One that nobody describes may ask all the same; no pool selects it by labels.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-pub struct Node {
-    /// The system that its name comes from.
-    #[serde(default = "Name::default_name")]
-    pub realm: Name,
-    /// Its name.
-    pub name: ObjectName,
-    /// A sentence for people.
-    #[serde(default)]
-    pub description: String,
-    /// By which pools select nodes.
-    #[serde(default)]
-    pub labels: Labels,
-    /// For other programs.
-    #[serde(default)]
-    pub annotations: Labels,
-    /// Who keeps it in another place.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub managed_by: Option<String>,
-}
-
-/// What is the case with a node.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NodeStatus {
-    /// The boot that its newest request came from; absent as long as it has never asked.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub boot_id: Option<String>,
-}
 
 /// A group of endpoints.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
