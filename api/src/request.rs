@@ -1,5 +1,6 @@
 //! What clients ask for beyond plain resources: allocations and their attachments.
 
+mod automatic;
 mod prefix;
 
 use std::net::IpAddr;
@@ -10,6 +11,7 @@ use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::resource::{Allocation, Controller, EndpointKey, Interface, Labels, Lifecycle, ScaleDown};
 
+pub use automatic::{AutomaticPool, EndRequest};
 pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 
 /// What CNI calls an attachment, on a node of a realm.
@@ -120,6 +122,9 @@ pub struct AllocateRequest {
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
+    /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs `controller`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automatic_pool: Option<AutomaticPool>,
     /// When the asking process began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,

@@ -11,7 +11,7 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::context::Context;
-use crate::controller::StickyArguments;
+use crate::controller::{AutomaticArguments, StickyArguments};
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::metadata::parse_pair;
@@ -27,7 +27,8 @@ use crate::resource;
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
   ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
-  ipamctl allocate --endpoint pod/shop/db-0 --controller apps/StatefulSet/db --address 10.20.12.40")]
+  ipamctl allocate --endpoint pod/shop/db-0 --controller apps/StatefulSet/db --address 10.20.12.40
+  ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
     wish: WishArguments,
@@ -68,6 +69,8 @@ pub(crate) struct WishArguments {
     uid: Option<String>,
     #[command(flatten)]
     comes_back: StickyArguments,
+    #[command(flatten)]
+    own: AutomaticArguments,
 }
 
 /// The request that is meant.
@@ -107,6 +110,7 @@ pub(crate) async fn request(
         scale_down: arguments.comes_back.scale_down,
         lifecycle: None,
         interfaces: vec![interface],
+        automatic_pool: arguments.own.pool(),
         started: None,
     })
 }

@@ -30,6 +30,10 @@ impl Step<'_> {
             }
             return Ok(answer);
         }
+        self.with_automatic_pools(wish, |step| step.choose_and_give(wish))
+    }
+
+    fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         let plan = self.state.plan(wish, endpoint, grant)?;

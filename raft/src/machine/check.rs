@@ -65,6 +65,7 @@ impl Action {
             }
             Action::SplitPool(split) => split.check(),
             Action::ScaleController(scale) => scale.check(),
+            Action::EndController(end) => end.check(),
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
             Action::JoinMember(wish) => {
@@ -363,6 +364,7 @@ impl Allocate {
         }
         check_labels("labels", &self.labels)?;
         self.stickiness.check(self.lifecycle)?;
+        self.check_automatic()?;
         self.check_lifecycle()
     }
 

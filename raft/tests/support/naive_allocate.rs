@@ -52,6 +52,7 @@ impl Model {
             }
             return Ok(said(true, &before, wish.attachment.as_ref()));
         }
+        self.make_pools(wish)?;
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
         let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
@@ -186,6 +187,7 @@ impl Model {
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
         let by_subnet = !wish.subnets.is_empty();
+        let own = by_subnet && all.automatic_pool.is_some();
         let mut said = [&wish.pools, of_namespace, &wish.default_pools].into_iter();
         let named = said.find(|pools| !by_subnet && !pools.is_empty());
         let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
@@ -200,11 +202,16 @@ impl Model {
                 }
                 let inside = |pool: &&Pool| {
                     pool.intention.subnet == *subnet
+                        && !own
+                        && pool.automatic.is_none()
                         && family_of(pool) == family
                         && candidates.iter().all(|known| known.intention.name != pool.intention.name)
                 };
                 let found: Vec<&Pool> = self.pools.values().filter(inside).collect();
                 candidates.extend(found);
+            }
+            if own {
+                candidates.extend(self.own_pool(all, wish, family)?);
             }
             for pattern in names {
                 let mut found: Vec<&Pool> =
@@ -259,6 +266,7 @@ impl Model {
                     let is_open = |pool: &&Pool| {
                         let takers = &pool.intention.takers;
                         pool.intention.drains_to.is_none()
+                            && Model::is_for(pool, all)
                             && may_take(takers, all, wish)
                             && self.is_selected(takers, all)
                     };
@@ -373,7 +381,8 @@ impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
     fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
         let takers = &pool.intention.takers;
-        if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
+        if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
+        {
             Some(Code::NoPoolFits)
         } else if pool.intention.terminating {
             Some(Code::Terminating)

@@ -12,21 +12,21 @@ use std::collections::BTreeMap;
 use ipam_api::Code;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKind, Lifecycle, Route, ScaleDown, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, Controller, Delegate, Delete, Dns, Expect, Given, GivenInterface, GivenPrefix,
-    InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention, NetworkIntention, NodeIntention,
-    Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    Remarks, ReservationIntention, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers,
-    Transaction, Via,
+    Allocate, AutomaticPool, ChangeMembers, Controller, Delegate, Delete, Dns, EndController, Expect, Given,
+    GivenInterface, GivenPrefix, InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention,
+    NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel,
+    PrefixSource, Put, ReleaseAttachment, Remarks, ReservationIntention, ScaleController, SplitPool, Started,
+    Stickiness, SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::event::{Readiness, Reason};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Sticky, Subnet, Token,
-    Tombstone,
+    Allocation, Attachment, Automatic, AutomaticStanding, Boots, Cooling, Endpoint, Generation, Member,
+    MemberStanding, Meta, Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay,
+    Reservation, Sticky, Subnet, Token, Tombstone,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -128,6 +128,7 @@ fn pool() -> PoolIntention {
         disabled: false,
         terminating: true,
         drains_to: Some(name("web-2")),
+        reclaim: Some(false),
         remarks: remarks(),
     }
 }
@@ -198,6 +199,7 @@ fn wish() -> Allocate {
         },
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
+        automatic_pool: Some(AutomaticPool { size: PoolSize::Flexible(2), replicas: 3, reclaim: true }),
         started: Some(started()),
     }
 }
@@ -208,6 +210,18 @@ fn controller() -> Controller {
         kind: "StatefulSet".into(),
         name: "w".parse().unwrap(),
         uid: Some("uid-2".into()),
+    }
+}
+
+fn automatic() -> Automatic {
+    Automatic {
+        realm: name("prod"),
+        namespace: "web".parse().unwrap(),
+        controller: controller(),
+        interface: "eth0".parse().unwrap(),
+        size: PoolSize::Flexible(2),
+        replicas: 3,
+        standing: AutomaticStanding::Elsewhere,
     }
 }
 
@@ -294,6 +308,11 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             replicas: 3,
             start: 1,
         }),
+        Action::EndController(EndController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -326,6 +345,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Delegate(_) => "delegate",
         Action::ReleasePrefix { .. } => "release-prefix",
         Action::ScaleController(_) => "scale-controller",
+        Action::EndController(_) => "end-controller",
     }
 }
 
@@ -572,7 +592,9 @@ pub(crate) fn rows() -> State {
     let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
     state.networks.put(101, Network { meta: meta(101), intention: network() }, &mut ledger);
     state.subnets.put(102, Subnet { meta: meta(102), intention: subnet(), network: 101 }, &mut ledger);
-    state.pools.put(103, Pool { meta: meta(103), intention: pool(), subnet: 102 }, &mut ledger);
+    let row =
+        Pool { meta: meta(103), intention: pool(), subnet: 102, automatic: Some(Box::new(automatic())) };
+    state.pools.put(103, row, &mut ledger);
     let row = Reservation { meta: meta(104), intention: reservation(), network: 101 };
     state.reservations.put(104, row, &mut ledger);
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
@@ -712,6 +734,11 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
             bytes(&[Reason::Reattached, Reason::Shared, Reason::Kept, Reason::Moved, Reason::ScaledDown]),
         ),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
+        ("pool-size", bytes(&[PoolSize::Fixed(5), PoolSize::Flexible(2)])),
+        (
+            "standing-of-an-application",
+            bytes(&[AutomaticStanding::Present, AutomaticStanding::Elsewhere, AutomaticStanding::Ended]),
+        ),
         (
             "readiness",
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),

@@ -304,7 +304,7 @@ pub(super) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 13] {
+fn holding() -> [Route; 14] {
     let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
@@ -374,6 +374,15 @@ fn holding() -> [Route; 13] {
             "Takes back what sticky endpoints keep that their controller no longer wants.",
         )
         .takes("ScaleRequest")
+        .json(200, "Released")
+        .refuses(OF_RELEASES),
+        Route::new(
+            "POST",
+            "/v1/controllers/end",
+            Access::Deed(Verb::Release, Target::Endpoint),
+            "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were made for it.",
+        )
+        .takes("EndRequest")
         .json(200, "Released")
         .refuses(OF_RELEASES),
         Route::get(

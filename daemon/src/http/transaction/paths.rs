@@ -22,6 +22,7 @@ pub(super) enum Place {
     Endpoint(EndpointKey),
     ReleaseAttachment,
     ScaleController,
+    EndController,
 }
 
 const KINDS: [(&str, Kind); 6] = [
@@ -63,6 +64,7 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
         ["", "v1", "prefixes", id] => id.parse().ok().map(Place::Prefix),
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
         ["", "v1", "controllers", "scale"] => Some(Place::ScaleController),
+        ["", "v1", "controllers", "end"] => Some(Place::EndController),
         ["", "v1", "endpoints", key @ ..] if key.len() == 4 => {
             key.join("/").parse().ok().map(Place::Endpoint)
         }
@@ -113,6 +115,7 @@ mod tests {
             ("/v1/prefixes/7", (Place::Prefix(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
             ("/v1/controllers/scale", (Place::ScaleController, false)),
+            ("/v1/controllers/end", (Place::EndController, false)),
             ("/v1/endpoints/host/a/b/c", (Place::Endpoint("host/a/b/c".parse().unwrap()), false)),
         ] {
             assert_eq!(place(path).unwrap(), expected, "{path}");

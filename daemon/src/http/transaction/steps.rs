@@ -21,7 +21,8 @@ use crate::http::asker::Known;
 use crate::http::convert::interface;
 use crate::http::resource::{self, Kinded};
 use crate::http::{
-    allocation, attachment, controller, namespace, network, node, pool, prefix, reservation, subnet,
+    allocation, attachment, automatic, controller, namespace, network, node, pool, prefix, reservation,
+    subnet,
 };
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
@@ -89,6 +90,9 @@ impl Plan {
             }
             (StepMethod::Post, Place::ScaleController) => {
                 Ok((controller::scale_of(read(body()?)?), Box::new(released)))
+            }
+            (StepMethod::Post, Place::EndController) => {
+                Ok((automatic::end_of(read(body()?)?), Box::new(released)))
             }
             (StepMethod::Delete, Place::Allocation(id)) => {
                 Ok((Action::ReleaseAllocation { id }, Box::new(released)))
