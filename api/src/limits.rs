@@ -110,7 +110,18 @@ pub const TOMBSTONE_TTL_MS: u64 = 15 * 60 * 1000;
 pub const TOMBSTONES_PER_NODE_MAX: usize = 4096;
 /// Earlier boots of a node that are remembered, so that their late requests are known as such.
 pub const PAST_BOOTS_MAX: usize = 4;
-/// Coolings and tombstones that one command clears away when their time has passed.
+/// Shortest lease.
+pub const LEASE_TTL_MS_MIN: u64 = 1_000;
+/// Longest lease: a year.
+pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Claims that wait for addresses.
+pub const WAITING_MAX: usize = 4096;
+/// Pools that one claim waits for; of more only the first ones in its order wake it.
+pub const WAITING_POOLS_MAX: usize = 64;
+/// Waiting claims that one command tries to serve before and after what it does; the next one goes on.
+pub const WAITING_TRIED_PER_COMMAND_MAX: usize = 64;
+/// Coolings, leases and tombstones that one command clears away when their time has passed; of the endpoint whose
+/// lease comes last all that has ended.
 pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 /// Items of one page of a list.
 pub const PAGE_ITEMS_MAX: usize = 1000;
@@ -254,6 +265,7 @@ const _: () = assert!(ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
+const _: () = assert!(LEASE_TTL_MS_MIN < LEASE_TTL_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
 const _: () =

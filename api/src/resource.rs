@@ -3,6 +3,7 @@
 //! Everything outside the islands is somebody's intention and can be sent back as it is.
 
 mod endpoint;
+mod lease;
 mod place;
 mod pool;
 
@@ -18,6 +19,7 @@ use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
 pub use endpoint::{EndpointKey, EndpointKind};
+pub use lease::Lease;
 pub use place::{Namespace, NamespaceStatus, Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
 
@@ -260,6 +262,9 @@ pub struct Endpoint {
 pub struct EndpointStatus {
     /// Its interfaces with their addresses.
     pub interfaces: Vec<Interface>,
+    /// `Ready`, while it waits for addresses: `False`, with `PoolExhausted`, `PoolNotReady` or `AllocationFailed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// One interface of an endpoint.
@@ -300,6 +305,18 @@ pub struct GivenAddress {
     pub allocation: u64,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
+    /// When it ends, if it is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The interface's hardware address, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// What the machine calls itself in DNS, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// One address held by one interface of one endpoint.
@@ -326,6 +343,18 @@ pub struct Allocation {
     pub node: Option<ObjectName>,
     /// When it ends.
     pub lifecycle: Lifecycle,
+    /// When its lease ends, if it is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The interface's hardware address, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// What the machine calls itself in DNS, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
     /// When it was made.

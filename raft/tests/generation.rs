@@ -11,8 +11,8 @@ use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
-    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns, Put, Remarks,
-    SubnetIntention, Takers, Via,
+    Allocate, ConfirmGeneration, Expect, InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns, Put,
+    Remarks, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -65,6 +65,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         uid: None,
         attachment: None,
         started: None,
+        manner: Manner::default(),
         labels: std::collections::BTreeMap::new(),
         node: None,
         lifecycle: Lifecycle::Held,

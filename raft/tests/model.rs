@@ -19,6 +19,10 @@ mod naive;
 mod naive_allocate;
 #[path = "support/naive_boots.rs"]
 mod naive_boots;
+#[path = "support/naive_lease.rs"]
+mod naive_lease;
+#[path = "support/naive_waiting.rs"]
+mod naive_waiting;
 #[path = "support/random.rs"]
 mod random;
 
@@ -226,6 +230,10 @@ fn said(answer: &Answer) -> Said {
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::Renewed { leases } => {
+            Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
+        }
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
         Answer::Allocated { repeated, interfaces } => Said::Given {

@@ -49,6 +49,7 @@ impl Model {
                 endpoint: endpoint.clone(),
                 interfaces: vec![interface.clone()],
                 repeated: true,
+                waiting: None,
                 revision: self.revision,
             });
         }
@@ -75,6 +76,7 @@ impl Model {
             endpoint: request.endpoint,
             interfaces: vec![interface],
             repeated: false,
+            waiting: None,
             revision: self.revision,
         })
     }
@@ -110,6 +112,10 @@ impl Model {
             pool: Name::new(plan.pool).unwrap(),
             allocation: self.revision + 1,
             checked: false,
+            lease: None,
+            mac: None,
+            hostname: None,
+            description: String::new(),
         })
     }
 

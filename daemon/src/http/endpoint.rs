@@ -3,18 +3,19 @@
 use axum::Router;
 use axum::extract::{Path, State as AppState};
 use axum::http::Uri;
-use axum::routing::get;
+use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
-use ipam_api::request::Released;
+use ipam_api::request::{Released, Renewed};
 use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Page, Resource};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::Via;
+use ipam_raft::machine::command::{Leases, Via};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
-use super::convert::{interface, meta};
+use super::convert::{interface, meta, waits};
+use super::lease::{renewal, renewed};
 use super::list::{Field, Item, Listed, Shape, Test};
 use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
@@ -26,6 +27,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/endpoints", get(list))
         .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}", get(show).delete(release))
+        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew", post(renew))
 }
 
 async fn list(
@@ -62,6 +64,7 @@ pub(super) const SHAPE: Shape = Shape {
         "meta.created_by",
         "status",
         "status.interfaces",
+        "status.conditions",
     ],
     labelled: false,
     addressed: true,
@@ -138,6 +141,16 @@ async fn release(
     Ok(released(applied.answer, applied.revision))
 }
 
+async fn renew(
+    AppState(app): AppState<App>,
+    Path(path): Path<(String, String, String, String)>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Renewed>, Refused> {
+    let action = renewal(Leases::Endpoint(key(path)?), &write)?;
+    renewed(app.propose(&write, Via::Http, action).await?)
+}
+
 /// The answer to any release.
 pub(super) fn released(answer: Answer, revision: u64) -> Shown<Released> {
     let addresses = match answer {
@@ -157,6 +170,13 @@ fn view(state: &State, id: u64) -> Option<View> {
     Some(Resource {
         intention: Endpoint { key: row.key.clone(), uid: row.uid.as_ref().map(ToString::to_string) },
         meta: meta(&row.meta),
-        status: EndpointStatus { interfaces: state.given(&row.allocations).iter().map(interface).collect() },
+        status: EndpointStatus {
+            interfaces: state.given(&row.allocations).iter().map(interface).collect(),
+            conditions: row
+                .waiting
+                .iter()
+                .map(|waiting| waits(waiting.why, &waiting.detail, waiting.since_wall_ms))
+                .collect(),
+        },
     })
 }

@@ -20,6 +20,7 @@ mod generation;
 mod head;
 mod health;
 mod last_word;
+mod lease;
 mod list;
 mod member;
 mod merge;

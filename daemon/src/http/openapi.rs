@@ -58,6 +58,8 @@ fn components() -> Map<String, Value> {
         "Explanation": explain::Explanation,
         "ReleaseAttachmentRequest": request::ReleaseAttachmentRequest,
         "Released": request::Released,
+        "RenewRequest": request::RenewRequest,
+        "Renewed": request::Renewed,
         "Attachment": request::Attachment,
         "TransactionRequest": transaction::TransactionRequest,
         "TransactionAnswer": transaction::TransactionAnswer,

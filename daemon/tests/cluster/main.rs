@@ -12,6 +12,7 @@
 mod support;
 
 mod access;
+mod adopting;
 mod backup;
 mod bad_bodies;
 mod bad_input;
@@ -29,6 +30,7 @@ mod explain;
 mod forming;
 mod hostile;
 mod interfaces;
+mod leases;
 mod members;
 mod places;
 mod resources;
@@ -39,4 +41,5 @@ mod serving;
 mod slow_reader;
 mod takers;
 mod vectors;
+mod waiting;
 mod watching;

@@ -22,20 +22,29 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.state.check_not_late(key, started)?;
         }
-        if let Some(answer) = self.state.given_before(wish)? {
+        if let Some(ids) = self.state.given_before(wish)? {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
-            return Ok(answer);
+            if let Some(ttl_ms) = wish.manner.ttl_ms {
+                // Whoever asks for a lease again renews it, and must be allowed to.
+                let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+                self.state.permit_labels_of(grant, &ids)?;
+                self.renew_all(&ids, Some(ttl_ms));
+            }
+            return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids) });
         }
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let picks = self.state.plan(wish, endpoint, grant)?;
-        Ok(self.give(wish, endpoint, &picks))
+        match self.state.plan(wish, endpoint, grant) {
+            Ok(picks) => Ok(self.give(wish, endpoint, &picks)),
+            Err(refusal) if wish.manner.wait => self.wait(wish, endpoint, refusal),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Writes what was planned.
-    fn give(&mut self, wish: &Allocate, endpoint: Option<u64>, picks: &[Pick]) -> Answer {
+    pub(super) fn give(&mut self, wish: &Allocate, endpoint: Option<u64>, picks: &[Pick]) -> Answer {
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.note_boot(key, started);
         }
@@ -60,6 +69,7 @@ impl Step<'_> {
                     key: wish.endpoint.clone(),
                     uid: wish.uid.clone(),
                     allocations: ids.clone(),
+                    waiting: None,
                 }
             }
         };
@@ -74,7 +84,23 @@ impl Step<'_> {
             self.state.index.attachments.insert(key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
         }
+        self.stop_waiting(endpoint_id, wish);
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids) }
+    }
+
+    /// An endpoint that holds nothing yet.
+    pub(super) fn new_endpoint(&mut self, wish: &Allocate) -> u64 {
+        let id = self.state.tick();
+        self.state.index.endpoints.insert((wish.endpoint.clone(), id));
+        let row = Endpoint {
+            meta: self.new_meta(id),
+            key: wish.endpoint.clone(),
+            uid: wish.uid.clone(),
+            allocations: Vec::new(),
+            waiting: None,
+        };
+        self.state.endpoints.put(id, row, &mut self.state.ledger);
+        id
     }
 
     fn write_allocation(
@@ -103,12 +129,15 @@ impl Step<'_> {
             attachment,
             node: wish.node.clone(),
             lifecycle: wish.lifecycle,
+            lease: wish.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
             mac,
+            note: wish.manner.note.clone(),
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
         };
         self.state.index.occupants.insert((network, pick.address), Occupant::Allocation(id));
+        self.state.index.lease_ends.extend(row.lease.as_ref().map(|lease| (lease.until_ms, id)));
         if let Some(space) = self.state.space_mut(pick.pool) {
             space.allocated += 1;
             space.occupy(number(pick.address));
@@ -117,7 +146,12 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
-        let reason = if attachment.is_some() { Reason::AttachmentAdded } else { Reason::Requested };
+        let reason = match attachment {
+            _ if wish.manner.adopt => Reason::Adopted,
+            Some(_) => Reason::AttachmentAdded,
+            None if wish.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
+            None => Reason::Requested,
+        };
         self.emit(What::Allocated {
             network: network_name,
             address: pick.address,
@@ -134,10 +168,19 @@ impl Step<'_> {
 
 impl State {
     /// Chooses an address for every interface and family.
-    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Vec<Pick>, Refusal> {
+    pub(super) fn plan(
+        &self,
+        wish: &Allocate,
+        endpoint: Option<u64>,
+        grant: &Grant,
+    ) -> Result<Vec<Pick>, Refusal> {
         let mut picks: Vec<Pick> = Vec::new();
         for interface in &wish.interfaces {
-            let more = self.pick_for(interface, &Taker::of(self, wish, interface), &picks, grant)?;
+            let more = if wish.manner.adopt {
+                self.pick_adopted(interface, &picks, grant)?
+            } else {
+                self.pick_for(interface, &Taker::of(self, wish, interface), &picks, grant)?
+            };
             picks.extend(more);
         }
         let held = endpoint.and_then(|id| self.endpoints.get(id)).map_or(0, |row| row.allocations.len());
@@ -161,9 +204,8 @@ impl State {
         self.incarnations(&wish.endpoint).rev().find(is_meant)
     }
 
-    /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
-    fn given_before(&self, wish: &Allocate) -> Result<Option<Answer>, Refusal> {
-        let repeated = |ids: &[u64]| Answer::Allocated { repeated: true, interfaces: self.given(ids) };
+    /// What an earlier request that was the same was given: by attachment, else by endpoint and interface.
+    fn given_before(&self, wish: &Allocate) -> Result<Option<Vec<u64>>, Refusal> {
         if let Some(key) = &wish.attachment {
             let Some((_, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);
@@ -171,7 +213,7 @@ impl State {
                 owner.key == wish.endpoint && (wish.uid.is_none() || wish.uid == owner.uid)
             });
             if same {
-                return Ok(Some(repeated(&row.allocations)));
+                return Ok(Some(row.allocations.clone()));
             }
             let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
                 "another incarnation of "
@@ -191,8 +233,19 @@ impl State {
         let mut missing = 0;
         for interface in &wish.interfaces {
             let held = self.held_by(endpoint, interface);
+            let other = held.iter().filter_map(|id| self.allocations.get(*id));
+            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != wish.lifecycle);
             if held.is_empty() {
                 missing += 1;
+            } else if let Some(other) = other {
+                return Err(Refusal::new(
+                    Code::AlreadyExists,
+                    format!(
+                        "what {} holds on {} is {other}, and not {}",
+                        wish.endpoint, interface.name, wish.lifecycle
+                    ),
+                )
+                .help(format!("Ask with lifecycle {other}, or release it first.")));
             } else if !self.satisfies(&held, interface) {
                 return Err(Refusal::new(
                     Code::AlreadyExists,
@@ -204,7 +257,7 @@ impl State {
         }
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
-            (false, 0) => Ok(Some(repeated(&ids))),
+            (false, 0) => Ok(Some(ids)),
             (false, _) => Err(Refusal::new(
                 Code::AlreadyExists,
                 format!("{} already holds addresses on some of these interfaces", wish.endpoint),
@@ -218,7 +271,7 @@ impl State {
         let holds = |id: &&u64| {
             self.allocations
                 .get(**id)
-                .is_some_and(|row| row.lifecycle == Lifecycle::Held && row.interface == interface.name)
+                .is_some_and(|row| row.lifecycle != Lifecycle::Attached && row.interface == interface.name)
         };
         endpoint.allocations.iter().filter(holds).copied().collect()
     }
@@ -281,6 +334,9 @@ impl State {
             vlan: subnet.vlan,
             pool: pool.intention.name.clone(),
             checked: row.checked,
+            lease: row.lease.clone(),
+            mac: row.mac.clone(),
+            note: row.note.clone(),
         })
     }
 }

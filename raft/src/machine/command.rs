@@ -5,6 +5,7 @@
 //! `raft/tests/golden.rs` hold them still.
 
 mod intention;
+mod manner;
 mod members;
 mod outcome;
 mod terms;
@@ -22,8 +23,11 @@ pub use intention::{
     Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
     PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
 };
+pub use manner::{Leases, Manner, Note, Renew};
 pub use members::{ChangeMembers, JoinMember, KnownMember};
-pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use outcome::{
+    Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
+};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
@@ -141,6 +145,8 @@ pub enum Action {
     PutNode(Put<NodeIntention>),
     /// Create or replace a namespace.
     PutNamespace(Put<NamespaceIntention>),
+    /// Let leases last longer.
+    Renew(Renew),
 }
 
 /// Create or replace.

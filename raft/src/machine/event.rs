@@ -160,6 +160,18 @@ pub enum What {
         /// What it shall be now.
         standing: MemberStanding,
     },
+    /// An endpoint waits for addresses, or for another reason than before.
+    Waits {
+        /// Which one.
+        endpoint: EndpointKey,
+        /// Why.
+        why: Why,
+    },
+    /// An endpoint waits no longer, and was given nothing.
+    Withdrawn {
+        /// Which one.
+        endpoint: EndpointKey,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -189,6 +201,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.allocated", "An endpoint holds an address."),
     ("address.released", "An endpoint no longer holds an address."),
     ("address.cooled", "A freed address has rested."),
+    (
+        "endpoint.waiting",
+        "An endpoint waits for addresses; the reason says why, and comes again when it changes.",
+    ),
+    ("endpoint.withdrawn", "An endpoint waits no longer, and was given nothing."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
     ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
@@ -211,6 +228,8 @@ impl What {
             What::Released { .. } => "address.released",
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
+            What::Waits { .. } => "endpoint.waiting",
+            What::Withdrawn { .. } => "endpoint.withdrawn",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
             What::GenerationBegun { .. } => "generation.begun",
@@ -274,7 +293,10 @@ impl What {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            What::Allocated { endpoint, .. } | What::Released { endpoint, .. } => Some(endpoint),
+            What::Allocated { endpoint, .. }
+            | What::Released { endpoint, .. }
+            | What::Waits { endpoint, .. }
+            | What::Withdrawn { endpoint } => Some(endpoint),
             _ => None,
         }
     }
@@ -306,6 +328,12 @@ pub enum Reason {
     AttachmentAdded,
     /// Somebody asked for it, without an attachment.
     Requested,
+    /// Its lease ended.
+    LeaseEnded,
+    /// It existed already, and was recorded.
+    Adopted,
+    /// Somebody had waited for it.
+    Waited,
 }
 
 impl Reason {
@@ -318,6 +346,32 @@ impl Reason {
             Reason::EndpointReleased => "endpoint-released",
             Reason::AttachmentAdded => "ADD",
             Reason::Requested => "requested",
+            Reason::LeaseEnded => "lease-ended",
+            Reason::Adopted => "adopted",
+            Reason::Waited => "waited",
+        }
+    }
+}
+
+/// Why an endpoint waits. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// Nothing is free in its pools.
+    PoolExhausted,
+    /// Its pools give nothing for now: disabled, terminating, or not confirmed since a restore.
+    PoolNotReady,
+    /// Something else is wrong, and no freed address helps.
+    AllocationFailed,
+}
+
+impl Why {
+    /// Its word in conditions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Why::PoolExhausted => "PoolExhausted",
+            Why::PoolNotReady => "PoolNotReady",
+            Why::AllocationFailed => "AllocationFailed",
         }
     }
 }

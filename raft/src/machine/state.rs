@@ -184,9 +184,12 @@ impl State {
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
+        let ended = self.index.lease_ends.get_min().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
-        [cooled, forgotten, replayed].into_iter().flatten().min()
+        // Whoever is owed something gets it with the next command.
+        let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
+        [cooled, ended, forgotten, replayed, owed].into_iter().flatten().min()
     }
 
     // === Finding things ===

@@ -77,6 +77,7 @@ fn allocations(state: &State, model: &Model) {
         assert_eq!((&row.interface, row.lifecycle), (&held.interface, Model::lifecycle(held)));
         let key = row.attachment.map(|one| state.attachments.get(one).unwrap().key.clone());
         assert_eq!(key, held.attachment);
+        assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().intention;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
     }
@@ -86,6 +87,8 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
     assert_eq!(state.endpoints.len(), model.endpoints.len(), "endpoints");
     for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
         assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
+        let claim = endpoint.claim.as_ref().map(|claim| (&claim.wish, claim.why));
+        assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.wish, waiting.why)), claim);
         let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
         assert_eq!(row.allocations, held.map(|one| one.id).collect::<Vec<_>>());
         assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
@@ -124,7 +127,8 @@ fn memory(state: &State, model: &Model) {
     });
     assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
     let ends = model.resting.iter().map(|one| one.until_ms);
-    let next = ends.chain(model.buried.iter().map(|one| one.until_ms)).min();
+    let leases = model.held.iter().filter_map(|one| Some(one.lease?.1));
+    let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     let boots: BTreeMap<_, Vec<_>> = state
         .boots
@@ -230,7 +234,9 @@ impl Follower {
                 What::Released { address, pool, allocation, .. } => {
                     assert_eq!(self.held.remove(&allocation), Some((address, pool)));
                 }
-                What::Cooled { .. }
+                What::Waits { .. }
+                | What::Withdrawn { .. }
+                | What::Cooled { .. }
                 | What::JournalTrimmed { .. }
                 | What::LevelRaised { .. }
                 | What::GenerationBegun { .. }

@@ -14,8 +14,11 @@ use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
     Started, SubnetIntention, Text,
 };
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::{Action, Command};
 use ipnet::IpNet;
+
+use crate::naive_waiting::Claim;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,6 +28,8 @@ pub(crate) enum Said {
     Draining(u64),
     Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
     Released(Vec<IpAddr>),
+    Renewed(Vec<(IpAddr, u64)>),
+    Pending { repeated: bool, why: Why },
     Expired(u64),
     Steps(Vec<Said>),
 }
@@ -45,6 +50,8 @@ pub(crate) struct Held {
     pub(crate) endpoint: u64,
     pub(crate) interface: InterfaceName,
     pub(crate) attachment: Option<AttachmentKey>,
+    /// How long its lease lasts, and until when.
+    pub(crate) lease: Option<(u64, u64)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +67,7 @@ pub(crate) struct Incarnation {
     pub(crate) number: u64,
     pub(crate) key: EndpointKey,
     pub(crate) uid: Option<Text>,
+    pub(crate) claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -88,12 +96,15 @@ pub(crate) struct Model {
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
+    /// Places in line that were ever given.
+    pub(crate) places: u64,
 }
 
 impl Model {
     pub(crate) fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
         self.now = self.now.max(log_time_ms);
         let expired = self.expire();
+        self.serve_waiting();
         if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
             return Err(Code::DeadlineExceeded);
         }
@@ -116,6 +127,12 @@ impl Model {
     }
 
     fn single(&mut self, action: &Action) -> Result<Said, Code> {
+        let said = self.alone(action)?;
+        self.serve_waiting();
+        Ok(said)
+    }
+
+    fn alone(&mut self, action: &Action) -> Result<Said, Code> {
         match action {
             Action::PutNetwork(put) => self.put_network(&put.intention, put.expect),
             Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
@@ -144,7 +161,12 @@ impl Model {
                 if all.is_empty() {
                     return Err(Code::NotFound);
                 }
-                Ok(self.release_in_order_of(&all))
+                for one in self.endpoints.iter_mut().filter(|one| one.key == *key) {
+                    one.claim = None;
+                }
+                let said = self.release_in_order_of(&all);
+                self.forget_empty();
+                Ok(said)
             }
             Action::Expire => Ok(Said::Expired(0)),
             Action::TrimJournal { .. } | Action::SealJournal => {
@@ -155,6 +177,7 @@ impl Model {
             Action::JoinMember(_) | Action::ChangeMembers(_) => {
                 panic!("the model has no members; tests/members.rs has")
             }
+            Action::Renew(wish) => self.renew(wish),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")
@@ -162,7 +185,7 @@ impl Model {
         }
     }
 
-    /// A little with every command: what has rested first, then the memory of releases.
+    /// A little with every command: what has rested first, then leases, then the memory of releases.
     fn expire(&mut self) -> u64 {
         let mut rows = 0;
         let now = self.now;
@@ -170,6 +193,9 @@ impl Model {
             let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
                 self.resting.remove(i);
+            } else if let Some(ended) = self.end_leases() {
+                rows += ended;
+                continue;
             } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
                 self.buried.remove(i);
             } else {
@@ -353,6 +379,7 @@ impl Model {
     fn drop_pool(&mut self, name: &Name) {
         self.pools.remove(name);
         self.resting.retain(|one| one.pool != *name);
+        self.forget_waiting_for(name);
     }
 
     /// What rests and can't be given any more is forgotten.
@@ -467,14 +494,26 @@ impl Model {
         for one in &gone {
             self.drop_if_drained(&one.pool);
         }
+        self.forget_empty();
         let held = &self.held;
-        self.endpoints.retain(|endpoint| held.iter().any(|one| one.endpoint == endpoint.number));
         self.attachments.retain(|key, _| held.iter().any(|one| one.attachment.as_ref() == Some(key)));
         Said::Released(gone.into_iter().map(|one| one.address).collect())
     }
 
+    /// Endpoints that neither hold nor wait for anything are gone.
+    fn forget_empty(&mut self) {
+        let held = &self.held;
+        self.endpoints.retain(|endpoint| {
+            endpoint.claim.is_some() || held.iter().any(|one| one.endpoint == endpoint.number)
+        });
+    }
+
     pub(crate) fn lifecycle(one: &Held) -> Lifecycle {
-        if one.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held }
+        match (&one.attachment, one.lease) {
+            (Some(_), _) => Lifecycle::Attached,
+            (None, Some(_)) => Lifecycle::Leased,
+            (None, None) => Lifecycle::Held,
+        }
     }
 }
 

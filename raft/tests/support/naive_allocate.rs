@@ -10,6 +10,7 @@ use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said};
+use crate::naive_waiting::Claim;
 
 impl Model {
     pub(crate) fn release_in_order_of(&mut self, endpoints: &[u64]) -> Said {
@@ -53,9 +54,25 @@ impl Model {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
+            self.renew_all(&before, wish.manner.ttl_ms);
             return Ok(said(true, &before));
         }
         let endpoint = meant.unwrap_or(self.incarnations + 1);
+        let given = match self.plan(wish, endpoint) {
+            Ok(given) => given,
+            Err(code) if wish.manner.wait => return self.wait(wish, meant, code),
+            Err(code) => return Err(code),
+        };
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.note_boot(key, started);
+            self.attachments.insert(key.clone(), (started.clone(), endpoint));
+        }
+        self.give(wish, meant, &given);
+        Ok(said(false, &given))
+    }
+
+    /// An address for every interface and family.
+    pub(crate) fn plan(&self, wish: &Allocate, endpoint: u64) -> Result<Vec<Held>, Code> {
         let mut given: Vec<Held> = Vec::new();
         for interface in &wish.interfaces {
             let more = self.choose(wish, interface, &given)?;
@@ -67,27 +84,40 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 attachment: wish.attachment.clone(),
+                lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
         if held + given.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
             return Err(Code::LimitExceeded);
         }
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.note_boot(key, started);
-            self.attachments.insert(key.clone(), (started.clone(), endpoint));
-        }
+        Ok(given)
+    }
+
+    pub(crate) fn give(&mut self, wish: &Allocate, meant: Option<u64>, given: &[Held]) {
         if meant.is_none() {
-            self.incarnations = endpoint;
-            let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
-            self.endpoints.push(Incarnation { number: endpoint, key, uid });
+            self.begin_incarnation(wish);
         }
-        for one in &given {
+        let endpoint = meant.unwrap_or(self.incarnations);
+        for one in given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
             self.pools.get_mut(&one.pool).expect("chosen from").cursor = Some(one.address);
         }
         self.held.extend(given.iter().cloned());
-        Ok(said(false, &given))
+        let named = |claim: &mut Claim| {
+            let mut waited = claim.wish.interfaces.iter();
+            waited.any(|one| wish.interfaces.iter().any(|other| other.name == one.name))
+        };
+        let endpoint = self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("it is there");
+        if endpoint.claim.as_mut().is_some_and(named) {
+            endpoint.claim = None;
+        }
+    }
+
+    pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
+        self.incarnations += 1;
+        let (number, key, uid) = (self.incarnations, wish.endpoint.clone(), wish.uid.clone());
+        self.endpoints.push(Incarnation { number, key, uid, claim: None });
     }
 
     /// What this attachment has already, if it is the same endpoint's.
@@ -115,8 +145,9 @@ impl Model {
                 })
                 .cloned()
                 .collect();
+            let otherwise = |one: &Held| Self::lifecycle(one) != wish.lifecycle;
             let fits = as_wished(&held, interface) && self.in_subnets(&held, interface);
-            if !held.is_empty() && !fits {
+            if !held.is_empty() && (held.iter().any(otherwise) || !fits) {
                 return Err(Code::AlreadyExists);
             }
             missing |= held.is_empty();
@@ -146,6 +177,27 @@ impl Model {
         wish: &InterfaceWish,
         taken: &[Held],
     ) -> Result<Vec<(&Pool, IpAddr)>, Code> {
+        if all.manner.adopt {
+            return self.choose_adopted(wish, taken);
+        }
+        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+        let mut chosen = Vec::new();
+        for (family, candidates) in self.candidates(all, wish)? {
+            chosen.push(match asked(family) {
+                Some(address) => self.choose_asked(address, &candidates, taken, why_not)?,
+                None => self.choose_any(&candidates, taken, why_not)?,
+            });
+        }
+        Ok(chosen)
+    }
+
+    /// The pools that each family is taken from, in the order in which they are tried.
+    pub(crate) fn candidates(
+        &self,
+        all: &Allocate,
+        wish: &InterfaceWish,
+    ) -> Result<Vec<(Family, Vec<&Pool>)>, Code> {
         let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
@@ -210,17 +262,58 @@ impl Model {
         if per_family.is_empty() {
             return Err(Code::NoPoolSelected);
         }
-        per_family
-            .into_iter()
-            .map(|(family, mut candidates)| {
-                candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
-                let why_not = |pool: &Pool| self.why_not(pool, all, wish);
-                match asked(family) {
-                    Some(address) => self.choose_asked(address, &candidates, taken, why_not),
-                    None => self.choose_any(&candidates, taken, why_not),
+        for (_, candidates) in &mut per_family {
+            candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
+        }
+        Ok(per_family)
+    }
+
+    /// What an interface has already: anything that a pool could give to anybody, unless somebody holds it.
+    fn choose_adopted(&self, wish: &InterfaceWish, taken: &[Held]) -> Result<Vec<(&Pool, IpAddr)>, Code> {
+        let mut addresses = wish.addresses.clone();
+        addresses.sort_by_key(IpAddr::is_ipv6);
+        let adopt = |address: IpAddr| {
+            let family = Family::of(address);
+            let names = wish.pools.of(family);
+            let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
+            let mut pools: Vec<&Pool> = Vec::new();
+            for pattern in names {
+                let fit = |pool: &&Pool| stands_for(pattern, &pool.intention.name);
+                let mut found: Vec<&Pool> = self.pools.values().filter(fit).collect();
+                if pattern.name().is_some() && found.iter().any(|pool| family_of(pool) != family) {
+                    return Err(Code::FamilyMismatch);
                 }
-            })
-            .collect()
+                found.retain(|pool| family_of(pool) == family);
+                if found.is_empty() {
+                    return Err(Code::NotFound);
+                }
+                pools.extend(found);
+            }
+            pools.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            if names.is_empty() {
+                let default = Name::default_name();
+                pools = self.pools.values().collect();
+                pools.retain(|pool| self.subnet_of(&pool.intention).network == default);
+            }
+            let pool = pools.iter().find(|pool| self.giveable(&pool.intention, address));
+            let pool = pool.or_else(|| pools.iter().find(|pool| self.has(&pool.intention, address)));
+            let pool = *pool.ok_or(Code::AddressOutsidePools)?;
+            let network = &self.subnet_of(&pool.intention).network;
+            if self.holder(network, address).is_some() {
+                return Err(Code::AddressTaken);
+            }
+            if !self.giveable(&pool.intention, address) {
+                return Err(Code::AddressReserved);
+            }
+            if pool.intention.terminating {
+                return Err(Code::Terminating);
+            }
+            if taken.iter().any(|one| one.pool == pool.intention.name && one.address == address) {
+                return Err(Code::AddressTaken);
+            }
+            Ok((pool, address))
+        };
+        addresses.into_iter().map(adopt).collect()
     }
 
     fn choose_any<'a>(
@@ -312,7 +405,7 @@ fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool
 
 impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
-    fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+    pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
         let takers = &pool.intention.takers;
         if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
             Some(Code::NoPoolFits)

@@ -16,15 +16,15 @@ use ipam_api::resource::{EndpointKind, Lifecycle, Route, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{
     Allocate, ChangeMembers, Delete, Dns, Expect, Given, GivenInterface, InterfaceWish, JoinMember, Kind,
-    KnownMember, NamespaceIntention, NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns,
-    Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
-    Transaction, Via,
+    KnownMember, Leases, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, Origin, Pending,
+    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, Renew, Renewed,
+    ReservationIntention, Started, SubnetIntention, Takers, Transaction, Via,
 };
-use ipam_raft::machine::event::{Readiness, Reason};
+use ipam_raft::machine::event::{Readiness, Reason, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Replay, Reservation, Subnet, Token, Tombstone,
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Lease, Member, MemberStanding, Meta,
+    Namespace, Network, Node, Pool, PoolState, Replay, Reservation, Subnet, Token, Tombstone, Waiting,
 };
 use ipam_raft::machine::table::Ledger;
 use ipam_raft::machine::{
@@ -190,7 +190,20 @@ fn wish() -> Allocate {
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
         started: Some(started()),
+        manner: manner(),
     }
+}
+
+fn manner() -> Manner {
+    Manner { ttl_ms: Some(600_000), adopt: true, wait: true, note: note() }
+}
+
+fn note() -> Note {
+    Note { hostname: Some("db-07.example.com".into()), description: "by the door".into() }
+}
+
+fn lease() -> Lease {
+    Lease { ttl_ms: 600_000, until_ms: 601_000, until_wall_ms: 1_795_000_601_000 }
 }
 
 /// Each kind of action once.
@@ -252,6 +265,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         }),
         Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
         Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
+        Action::Renew(Renew { which: Leases::Endpoint("host/db-07".parse().unwrap()), ttl_ms: Some(5_000) }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -280,6 +294,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ConfirmGeneration(_) => "confirm-generation",
         Action::JoinMember(_) => "join-member",
         Action::ChangeMembers(_) => "change-members",
+        Action::Renew(_) => "renew",
     }
 }
 
@@ -294,6 +309,9 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         vlan: Some(300),
         pool: name("web"),
         checked: true,
+        lease: Some(lease()),
+        mac: Some("0a:58:0a:0a:00:4d".into()),
+        note: note(),
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
@@ -317,6 +335,19 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Sealed { segment: Some(3) },
         Answer::Confirmed { pools: 1, waiting: 4 },
         Answer::Members { ids: vec![3, 4] },
+        Answer::Pending(Pending {
+            repeated: true,
+            why: Why::PoolNotReady,
+            detail: "full".into(),
+            since_wall_ms: 7,
+        }),
+        Answer::Renewed {
+            leases: vec![Renewed {
+                allocation: 1 << 40 | 9,
+                address: "10.1.2.5".parse().unwrap(),
+                lease: lease(),
+            }],
+        },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -345,6 +376,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Sealed { .. } => "sealed",
         Answer::Confirmed { .. } => "confirmed",
         Answer::Members { .. } => "members",
+        Answer::Renewed { .. } => "renewed",
+        Answer::Pending(_) => "pending",
     }
 }
 
@@ -390,6 +423,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::PoolConfirmed { generation: 2, pool },
         What::GenerationConfirmed { generation: 2 },
         What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
+        What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
+        What::Withdrawn { endpoint: wish().endpoint },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -417,6 +452,8 @@ fn what_name(what: &What) -> &'static str {
         What::PoolConfirmed { .. } => "pool-confirmed",
         What::GenerationConfirmed { .. } => "generation-confirmed",
         What::Member { .. } => "member",
+        What::Waits { .. } => "waits",
+        What::Withdrawn { .. } => "withdrawn",
     }
 }
 
@@ -455,7 +492,19 @@ pub(crate) fn rows() -> State {
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     state.pool_states.put(103, row, &mut ledger);
     let (endpoint, uid) = (wish().endpoint, wish().uid);
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, allocations: vec![107] };
+    let waiting = Waiting {
+        order: 109,
+        wish: wish(),
+        credential: Credential::Token { id: 110 },
+        principal: "alice".into(),
+        request_id: "request".into(),
+        since_wall_ms: 5,
+        why: Why::AllocationFailed,
+        detail: "gone".into(),
+        lacks: vec![(103, 2)],
+    };
+    let waiting = Some(Box::new(waiting));
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, allocations: vec![107], waiting };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);
@@ -468,8 +517,10 @@ pub(crate) fn rows() -> State {
         attachment: Some(106),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
+        lease: Some(lease()),
         checked: true,
         mac: wish().interfaces[0].mac.clone(),
+        note: note(),
         created_wall_ms: 14,
         created_by: "alice".into(),
     };

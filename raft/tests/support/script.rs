@@ -1,7 +1,8 @@
 //! The language of the scenarios: one line, one command.
 //!
 //! ```text
-//! at 1000                                             log time of what follows, in milliseconds
+//! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
+//!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
 //! put node|namespace REALM/NAME label=KEY=VALUE …
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
@@ -9,6 +10,7 @@
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
+//! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state
 //! ```
@@ -27,9 +29,9 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention, NetworkIntention, NodeIntention,
-    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention,
-    Started, SubnetIntention, Takers, Text, Transaction,
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, Leases, Manner, NamespaceIntention, NetworkIntention,
+    NodeIntention, Note, PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, Renew,
+    ReservationIntention, Started, SubnetIntention, Takers, Text, Transaction,
 };
 use ipam_raft::machine::{Action, Command, Origin};
 
@@ -39,7 +41,7 @@ pub(crate) const GENERATION: u64 = 1 << 40;
 /// One line, understood.
 pub(crate) enum Line {
     /// Log time moves.
-    At(u64),
+    At(u64, Option<u64>),
     /// A proposal.
     Propose(Box<Command>),
     /// What a proposal would get, and why.
@@ -59,7 +61,10 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
         verb = words.take();
     }
     match verb.as_str() {
-        "at" => return Line::At(words.take().parse().unwrap()),
+        "at" => {
+            let wall_ms = words.field("wall").map(|text| text.parse().unwrap());
+            return Line::At(words.take().parse().unwrap(), wall_ms);
+        }
         "show" => {
             let what = words.take();
             return Line::Show(what, words.0.join(" "));
@@ -100,6 +105,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         })),
         "allocate" => allocate(words),
         "release" => release(words),
+        "renew" => renew(words),
         "expire" => Ok(Action::Expire),
         "transaction" => transaction(words, rest),
         other => panic!("no such command: {other}"),
@@ -227,6 +233,15 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some("leased") => Lifecycle::Leased,
         Some(other) => panic!("no such lifecycle: {other}"),
     };
+    let manner = Manner {
+        ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
+        adopt: words.flag("adopt"),
+        wait: words.flag("wait"),
+        note: Note {
+            hostname: words.field("hostname").map(Into::into),
+            description: words.field("description").unwrap_or_default().into(),
+        },
+    };
     let mut interfaces = Vec::new();
     for mut words in words.split_at_plus() {
         interfaces.push(InterfaceWish {
@@ -254,7 +269,26 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         Some(text) => Some(attachment(&text)?),
         None => None,
     };
-    Ok(Action::Allocate(Allocate { endpoint, uid, labels, node, attachment, lifecycle, interfaces, started }))
+    Ok(Action::Allocate(Allocate {
+        endpoint,
+        uid,
+        labels,
+        node,
+        attachment,
+        lifecycle,
+        interfaces,
+        started,
+        manner,
+    }))
+}
+
+fn renew(words: &mut Words) -> Result<Action, Problem> {
+    let which = match words.take().as_str() {
+        "allocation" => Leases::Allocation(revision(&words.take())),
+        "endpoint" => Leases::Endpoint(words.take().parse()?),
+        other => panic!("nothing to renew: {other}"),
+    };
+    Ok(Action::Renew(Renew { which, ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()) }))
 }
 
 fn release(words: &mut Words) -> Result<Action, Problem> {

@@ -3,6 +3,7 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod leases;
 mod members;
 mod parameters;
 
@@ -292,6 +293,7 @@ fn named(kind: &Named) -> [Route; 6] {
 pub(super) fn routes() -> Vec<Route> {
     let mut all: Vec<Route> = NAMED.iter().flat_map(named).collect();
     all.extend(holding());
+    all.extend(leases::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
@@ -332,6 +334,7 @@ fn holding() -> [Route; 12] {
         .takes("AllocateRequest")
         .json(200, "Allocated")
         .json(201, "Allocated")
+        .json(202, "Allocated")
         .refuses(OF_ALLOCATING),
         Route::new(
             "POST",

@@ -4,7 +4,7 @@ use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::Condition;
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{Expect, Kind, Precondition};
+use ipam_raft::machine::command::{Expect, Kind, Leases, Precondition};
 
 use crate::http::ask::revision;
 
@@ -19,6 +19,7 @@ pub(super) enum Place {
     Allocation(u64),
     Endpoint(EndpointKey),
     ReleaseAttachment,
+    Renew(Leases),
 }
 
 const KINDS: [(&str, Kind); 6] = [
@@ -57,6 +58,10 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
         ["", "v1", "allocations"] => Some(Place::Allocations),
         ["", "v1", "allocations", id] => id.parse().ok().map(Place::Allocation),
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
+        ["", "v1", "allocations", id, "renew"] => id.parse().ok().map(Leases::Allocation).map(Place::Renew),
+        ["", "v1", "endpoints", key @ .., "renew"] if key.len() == 4 => {
+            key.join("/").parse().ok().map(Leases::Endpoint).map(Place::Renew)
+        }
         ["", "v1", "endpoints", key @ ..] if key.len() == 4 => {
             key.join("/").parse().ok().map(Place::Endpoint)
         }
@@ -104,6 +109,11 @@ mod tests {
             ("/v1/allocations", (Place::Allocations, false)),
             ("/v1/allocations/7", (Place::Allocation(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
+            ("/v1/allocations/7/renew", (Place::Renew(Leases::Allocation(7)), false)),
+            (
+                "/v1/endpoints/host/a/b/c/renew",
+                (Place::Renew(Leases::Endpoint("host/a/b/c".parse().unwrap())), false),
+            ),
             ("/v1/endpoints/host/a/b/c", (Place::Endpoint("host/a/b/c".parse().unwrap()), false)),
         ] {
             assert_eq!(place(path).unwrap(), expected, "{path}");

@@ -5,6 +5,7 @@ const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource.rs"),
     include_str!("../../../../api/src/resource/endpoint.rs"),
     include_str!("../../../../api/src/resource/place.rs"),
+    include_str!("../../../../api/src/resource/lease.rs"),
     include_str!("../../../../api/src/resource/pool.rs")
 );
 

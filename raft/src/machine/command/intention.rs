@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::Text;
+use super::{Manner, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -220,6 +220,8 @@ pub struct Allocate {
     pub interfaces: Vec<InterfaceWish>,
     /// When the asking process began. Required with an attachment.
     pub started: Option<Started>,
+    /// In which manner.
+    pub manner: Manner,
 }
 
 /// What one interface needs.
