@@ -34,7 +34,7 @@ fn state(commands: &[&str]) -> State {
 fn read(line: &str) -> ipam_raft::machine::Command {
     match script::read(line, &mut VecDeque::new()) {
         Line::Propose(command) | Line::Explain(command) => *command,
-        Line::At(later) => panic!("only log time: {later}"),
+        Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
         Line::Show(what, which) => panic!("only a look: {what} {which}"),
         Line::Unreadable(problem) => panic!("{problem:?}"),
     }

@@ -25,10 +25,14 @@ mod naive_allocate;
 mod naive_boots;
 #[path = "support/naive_change.rs"]
 mod naive_change;
+#[path = "support/naive_lease.rs"]
+mod naive_lease;
 #[path = "support/naive_prefix.rs"]
 mod naive_prefix;
 #[path = "support/naive_sticky.rs"]
 mod naive_sticky;
+#[path = "support/naive_waiting.rs"]
+mod naive_waiting;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/random_change.rs"]
@@ -257,6 +261,10 @@ fn said(answer: &Answer) -> Said {
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::Renewed { leases } => {
+            Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
+        }
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Delegated { repeated, prefixes } => {
             Said::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }

@@ -84,5 +84,10 @@ pub fn request(
             network_attachment: None,
         }],
         started,
+        ttl_ms: None,
+        adopt: false,
+        wait: false,
+        hostname: None,
+        description: String::new(),
     })
 }

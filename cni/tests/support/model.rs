@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::name::Name;
-use ipam_api::request::{AllocateRequest, Allocated, Attachment, AttachmentKey};
-use ipam_api::request::{ReleaseAttachmentRequest, Released, Started};
+use ipam_api::request::{
+    AllocateRequest, Allocated, Attachment, AttachmentKey, ReleaseAttachmentRequest, Released, Started,
+};
 use ipam_api::resource::{Dns, EndpointKey, GivenAddress, Interface, Route};
 use ipam_api::{Code, Problem};
 
@@ -49,6 +50,7 @@ impl Model {
                 endpoint: endpoint.clone(),
                 interfaces: vec![interface.clone()],
                 repeated: true,
+                waiting: None,
                 revision: self.revision,
             });
         }
@@ -81,6 +83,7 @@ impl Model {
             endpoint: request.endpoint,
             interfaces: vec![interface],
             repeated: false,
+            waiting: None,
             revision: self.revision,
         })
     }
@@ -116,6 +119,10 @@ impl Model {
             pool: Name::new(plan.pool).unwrap(),
             allocation: self.revision + 1,
             checked: false,
+            lease: None,
+            mac: None,
+            hostname: None,
+            description: String::new(),
         })
     }
 

@@ -24,20 +24,29 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.state.check_not_late(key, started)?;
         }
-        if let Some(answer) = self.state.given_before(wish)? {
+        if let Some((ids, to)) = self.state.given_before(wish)? {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
-            return Ok(answer);
+            if let Some(ttl_ms) = wish.manner.ttl_ms {
+                // Whoever asks for a lease again renews it, and must be allowed to.
+                let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+                self.state.permit_labels_of(grant, &ids)?;
+                self.renew_all(&ids, Some(ttl_ms));
+            }
+            return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
         }
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let plan = self.state.plan(wish, endpoint, grant)?;
-        Ok(self.give(wish, plan))
+        match self.state.plan(wish, endpoint, grant) {
+            Ok(plan) => Ok(self.give(wish, plan)),
+            Err(refusal) if wish.manner.wait => self.wait(wish, endpoint, refusal),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Writes what was planned.
-    fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
+    pub(super) fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
         let Plan { endpoint, arrived, picks, along, left } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
         if wish.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
@@ -82,10 +91,11 @@ impl Step<'_> {
             self.state.index.attachments.insert(key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
         }
+        self.stop_waiting(endpoint_id, wish);
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
     }
 
-    fn new_endpoint(&mut self, id: u64, wish: &Allocate) -> Endpoint {
+    pub(super) fn new_endpoint(&mut self, id: u64, wish: &Allocate) -> Endpoint {
         self.state.index.endpoints.insert((wish.endpoint.clone(), id));
         let row = Endpoint {
             meta: self.new_meta(id),
@@ -93,6 +103,7 @@ impl Step<'_> {
             uid: wish.uid.clone(),
             sticky: None,
             allocations: Vec::new(),
+            waiting: None,
         };
         self.state.arrived(&row, wish)
     }
@@ -125,12 +136,15 @@ impl Step<'_> {
             also_attached: Vec::new(),
             node: wish.node.clone(),
             lifecycle: wish.lifecycle,
+            lease: wish.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
             mac,
+            note: wish.manner.note.clone(),
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
         };
         self.state.index.occupants.insert((network, pick.address), Occupant::Allocation(id));
+        self.state.index.lease_ends.extend(row.lease.as_ref().map(|lease| (lease.until_ms, id)));
         if let Some(space) = self.state.space_mut(pick.pool) {
             space.allocated += 1;
             space.occupy(number(pick.address));
@@ -140,8 +154,10 @@ impl Step<'_> {
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
         let reason = match attachment {
+            _ if wish.manner.adopt => Reason::Adopted,
             _ if moves => Reason::Moved,
             Some(_) => Reason::AttachmentAdded,
+            None if wish.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
         self.emit(What::Allocated {
@@ -160,7 +176,7 @@ impl Step<'_> {
 
 /// What a request comes to, before anything is written.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// The endpoint's id, if it is there.
     endpoint: Option<u64>,
     /// Its row, as the request leaves it but for its allocations.
@@ -181,15 +197,25 @@ fn in_order(mut ids: Vec<u64>) -> Vec<u64> {
 
 impl State {
     /// Chooses an address for every interface and family, or finds it among what the endpoint has.
-    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Plan, Refusal> {
+    pub(super) fn plan(
+        &self,
+        wish: &Allocate,
+        endpoint: Option<u64>,
+        grant: &Grant,
+    ) -> Result<Plan, Refusal> {
         let row = endpoint.and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
         let (mut picks, mut along) = (Vec::new(), Vec::new());
         for interface in &wish.interfaces {
             let portable = self.portable(&comer, interface);
-            let taker = Taker::of(self, wish, interface);
-            for taken in self.pick_for(interface, &taker, &portable, &picks, grant)? {
-                match taken {
+            let taken = if wish.manner.adopt {
+                self.pick_adopted(interface, &portable, &picks, grant)?
+            } else {
+                let taker = Taker::of(self, wish, interface);
+                self.pick_for(interface, &taker, &portable, &picks, grant)?
+            };
+            for one in taken {
+                match one {
                     Taken::New(pick) => picks.push(pick),
                     Taken::Along(id) => along.push(id),
                 }
@@ -231,12 +257,9 @@ impl State {
         sticky.or_else(|| rows().find(is_meant))
     }
 
-    /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
-    fn given_before(&self, wish: &Allocate) -> Result<Option<Answer>, Refusal> {
-        let repeated = |ids: &[u64], to: Option<u64>| Answer::Allocated {
-            repeated: true,
-            interfaces: self.given(ids, to),
-        };
+    /// What an earlier request that was the same was given, and to which attachment: by attachment, else by endpoint
+    /// and interface.
+    fn given_before(&self, wish: &Allocate) -> Result<Option<(Vec<u64>, Option<u64>)>, Refusal> {
         if let Some(key) = &wish.attachment {
             let Some((id, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);
@@ -245,7 +268,7 @@ impl State {
                 owner.key == wish.endpoint && same_incarnation
             });
             if same {
-                return Ok(Some(repeated(&row.allocations, Some(id))));
+                return Ok(Some((row.allocations.clone(), Some(id))));
             }
             let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
                 "another incarnation of "
@@ -269,8 +292,19 @@ impl State {
         let mut missing = 0;
         for interface in &wish.interfaces {
             let held = self.held_by(endpoint, interface);
+            let other = held.iter().filter_map(|id| self.allocations.get(*id));
+            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != wish.lifecycle);
             if held.is_empty() {
                 missing += 1;
+            } else if let Some(other) = other {
+                return Err(Refusal::new(
+                    Code::AlreadyExists,
+                    format!(
+                        "what {} holds on {} is {other}, and not {}",
+                        wish.endpoint, interface.name, wish.lifecycle
+                    ),
+                )
+                .help(format!("Ask with lifecycle {other}, or release it first.")));
             } else if !self.satisfies(&held, interface) {
                 return Err(Refusal::new(
                     Code::AlreadyExists,
@@ -282,7 +316,7 @@ impl State {
         }
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
-            (false, 0) => Ok(Some(repeated(&ids, None))),
+            (false, 0) => Ok(Some((ids, None))),
             (false, _) => Err(Refusal::new(
                 Code::AlreadyExists,
                 format!("{} already holds addresses on some of these interfaces", wish.endpoint),
@@ -296,7 +330,7 @@ impl State {
         let holds = |id: &&u64| {
             self.allocations
                 .get(**id)
-                .is_some_and(|row| row.lifecycle == Lifecycle::Held && row.interface == interface.name)
+                .is_some_and(|row| row.lifecycle != Lifecycle::Attached && row.interface == interface.name)
         };
         endpoint.allocations.iter().filter(holds).copied().collect()
     }
@@ -372,6 +406,9 @@ impl State {
             vlan: subnet.vlan,
             pool: pool.intention.name.clone(),
             checked: row.checked,
+            lease: row.lease.clone(),
+            mac: row.mac.clone(),
+            note: row.note.clone(),
         })
     }
 }

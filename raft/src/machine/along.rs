@@ -23,8 +23,10 @@ pub(super) struct Comer<'a> {
 }
 
 impl Comer<'_> {
+    /// Whether it keeps what it is given. A lease ends by time, whoever has it.
     pub(super) fn is_sticky(&self) -> bool {
-        self.wish.stickiness.is_sticky() || self.row.is_some_and(|row| row.sticky.is_some())
+        self.wish.lifecycle != Lifecycle::Leased
+            && (self.wish.stickiness.is_sticky() || self.row.is_some_and(|row| row.sticky.is_some()))
     }
 }
 
@@ -48,7 +50,7 @@ impl State {
         let same_uid = wish.uid.is_some() && wish.uid == row.uid;
         let may = |id: &u64| {
             let Some(held) = self.allocations.get(*id) else { return false };
-            if held.interface != interface.name {
+            if held.interface != interface.name || held.lifecycle == Lifecycle::Leased {
                 return false;
             }
             let Some(key) = &wish.attachment else { return sticky };
@@ -97,6 +99,7 @@ impl State {
             !along.contains(id)
                 && self.allocations.get(*id).is_some_and(|held| {
                     held.attachment.is_none()
+                        && held.lifecycle != Lifecycle::Leased
                         && comer.wish.interfaces.iter().any(|interface| interface.name == held.interface)
                 })
         };
@@ -107,7 +110,9 @@ impl State {
     fn is_replaced(&self, endpoint: &Endpoint, id: u64, row: &Allocation) -> bool {
         let newer = endpoint.allocations.iter().filter(|other| **other > id);
         newer.filter_map(|other| self.allocations.get(*other)).any(|other| {
-            other.interface == row.interface && Family::of(other.address) == Family::of(row.address)
+            other.lifecycle != Lifecycle::Leased
+                && other.interface == row.interface
+                && Family::of(other.address) == Family::of(row.address)
         })
     }
 

@@ -10,15 +10,15 @@ use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
     JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX,
-    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
-    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX,
-    TRANSACTION_STEPS_MAX,
+    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX,
+    TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, NamespaceIntention, PoolIntention,
+    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention,
     PoolPatterns, Purpose, Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
 use super::shape::edges;
@@ -27,6 +27,8 @@ use super::shape::edges;
 const VLAN_MAX: u16 = 4094;
 /// Bytes of a boot id; Linux writes a UUID of 36.
 const BOOT_ID_BYTES_MAX: usize = 64;
+/// Characters between two dots of a host name.
+const HOSTNAME_LABEL_CHARS_MAX: usize = 63;
 
 const _: () = assert!(INTERFACES_MAX * 2 <= ALLOCATIONS_PER_ENDPOINT_MAX);
 
@@ -80,6 +82,7 @@ impl Action {
                 within("members", wish.known.len(), MEMBERS_MAX)
             }
             Action::Delegate(wish) => wish.check(),
+            Action::Renew(wish) => wish.check(),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }
@@ -363,16 +366,18 @@ impl Allocate {
         }
         check_labels("labels", &self.labels)?;
         self.stickiness.check(self.lifecycle)?;
-        self.check_lifecycle()
+        self.check_lifecycle()?;
+        if self.manner.adopt {
+            super::adopt::check(self)?;
+        }
+        if self.manner.wait {
+            super::waiting::check(self)?;
+        }
+        self.manner.note.check()?;
+        self.manner.check(self.lifecycle)
     }
 
     fn check_lifecycle(&self) -> Result<(), Refusal> {
-        if self.lifecycle == Lifecycle::Leased {
-            return Err(Refusal::new(
-                Code::NotImplemented,
-                "leases are not implemented in this version; use held",
-            ));
-        }
         match (&self.attachment, self.lifecycle) {
             (None, Lifecycle::Attached) => Err(invalid("attached allocations need an attachment")),
             (Some(_), Lifecycle::Held | Lifecycle::Leased) => {
@@ -391,6 +396,29 @@ impl Allocate {
             }
         }
     }
+}
+
+impl Note {
+    fn check(&self) -> Result<(), Refusal> {
+        text("description", &self.description)?;
+        self.hostname.as_ref().map_or(Ok(()), check_hostname)
+    }
+}
+
+/// As RFC 1123 has it, without a dot at its end.
+fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
+    let is_label = |label: &str| {
+        let inside = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
+        (1..=HOSTNAME_LABEL_CHARS_MAX).contains(&label.len())
+            && label.bytes().all(inside)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if hostname.len() <= OBJECT_NAME_CHARS_MAX && hostname.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err(invalid(format!("{} is no host name such as db-07.example.com", ipam_api::name::shown(hostname)))
+        .help("Use letters, digits and hyphens, 63 at most between two dots, and 253 in all."))
 }
 
 fn check_labels(what: &str, labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {

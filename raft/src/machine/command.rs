@@ -5,6 +5,7 @@
 //! `raft/tests/golden.rs` hold them still.
 
 mod intention;
+mod manner;
 mod members;
 mod outcome;
 mod prefix;
@@ -25,8 +26,11 @@ pub use intention::{
     Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
     PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
 };
+pub use manner::{Leases, Manner, Note, Renew};
 pub use members::{ChangeMembers, JoinMember, KnownMember};
-pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use outcome::{
+    Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
+};
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{
@@ -157,6 +161,8 @@ pub enum Action {
     },
     /// Take back what endpoints keep that their controller no longer wants.
     ScaleController(ScaleController),
+    /// Let leases last longer.
+    Renew(Renew),
 }
 
 /// Create or replace.

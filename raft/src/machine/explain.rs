@@ -94,6 +94,8 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
         outcome.as_ref().map(|applied| &applied.answer),
         Ok(super::Answer::Allocated { repeated: true, .. })
     );
+    // What exists already isn't chosen at all.
+    let chosen = chosen && !matches!(&command.action, super::Action::Allocate(wish) if wish.manner.adopt);
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
 }
 

@@ -156,6 +156,7 @@ impl Step<'_> {
             self.state.unindex_pool(id, &row, &subnet);
         }
         self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
+        self.forget_waiting_for(id);
     }
 
     pub(super) fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {

@@ -45,6 +45,7 @@ impl Step<'_> {
         if incarnations.is_empty() {
             return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist")));
         }
+        self.withdraw(key);
         let held: Vec<u64> = incarnations
             .iter()
             .filter_map(|id| self.state.endpoints.get(*id))
@@ -81,6 +82,9 @@ impl Step<'_> {
             self.forget_in_attachment(*attachment, id);
         }
         self.state.index.occupants.remove(&(row.network, row.address));
+        if let Some(lease) = &row.lease {
+            self.state.index.lease_ends.remove(&(lease.until_ms, id));
+        }
         if let Some(space) = self.state.space_mut(row.pool) {
             space.allocated -= 1;
             space.vacate(number(row.address));
@@ -113,14 +117,22 @@ impl Step<'_> {
     fn forget_in_endpoint(&mut self, endpoint: u64, allocation: u64) {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
         row.allocations.retain(|id| *id != allocation);
-        if row.allocations.is_empty() {
-            if let Some(key) = ControllerKey::of(&row) {
+        let is_left = !row.allocations.is_empty();
+        self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
+        if !is_left {
+            self.remove_if_empty(endpoint);
+        }
+    }
+
+    /// An endpoint that neither holds nor waits for anything is gone.
+    pub(super) fn remove_if_empty(&mut self, endpoint: u64) {
+        let Some(row) = self.state.endpoints.get(endpoint) else { return };
+        if row.allocations.is_empty() && row.waiting.is_none() {
+            if let Some(key) = ControllerKey::of(row) {
                 self.state.index.controllers.remove(&(key, endpoint));
             }
-            self.state.index.endpoints.remove(&(row.key, endpoint));
+            self.state.index.endpoints.remove(&(row.key.clone(), endpoint));
             self.state.endpoints.remove(endpoint, &mut self.state.ledger);
-        } else {
-            self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
         }
     }
 

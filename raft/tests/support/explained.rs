@@ -1,9 +1,9 @@
 //! Whether what was explained is what is done.
 
 use ipam_api::Code;
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::{Action, command::Allocate};
-use ipam_raft::machine::{Answer, Command, Outcome};
+use ipam_raft::machine::{Action, Answer, Command, Outcome, command::Allocate};
 
 /// Compares an explanation with what became of its request.
 pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
@@ -11,6 +11,9 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     let Action::Allocate(wish) = &command.action else {
         return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
     };
+    if wish.manner.adopt {
+        return assert!(explanation.choices.is_empty(), "what is adopted isn't chosen: {command:?}");
+    }
     for choice in &explanation.choices {
         assert!(choice.given.is_some() != choice.refused.is_some(), "{choice:?}");
         let asked =
@@ -49,6 +52,10 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             foretold.sort();
             given.sort();
             assert_eq!(foretold, given, "{command:?}");
+        }
+        Ok(Answer::Pending(pending)) => {
+            let refused = explanation.choices.iter().any(|choice| choice.refused.is_some());
+            assert!(refused || pending.why == Why::AllocationFailed, "it waits for nothing: {command:?}");
         }
         Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),
         Err(refusal) => {

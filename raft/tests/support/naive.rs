@@ -14,12 +14,14 @@ use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
     Started, SubnetIntention, Text,
 };
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::Sticky;
 use ipam_raft::machine::{Action, Command};
 
 use ipnet::IpNet;
 
 use crate::naive_prefix::Block;
+use crate::naive_waiting::Claim;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(crate) enum Said {
     Draining(u64),
     Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
     Released(Vec<IpAddr>),
+    Renewed(Vec<(IpAddr, u64)>),
+    Pending { repeated: bool, why: Why },
     Expired(u64),
     Steps(Vec<Said>),
     Delegated { repeated: bool, cidrs: Vec<IpNet> },
@@ -53,6 +57,8 @@ pub(crate) struct Held {
     pub(crate) lifecycle: Lifecycle,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
+    /// How long its lease lasts, and until when.
+    pub(crate) lease: Option<(u64, u64)>,
 }
 
 /// What tells one address from all others.
@@ -78,6 +84,7 @@ pub(crate) struct Incarnation {
     pub(crate) key: EndpointKey,
     pub(crate) uid: Option<Text>,
     pub(crate) sticky: Option<Sticky>,
+    pub(crate) claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,12 +115,15 @@ pub(crate) struct Model {
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
+    /// Places in line that were ever given.
+    pub(crate) places: u64,
 }
 
 impl Model {
     pub(crate) fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
         self.now = self.now.max(log_time_ms);
         let expired = self.expire();
+        self.serve_waiting();
         if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
             return Err(Code::DeadlineExceeded);
         }
@@ -136,6 +146,12 @@ impl Model {
     }
 
     fn single(&mut self, action: &Action) -> Result<Said, Code> {
+        let said = self.alone(action)?;
+        self.serve_waiting();
+        Ok(said)
+    }
+
+    fn alone(&mut self, action: &Action) -> Result<Said, Code> {
         match action {
             Action::PutNetwork(put) => self.put_network(&put.intention, put.expect),
             Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
@@ -165,7 +181,12 @@ impl Model {
                 if all.is_empty() {
                     return Err(Code::NotFound);
                 }
-                Ok(self.release_in_order_of(&all))
+                for one in self.endpoints.iter_mut().filter(|one| one.key == *key) {
+                    one.claim = None;
+                }
+                let said = self.release_in_order_of(&all);
+                self.forget_empty();
+                Ok(said)
             }
             Action::ScaleController(scale) => Ok(self.scale(scale)),
             Action::Expire => Ok(Said::Expired(0)),
@@ -179,6 +200,7 @@ impl Model {
             }
             Action::Delegate(wish) => self.delegate(wish),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
+            Action::Renew(wish) => self.renew(wish),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")
@@ -186,7 +208,7 @@ impl Model {
         }
     }
 
-    /// A little with every command: what has rested first, then the memory of releases.
+    /// A little with every command: what has rested first, then leases, then the memory of releases.
     fn expire(&mut self) -> u64 {
         let mut rows = 0;
         let now = self.now;
@@ -194,6 +216,9 @@ impl Model {
             let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
                 self.resting.remove(i);
+            } else if let Some(ended) = self.end_leases() {
+                rows += ended;
+                continue;
             } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
                 self.buried.remove(i);
             } else if !self.clear_one_ended() {
@@ -388,6 +413,7 @@ impl Model {
     fn drop_pool(&mut self, name: &Name) {
         self.pools.remove(name);
         self.resting.retain(|one| one.pool != *name);
+        self.forget_waiting_for(name);
     }
 
     /// What rests and can't be given any more is forgotten.
@@ -414,10 +440,18 @@ impl Model {
         for one in &gone {
             self.drop_if_drained(&one.pool);
         }
+        self.forget_empty();
         let held = &self.held;
-        self.endpoints.retain(|endpoint| held.iter().any(|one| one.endpoint == endpoint.number));
         self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
         Said::Released(gone.into_iter().map(|one| one.address).collect())
+    }
+
+    /// Endpoints that neither hold nor wait for anything are gone.
+    fn forget_empty(&mut self) {
+        let held = &self.held;
+        self.endpoints.retain(|endpoint| {
+            endpoint.claim.is_some() || held.iter().any(|one| one.endpoint == endpoint.number)
+        });
     }
 }
 

@@ -11,6 +11,7 @@ use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said, Spot};
+use crate::naive_waiting::Claim;
 
 /// What an interface gets.
 enum Choice<'a> {
@@ -18,6 +19,13 @@ enum Choice<'a> {
     Along(Held),
     /// An address of a pool.
     New(&'a Pool, IpAddr),
+}
+
+/// What a request comes to.
+pub(crate) struct Plan {
+    given: Vec<Held>,
+    along: Vec<Spot>,
+    left: Vec<Spot>,
 }
 
 impl Model {
@@ -39,8 +47,7 @@ impl Model {
         {
             return Err(Code::AttachmentReleased);
         }
-        let sticky =
-            wish.stickiness.is_sticky() || meant.as_ref().is_some_and(|meant| meant.sticky.is_some());
+        let sticky = Model::keeps(wish, meant.as_ref());
         let before: Vec<Held> = match &wish.attachment {
             Some(key) => self.attached_before(wish, key)?,
             None if sticky => Vec::new(),
@@ -50,13 +57,29 @@ impl Model {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
+            self.renew_all(&before, wish.manner.ttl_ms);
             return Ok(said(true, &before, wish.attachment.as_ref()));
         }
+        let plan = match self.plan(wish, meant.as_ref()) {
+            Ok(plan) => plan,
+            Err(code) if wish.manner.wait => return self.wait(wish, meant.as_ref(), code),
+            Err(code) => return Err(code),
+        };
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.note_boot(key, started);
+            self.attachments.insert(key.clone(), (started.clone(), endpoint));
+        }
+        Ok(self.give(wish, meant.as_ref(), plan))
+    }
+
+    /// An address for every interface and family.
+    pub(crate) fn plan(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Result<Plan, Code> {
+        let endpoint = meant.map_or(self.incarnations + 1, |one| one.number);
         let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
         for interface in &wish.interfaces {
-            let portable = self.portable(wish, interface);
+            let portable = self.portable(wish, meant, interface);
             let mut chosen = Vec::new();
             for choice in self.choose(wish, interface, &given, &portable)? {
                 match choice {
@@ -73,6 +96,7 @@ impl Model {
                 interface: interface.name.clone(),
                 lifecycle: wish.lifecycle,
                 attachments: wish.attachment.iter().cloned().collect(),
+                lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
@@ -85,30 +109,30 @@ impl Model {
         }
         let along: Vec<Spot> = along.iter().map(Held::spot).collect();
         let is_left = |one: &Held| {
-            sticky
+            Model::keeps(wish, meant)
                 && one.endpoint == endpoint
                 && one.attachments.is_empty()
+                && one.lifecycle != Lifecycle::Leased
                 && !along.contains(&one.spot())
                 && wish.interfaces.iter().any(|interface| interface.name == one.interface)
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
-        let arrived = meant.as_ref().map(|meant| Model::arrived(meant, wish));
-        let repeated = wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived == meant;
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.note_boot(key, started);
-            self.attachments.insert(key.clone(), (started.clone(), endpoint));
-        }
+        Ok(Plan { given, along, left })
+    }
+
+    pub(crate) fn give(&mut self, wish: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
+        let Plan { given, along, left } = plan;
+        let arrived = meant.map(|meant| Model::arrived(meant, wish));
+        let repeated =
+            wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
         match arrived {
             Some(arrived) => {
-                *self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("meant") = arrived;
+                let row = self.endpoints.iter_mut().find(|one| one.number == arrived.number);
+                *row.expect("meant") = arrived;
             }
-            None => {
-                self.incarnations = endpoint;
-                let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
-                let fresh = Incarnation { number: endpoint, key, uid, sticky: None };
-                self.endpoints.push(Model::arrived(&fresh, wish));
-            }
+            None => self.begin_incarnation(wish),
         }
+        let endpoint = meant.map_or(self.incarnations, |one| one.number);
         for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
             one.attachments.extend(wish.attachment.clone());
         }
@@ -121,7 +145,22 @@ impl Model {
         all.extend(given.iter().cloned());
         self.held.extend(given);
         self.release(|one| left.contains(&one.spot()));
-        Ok(said(repeated, &all, wish.attachment.as_ref()))
+        let named = |claim: &mut Claim| {
+            let mut waited = claim.wish.interfaces.iter();
+            waited.any(|one| wish.interfaces.iter().any(|other| other.name == one.name))
+        };
+        let row = self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("it is there");
+        if !repeated && row.claim.as_mut().is_some_and(named) {
+            row.claim = None;
+        }
+        said(repeated, &all, wish.attachment.as_ref())
+    }
+
+    pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
+        self.incarnations += 1;
+        let (number, key, uid) = (self.incarnations, wish.endpoint.clone(), wish.uid.clone());
+        let fresh = Incarnation { number, key, uid, sticky: None, claim: None };
+        self.endpoints.push(Model::arrived(&fresh, wish));
     }
 
     /// What this attachment has already, if it is the same endpoint's.
@@ -145,13 +184,14 @@ impl Model {
                 .iter()
                 .filter(|one| {
                     Some(one.endpoint) == endpoint
-                        && one.attachments.is_empty()
+                        && one.lifecycle != Lifecycle::Attached
                         && one.interface == interface.name
                 })
                 .cloned()
                 .collect();
+            let otherwise = |one: &Held| one.lifecycle != wish.lifecycle;
             let fits = self.as_wished(&held, interface) && self.in_subnets(&held, interface);
-            if !held.is_empty() && !fits {
+            if !held.is_empty() && (held.iter().any(otherwise) || !fits) {
                 return Err(Code::AlreadyExists);
             }
             missing |= held.is_empty();
@@ -182,6 +222,44 @@ impl Model {
         taken: &[Held],
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
+        if all.manner.adopt {
+            return self.choose_adopted(wish, taken, portable);
+        }
+        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+        let mut chosen = Vec::new();
+        for (family, candidates) in self.candidates(all, wish)? {
+            let still_fits = |one: &&Held| {
+                let is_open = |pool: &&Pool| {
+                    let takers = &pool.intention.takers;
+                    pool.intention.drains_to.is_none()
+                        && may_take(takers, all, wish)
+                        && self.is_selected(takers, all)
+                };
+                let mut open = candidates.iter().copied().filter(is_open);
+                Family::of(one.address) == family
+                    && asked(family).is_none_or(|address| address == one.address)
+                    && open.any(|pool| pool.intention.name == one.pool)
+            };
+            if let Some(along) = portable.iter().find(still_fits) {
+                chosen.push(Choice::Along(along.clone()));
+                continue;
+            }
+            let (pool, address) = match asked(family) {
+                Some(address) => self.choose_asked(address, &candidates, taken, why_not)?,
+                None => self.choose_any(&candidates, taken, why_not)?,
+            };
+            chosen.push(Choice::New(pool, address));
+        }
+        Ok(chosen)
+    }
+
+    /// The pools that each family is taken from, in the order in which they are tried.
+    pub(crate) fn candidates(
+        &self,
+        all: &Allocate,
+        wish: &InterfaceWish,
+    ) -> Result<Vec<(Family, Vec<&Pool>)>, Code> {
         let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
@@ -246,37 +324,71 @@ impl Model {
         if per_family.is_empty() {
             return Err(Code::NoPoolSelected);
         }
-        per_family
-            .into_iter()
-            .map(|(family, mut candidates)| {
-                candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
-                let why_not = |pool: &Pool| self.why_not(pool, all, wish);
-                if named.is_some() || (!by_subnet && asked(family).is_none()) {
-                    candidates =
-                        self.with_stand_ins(&candidates, |pool| why_not(pool) != Some(Code::NoPoolFits));
+        for (family, candidates) in &mut per_family {
+            candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            if named.is_some() || (!by_subnet && asked(*family).is_none()) {
+                let fits = |pool: &Pool| self.why_not(pool, all, wish) != Some(Code::NoPoolFits);
+                *candidates = self.with_stand_ins(candidates, fits);
+            }
+        }
+        Ok(per_family)
+    }
+
+    /// What an interface has already: anything that a pool could give to anybody, unless somebody holds it.
+    fn choose_adopted(
+        &self,
+        wish: &InterfaceWish,
+        taken: &[Held],
+        portable: &[Held],
+    ) -> Result<Vec<Choice<'_>>, Code> {
+        let mut addresses = wish.addresses.clone();
+        addresses.sort_by_key(IpAddr::is_ipv6);
+        let adopt = |address: IpAddr| {
+            let family = Family::of(address);
+            let names = wish.pools.of(family);
+            let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
+            let mut pools: Vec<&Pool> = Vec::new();
+            for pattern in names {
+                let fit = |pool: &&Pool| stands_for(pattern, &pool.intention.name);
+                let mut found: Vec<&Pool> = self.pools.values().filter(fit).collect();
+                if pattern.name().is_some() && found.iter().any(|pool| family_of(pool) != family) {
+                    return Err(Code::FamilyMismatch);
                 }
-                let still_fits = |one: &&Held| {
-                    let is_open = |pool: &&Pool| {
-                        let takers = &pool.intention.takers;
-                        pool.intention.drains_to.is_none()
-                            && may_take(takers, all, wish)
-                            && self.is_selected(takers, all)
-                    };
-                    let mut open = candidates.iter().copied().filter(is_open);
-                    Family::of(one.address) == family
-                        && asked(family).is_none_or(|address| address == one.address)
-                        && open.any(|pool| pool.intention.name == one.pool)
-                };
-                if let Some(along) = portable.iter().find(still_fits) {
-                    return Ok(Choice::Along(along.clone()));
+                found.retain(|pool| family_of(pool) == family);
+                if found.is_empty() {
+                    return Err(Code::NotFound);
                 }
-                let new = match asked(family) {
-                    Some(address) => self.choose_asked(address, &candidates, taken, why_not),
-                    None => self.choose_any(&candidates, taken, why_not),
-                };
-                new.map(|(pool, address)| Choice::New(pool, address))
-            })
-            .collect()
+                pools.extend(found);
+            }
+            pools.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            if names.is_empty() {
+                let default = Name::default_name();
+                pools = self.pools.values().collect();
+                pools.retain(|pool| self.subnet_of(&pool.intention).network == default);
+            }
+            let pool = pools.iter().find(|pool| self.giveable(&pool.intention, address));
+            let pool = pool.or_else(|| pools.iter().find(|pool| self.has(&pool.intention, address)));
+            let pool = *pool.ok_or(Code::AddressOutsidePools)?;
+            let network = &self.subnet_of(&pool.intention).network;
+            if let Some(along) = portable.iter().find(|one| (&one.network, one.address) == (network, address))
+            {
+                return Ok(Choice::Along(along.clone()));
+            }
+            if self.holder(network, address).is_some() || self.block_at(network, address).is_some() {
+                return Err(Code::AddressTaken);
+            }
+            if !self.giveable(&pool.intention, address) {
+                return Err(Code::AddressReserved);
+            }
+            if pool.intention.terminating {
+                return Err(Code::Terminating);
+            }
+            if taken.iter().any(|one| one.pool == pool.intention.name && one.address == address) {
+                return Err(Code::AddressTaken);
+            }
+            Ok(Choice::New(pool, address))
+        };
+        addresses.into_iter().map(adopt).collect()
     }
 
     fn choose_any<'a>(
@@ -371,7 +483,7 @@ fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool
 
 impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
-    fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+    pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
         let takers = &pool.intention.takers;
         if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
             Some(Code::NoPoolFits)

@@ -1,7 +1,7 @@
 //! Commands at random, in a world so small that they get in each other's way.
 
 use ipam_api::access::Role;
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{Action, Command, Grant, State, Terms};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -12,11 +12,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
-    PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
-    SubnetIntention, Takers, Text, Transaction, Via,
+    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, Leases, Manner, NetworkIntention, Origin,
+    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
+    Started, Stickiness, SubnetIntention, Takers, Text, Transaction, Via,
 };
-use ipam_raft::machine::{Action, Command, State};
 use ipnet::IpNet;
 
 /// Subnets with their networks and addresses. The last one overlaps with the first.
@@ -94,6 +93,7 @@ impl Draw<'_> {
             0 => now + TOMBSTONE_TTL_MS,
             1..=3 => now.saturating_sub(self.dice.below(50)),
             4..=13 => now + self.dice.below(300),
+            14..=16 => now + 500 + self.dice.below(1000),
             _ => now + self.dice.below(20),
         }
     }
@@ -180,20 +180,41 @@ impl Draw<'_> {
             26..=36 => self.prefix(),
             37..=73 => {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
-                Action::Allocate(if repeat { self.repeat() } else { self.allocate() })
+                let wish = if repeat { self.repeat() } else { self.allocate() };
+                let adopts = !repeat && self.dice.chance(12);
+                Action::Allocate(match (adopts, repeat) {
+                    (true, _) => self.adopt(wish),
+                    (_, true) => wish,
+                    (false, false) => self.wait(wish),
+                })
             }
             74 => self.scale(),
             75..=84 => {
                 let key = self.attachment();
                 Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
             }
-            85..=92 if !self.issued.is_empty() => {
+            85..=90 if !self.issued.is_empty() => {
                 let i = usize::try_from(self.dice.below(self.issued.len() as u64)).unwrap();
                 Action::ReleaseAllocation { id: self.issued[i] }
             }
-            85..=96 => Action::ReleaseEndpoint { key: self.endpoint() },
+            85..=93 => Action::ReleaseEndpoint { key: self.endpoint() },
+            94..=97 => Action::Renew(self.renew()),
             _ => Action::Expire,
         }
+    }
+
+    fn renew(&mut self) -> Renew {
+        let which = match self.issued.last_chunk::<6>() {
+            Some(recent) if self.dice.chance(40) => {
+                Leases::Allocation(recent[usize::try_from(self.dice.below(6)).unwrap()])
+            }
+            _ => Leases::Endpoint(self.endpoint()),
+        };
+        Renew { which, ttl_ms: self.dice.chance(30).then(|| self.ttl_ms()) }
+    }
+
+    fn ttl_ms(&mut self) -> u64 {
+        [1000, 1000, 1200, 2000][usize::try_from(self.dice.below(4)).unwrap()]
     }
 
     fn named(&mut self) -> (Kind, ResourceName) {
@@ -410,17 +431,52 @@ impl Draw<'_> {
         if names.is_empty() {
             names.push("eth0");
         }
+        let ttl_ms = (attachment.is_none() && self.dice.chance(50)).then(|| self.ttl_ms());
+        let may_last = ttl_ms.is_none() || self.dice.chance(5);
         Allocate {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
             labels: self.labels(),
             node: None,
-            stickiness: self.stickiness(),
-            lifecycle: if attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held },
+            stickiness: if may_last { self.stickiness() } else { Stickiness::default() },
+            lifecycle: match (&attachment, ttl_ms) {
+                (Some(_), _) => Lifecycle::Attached,
+                (None, Some(_)) => Lifecycle::Leased,
+                (None, None) => Lifecycle::Held,
+            },
             interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
+            manner: Manner { ttl_ms, ..Manner::default() },
         }
+    }
+
+    /// The same for somebody who has time.
+    fn wait(&mut self, mut wish: Allocate) -> Allocate {
+        wish.manner.wait = wish.attachment.is_none() && self.dice.chance(60);
+        for interface in wish.interfaces.iter_mut().filter(|_| wish.manner.wait) {
+            interface.addresses.clear();
+        }
+        wish
+    }
+
+    /// The same as something that exists already.
+    fn adopt(&mut self, mut wish: Allocate) -> Allocate {
+        wish.manner.adopt = true;
+        for interface in &mut wish.interfaces {
+            interface.families.clear();
+            interface.addresses.clear();
+            interface.subnets.clear();
+            let (four, six) = (interface.pools.ipv4.is_empty(), interface.pools.ipv6.is_empty());
+            if !four || six {
+                let subnet = self.dice.pick(&["lan", "lan", "lan", "link", "azure"]);
+                interface.addresses.push(self.range(subnet, 1).first_address());
+            }
+            if !six {
+                interface.addresses.insert(0, self.range("six", 1).first_address());
+            }
+        }
+        wish
     }
 
     pub(crate) fn both_pools(&mut self) -> PoolPatterns {

@@ -4,9 +4,16 @@
 
 use ipam_api::access::{NodeKey, Role};
 use ipam_raft::machine::command::{
-    ConfirmGeneration, Context, CreateToken, Credential, Idempotency, Manager, Purpose, Stored,
+    Allocate, ChangeMembers, ConfirmGeneration, Context, Controller, CreateToken, Credential, Delegate,
+    Delete, Dns, Expect, Given, GivenInterface, GivenPrefix, Idempotency, InterfaceWish, JoinMember, Kind,
+    KnownMember, Leases, Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, Origin,
+    Pending, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Purpose, Put,
+    ReleaseAttachment, Remarks, Renew, Renewed, ReservationIntention, ScaleController, SplitPool, Started,
+    Stickiness, Stored, SubnetIntention, Takers, Transaction, Via,
 };
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{
+    Action, Answer, Applied, By, Command, Event, EventId, Grant, Outcome, Refusal, State, Terms, What,
+};
 use std::collections::BTreeMap;
 
 use ipam_api::Code;
@@ -14,24 +21,14 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
-use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, Controller, Delegate, Delete, Dns, Expect, Given, GivenInterface, GivenPrefix,
-    InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention, NetworkIntention, NodeIntention,
-    Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    Remarks, ReservationIntention, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers,
-    Transaction, Via,
-};
-use ipam_raft::machine::event::{Readiness, Reason};
+use ipam_raft::machine::event::{Readiness, Reason, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Meta, Namespace,
-    Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Sticky, Subnet, Token,
-    Tombstone,
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Lease, Member, MemberStanding, Meta,
+    Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Sticky, Subnet,
+    Token, Tombstone, Waiting,
 };
 use ipam_raft::machine::table::Ledger;
-use ipam_raft::machine::{
-    Action, Answer, Applied, By, Command, Event, EventId, Outcome, Refusal, State, What,
-};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -199,6 +196,7 @@ fn wish() -> Allocate {
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
         started: Some(started()),
+        manner: manner(),
     }
 }
 
@@ -209,6 +207,18 @@ fn controller() -> Controller {
         name: "w".parse().unwrap(),
         uid: Some("uid-2".into()),
     }
+}
+
+fn manner() -> Manner {
+    Manner { ttl_ms: Some(600_000), adopt: true, wait: true, note: note() }
+}
+
+fn note() -> Note {
+    Note { hostname: Some("db-07.example.com".into()), description: "by the door".into() }
+}
+
+fn lease() -> Lease {
+    Lease { ttl_ms: 600_000, until_ms: 601_000, until_wall_ms: 1_795_000_601_000 }
 }
 
 /// Each kind of action once.
@@ -294,6 +304,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             replicas: 3,
             start: 1,
         }),
+        Action::Renew(Renew { which: Leases::Endpoint("host/db-07".parse().unwrap()), ttl_ms: Some(5_000) }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -326,6 +337,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Delegate(_) => "delegate",
         Action::ReleasePrefix { .. } => "release-prefix",
         Action::ScaleController(_) => "scale-controller",
+        Action::Renew(_) => "renew",
     }
 }
 
@@ -340,6 +352,9 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         vlan: Some(300),
         pool: name("web"),
         checked: true,
+        lease: Some(lease()),
+        mac: Some("0a:58:0a:0a:00:4d".into()),
+        note: note(),
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
@@ -367,6 +382,19 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Members { ids: vec![3, 4] },
         Answer::Delegated { repeated: true, prefixes: vec![given_prefix()] },
         Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
+        Answer::Pending(Pending {
+            repeated: true,
+            why: Why::PoolNotReady,
+            detail: "full".into(),
+            since_wall_ms: 7,
+        }),
+        Answer::Renewed {
+            leases: vec![Renewed {
+                allocation: 1 << 40 | 9,
+                address: "10.1.2.5".parse().unwrap(),
+                lease: lease(),
+            }],
+        },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -421,6 +449,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Members { .. } => "members",
         Answer::Delegated { .. } => "delegated",
         Answer::PrefixReleased { .. } => "prefix-released",
+        Answer::Renewed { .. } => "renewed",
+        Answer::Pending(_) => "pending",
     }
 }
 
@@ -508,6 +538,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             allocation,
             reason: Reason::Kept,
         },
+        What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
+        What::Withdrawn { endpoint: wish().endpoint },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -540,6 +572,8 @@ fn what_name(what: &What) -> &'static str {
         What::TakenBack { .. } => "taken-back",
         What::Attached { .. } => "attached",
         What::Detached { .. } => "detached",
+        What::Waits { .. } => "waits",
+        What::Withdrawn { .. } => "withdrawn",
     }
 }
 
@@ -580,7 +614,19 @@ pub(crate) fn rows() -> State {
     let (endpoint, uid) = (wish().endpoint, wish().uid);
     let sticky = Sticky { controller: Some(controller()), scale_down: Some(ScaleDown::Keep), wanted: true };
     let sticky = Some(Box::new(sticky));
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107] };
+    let waiting = Waiting {
+        order: 109,
+        wish: wish(),
+        credential: Credential::Token { id: 110 },
+        principal: "alice".into(),
+        request_id: "request".into(),
+        since_wall_ms: 5,
+        why: Why::AllocationFailed,
+        detail: "gone".into(),
+        lacks: vec![(103, 2)],
+    };
+    let waiting = Some(Box::new(waiting));
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107], waiting };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);
@@ -594,8 +640,10 @@ pub(crate) fn rows() -> State {
         also_attached: Vec::new(),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
+        lease: Some(lease()),
         checked: true,
         mac: wish().interfaces[0].mac.clone(),
+        note: note(),
         created_wall_ms: 14,
         created_by: "alice".into(),
     };

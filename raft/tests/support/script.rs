@@ -1,7 +1,8 @@
 //! The language of the scenarios: one line, one command.
 //!
 //! ```text
-//! at 1000                                             log time of what follows, in milliseconds
+//! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
+//!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
 //! put node|namespace REALM/NAME label=KEY=VALUE …
 //! split POOL into=NEW ranges=…
@@ -12,6 +13,7 @@
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
 //! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER] [uid=UID]
+//! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
 //! ```
@@ -21,7 +23,7 @@
 //! list of 65 addresses, each two behind the one before.
 
 use ipam_api::access::Role;
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
 use std::collections::{BTreeMap, VecDeque};
 
 use ipam_api::address::{AddressRange, number, parse_address};
@@ -30,12 +32,11 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Controller, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, NamespaceIntention,
-    NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource,
-    Put, ReleaseAttachment, Remarks, ReservationIntention, ScaleController, SplitPool, Started, Stickiness,
-    SubnetIntention, Takers, Text, Transaction,
+    Allocate, Controller, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, Leases, Manner,
+    NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns, Precondition,
+    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention, ScaleController,
+    SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
-use ipam_raft::machine::{Action, Command, Origin};
 
 /// The first generation's share of every revision and id.
 pub(crate) const GENERATION: u64 = 1 << 40;
@@ -43,7 +44,7 @@ pub(crate) const GENERATION: u64 = 1 << 40;
 /// One line, understood.
 pub(crate) enum Line {
     /// Log time moves.
-    At(u64),
+    At(u64, Option<u64>),
     /// A proposal.
     Propose(Box<Command>),
     /// What a proposal would get, and why.
@@ -63,7 +64,10 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
         verb = words.take();
     }
     match verb.as_str() {
-        "at" => return Line::At(words.take().parse().unwrap()),
+        "at" => {
+            let wall_ms = words.field("wall").map(|text| text.parse().unwrap());
+            return Line::At(words.take().parse().unwrap(), wall_ms);
+        }
         "show" => {
             let what = words.take();
             return Line::Show(what, words.0.join(" "));
@@ -111,6 +115,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         })),
         "delegate" => delegate(words),
         "release" => release(words),
+        "renew" => renew(words),
         "expire" => Ok(Action::Expire),
         "scale" => scale(words),
         "transaction" => transaction(words, rest),
@@ -246,6 +251,15 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         sticky: words.field("sticky").map(|text| text == "yes"),
         scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
     };
+    let manner = Manner {
+        ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
+        adopt: words.flag("adopt"),
+        wait: words.flag("wait"),
+        note: Note {
+            hostname: words.field("hostname").map(Into::into),
+            description: words.field("description").unwrap_or_default().into(),
+        },
+    };
     let mut interfaces = Vec::new();
     for mut words in words.split_at_plus() {
         interfaces.push(InterfaceWish {
@@ -283,6 +297,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         lifecycle,
         interfaces,
         started,
+        manner,
     }))
 }
 
@@ -309,6 +324,15 @@ fn scale(words: &mut Words) -> Result<Action, Problem> {
         replicas: words.field("replicas").map(number).unwrap(),
         start: words.field("start").map_or(0, number),
     }))
+}
+
+fn renew(words: &mut Words) -> Result<Action, Problem> {
+    let which = match words.take().as_str() {
+        "allocation" => Leases::Allocation(revision(&words.take())),
+        "endpoint" => Leases::Endpoint(words.take().parse()?),
+        other => panic!("nothing to renew: {other}"),
+    };
+    Ok(Action::Renew(Renew { which, ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()) }))
 }
 
 fn release(words: &mut Words) -> Result<Action, Problem> {

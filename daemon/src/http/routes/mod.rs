@@ -3,6 +3,7 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod leases;
 mod maps;
 mod members;
 mod parameters;
@@ -297,6 +298,7 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(maps::changes_of_pools());
     all.extend(holding());
     all.extend(prefixes::routes());
+    all.extend(leases::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
@@ -337,6 +339,7 @@ fn holding() -> [Route; 13] {
         .takes("AllocateRequest")
         .json(200, "Allocated")
         .json(201, "Allocated")
+        .json(202, "Allocated")
         .refuses(OF_ALLOCATING),
         Route::new(
             "POST",

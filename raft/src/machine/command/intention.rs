@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Stickiness, Text};
+use super::{Manner, Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,6 +226,8 @@ pub struct Allocate {
     pub interfaces: Vec<InterfaceWish>,
     /// When the asking process began. Required with an attachment.
     pub started: Option<Started>,
+    /// In which manner.
+    pub manner: Manner,
 }
 
 /// What one interface needs.
