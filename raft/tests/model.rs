@@ -51,6 +51,7 @@ use std::collections::BTreeMap;
 use agree::{Follower, agree};
 use ipam_api::Code;
 use ipam_api::name::Name;
+use ipam_api::resource::Strategy;
 use ipam_raft::batch::{Batch, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
 use ipam_raft::machine::explain::explain;
@@ -303,5 +304,41 @@ proptest! {
             side.step(index, seed);
         }
         side.replay();
+    }
+
+    /// Of addresses drawn at random the model knows nothing; what explains and what does must still agree.
+    #[test]
+    fn what_is_explained_is_what_is_done_by_chance_too(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let (mut state, mut twin) = (State::new(), State::new());
+        let (mut issued, mut asked) = (Vec::new(), Vec::new());
+        for (index, seed) in (0..).zip(seeds) {
+            let now = state.log_time_ms();
+            let (dice, issued_so_far) = (Dice(seed), &issued);
+            let mut draw = Draw { dice, state: &state, issued: issued_so_far, asked: &asked, index };
+            let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, term: 1 };
+            let mut command = draw.command(now);
+            by_chance(&mut command.action);
+            let explanation = explain(&state, at, &command);
+            let (outcome, events) = apply(&mut state, at, &command);
+            explained::agrees(&explanation, &outcome, &command);
+            assert_eq!(apply(&mut twin, at, &command), (outcome, events.clone()), "chance is the log's");
+            if let Action::Allocate(wish) = command.action {
+                asked.push(wish);
+            }
+            issued.extend(events.iter().filter_map(|event| match event.what {
+                What::Allocated { allocation, .. } => Some(allocation),
+                _ => None,
+            }));
+        }
+        assert_eq!(state.digest(), twin.digest());
+    }
+}
+
+/// Lets all pools draw their addresses.
+fn by_chance(action: &mut Action) {
+    match action {
+        Action::PutPool(put) => put.intention.strategy = Strategy::Random,
+        Action::Transaction(transaction) => transaction.steps.iter_mut().for_each(by_chance),
+        _ => {}
     }
 }

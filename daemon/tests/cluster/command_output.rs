@@ -140,7 +140,7 @@ const LINES: &[(&str, &str)] = &[
         "Allocated",
     ),
     ("renew --endpoint host/tmp-3 --ttl 1d", "Renewed"),
-    ("pool create later --subnet lan --range 10.1.0.13 --disabled", "PoolView"),
+    ("pool create later --subnet lan --range 10.1.0.10 --disabled", "PoolView"),
     ("allocate --endpoint claim/one --pool later --wait", "Allocated"),
     ("endpoint show claim/one", "EndpointView"),
     ("endpoint show host/db-07", "EndpointView"),

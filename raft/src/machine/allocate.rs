@@ -189,6 +189,9 @@ pub(super) struct Plan {
     left: Vec<u64>,
 }
 
+/// What an earlier request was given, and to which attachment.
+type Before = (Vec<u64>, Option<u64>);
+
 /// The order in which an attachment has its allocations, and every answer shows them.
 fn in_order(mut ids: Vec<u64>) -> Vec<u64> {
     ids.sort_unstable();
@@ -271,9 +274,8 @@ impl State {
         sticky.or_else(|| rows().find(is_meant))
     }
 
-    /// What an earlier request that was the same was given, and to which attachment: by attachment, else by endpoint
-    /// and interface.
-    fn given_before(&self, wish: &Allocate) -> Result<Option<(Vec<u64>, Option<u64>)>, Refusal> {
+    /// What an earlier request that was the same was given: by attachment, else by endpoint and interface.
+    fn given_before(&self, wish: &Allocate) -> Result<Option<Before>, Refusal> {
         if let Some(key) = &wish.attachment {
             let Some((id, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);

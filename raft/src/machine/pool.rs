@@ -75,6 +75,9 @@ impl Step<'_> {
             step.reindex_pool(id, old, row.clone(), &subnet);
             Stored::Pool(row)
         });
+        if old.intention.drains_to != intention.drains_to {
+            self.wait_for_stand_in(id);
+        }
         if self.remove_if_drained(id) {
             return Ok(Answer::Gone);
         }

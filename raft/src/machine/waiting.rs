@@ -13,7 +13,7 @@ use ipam_api::resource::EndpointKey;
 use super::along::Comer;
 use super::candidates::Choice;
 use super::check::{invalid, within};
-use super::command::{Action, Allocate, Answer, Grant, Manager, Origin, Pending, Refusal, Text, Via};
+use super::command::{Action, Allocate, Answer, Grant, Kind, Manager, Origin, Pending, Refusal, Text, Via};
 use super::event::{What, Why};
 use super::model::Waiting;
 use super::pick::Pick;
@@ -138,6 +138,14 @@ impl State {
     #[must_use]
     pub fn waiting(&self, endpoint: u64) -> Option<&Waiting> {
         self.endpoints.get(endpoint)?.waiting.as_deref()
+    }
+
+    /// Who waits for a pool, those first who need least of it.
+    fn waiting_for(&self, pool: u64) -> Vec<(u64, Waiting)> {
+        let range = (pool, 0, 0)..=(pool, u32::MAX, u64::MAX);
+        let orders = self.index.waiting_for.range(range).map(|(_, _, order)| order);
+        let endpoints = orders.filter_map(|order| self.index.waiting.get(order).copied());
+        endpoints.filter_map(|endpoint| Some((endpoint, self.waiting(endpoint)?.clone()))).collect()
     }
 
     /// How many claims wait.
@@ -323,14 +331,23 @@ impl Step<'_> {
         }
     }
 
+    /// Whoever waits for a pool that is drained to another one waits for that one, too.
+    pub(super) fn wait_for_stand_in(&mut self, drained: u64) {
+        let to = self.state.pools.get(drained).and_then(|pool| pool.intention.drains_to.as_ref());
+        let Some(to) = to.and_then(|to| self.state.id_of(Kind::Pool, to)) else { return };
+        for (endpoint, waiting) in self.state.waiting_for(drained) {
+            let mut lacks = waiting.lacks.clone();
+            let need = lacks.iter().find(|(pool, _)| *pool == drained).map_or(1, |(_, need)| *need);
+            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&(to, need)) {
+                lacks.push((to, need));
+            }
+            self.note_waiting(endpoint, lacks, waiting.why, waiting.detail);
+        }
+    }
+
     /// Nobody waits for a pool that is gone.
     pub(super) fn forget_waiting_for(&mut self, pool: u64) {
-        let range = (pool, 0, 0)..=(pool, u32::MAX, u64::MAX);
-        let orders: Vec<u64> =
-            self.state.index.waiting_for.range(range).map(|(_, _, order)| *order).collect();
-        for order in orders {
-            let Some(endpoint) = self.state.index.waiting.get(&order).copied() else { continue };
-            let Some(waiting) = self.state.waiting(endpoint).cloned() else { continue };
+        for (endpoint, waiting) in self.state.waiting_for(pool) {
             let lacks: Vec<(u64, u32)> =
                 waiting.lacks.iter().copied().filter(|(of, _)| *of != pool).collect();
             let (why, detail) = if lacks.is_empty() {

@@ -331,7 +331,8 @@ impl Model {
             return Err(Code::Overlap);
         }
         let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.intention.drains_to.clone());
-        if drains(&old) != new.drains_to {
+        let other_way = drains(&old) != new.drains_to;
+        if other_way {
             self.check_drains_to(&new)?;
         }
         let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
@@ -343,6 +344,9 @@ impl Model {
         let name = new.name.clone();
         self.pools.insert(name.clone(), Pool { intention: new, cursor: old.and_then(|old| old.cursor) });
         self.wake_what_left();
+        if other_way {
+            self.wait_for_stand_in(&name);
+        }
         let gone = !unchanged && self.drop_if_drained(&name);
         Ok(if gone { Said::Gone } else { Said::Stored { created } })
     }

@@ -1,14 +1,18 @@
 //! The model's own ADD and DEL.
 
+mod naive_adopt;
+mod naive_takers;
+
 use std::net::IpAddr;
 
-use ipam_api::Selector;
 use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX};
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Started};
+
+use naive_takers::{may_take, stands_for, unspecific};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said, Spot};
 use crate::naive_unclaimed::{Found, own, waits_for};
@@ -354,63 +358,6 @@ impl Model {
         Ok(per_family)
     }
 
-    /// What an interface has already: anything that a pool could give to anybody, unless somebody holds it.
-    fn choose_adopted(
-        &self,
-        wish: &InterfaceWish,
-        taken: &[Held],
-        portable: &[Held],
-    ) -> Result<Vec<Choice<'_>>, Code> {
-        let mut addresses = wish.addresses.clone();
-        addresses.sort_by_key(IpAddr::is_ipv6);
-        let adopt = |address: IpAddr| {
-            let family = Family::of(address);
-            let names = wish.pools.of(family);
-            let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
-            let mut pools: Vec<&Pool> = Vec::new();
-            for pattern in names {
-                let fit = |pool: &&Pool| stands_for(pattern, &pool.intention.name);
-                let mut found: Vec<&Pool> = self.pools.values().filter(fit).collect();
-                if pattern.name().is_some() && found.iter().any(|pool| family_of(pool) != family) {
-                    return Err(Code::FamilyMismatch);
-                }
-                found.retain(|pool| family_of(pool) == family);
-                if found.is_empty() {
-                    return Err(Code::NotFound);
-                }
-                pools.extend(found);
-            }
-            pools.sort_by_key(|pool| unspecific(&pool.intention.takers));
-            if names.is_empty() {
-                let default = Name::default_name();
-                pools = self.pools.values().collect();
-                pools.retain(|pool| self.subnet_of(&pool.intention).network == default);
-            }
-            let pool = pools.iter().find(|pool| self.giveable(&pool.intention, address));
-            let pool = pool.or_else(|| pools.iter().find(|pool| self.has(&pool.intention, address)));
-            let pool = *pool.ok_or(Code::AddressOutsidePools)?;
-            let network = &self.subnet_of(&pool.intention).network;
-            if let Some(along) = portable.iter().find(|one| (&one.network, one.address) == (network, address))
-            {
-                return Ok(Choice::Along(along.clone()));
-            }
-            if self.holder(network, address).is_some() || self.block_at(network, address).is_some() {
-                return Err(Code::AddressTaken);
-            }
-            if !self.giveable(&pool.intention, address) {
-                return Err(Code::AddressReserved);
-            }
-            if pool.intention.terminating {
-                return Err(Code::Terminating);
-            }
-            if taken.iter().any(|one| one.pool == pool.intention.name && one.address == address) {
-                return Err(Code::AddressTaken);
-            }
-            Ok(Choice::New(pool, address))
-        };
-        addresses.into_iter().map(adopt).collect()
-    }
-
     fn choose_any<'a>(
         &self,
         all: &[&'a Pool],
@@ -457,79 +404,6 @@ impl Model {
             return Err(Code::AddressTaken);
         }
         Ok((pool, address))
-    }
-}
-
-/// Whether a pattern of those that are tried here stands for a name.
-fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
-    let (pattern, name) = (pattern.as_str(), name.as_str());
-    match pattern.strip_suffix('*') {
-        None => pattern == name,
-        Some("") => true,
-        Some(class) if class.ends_with("]?") => name.len() > 1 && name[..1] == class[1..2],
-        Some(prefix) => name.starts_with(prefix),
-    }
-}
-
-/// How little a pool asks for, in the order of what counts most.
-fn unspecific(takers: &Takers) -> [bool; 7] {
-    [
-        takers.endpoint_selector.is_empty(),
-        takers.node_names.is_empty(),
-        takers.node_selector.is_empty() || !takers.node_names.is_empty(),
-        takers.namespaces.is_empty(),
-        takers.namespace_selector.is_empty() || !takers.namespaces.is_empty(),
-        takers.network_attachments.is_empty(),
-        takers.realms.is_empty(),
-    ]
-}
-
-fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool {
-    let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-    let config = wish.attachment.as_ref().filter(|key| key.interface == interface.name);
-    let by = interface.network_attachment.as_ref().map(|by| by.as_str());
-    let by = by.or(config.map(|key| key.config.as_str()));
-    let among =
-        |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
-    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(wish.endpoint.realm.as_str()))
-        && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
-        && among(
-            takers.namespaces.iter().map(|name| name.as_str()).collect(),
-            Some(wish.endpoint.namespace.as_str()),
-        )
-        && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
-        && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
-}
-
-impl Model {
-    /// Why a pool gives nothing at all now, or not to this one.
-    pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
-        let takers = &pool.intention.takers;
-        if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
-            Some(Code::NoPoolFits)
-        } else if pool.intention.terminating {
-            Some(Code::Terminating)
-        } else if pool.intention.disabled || pool.intention.drains_to.is_some() {
-            Some(Code::PoolDisabled)
-        } else {
-            None
-        }
-    }
-
-    /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
-    fn is_selected(&self, takers: &Takers, wish: &Allocate) -> bool {
-        let selects = |selector: &Selector, remarks: Option<&Remarks>| {
-            selector.is_empty()
-                || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
-        };
-        let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-        let realm = wish.attachment.as_ref().map_or(&wish.endpoint.realm, |key| &key.realm);
-        let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
-        let namespace = ResourceName::in_realm(&wish.endpoint.realm, &wish.endpoint.namespace);
-        let namespace = self.namespaces.get(&namespace);
-        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
-            && (!takers.namespaces.is_empty()
-                || selects(&takers.namespace_selector, namespace.map(|one| &one.remarks)))
     }
 }
 

@@ -1,20 +1,22 @@
 //! Commands at random, in a world so small that they get in each other's way.
 
+mod random_manner;
+mod random_put;
+
 use ipam_api::access::Role;
 use ipam_raft::machine::{Action, Command, Grant, State, Terms};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
-use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, Leases, Manner, NetworkIntention, Origin,
-    PoolIntention, PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
-    Started, Stickiness, SubnetIntention, Takers, Text, Transaction, Via,
+    Allocate, Delete, Expect, InterfaceWish, Kind, Manner, Origin, PoolIntention, PoolPatterns, Precondition,
+    Put, ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
 };
 use ipnet::IpNet;
 
@@ -203,20 +205,6 @@ impl Draw<'_> {
         }
     }
 
-    fn renew(&mut self) -> Renew {
-        let which = match self.issued.last_chunk::<6>() {
-            Some(recent) if self.dice.chance(40) => {
-                Leases::Allocation(recent[usize::try_from(self.dice.below(6)).unwrap()])
-            }
-            _ => Leases::Endpoint(self.endpoint()),
-        };
-        Renew { which, ttl_ms: self.dice.chance(30).then(|| self.ttl_ms()) }
-    }
-
-    fn ttl_ms(&mut self) -> u64 {
-        [1000, 1000, 1200, 2000][usize::try_from(self.dice.below(4)).unwrap()]
-    }
-
     fn named(&mut self) -> (Kind, ResourceName) {
         let (kind, name) = match self.dice.below(10) {
             0 => (Kind::Network, self.dice.pick(&["default", "blue"])),
@@ -242,36 +230,6 @@ impl Draw<'_> {
 
     pub(crate) fn remarks(&mut self) -> Remarks {
         Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
-    }
-
-    fn put_network(&mut self, name: &str, expect: Expect) -> Action {
-        let intention = NetworkIntention { name: Name::new(name).unwrap(), remarks: self.remarks() };
-        Action::PutNetwork(Put { intention, expect })
-    }
-
-    fn put_subnet(&mut self, (name, network, cidr): (&str, &str, &str), expect: Expect) -> Action {
-        let name = Name::new(name).unwrap();
-        let network = if self.dice.chance(4) { "blue" } else { network };
-        let cidr: IpNet = if self.dice.chance(4) { "10.0.0.0/30" } else { cidr }.parse().unwrap();
-        let size = number(cidr.broadcast()) - number(cidr.network());
-        let inside = number(cidr.network()) + u128::from(self.dice.below(1 + u64::try_from(size).unwrap()));
-        let mut intention = SubnetIntention {
-            name,
-            network: Name::new(network).unwrap(),
-            cidr,
-            gateway: self.dice.chance(60).then(|| Family::of(cidr.addr()).address(inside)),
-            vlan: None,
-            routes: Vec::new(),
-            dns: Dns::default(),
-            remarks: self.remarks(),
-        };
-        let put =
-            |intention: &SubnetIntention| Action::PutSubnet(Put { intention: intention.clone(), expect });
-        if let Err(refusal) = put(&intention).check() {
-            assert_eq!(refusal.code, Code::GatewayInRange);
-            intention.gateway = None;
-        }
-        put(&intention)
     }
 
     fn put_pool(&mut self, (name, subnet): (&str, &str), expect: Expect) -> Action {
@@ -304,34 +262,6 @@ impl Draw<'_> {
         Action::PutPool(Put { intention, expect })
     }
 
-    /// Mostly anybody.
-    fn takers(&mut self) -> Takers {
-        let mut takers = Takers::default();
-        if self.dice.chance(8) {
-            takers.realms = vec![self.dice.pick(&["default", "prod"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.node_names = vec![self.dice.pick(&["n1", "n2"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.node_selector = self.dice.pick(&["zone=a", "zone in (a,b)", "zone!=a"]).parse().unwrap();
-        }
-        if self.dice.chance(10) {
-            takers.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
-        }
-        if self.dice.chance(12) {
-            let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
-            takers.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
-        }
-        if self.dice.chance(6) {
-            takers.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];
-        }
-        takers
-    }
-
     fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
         let count = 1 + self.dice.below(most);
         let subnet = if self.dice.chance(2) { "six" } else { subnet };
@@ -348,19 +278,6 @@ impl Draw<'_> {
         let end = if self.dice.chance(97) { end.min(last) } else { end };
         let family = Family::of(cidr.addr());
         AddressRange::new(family.address(first), family.address(end)).unwrap()
-    }
-
-    fn put_reservation(&mut self, name: &str, expect: Expect) -> Action {
-        let network = if name == "r1" || self.dice.chance(10) { "default" } else { "blue" };
-        let subnets = ["lan", "lan", "six", "link"];
-        let addresses = (0..=self.dice.below(2)).map(|_| self.dice.pick(&subnets)).collect::<Vec<_>>();
-        let intention = ReservationIntention {
-            name: Name::new(name).unwrap(),
-            network: Name::new(network).unwrap(),
-            addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
-            remarks: self.remarks(),
-        };
-        Action::PutReservation(Put { intention, expect })
     }
 
     fn endpoint(&mut self) -> ipam_api::resource::EndpointKey {
@@ -452,34 +369,6 @@ impl Draw<'_> {
             attachment,
             manner: Manner { ttl_ms, ..Manner::default() },
         }
-    }
-
-    /// The same for somebody who has time.
-    fn wait(&mut self, mut wish: Allocate) -> Allocate {
-        wish.manner.wait = wish.attachment.is_none() && self.dice.chance(60);
-        for interface in wish.interfaces.iter_mut().filter(|_| wish.manner.wait) {
-            interface.addresses.clear();
-        }
-        wish
-    }
-
-    /// The same as something that exists already.
-    fn adopt(&mut self, mut wish: Allocate) -> Allocate {
-        wish.manner.adopt = true;
-        for interface in &mut wish.interfaces {
-            interface.families.clear();
-            interface.addresses.clear();
-            interface.subnets.clear();
-            let (four, six) = (interface.pools.ipv4.is_empty(), interface.pools.ipv6.is_empty());
-            if !four || six {
-                let subnet = self.dice.pick(&["lan", "lan", "lan", "link", "azure"]);
-                interface.addresses.push(self.range(subnet, 1).first_address());
-            }
-            if !six {
-                interface.addresses.insert(0, self.range("six", 1).first_address());
-            }
-        }
-        wish
     }
 
     pub(crate) fn both_pools(&mut self) -> PoolPatterns {

@@ -22,8 +22,12 @@
 //! nobody waits for it any more. Revisions and ids are written without their generation. `65*10.0.0.0` is a
 //! list of 65 addresses, each two behind the one before.
 
+mod words;
+
 use ipam_api::access::Role;
 use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
+use words::Words;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use ipam_api::address::{AddressRange, number, parse_address};
@@ -103,7 +107,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "delete" => Ok(Action::Delete(Delete {
             kind: kind(&words.take()),
             name: ResourceName::new(&words.take())?,
-            expect: words.expect(),
+            expect: expected(words),
             drain: words.flag("drain"),
         })),
         "allocate" => allocate(words),
@@ -111,7 +115,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
             name: Name::new(&words.take())?,
             into: Name::new(&words.field("into").unwrap())?,
             ranges: ranges(&words.list("ranges"))?,
-            expect: words.expect(),
+            expect: expected(words),
         })),
         "delegate" => delegate(words),
         "release" => release(words),
@@ -135,7 +139,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
         return put_in_realm(kind, &name, remarks, words);
     }
     let name = Name::new(&name)?;
-    let expect = words.expect();
+    let expect = expected(words);
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
@@ -205,7 +209,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
 }
 
 fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> Result<Action, Problem> {
-    let expect = words.expect();
+    let expect = expected(words);
     let (realm, name) = ResourceName::new(name)?.parts().expect("REALM/NAME");
     Ok(match kind {
         Kind::Node => Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect }),
@@ -424,6 +428,11 @@ fn revision(text: &str) -> u64 {
     GENERATION + text.parse::<u64>().unwrap()
 }
 
+/// What must be the case, if the line says.
+fn expected(words: &mut Words) -> Expect {
+    words.field("expect").map_or(Expect::Anything, |text| expect(&text))
+}
+
 fn expect(text: &str) -> Expect {
     if text == "absent" { Expect::Absent } else { Expect::Revision(revision(text)) }
 }
@@ -465,54 +474,4 @@ fn route(text: &str) -> Result<Route, Problem> {
     // As HTTP reads it: host bits are refused further down.
     let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
     Ok(Route { destination, gateway: parse_address(gateway)? })
-}
-
-/// The words of a line that are not understood yet: plain ones, and `field=value`.
-#[derive(Debug)]
-struct Words(Vec<String>);
-
-impl Words {
-    fn of(line: &str) -> Self {
-        Self(line.split_whitespace().map(str::to_owned).collect())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The next plain word.
-    fn take(&mut self) -> String {
-        let next = self.0.iter().position(|word| !word.contains('=')).expect("a word is missing");
-        self.0.remove(next)
-    }
-
-    fn flag(&mut self, name: &str) -> bool {
-        let found = self.0.iter().position(|word| word == name);
-        found.map(|i| self.0.remove(i)).is_some()
-    }
-
-    fn field(&mut self, name: &str) -> Option<String> {
-        let found =
-            self.0.iter().position(|word| word.split_once('=').is_some_and(|(field, _)| field == name))?;
-        self.0.remove(found).split_once('=').map(|(_, value)| value.to_owned())
-    }
-
-    fn all(&mut self, name: &str) -> Vec<String> {
-        std::iter::from_fn(|| self.field(name)).collect()
-    }
-
-    fn list(&mut self, name: &str) -> Vec<String> {
-        self.field(name).map_or_else(Vec::new, |text| text.split(',').map(str::to_owned).collect())
-    }
-
-    fn expect(&mut self) -> Expect {
-        self.field("expect").map_or(Expect::Anything, |text| expect(&text))
-    }
-
-    /// What is left, divided at each `+`.
-    fn split_at_plus(&mut self) -> Vec<Words> {
-        let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
-        self.0.clear();
-        parts
-    }
 }
