@@ -103,7 +103,9 @@ pub struct AllocateRequest {
     /// The node where they will be, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces.
+    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces; the
+    /// others are allocated with it, all or none, and wait *unclaimed* for their own. The whole list may be repeated
+    /// with each: what the endpoint has already isn't asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// What makes the endpoint and counts it. Endpoints of a `StatefulSet`, `VirtualMachine` or

@@ -305,6 +305,9 @@ pub struct Interface {
     /// Whether they wait for the endpoint to come back: it is sticky, and attached nowhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
+    /// Whether they wait for the interface's own ADD: another interface of the endpoint is attached, this one isn't yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclaimed: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<GivenAddress>,
 }

@@ -31,12 +31,16 @@ mod naive_lease;
 mod naive_prefix;
 #[path = "support/naive_sticky.rs"]
 mod naive_sticky;
+#[path = "support/naive_unclaimed.rs"]
+mod naive_unclaimed;
 #[path = "support/naive_waiting.rs"]
 mod naive_waiting;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/random_change.rs"]
 mod random_change;
+#[path = "support/random_interfaces.rs"]
+mod random_interfaces;
 #[path = "support/random_prefix.rs"]
 mod random_prefix;
 #[path = "support/random_sticky.rs"]

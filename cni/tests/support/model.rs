@@ -76,6 +76,7 @@ impl Model {
             attachment: Some(key.clone()),
             also_attached: Vec::new(),
             kept: false,
+            unclaimed: false,
             addresses,
         };
         self.held.insert(key, (request.endpoint.clone(), interface.clone()));

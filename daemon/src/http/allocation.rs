@@ -10,7 +10,7 @@ use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via};
+use ipam_raft::machine::command::{GivenInterface, Allocate, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
@@ -38,10 +38,12 @@ async fn allocate(
 ) -> Result<Shown<Allocated>, Refused> {
     let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
+    let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
     let applied = app.propose(&write, via, Action::Allocate(wish(request))).await?;
     if let Answer::Allocated { repeated, interfaces } = &applied.answer {
-        app.metrics.allocated(interfaces, *repeated);
+        let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
+        app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
     }
     let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
     Ok(Shown { status, ..Shown::new(body, applied.revision) })

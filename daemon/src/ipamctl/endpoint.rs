@@ -172,6 +172,9 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
             fields
                 .line("kept", format!("{} is attached nowhere, and waits for its endpoint", interface.name));
         }
+        if interface.unclaimed {
+            fields.line("unclaimed", format!("{} waits for an ADD of its own", interface.name));
+        }
         for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
                 "attachment",

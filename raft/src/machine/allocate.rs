@@ -17,6 +17,7 @@ use super::state::{Occupant, State};
 use super::step::Step;
 
 use super::takers::Taker;
+use super::unclaimed::Needs;
 
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
@@ -71,7 +72,8 @@ impl Step<'_> {
             let id = self.state.tick();
             ids.push(id);
             let moves = self.state.moves(&row, pick);
-            self.write_allocation(id, wish, endpoint_id, attachment_id, pick, moves);
+            let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
+            self.write_allocation(id, wish, endpoint_id, to, pick, moves);
         }
         row.allocations.extend_from_slice(&ids);
         if wish.attachment.is_none() && ids.is_empty() {
@@ -80,16 +82,14 @@ impl Step<'_> {
         self.put_endpoint(endpoint_id, row);
         // Only now: an endpoint that holds nothing is gone.
         self.release_all(&left, Reason::Moved);
-        let ids = in_order(along.into_iter().chain(ids).collect());
+        let mut ids = in_order(along.into_iter().chain(ids).collect());
         if let (Some(key), Some(id), Some(started)) = (&wish.attachment, attachment_id, &wish.started) {
-            let row = Attachment {
-                key: key.clone(),
-                started: started.clone(),
-                endpoint: endpoint_id,
-                allocations: ids.clone(),
-            };
-            self.state.index.attachments.insert(key, id);
+            ids.retain(|id| self.state.allocations.get(*id).is_some_and(|row| wish.is_own(&row.interface)));
+            let (key, started) = (key.clone(), started.clone());
+            let row = Attachment { key, started, endpoint: endpoint_id, allocations: ids };
+            self.state.index.attachments.insert(&row.key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
+            ids = self.state.asked_for(wish, endpoint_id, id);
         }
         self.stop_waiting(endpoint_id, wish);
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
@@ -134,7 +134,7 @@ impl Step<'_> {
             interface: pick.interface.clone(),
             attachment,
             also_attached: Vec::new(),
-            node: wish.node.clone(),
+            node: wish.place().cloned(),
             lifecycle: wish.lifecycle,
             lease: wish.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
@@ -153,7 +153,7 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
-        let reason = match attachment {
+        let reason = match wish.attachment {
             _ if wish.manner.adopt => Reason::Adopted,
             _ if moves => Reason::Moved,
             Some(_) => Reason::AttachmentAdded,
@@ -183,7 +183,7 @@ pub(super) struct Plan {
     arrived: Option<Endpoint>,
     /// Addresses that are new.
     picks: Vec<Pick>,
-    /// Allocations that the endpoint has already and takes along.
+    /// Allocations that the endpoint has already and takes along to the attachment.
     along: Vec<u64>,
     /// What the endpoint holds no longer.
     left: Vec<u64>,
@@ -208,9 +208,18 @@ impl State {
     ) -> Result<Plan, Refusal> {
         let row = endpoint.and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
-        let (mut picks, mut along) = (Vec::new(), Vec::new());
+        let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen_to = Vec::new();
         for interface in &wish.interfaces {
-            let portable = self.portable(&comer, interface);
+            let portable = match self.needs(&comer, interface) {
+                Needs::Nothing => continue,
+                Needs::Claims(ids) => {
+                    along.extend(ids);
+                    continue;
+                }
+                Needs::Addresses(portable) => portable,
+            };
+            seen_to.push(&interface.name);
             let taken = if wish.manner.adopt {
                 self.pick_adopted(interface, &portable, &picks, grant)?
             } else {
@@ -220,7 +229,8 @@ impl State {
             for one in taken {
                 match one {
                     Taken::New(pick) => picks.push(pick),
-                    Taken::Along(id) => along.push(id),
+                    Taken::Along(id) if wish.is_own(&interface.name) => along.push(id),
+                    Taken::Along(id) => stays.push(id),
                 }
             }
         }
@@ -234,7 +244,11 @@ impl State {
                 ),
             ));
         }
-        let left = self.left_behind(&comer, &along);
+        stays.extend_from_slice(&along);
+        let left = match comer.is_sticky() {
+            true => self.left_behind(&comer, &stays, &seen_to),
+            false => self.unclaimed_and_unwanted(&comer, &stays),
+        };
         self.check_portable(wish, &along, &left, grant)?;
         let arrived = row.map(|row| self.arrived(row, wish));
         Ok(Plan { endpoint, arrived, picks, along, left })
@@ -270,7 +284,7 @@ impl State {
                 owner.key == wish.endpoint && same_incarnation
             });
             if same {
-                return Ok(Some((row.allocations.clone(), Some(id))));
+                return Ok(Some((self.asked_for(wish, row.endpoint, id), Some(id))));
             }
             let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
                 "another incarnation of "
@@ -338,7 +352,7 @@ impl State {
     }
 
     /// Whether what is held is what an interface asks for.
-    fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
+    pub(super) fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
         let rows = || held.iter().filter_map(|id| self.allocations.get(*id));
         let allowed = |row: &Allocation| {
             let Some(pool) = self.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
@@ -360,10 +374,12 @@ impl State {
     }
 
     /// What interfaces have, with all that is needed to configure them: for one of its attachments, or for whoever
-    /// looks at it.
+    /// looks at it. All of them are one endpoint's.
     #[must_use]
     pub fn given(&self, allocations: &[u64], to: Option<u64>) -> Vec<GivenInterface> {
         let mut interfaces: Vec<GivenInterface> = Vec::new();
+        let first = allocations.first().and_then(|id| self.allocations.get(*id));
+        let is_alive = first.is_some_and(|row| self.is_attached(row.endpoint));
         for id in allocations {
             let Some(row) = self.allocations.get(*id) else { continue };
             let Some(given) = self.given_address(*id, row) else { continue };
@@ -371,9 +387,11 @@ impl State {
             attached.sort_by_key(|(id, _)| Some(*id) != to);
             let mut keys = attached.into_iter().map(|(_, attachment)| attachment.key.clone());
             let attachment = keys.next();
-            let kept = row.attachment.is_none() && row.lifecycle == Lifecycle::Attached;
+            let (unclaimed, kept) =
+                (row.awaits_attachment() && is_alive, row.awaits_attachment() && !is_alive);
             let is_same = |other: &&mut GivenInterface| {
-                (&other.name, &other.attachment, other.kept) == (&row.interface, &attachment, kept)
+                (&other.name, &other.attachment, other.kept, other.unclaimed)
+                    == (&row.interface, &attachment, kept, unclaimed)
             };
             match interfaces.iter_mut().find(is_same) {
                 Some(other) => {
@@ -386,6 +404,7 @@ impl State {
                     attachment,
                     also_attached: keys.collect(),
                     kept,
+                    unclaimed,
                     addresses: vec![given],
                 }),
             }

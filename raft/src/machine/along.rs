@@ -3,6 +3,7 @@
 //! Whatever a living attachment holds stays until that attachment is gone, whoever wants it away.
 
 use ipam_api::limits::ATTACHMENTS_PER_ALLOCATION_MAX;
+use ipam_api::name::InterfaceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_api::{Code, Family};
@@ -93,14 +94,19 @@ impl State {
     }
 
     /// What a sticky endpoint has on these interfaces, doesn't take along, and nothing lives on.
-    pub(super) fn left_behind(&self, comer: &Comer<'_>, along: &[u64]) -> Vec<u64> {
-        let Some(row) = comer.row.filter(|_| comer.is_sticky()) else { return Vec::new() };
+    pub(super) fn left_behind(
+        &self,
+        comer: &Comer<'_>,
+        along: &[u64],
+        interfaces: &[&InterfaceName],
+    ) -> Vec<u64> {
+        let Some(row) = comer.row else { return Vec::new() };
         let is_left = |id: &u64| {
             !along.contains(id)
                 && self.allocations.get(*id).is_some_and(|held| {
                     held.attachment.is_none()
                         && held.lifecycle != Lifecycle::Leased
-                        && comer.wish.interfaces.iter().any(|interface| interface.name == held.interface)
+                        && interfaces.contains(&&held.interface)
                 })
         };
         row.allocations.iter().copied().filter(is_left).collect()
@@ -188,9 +194,14 @@ impl Step<'_> {
     /// Gives an allocation that exists one more attachment.
     pub(super) fn attach(&mut self, id: u64, wish: &Allocate, attachment: u64) {
         let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
-        let reason = if row.attachment.is_some() { Reason::Shared } else { Reason::Reattached };
+        let is_sticky = self.state.endpoints.get(row.endpoint).is_some_and(|row| row.sticky.is_some());
+        let reason = match row.attachment {
+            Some(_) => Reason::Shared,
+            None if is_sticky => Reason::Reattached,
+            None => Reason::Claimed,
+        };
         row.also_attached.extend(row.attachment.replace(attachment));
-        row.node = wish.node.clone().or_else(|| wish.attachment.as_ref().map(|key| key.node.clone()));
+        row.node = wish.place().cloned();
         let mac =
             wish.interfaces.iter().find(|one| one.name == row.interface).and_then(|one| one.mac.clone());
         row.mac = mac.or(row.mac);

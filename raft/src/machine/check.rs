@@ -392,7 +392,8 @@ impl Allocate {
                 if self.interfaces.iter().any(|wish| wish.name == key.interface) {
                     return Ok(());
                 }
-                Err(invalid(format!("the attachment's interface {} is not among those named", key.interface)))
+                Err(invalid(format!("the attachment's interface {} is not among those named", key.interface))
+                    .help("Name every interface of the endpoint in each of its ADDs, or that one only."))
             }
         }
     }

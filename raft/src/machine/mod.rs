@@ -55,6 +55,7 @@ pub mod table;
 mod takers;
 mod token;
 mod transaction;
+mod unclaimed;
 mod waiting;
 
 pub use candidates::Rule;

@@ -27,17 +27,23 @@ impl Step<'_> {
         }
         self.bury(key, started);
         let addresses = match live {
-            Some((id, row)) => self.let_go(id, &row.allocations),
+            Some((id, row)) => {
+                let mut addresses = self.let_go(id, &row.allocations);
+                addresses.extend(self.release_unclaimed(row.endpoint));
+                addresses
+            }
             None => Vec::new(),
         };
         Answer::Released { addresses }
     }
 
     pub(super) fn release_allocation(&mut self, id: u64) -> Result<Answer, Refusal> {
-        if self.state.allocations.get(id).is_none() {
+        let Some(endpoint) = self.state.allocations.get(id).map(|row| row.endpoint) else {
             return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone")));
-        }
-        Ok(Answer::Released { addresses: self.release_all(&[id], Reason::AllocationReleased) })
+        };
+        let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
+        addresses.extend(self.release_unclaimed(endpoint));
+        Ok(Answer::Released { addresses })
     }
 
     pub(super) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {

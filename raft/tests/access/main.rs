@@ -16,6 +16,8 @@ mod prefixes;
 mod random;
 #[path = "../support/random_change.rs"]
 mod random_change;
+#[path = "../support/random_interfaces.rs"]
+mod random_interfaces;
 #[path = "../support/random_prefix.rs"]
 mod random_prefix;
 #[path = "../support/random_sticky.rs"]

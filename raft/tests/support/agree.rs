@@ -82,9 +82,12 @@ fn allocations(state: &State, model: &Model) {
         let ids = row.also_attached.iter().chain(&row.attachment);
         let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
         assert_eq!(keys, held.attachments);
-        // A kept one is nobody's but its endpoint's; an attached one is where it is attached.
-        let living = held.lifecycle != Lifecycle::Attached || !keys.is_empty();
+        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an unclaimed one waits
+        // as long as its endpoint is attached somewhere.
+        let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
+        let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());
         assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
+        assert!(keys.iter().all(|key| key.interface == row.interface));
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().intention;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);

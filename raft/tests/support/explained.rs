@@ -1,9 +1,10 @@
 //! Whether what was explained is what is done.
 
 use ipam_api::Code;
+use ipam_raft::machine::command::{Allocate, GivenInterface};
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::{Action, Answer, Command, Outcome, command::Allocate};
+use ipam_raft::machine::{Action, Answer, Command, Outcome};
 
 /// Compares an explanation with what became of its request.
 pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
@@ -36,7 +37,10 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     }
     match outcome.as_ref().map(|applied| &applied.answer) {
         Ok(Answer::Allocated { repeated: false, interfaces }) => {
-            let given = interfaces.iter().flat_map(|interface| {
+            // What it had already, or claims, was not chosen now.
+            let is_chosen =
+                |one: &&GivenInterface| explanation.choices.iter().any(|choice| choice.interface == one.name);
+            let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
                 interface
                     .addresses

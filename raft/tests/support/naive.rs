@@ -55,6 +55,7 @@ pub(crate) struct Held {
     pub(crate) endpoint: u64,
     pub(crate) interface: InterfaceName,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) node: Option<ObjectName>,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
     /// How long its lease lasts, and until when.
@@ -173,7 +174,8 @@ impl Model {
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
             Action::ReleaseAllocation { id } => {
                 self.held.iter().find(|one| one.id == *id).ok_or(Code::AllocationChanged)?;
-                Ok(self.release(|one| one.id == *id))
+                let said = self.release(|one| one.id == *id);
+                Ok(self.give_up_unclaimed(said))
             }
             Action::ReleaseEndpoint { key } => {
                 let all: Vec<u64> =

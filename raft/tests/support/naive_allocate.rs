@@ -15,6 +15,7 @@ use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Started
 use naive_takers::{may_take, stands_for, unspecific};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said, Spot};
+use crate::naive_unclaimed::{Found, own, waits_for};
 use crate::naive_waiting::Claim;
 
 /// What an interface gets.
@@ -62,7 +63,7 @@ impl Model {
                 self.note_repeat(key, started);
             }
             self.renew_all(&before, wish.manner.ttl_ms);
-            return Ok(said(true, &before, wish.attachment.as_ref()));
+            return Ok(said(true, &self.asked_for(wish, before[0].endpoint, before), wish));
         }
         let plan = match self.plan(wish, meant.as_ref()) {
             Ok(plan) => plan,
@@ -82,12 +83,24 @@ impl Model {
         let endpoint = meant.map_or(self.incarnations + 1, |one| one.number);
         let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
+        let mut waiting: Vec<Spot> = Vec::new();
+        let mut chosen_for = Vec::new();
         for interface in &wish.interfaces {
+            match self.found(wish, meant, interface) {
+                Found::Nothing => {}
+                Found::Enough => continue,
+                Found::Waiting(found) => {
+                    along.extend(found);
+                    continue;
+                }
+            }
+            chosen_for.push(interface.name.clone());
             let portable = self.portable(wish, meant, interface);
             let mut chosen = Vec::new();
             for choice in self.choose(wish, interface, &given, &portable)? {
                 match choice {
-                    Choice::Along(held) => along.push(held),
+                    Choice::Along(held) if own(wish, interface) => along.push(held),
+                    Choice::Along(held) => waiting.push(held.spot()),
                     Choice::New(pool, address) => chosen.push((pool, address)),
                 }
             }
@@ -99,7 +112,8 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 lifecycle: wish.lifecycle,
-                attachments: wish.attachment.iter().cloned().collect(),
+                node: wish.node.clone().or(wish.attachment.as_ref().map(|key| key.node.clone())),
+                attachments: wish.attachment.iter().filter(|_| own(wish, interface)).cloned().collect(),
                 lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
@@ -113,12 +127,15 @@ impl Model {
         }
         let along: Vec<Spot> = along.iter().map(Held::spot).collect();
         let is_left = |one: &Held| {
-            Model::keeps(wish, meant)
-                && one.endpoint == endpoint
+            one.endpoint == endpoint
                 && one.attachments.is_empty()
                 && one.lifecycle != Lifecycle::Leased
                 && !along.contains(&one.spot())
-                && wish.interfaces.iter().any(|interface| interface.name == one.interface)
+                && !waiting.contains(&one.spot())
+                && match Model::keeps(wish, meant) {
+                    true => chosen_for.contains(&one.interface),
+                    false => waits_for(one, wish),
+                }
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
         Ok(Plan { given, along, left })
@@ -139,6 +156,9 @@ impl Model {
         let endpoint = meant.map_or(self.incarnations, |one| one.number);
         for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
             one.attachments.extend(wish.attachment.clone());
+            if let Some(key) = &wish.attachment {
+                one.node = wish.node.clone().or(Some(key.node.clone()));
+            }
         }
         for one in &given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
@@ -157,7 +177,7 @@ impl Model {
         if !repeated && row.claim.as_mut().is_some_and(named) {
             row.claim = None;
         }
-        said(repeated, &all, wish.attachment.as_ref())
+        said(repeated, &self.asked_for(wish, endpoint, all), wish)
     }
 
     pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
@@ -204,7 +224,7 @@ impl Model {
         if missing && !all.is_empty() { Err(Code::AlreadyExists) } else { Ok(all) }
     }
 
-    fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+    pub(crate) fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
         let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.intention.subnet);
         wish.subnets.is_empty()
             || held.iter().all(|one| subnet(one).is_some_and(|subnet| wish.subnets.contains(subnet)))
@@ -389,7 +409,7 @@ impl Model {
 
 impl Model {
     /// Whether a claim's addresses are what an interface wishes for.
-    fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+    pub(crate) fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
         let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
         let has = |family| held.iter().any(|one| Family::of(one.address) == family);
         let families_fit =
@@ -412,9 +432,10 @@ impl Model {
 }
 
 /// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
-fn said(repeated: bool, held: &[Held], to: Option<&AttachmentKey>) -> Said {
+fn said(repeated: bool, held: &[Held], wish: &Allocate) -> Said {
+    let to = wish.attachment.as_ref();
     let group = |one: &Held| {
-        let shown = to.or(one.attachments.last()).cloned();
+        let shown = to.filter(|to| one.attachments.contains(to)).or(one.attachments.last()).cloned();
         (one.interface.clone(), shown, one.attachments.is_empty() && one.lifecycle == Lifecycle::Attached)
     };
     let mut groups = Vec::new();

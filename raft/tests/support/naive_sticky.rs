@@ -112,7 +112,8 @@ impl Model {
         for place in stay {
             self.held[place].attachments.retain(|other| other != key);
         }
-        self.release(|one| one.attachments.contains(key))
+        let said = self.release(|one| one.attachments.contains(key));
+        self.give_up_unclaimed(said)
     }
 
     pub(crate) fn scale(&mut self, scale: &ScaleController) -> Said {

@@ -79,6 +79,7 @@ impl Model {
             address,
             endpoint: 0,
             interface: "any".parse().expect("a name"),
+            node: None,
             lifecycle: ipam_api::resource::Lifecycle::Held,
             attachments: Vec::new(),
             lease: None,

@@ -323,6 +323,11 @@ fn sticky(sticky: &Sticky) -> String {
     text
 }
 
+fn is_attached(state: &State, endpoint: u64) -> bool {
+    let mut ids = state.endpoints.get(endpoint).unwrap().allocations.iter();
+    ids.any(|one| state.allocations.get(*one).unwrap().attachment.is_some())
+}
+
 /// How an allocation is tied, where it is neither a claim nor attached once.
 fn ties(state: &State, allocation: u64) -> String {
     let row = state.allocations.get(allocation).unwrap();
@@ -334,6 +339,7 @@ fn ties(state: &State, allocation: u64) -> String {
         .map(|attachment| format!("{}/{}", attachment.key.node, attachment.key.container_id))
         .collect();
     match (keys.len(), row.lifecycle) {
+        (0, Lifecycle::Attached) if is_attached(state, row.endpoint) => " (unclaimed)".to_owned(),
         (0, Lifecycle::Attached) => " (kept)".to_owned(),
         (0 | 1, _) => String::new(),
         _ => format!(" (attached as {})", keys.join(" and ")),

@@ -295,7 +295,7 @@ impl Draw<'_> {
     }
 
     /// Mostly from the boot that the node is in, sometimes from one before or after.
-    fn started(&mut self, key: &AttachmentKey) -> Started {
+    pub(crate) fn started(&mut self, key: &AttachmentKey) -> Started {
         let node = self.state.boots.iter().map(|(_, row)| row).find(|row| row.name == key.node);
         let present = node.and_then(|row| row.boot_id.as_deref()).unwrap_or("b0");
         let number: u64 = present[1..].parse().unwrap();
@@ -321,6 +321,9 @@ impl Draw<'_> {
             (key.node, key.container_id) = (other.node, other.container_id);
             let key = key.clone();
             again.started = Some(self.started(&key));
+        }
+        if again.attachment.is_some() && self.dice.chance(40) {
+            self.next_interface(&mut again);
         }
         if self.dice.chance(10) {
             again.stickiness = self.stickiness();

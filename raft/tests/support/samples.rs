@@ -361,6 +361,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         attachment: wish().attachment,
         also_attached: vec![attachment()],
         kept: true,
+        unclaimed: false,
         addresses: vec![given],
     };
     let answers = [
@@ -757,7 +758,15 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "reason-of-sticky-endpoints",
-            bytes(&[Reason::Reattached, Reason::Shared, Reason::Kept, Reason::Moved, Reason::ScaledDown]),
+            bytes(&[
+                Reason::Reattached,
+                Reason::Shared,
+                Reason::Kept,
+                Reason::Moved,
+                Reason::ScaledDown,
+                Reason::Claimed,
+                Reason::Unclaimed,
+            ]),
         ),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         (

@@ -182,6 +182,8 @@ pub struct GivenInterface {
     pub also_attached: Vec<AttachmentKey>,
     /// Whether it waits for its endpoint to come back.
     pub kept: bool,
+    /// Whether its endpoint lives, and it waits for its own ADD.
+    pub unclaimed: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<Given>,
 }

@@ -31,6 +31,10 @@ pub enum Reason {
     Adopted,
     /// Somebody had waited for it.
     Waited,
+    /// It waited for its interface's own ADD.
+    Claimed,
+    /// Nothing of its endpoint is attached any more, and its interface never was.
+    Unclaimed,
 }
 
 impl Reason {
@@ -51,6 +55,8 @@ impl Reason {
             Reason::LeaseEnded => "lease-ended",
             Reason::Adopted => "adopted",
             Reason::Waited => "waited",
+            Reason::Claimed => "claimed",
+            Reason::Unclaimed => "unclaimed",
         }
     }
 }
