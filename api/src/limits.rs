@@ -121,7 +121,18 @@ pub const PREFIX_TTL_MS_MIN: u64 = 1_000;
 pub const PREFIX_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// How much later a prefix must end for a refresh to be written down; a quarter of its time if that is less.
 pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
-/// Coolings, tombstones and prefixes that one command clears away when their time has passed.
+/// Shortest lease.
+pub const LEASE_TTL_MS_MIN: u64 = 1_000;
+/// Longest lease: a year.
+pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Claims that wait for addresses.
+pub const WAITING_MAX: usize = 4096;
+/// Pools that one claim waits for; of more only the first ones in its order wake it.
+pub const WAITING_POOLS_MAX: usize = 64;
+/// Waiting claims that one command tries to serve before and after what it does; the next one goes on.
+pub const WAITING_TRIED_PER_COMMAND_MAX: usize = 64;
+/// Coolings, leases, tombstones and prefixes that one command clears away when their time has passed; of the endpoint
+/// whose lease comes last all that has ended.
 pub const EXPIRIES_PER_COMMAND_MAX: usize = 64;
 /// Items of one page of a list.
 pub const PAGE_ITEMS_MAX: usize = 1000;
@@ -274,6 +285,7 @@ const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still m
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(PREFIX_TTL_MS_MIN < PREFIX_TTL_MS_MAX);
+const _: () = assert!(LEASE_TTL_MS_MIN < LEASE_TTL_MS_MAX);
 const _: () = assert!(SNAPSHOT_PIECE_BYTES * 2 < FRAME_BYTES_MAX);
 const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fit between peers");
 const _: () =

@@ -231,6 +231,8 @@ catalogue! {
         "The member can't do that now", "Look at the members: ipamctl cluster members.";
     QuorumAtRisk "quorum-at-risk" 409 / 7 exit REFUSED retry Changed
         "Too few members would be left", "Start the members that don't answer, or add others first.";
+    NotLeased "not-leased" 409 / 7 exit REFUSED retry Never
+        "It has no lease", "Nothing to renew: it lasts until somebody releases it.";
 }
 
 impl fmt::Display for Code {

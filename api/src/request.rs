@@ -9,7 +9,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
-use crate::resource::{Allocation, Controller, EndpointKey, Interface, Labels, Lifecycle, ScaleDown};
+use crate::resource::{
+    Allocation, Condition, Controller, EndpointKey, Interface, Labels, Lease, Lifecycle, ScaleDown,
+};
 
 pub use automatic::{AutomaticPool, EndRequest};
 pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
@@ -103,7 +105,9 @@ pub struct AllocateRequest {
     /// The node where they will be, if on one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<ObjectName>,
-    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces.
+    /// The attachment that they belong to; makes them `attached`. Its interface must be among the interfaces; the
+    /// others are allocated with it, all or none, and wait *unclaimed* for their own. The whole list may be repeated
+    /// with each: what the endpoint has already isn't asked for again.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachment: Option<AttachmentKey>,
     /// What makes the endpoint and counts it. Endpoints of a `StatefulSet`, `VirtualMachine` or
@@ -118,6 +122,7 @@ pub struct AllocateRequest {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_down: Option<ScaleDown>,
     /// When they end; `attached` with an attachment, else `held`.
+    /// When they end; `attached` with an attachment, `leased` with `ttl_ms`, else `held`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
@@ -128,6 +133,24 @@ pub struct AllocateRequest {
     /// When the asking process began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,
+    /// How long a lease lasts without being renewed, in log time; the same request again renews it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+    /// Whether the interfaces have these addresses already, and they are only recorded. Skips selectors, disabled
+    /// pools, reservations and cooling; never takes what somebody holds.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub adopt: bool,
+    /// Whether to wait while pools can't give: the endpoint stays in line, and is given what it asked for as soon
+    /// as that is possible. Not with an attachment or an address by value.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub wait: bool,
+    /// What the machine calls itself in DNS. Like the description kept from the request that was given something;
+    /// a repetition changes neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// The answer to an allocation request.
@@ -140,6 +163,9 @@ pub struct Allocated {
     pub interfaces: Vec<Interface>,
     /// Whether an earlier request had already got them and this one changed nothing.
     pub repeated: bool,
+    /// Why it waits, if it was given nothing and waits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting: Option<Condition>,
     /// The state in which they were given.
     pub revision: u64,
 }
@@ -221,6 +247,38 @@ pub struct Released {
     pub addresses: Vec<IpAddr>,
     /// The state after it.
     pub revision: u64,
+}
+
+/// `POST …/renew` of an allocation or an endpoint. Without a body each lease lasts as long again as before.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct RenewRequest {
+    /// How long from now, in log time; as before without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
+}
+
+/// The answer to a renewal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Renewed {
+    /// Each lease as it stands now, the oldest first.
+    pub leases: Vec<RenewedLease>,
+    /// The state after it.
+    pub revision: u64,
+}
+
+/// A lease that was renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RenewedLease {
+    /// The allocation's id.
+    pub allocation: u64,
+    /// Its address.
+    pub address: IpAddr,
+    /// When it ends now.
+    pub lease: Lease,
 }
 
 /// `GET /v1/attachments/{realm}/{node}/{config}/{container id}/{interface}`: what CNI CHECK asks for.

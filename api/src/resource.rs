@@ -5,6 +5,7 @@
 mod application;
 mod controller;
 mod endpoint;
+mod lease;
 mod map;
 mod namespace;
 mod node;
@@ -26,6 +27,7 @@ use crate::time::Timestamp;
 pub use application::{Application, ApplicationStanding};
 pub use controller::{Controller, ScaleDown};
 pub use endpoint::{EndpointKey, EndpointKind};
+pub use lease::Lease;
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 pub use namespace::{Namespace, NamespaceStatus};
 pub use node::{Node, NodeStatus};
@@ -287,6 +289,9 @@ pub struct Endpoint {
 pub struct EndpointStatus {
     /// Its interfaces with their addresses.
     pub interfaces: Vec<Interface>,
+    /// `Ready`, while it waits for addresses: `False`, with `PoolExhausted`, `PoolNotReady` or `AllocationFailed`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub conditions: Vec<Condition>,
 }
 
 /// One interface of an endpoint.
@@ -304,6 +309,9 @@ pub struct Interface {
     /// Whether they wait for the endpoint to come back: it is sticky, and attached nowhere.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub kept: bool,
+    /// Whether they wait for the interface's own ADD: another interface of the endpoint is attached, this one isn't yet.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unclaimed: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<GivenAddress>,
 }
@@ -333,6 +341,18 @@ pub struct GivenAddress {
     pub allocation: u64,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
+    /// When it ends, if it is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The interface's hardware address, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// What the machine calls itself in DNS, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
 }
 
 /// One address held by one interface of one endpoint.
@@ -359,6 +379,18 @@ pub struct Allocation {
     pub node: Option<ObjectName>,
     /// When it ends.
     pub lifecycle: Lifecycle,
+    /// When its lease ends, if it is leased.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lease: Option<Lease>,
+    /// The interface's hardware address, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mac: Option<String>,
+    /// What the machine calls itself in DNS, if it was said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hostname: Option<String>,
+    /// A sentence for people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub description: String,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
     /// When it was made.

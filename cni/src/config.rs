@@ -158,7 +158,7 @@ impl Network {
     where
         N: FromStr<Err = Problem> + PartialEq,
     {
-        named(&self.whole().section("args")?.section("cni")?, &[key])
+        named(&self.arguments()?, &[key])
     }
 
     /// Addresses asked for by value, from `args.cni.ips` and from `runtimeConfig.ips`.
@@ -166,7 +166,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn addresses(&self) -> Result<Vec<IpAddr>, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         let mut addresses = Vec::new();
         for section in [arguments, self.whole().section("runtimeConfig")?] {
             let texts = section.texts("ips")?;
@@ -182,7 +182,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn labels(&self) -> Result<Labels, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         let Some(labels) = arguments.get("labels") else { return Ok(Labels::new()) };
         let pair = |entry: &Value| {
             let text = |name: &str| entry.get(name).and_then(Value::as_str).map(str::to_owned);
@@ -197,7 +197,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn controller(&self) -> Result<Option<Controller>, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         let controller = arguments.section("controller")?;
         if !controller.exists() {
             return Ok(None);
@@ -218,7 +218,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn sticky(&self) -> Result<Option<bool>, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         match arguments.get("sticky") {
             None => Ok(None),
             Some(Value::Bool(sticky)) => Ok(Some(*sticky)),
@@ -231,7 +231,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn scale_down(&self) -> Result<Option<ScaleDown>, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         let text = arguments.text("scale_down")?;
         let wrong = |_| arguments.wrong("scale_down", "must be release or keep");
         text.map(|text| text.parse().map_err(wrong)).transpose()
@@ -326,6 +326,14 @@ impl Network {
         Ok(Some(attachments))
     }
 
+    /// What this container's request says: `args.cni`.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else than an object.
+    pub fn arguments(&self) -> Result<Section<'_>, Failure> {
+        self.whole().section("args")?.section("cni")
+    }
+
     fn whole(&self) -> Section<'_> {
         Section::whole(&self.document)
     }
@@ -342,7 +350,7 @@ fn host_name() -> Result<ObjectName, Failure> {
 }
 
 /// The names under some keys of a section, in order, each once.
-fn named<N>(section: &Section<'_>, keys: &[&str]) -> Result<Vec<N>, Failure>
+pub(crate) fn named<N>(section: &Section<'_>, keys: &[&str]) -> Result<Vec<N>, Failure>
 where
     N: FromStr<Err = Problem> + PartialEq,
 {

@@ -69,6 +69,26 @@ impl<'a> Section<'a> {
         Ok(Section { path: self.path(key), members })
     }
 
+    /// A list of objects.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else.
+    pub fn sections(&self, key: &str) -> Result<Vec<Section<'a>>, Failure> {
+        let wrong = || self.wrong(key, "must be a list of objects");
+        let items = match self.get(key) {
+            None => return Ok(Vec::new()),
+            Some(Value::Array(items)) => items.iter().enumerate(),
+            Some(_) => return Err(wrong()),
+        };
+        let section = |(i, item): (usize, &'a Value)| match item {
+            Value::Object(members) => {
+                Ok(Section { path: format!("{}[{i}]", self.path(key)), members: Some(members) })
+            }
+            _ => Err(wrong()),
+        };
+        items.map(section).collect()
+    }
+
     /// A text; an empty one is the same as nothing, as templates leave them behind.
     ///
     /// # Errors

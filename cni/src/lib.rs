@@ -18,6 +18,7 @@ pub mod ask;
 pub mod config;
 pub mod environment;
 pub mod fail;
+pub mod interfaces;
 pub mod json;
 pub mod person;
 pub mod result;

@@ -382,9 +382,9 @@ impl Metrics {
     }
 
     /// Addresses were given.
-    pub fn allocated(&self, interfaces: &[GivenInterface], repeated: bool) {
+    pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
         let outcome = if repeated { "repeated" } else { "given" };
-        for given in interfaces.iter().flat_map(|interface| &interface.addresses) {
+        for given in interfaces.flat_map(|interface| &interface.addresses) {
             let family = if given.address.addr().is_ipv4() { "ipv4" } else { "ipv6" };
             self.allocations.get_or_create(&AllocationLabels { family, outcome }).inc();
         }

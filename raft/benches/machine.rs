@@ -20,7 +20,9 @@ use ipam_api::Family;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, ReleaseAttachment, Started};
+use ipam_raft::machine::command::{
+    Allocate, InterfaceWish, Manner, PoolPatterns, ReleaseAttachment, Started,
+};
 use ipam_raft::machine::free_set::FreeSet;
 use ipam_raft::machine::{Action, At, Loading, State, apply};
 
@@ -201,6 +203,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
             network_attachment: None,
         }],
         started: None,
+        manner: Manner::default(),
     }
 }
 

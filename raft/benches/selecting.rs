@@ -16,7 +16,7 @@ mod support;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolIntention, PoolPatterns, Takers};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, Manner, PoolIntention, PoolPatterns, Takers};
 use ipam_raft::machine::{Action, State};
 
 use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
@@ -118,6 +118,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             lifecycle: Lifecycle::Held,
             interfaces: vec![interface],
             started: None,
+            manner: Manner::default(),
         });
         let Action::Allocate(Allocate { endpoint: key, .. }) = &wish else { continue };
         let release = Action::ReleaseEndpoint { key: key.clone() };

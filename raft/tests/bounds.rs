@@ -14,7 +14,8 @@ use std::collections::VecDeque;
 
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, PAST_BOOTS_MAX,
-    TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX,
+    TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
+    WAITING_TRIED_PER_COMMAND_MAX,
 };
 use ipam_api::{Code, Name};
 use ipam_raft::machine::command::{Kind, Transaction};
@@ -34,7 +35,7 @@ fn state(commands: &[&str]) -> State {
 fn read(line: &str) -> ipam_raft::machine::Command {
     match script::read(line, &mut VecDeque::new()) {
         Line::Propose(command) | Line::Explain(command) => *command,
-        Line::At(later) => panic!("only log time: {later}"),
+        Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
         Line::Show(what, which) => panic!("only a look: {what} {which}"),
         Line::Unreadable(problem) => panic!("{problem:?}"),
     }
@@ -225,4 +226,34 @@ fn a_map_costs_what_it_shows_and_not_what_there_is() {
         (1 << 24) + (10 << 24)
     );
     assert_eq!(state.counts_of_subnet(wide).size, 1 << 24);
+}
+
+#[test]
+fn so_many_claims_wait_and_are_served_in_order_a_bounded_number_with_each_command() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan ranges=10.0.0.1"]);
+    say(&mut state, 0, "allocate host/first eth0 ipv4_pools=web").unwrap();
+    let wait = |i: usize| format!("allocate claim/c{i} eth0 ipv4_pools=web wait");
+    for i in 0..WAITING_MAX {
+        say(&mut state, 1, &wait(i)).unwrap();
+    }
+    refused(&say(&mut state, 1, &wait(WAITING_MAX)), Code::LimitExceeded);
+    // Asking again is no other claim, and who goes makes room.
+    say(&mut state, 1, &wait(7)).unwrap();
+    say(&mut state, 1, "release endpoint claim/c7").unwrap();
+    say(&mut state, 1, &wait(WAITING_MAX)).unwrap();
+    let mut rebuilt = State::from_rows(state.rows()).unwrap();
+    refused(&say(&mut rebuilt, 2, &wait(WAITING_MAX + 1)), Code::LimitExceeded);
+    // The pool grows: those who waited longest are first, and the next command goes on.
+    say(&mut state, 2, "put pool web subnet=lan").unwrap();
+    let waits = |state: &State, i: usize| {
+        let key = format!("claim/c{i}").parse().unwrap();
+        let mut rows = state.incarnations(&key).filter_map(|id| state.waiting(id));
+        rows.next().is_some()
+    };
+    assert_eq!(state.waiting_count(), WAITING_MAX - WAITING_TRIED_PER_COMMAND_MAX);
+    assert!(
+        !waits(&state, WAITING_TRIED_PER_COMMAND_MAX) && waits(&state, WAITING_TRIED_PER_COMMAND_MAX + 1)
+    );
+    say(&mut state, 3, "expire").unwrap();
+    assert_eq!(state.waiting_count(), WAITING_MAX - 2 * WAITING_TRIED_PER_COMMAND_MAX);
 }

@@ -12,7 +12,7 @@ use ipam_api::access::Role;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_raft::machine::command::{
-    Allocate, ConfirmGeneration, Delegate, Expect, InterfaceWish, Kind, PoolIntention, PoolPatterns,
+    Allocate, ConfirmGeneration, Delegate, Expect, InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns,
     PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, SplitPool, Started, Stickiness,
     SubnetIntention, Takers, Via,
 };
@@ -70,6 +70,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         uid: None,
         attachment: None,
         started: None,
+        manner: Manner::default(),
         labels: std::collections::BTreeMap::new(),
         node: None,
         stickiness: Default::default(),

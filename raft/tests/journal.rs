@@ -13,6 +13,8 @@ mod random;
 mod random_automatic;
 #[path = "support/random_change.rs"]
 mod random_change;
+#[path = "support/random_interfaces.rs"]
+mod random_interfaces;
 #[path = "support/random_prefix.rs"]
 mod random_prefix;
 #[path = "support/random_sticky.rs"]

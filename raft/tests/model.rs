@@ -27,16 +27,24 @@ mod naive_automatic;
 mod naive_boots;
 #[path = "support/naive_change.rs"]
 mod naive_change;
+#[path = "support/naive_lease.rs"]
+mod naive_lease;
 #[path = "support/naive_prefix.rs"]
 mod naive_prefix;
 #[path = "support/naive_sticky.rs"]
 mod naive_sticky;
+#[path = "support/naive_unclaimed.rs"]
+mod naive_unclaimed;
+#[path = "support/naive_waiting.rs"]
+mod naive_waiting;
 #[path = "support/random.rs"]
 mod random;
 #[path = "support/random_automatic.rs"]
 mod random_automatic;
 #[path = "support/random_change.rs"]
 mod random_change;
+#[path = "support/random_interfaces.rs"]
+mod random_interfaces;
 #[path = "support/random_prefix.rs"]
 mod random_prefix;
 #[path = "support/random_sticky.rs"]
@@ -47,6 +55,7 @@ use std::collections::{BTreeMap, VecDeque};
 use agree::{Follower, agree};
 use ipam_api::Code;
 use ipam_api::name::Name;
+use ipam_api::resource::Strategy;
 use ipam_raft::batch::{Batch, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
 use ipam_raft::machine::explain::explain;
@@ -274,6 +283,10 @@ fn said(answer: &Answer) -> Said {
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::Renewed { leases } => {
+            Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
+        }
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
         Answer::Delegated { repeated, prefixes } => {
             Said::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }
@@ -308,5 +321,41 @@ proptest! {
             side.step(index, seed);
         }
         side.replay();
+    }
+
+    /// Of addresses drawn at random the model knows nothing; what explains and what does must still agree.
+    #[test]
+    fn what_is_explained_is_what_is_done_by_chance_too(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let (mut state, mut twin) = (State::new(), State::new());
+        let (mut issued, mut asked) = (Vec::new(), Vec::new());
+        for (index, seed) in (0..).zip(seeds) {
+            let now = state.log_time_ms();
+            let (dice, issued_so_far) = (Dice(seed), &issued);
+            let mut draw = Draw { dice, state: &state, issued: issued_so_far, asked: &asked, index };
+            let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, term: 1 };
+            let mut command = draw.command(now);
+            by_chance(&mut command.action);
+            let explanation = explain(&state, at, &command);
+            let (outcome, events) = apply(&mut state, at, &command);
+            explained::agrees(&explanation, &outcome, &command);
+            assert_eq!(apply(&mut twin, at, &command), (outcome, events.clone()), "chance is the log's");
+            if let Action::Allocate(wish) = command.action {
+                asked.push(wish);
+            }
+            issued.extend(events.iter().filter_map(|event| match event.what {
+                What::Allocated { allocation, .. } => Some(allocation),
+                _ => None,
+            }));
+        }
+        assert_eq!(state.digest(), twin.digest());
+    }
+}
+
+/// Lets all pools draw their addresses.
+fn by_chance(action: &mut Action) {
+    match action {
+        Action::PutPool(put) => put.intention.strategy = Strategy::Random,
+        Action::Transaction(transaction) => transaction.steps.iter_mut().for_each(by_chance),
+        _ => {}
     }
 }

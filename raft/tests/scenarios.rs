@@ -24,6 +24,8 @@ use script::Line;
 
 /// Between the commands of a block and what they say.
 const RULE: &str = "----";
+/// What the wall clock shows when log time begins.
+const WALL_MS: u64 = 1_000_000;
 
 #[test]
 fn every_scenario_says_what_is_written() {
@@ -53,7 +55,7 @@ fn every_scenario_says_what_is_written() {
 /// A scenario with what the machine says to it now.
 fn play(scenario: &str) -> String {
     let mut state = State::new();
-    let mut log_time_ms = 0;
+    let mut at = At { log_time_ms: 0, wall_ms: WALL_MS, term: 1 };
     let mut lines: VecDeque<&str> = scenario.lines().collect();
     let mut text = String::new();
     let mut block: VecDeque<&str> = VecDeque::new();
@@ -71,8 +73,10 @@ fn play(scenario: &str) -> String {
         text.push('\n');
         while let Some(command) = block.pop_front() {
             match script::read(command, &mut block) {
-                Line::At(later) => log_time_ms = later,
-                line => text.push_str(&say(&mut state, log_time_ms, line)),
+                Line::At(later, wall_ms) => {
+                    (at.log_time_ms, at.wall_ms) = (later, wall_ms.unwrap_or(WALL_MS + later));
+                }
+                line => text.push_str(&say(&mut state, at, line)),
             }
         }
         while lines.front().is_some_and(|line| !line.is_empty()) {
@@ -83,13 +87,12 @@ fn play(scenario: &str) -> String {
     text
 }
 
-fn say(state: &mut State, log_time_ms: u64, line: Line) -> String {
+fn say(state: &mut State, at: At, line: Line) -> String {
     match line {
-        Line::At(_) => String::new(),
+        Line::At(..) => String::new(),
         Line::Show(what, which) => print::show(state, &what, &which),
         Line::Unreadable(problem) => print::unreadable(&problem),
         Line::Explain(command) => {
-            let at = At { log_time_ms, wall_ms: 1_000_000 + log_time_ms, term: 1 };
             let before = state.digest();
             let explanation = explain(state, at, &command);
             assert_eq!(state.digest(), before, "to explain changes nothing");
@@ -97,7 +100,6 @@ fn say(state: &mut State, log_time_ms: u64, line: Line) -> String {
             print::explanation(&explanation)
         }
         Line::Propose(command) => {
-            let at = At { log_time_ms, wall_ms: 1_000_000 + log_time_ms, term: 1 };
             let rehearsed = dry_run(state, at, &command);
             let (outcome, events) = apply(state, at, &command);
             assert_eq!(rehearsed, (outcome.clone(), events.clone()), "a dry run says the same");

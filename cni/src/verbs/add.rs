@@ -11,6 +11,7 @@ use crate::ask::Ask;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
 use crate::environment::Environment;
 use crate::fail::Failure;
+use crate::interfaces::{blank, interfaces};
 use crate::result::{self, defect};
 
 /// Gets addresses and prints them.
@@ -61,6 +62,16 @@ pub fn request(
         }
     }
     result::check_count(network.version, &addresses)?;
+    let own = InterfaceRequest {
+        subnets: network.requested(SUBNETS)?,
+        ipv4_pools: network.requested(IPV4_POOLS[0])?,
+        ipv6_pools: network.requested(IPV6_POOLS[0])?,
+        default_ipv4_pools: network.pools(IPV4_POOLS)?,
+        default_ipv6_pools: network.pools(IPV6_POOLS)?,
+        addresses,
+        mac: network.mac()?.or(arguments.mac),
+        ..blank(container.interface.clone())
+    };
     Ok(AllocateRequest {
         endpoint,
         uid,
@@ -72,18 +83,12 @@ pub fn request(
         scale_down: network.scale_down()?,
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
-        interfaces: vec![InterfaceRequest {
-            name: container.interface.clone(),
-            subnets: network.requested(SUBNETS)?,
-            ipv4_pools: network.requested(IPV4_POOLS[0])?,
-            ipv6_pools: network.requested(IPV6_POOLS[0])?,
-            default_ipv4_pools: network.pools(IPV4_POOLS)?,
-            default_ipv6_pools: network.pools(IPV6_POOLS)?,
-            families: Vec::new(),
-            addresses,
-            mac: network.mac()?.or(arguments.mac),
-            network_attachment: None,
-        }],
+        interfaces: interfaces(network, own)?,
         started,
+        ttl_ms: None,
+        adopt: false,
+        wait: false,
+        hostname: None,
+        description: String::new(),
     })
 }

@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::name::Name;
-use ipam_api::request::{AllocateRequest, Allocated, Attachment, AttachmentKey};
-use ipam_api::request::{ReleaseAttachmentRequest, Released, Started};
+use ipam_api::request::{
+    AllocateRequest, Allocated, Attachment, AttachmentKey, ReleaseAttachmentRequest, Released, Started,
+};
 use ipam_api::resource::{Dns, EndpointKey, GivenAddress, Interface, Route};
 use ipam_api::{Code, Problem};
 
@@ -49,6 +50,7 @@ impl Model {
                 endpoint: endpoint.clone(),
                 interfaces: vec![interface.clone()],
                 repeated: true,
+                waiting: None,
                 revision: self.revision,
             });
         }
@@ -74,6 +76,7 @@ impl Model {
             attachment: Some(key.clone()),
             also_attached: Vec::new(),
             kept: false,
+            unclaimed: false,
             addresses,
         };
         self.held.insert(key, (request.endpoint.clone(), interface.clone()));
@@ -81,6 +84,7 @@ impl Model {
             endpoint: request.endpoint,
             interfaces: vec![interface],
             repeated: false,
+            waiting: None,
             revision: self.revision,
         })
     }
@@ -116,6 +120,10 @@ impl Model {
             pool: Name::new(plan.pool).unwrap(),
             allocation: self.revision + 1,
             checked: false,
+            lease: None,
+            mac: None,
+            hostname: None,
+            description: String::new(),
         })
     }
 

@@ -3,22 +3,25 @@
 use axum::Router;
 use axum::extract::{Path, State as AppState};
 use axum::http::{StatusCode, Uri};
-use axum::routing::get;
+use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::name::shown;
-use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released};
+use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Text, Via};
+use ipam_raft::machine::command::{
+    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via,
+};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
 use super::automatic::automatic_pool;
 use super::controller::stickiness;
-use super::convert::{allocation, interface, started, texts};
+use super::convert::{allocation, interface, started, texts, waits};
 use super::endpoint::released;
+use super::lease::{renewal, renewed};
 use super::list::{Field, Holds, Item, Listed, Shape, Test};
 use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
@@ -28,6 +31,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/allocations", get(list).post(allocate))
         .route("/v1/allocations/{id}", get(show).delete(release))
+        .route("/v1/allocations/{id}/renew", post(renew))
 }
 
 async fn allocate(
@@ -37,20 +41,45 @@ async fn allocate(
 ) -> Result<Shown<Allocated>, Refused> {
     let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
+    let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
     let applied = app.propose(&write, via, Action::Allocate(wish(request))).await?;
-    let Answer::Allocated { repeated, interfaces } = applied.answer else {
-        return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for").into());
-    };
-    app.metrics.allocated(&interfaces, repeated);
-    let interfaces = interfaces.iter().map(interface).collect();
-    let body = Allocated { endpoint, interfaces, repeated, revision: applied.revision };
-    let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+    if let Answer::Allocated { repeated, interfaces } = &applied.answer {
+        let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
+        app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
+    }
+    let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
     Ok(Shown { status, ..Shown::new(body, applied.revision) })
 }
 
+/// The answer to a request for addresses: given now, given before, or in line for them.
+pub(super) fn allocated(
+    endpoint: EndpointKey,
+    answer: Answer,
+    revision: u64,
+) -> Result<(StatusCode, Allocated), Problem> {
+    match answer {
+        Answer::Allocated { repeated, interfaces } => {
+            let interfaces = interfaces.iter().map(interface).collect();
+            let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+            Ok((status, Allocated { endpoint, interfaces, repeated, waiting: None, revision }))
+        }
+        Answer::Pending(pending) => {
+            let repeated = pending.repeated;
+            let why = waits(pending.why, &pending.detail, pending.since_wall_ms);
+            let body = Allocated { endpoint, interfaces: Vec::new(), repeated, waiting: Some(why), revision };
+            Ok((StatusCode::ACCEPTED, body))
+        }
+        _ => Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for")),
+    }
+}
+
 pub(super) fn wish(request: AllocateRequest) -> Allocate {
-    let otherwise = if request.attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held };
+    let otherwise = match (&request.attachment, request.ttl_ms) {
+        (Some(_), _) => Lifecycle::Attached,
+        (None, Some(_)) => Lifecycle::Leased,
+        (None, None) => Lifecycle::Held,
+    };
     Allocate {
         endpoint: request.endpoint,
         uid: request.uid.map(Text::from),
@@ -62,6 +91,15 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
         automatic_pool: request.automatic_pool.map(automatic_pool),
         started: request.started.map(started),
+        manner: Manner {
+            ttl_ms: request.ttl_ms,
+            adopt: request.adopt,
+            wait: request.wait,
+            note: Note {
+                hostname: request.hostname.map(Text::from),
+                description: Text::from(request.description),
+            },
+        },
     }
 }
 
@@ -116,6 +154,9 @@ pub(super) const SHAPE: Shape = Shape {
         Field::text("interface", "interface"),
         Field::text("node", "node"),
         Field::text("lifecycle", "lifecycle"),
+        Field::text("ends_at", "lease.ends_at"),
+        Field::text("mac", "mac"),
+        Field::text("hostname", "hostname"),
         Field::flag("checked", "checked"),
         Field::text("created_at", "created_at"),
         Field::text("created_by", "created_by"),
@@ -134,6 +175,12 @@ pub(super) const SHAPE: Shape = Shape {
         "interface",
         "node",
         "lifecycle",
+        "lease",
+        "lease.ttl_ms",
+        "lease.ends_at",
+        "mac",
+        "hostname",
+        "description",
         "checked",
         "created_at",
         "created_by",
@@ -216,6 +263,16 @@ async fn release(
     let action = Action::ReleaseAllocation { id: number(&id)? };
     let applied = app.propose(&write, Via::Http, action).await?;
     Ok(released(applied.answer, applied.revision))
+}
+
+async fn renew(
+    AppState(app): AppState<App>,
+    Path(id): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Renewed>, Refused> {
+    let action = renewal(Leases::Allocation(number(&id)?), &write)?;
+    renewed(app.propose(&write, Via::Http, action).await?)
 }
 
 fn number(id: &str) -> Result<u64, Problem> {

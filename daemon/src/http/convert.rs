@@ -7,8 +7,11 @@ use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_raft::machine::State;
 use ipam_raft::machine::command::{Dns, Given, GivenInterface, Remarks, Started, Text};
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Allocation, Meta};
 use ipnet::IpNet;
+
+use super::lease::lease;
 
 pub(super) fn meta(meta: &Meta) -> shown::Meta {
     shown::Meta {
@@ -74,6 +77,7 @@ pub(super) fn interface(given: &GivenInterface) -> shown::Interface {
         attachment: given.attachment.clone(),
         also_attached: given.also_attached.clone(),
         kept: given.kept,
+        unclaimed: given.unclaimed,
         addresses: given.addresses.iter().map(given_address).collect(),
     }
 }
@@ -88,6 +92,10 @@ fn given_address(given: &Given) -> shown::GivenAddress {
         pool: given.pool.clone(),
         allocation: given.allocation,
         checked: given.checked,
+        lease: given.lease.as_ref().map(lease),
+        mac: given.mac.as_ref().map(ToString::to_string),
+        hostname: given.note.hostname.as_ref().map(ToString::to_string),
+        description: given.note.description.to_string(),
     }
 }
 
@@ -104,10 +112,25 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
         interface: row.interface.clone(),
         node: row.node.clone(),
         lifecycle: row.lifecycle,
+        lease: row.lease.as_ref().map(lease),
+        mac: row.mac.as_ref().map(ToString::to_string),
+        hostname: row.note.hostname.as_ref().map(ToString::to_string),
+        description: row.note.description.to_string(),
         checked: row.checked,
         created_at: Timestamp(row.created_wall_ms),
         created_by: row.created_by.to_string(),
     })
+}
+
+/// Why an endpoint waits.
+pub(super) fn waits(why: Why, detail: &str, since_wall_ms: u64) -> shown::Condition {
+    shown::Condition {
+        kind: "Ready".to_owned(),
+        status: "False".to_owned(),
+        reason: why.as_str().to_owned(),
+        message: detail.to_owned(),
+        since: Timestamp(since_wall_ms),
+    }
 }
 
 /// A network's name by its id.

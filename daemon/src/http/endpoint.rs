@@ -3,19 +3,20 @@
 use axum::Router;
 use axum::extract::{Path, State as AppState};
 use axum::http::Uri;
-use axum::routing::get;
+use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
-use ipam_api::request::Released;
+use ipam_api::request::{Released, Renewed};
 use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Page, Resource};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::Via;
+use ipam_raft::machine::command::{Leases, Via};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
 use super::controller::controller_of;
-use super::convert::{interface, meta};
+use super::convert::{interface, meta, waits};
+use super::lease::{renewal, renewed};
 use super::list::{Field, Item, Listed, Shape, Test};
 use super::query::{Asked, NoQuery, ReadQuery};
 use super::reply::{Refused, Shown};
@@ -27,6 +28,7 @@ pub(super) fn routes() -> Router<App> {
     Router::new()
         .route("/v1/endpoints", get(list))
         .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}", get(show).delete(release))
+        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew", post(renew))
 }
 
 async fn list(
@@ -72,6 +74,7 @@ pub(super) const SHAPE: Shape = Shape {
         "meta.created_by",
         "status",
         "status.interfaces",
+        "status.conditions",
     ],
     labelled: false,
     addressed: true,
@@ -148,6 +151,16 @@ async fn release(
     Ok(released(applied.answer, applied.revision))
 }
 
+async fn renew(
+    AppState(app): AppState<App>,
+    Path(path): Path<(String, String, String, String)>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Renewed>, Refused> {
+    let action = renewal(Leases::Endpoint(key(path)?), &write)?;
+    renewed(app.propose(&write, Via::Http, action).await?)
+}
+
 /// The answer to any release.
 pub(super) fn released(answer: Answer, revision: u64) -> Shown<Released> {
     let addresses = match answer {
@@ -176,6 +189,11 @@ fn view(state: &State, id: u64) -> Option<View> {
         meta: meta(&row.meta),
         status: EndpointStatus {
             interfaces: state.given(&row.allocations, None).iter().map(interface).collect(),
+            conditions: row
+                .waiting
+                .iter()
+                .map(|waiting| waits(waiting.why, &waiting.detail, waiting.since_wall_ms))
+                .collect(),
         },
     })
 }

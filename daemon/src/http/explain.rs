@@ -33,7 +33,10 @@ async fn of_allocation(
     let request: AllocateRequest = write.read()?;
     let known = app.who(&write.asker).await?;
     known.check((Verb::Read, Target::Allocation))?;
-    let action = Action::Allocate(wish(request));
+    let mut wish = wish(request);
+    // Why it can't be given now is the answer, and not that one could wait.
+    wish.manner.wait = false;
+    let action = Action::Allocate(wish);
     action.check().map_err(Problem::from)?;
     // Whoever may look may ask what somebody would get who may take; what the asker's token limits stays so.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });

@@ -22,6 +22,7 @@ mod generation;
 mod head;
 mod health;
 mod last_word;
+mod lease;
 mod list;
 mod map;
 mod member;

@@ -70,6 +70,8 @@ fn components() -> Map<String, Value> {
         "SplitRequest": request::SplitRequest,
         "DrainRequest": request::DrainRequest,
         "Drained": request::Drained,
+        "RenewRequest": request::RenewRequest,
+        "Renewed": request::Renewed,
         "Attachment": request::Attachment,
         "TransactionRequest": transaction::TransactionRequest,
         "TransactionAnswer": transaction::TransactionAnswer,

@@ -1,6 +1,7 @@
 //! `ipamctl allocate`: addresses for an endpoint by hand, all or none.
 
 use std::net::IpAddr;
+use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use ipam_api::address::parse_address;
@@ -28,6 +29,10 @@ use crate::resource;
   ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
   ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
   ipamctl allocate --endpoint pod/shop/db-0 --controller apps/StatefulSet/db --address 10.20.12.40
+  ipamctl allocate --endpoint host/lab/tmp-3 --pool lab --ttl 8h
+  ipamctl allocate --endpoint host/printer-12 --address 10.20.12.9 --adopt --hostname printer-12.example.com
+  ipamctl allocate --endpoint claim/lab/build-7 --pool lab --wait
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
   ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
@@ -69,6 +74,21 @@ pub(crate) struct WishArguments {
     uid: Option<String>,
     #[command(flatten)]
     comes_back: StickyArguments,
+    /// Lease them for so long, as 8h or 30d; the same command again renews the lease
+    #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
+    ttl: Option<Duration>,
+    /// Stay in line while the pools can't give; the same command again says how it stands
+    #[arg(long, conflicts_with = "adopt")]
+    wait: bool,
+    /// Only record what it has already; needs --address
+    #[arg(long, requires = "addresses")]
+    adopt: bool,
+    /// What it calls itself in DNS
+    #[arg(long, value_name = "NAME")]
+    hostname: Option<String>,
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
     #[command(flatten)]
     own: AutomaticArguments,
 }
@@ -112,6 +132,11 @@ pub(crate) async fn request(
         interfaces: vec![interface],
         automatic_pool: arguments.own.pool(),
         started: None,
+        ttl_ms: arguments.ttl.map(text::milliseconds),
+        adopt: arguments.adopt,
+        wait: arguments.wait,
+        hostname: arguments.hostname.clone(),
+        description: arguments.description.clone().unwrap_or_default(),
     })
 }
 
@@ -151,16 +176,33 @@ fn shown(allocated: &Allocated) -> String {
 }
 
 fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> String {
+    if let Some(why) = &allocated.waiting {
+        let would = if dry_run { "would wait" } else { "waits" };
+        return format!(
+            "{endpoint} {would}: {} ({}).   how it stands: ipamctl endpoint show {endpoint}   undo: ipamctl release --endpoint {endpoint}",
+            why.message, why.reason
+        );
+    }
     if dry_run {
         return "a dry run: nothing was given, and others may take these meanwhile".to_owned();
+    }
+    let given = || allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let lease = given().find_map(|given| given.lease.as_ref());
+    if let (Some(lease), true) = (lease, allocated.repeated) {
+        return format!("the lease of {endpoint} was renewed; it ends at {}.", text::moment(lease.ends_at));
     }
     if allocated.repeated {
         return format!("{endpoint} holds that already; nothing was given twice.");
     }
-    let number: usize = allocated.interfaces.iter().map(|interface| interface.addresses.len()).sum();
+    let addresses = text::plural(given().count() as u64, "address", "addresses");
+    if let Some(lease) = lease {
+        return format!(
+            "{addresses} leased to {endpoint} until {}.   longer: ipamctl renew --endpoint {endpoint}",
+            text::moment(lease.ends_at)
+        );
+    }
     format!(
-        "{} held by {endpoint} until released (no lease).   undo: ipamctl release --endpoint {endpoint}",
-        text::plural(number as u64, "address", "addresses")
+        "{addresses} held by {endpoint} until released (no lease).   undo: ipamctl release --endpoint {endpoint}"
     )
 }
 

@@ -142,8 +142,12 @@ fn shown(allocation: &Allocation, now: Timestamp) -> String {
         format!("pool {}   subnet {}   network {}", allocation.pool, allocation.subnet, allocation.network),
     );
     fields.line("holder", format!("{}   interface {}", allocation.endpoint, allocation.interface));
+    fields.line_if("hostname", allocation.hostname.as_deref().unwrap_or_default());
+    fields.line_if("description", &allocation.description);
+    fields.line_if("hardware", allocation.mac.as_deref().unwrap_or_default());
     fields.line("node", text::or_dash(allocation.node.as_ref()));
     fields.line("lifecycle", allocation.lifecycle);
+    fields.line_if("lease", &text::lease(allocation.lease.as_ref()));
     fields.line("checked", if allocation.checked { "yes: the wire was silent" } else { "no" });
     fields.line(
         "since",

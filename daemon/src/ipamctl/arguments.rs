@@ -5,7 +5,7 @@ use clap::{Parser, Subcommand};
 use crate::global::GlobalArguments;
 use crate::{
     allocate, allocation, apply, cluster, completion, contexts, endpoint, events, explain, namespace,
-    network, node, pool, prefix, release, reservation, status, subnet, support, token, who_has,
+    network, node, pool, prefix, release, renew, reservation, status, subnet, support, token, who_has,
 };
 
 /// Asks and changes ipamd.
@@ -48,6 +48,8 @@ pub(crate) enum Command {
     Allocate(allocate::AllocateArguments),
     /// Give an address back, an allocation, or all of an endpoint
     Release(release::ReleaseArguments),
+    /// Let a lease last longer, or all of an endpoint
+    Renew(renew::RenewArguments),
     /// Make it as files say, in one step, all or none
     Apply(apply::ApplyArguments),
     /// How files differ from what there is

@@ -93,7 +93,8 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     }
 }
 
-fn path(key: &EndpointKey) -> String {
+/// Where an endpoint is.
+pub(crate) fn path(key: &EndpointKey) -> String {
     format!("/v1/endpoints/{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name)
 }
 
@@ -177,6 +178,9 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
             fields
                 .line("kept", format!("{} is attached nowhere, and waits for its endpoint", interface.name));
         }
+        if interface.unclaimed {
+            fields.line("unclaimed", format!("{} waits for an ADD of its own", interface.name));
+        }
         for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
                 "attachment",
@@ -186,6 +190,24 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
                 ),
             );
         }
+    }
+    for given in endpoint.status.interfaces.iter().flat_map(|interface| &interface.addresses) {
+        let address = given.address.addr();
+        if given.hostname.is_some() || !given.description.is_empty() {
+            let parts = [given.hostname.as_deref().unwrap_or_default(), &given.description];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            fields.line("called", format!("{address} {}", parts.join("   ")));
+        }
+        if let Some(mac) = &given.mac {
+            fields.line("hardware", format!("{address} {mac}"));
+        }
+        if given.lease.is_some() {
+            fields.line("lease", format!("{address} {}", text::lease(given.lease.as_ref())));
+        }
+    }
+    for why in &endpoint.status.conditions {
+        let since = text::moment(why.since);
+        fields.line("waits", format!("since {since}: {} ({})", why.message, why.reason));
     }
     fields.line("since", text::moment(endpoint.meta.created_at));
     fields.raw("");
@@ -241,6 +263,10 @@ pub(crate) async fn delete(context: &Context, key: &EndpointKey) -> Result<(), F
     }
     let answer = context.write(Call::delete(path(key)), Again::ByKey).await?;
     let released: Released = answer.read()?;
-    let sentence = format!("{} of {key} {}", text::joined(&released.addresses), context.tense("released"));
+    let sentence = if released.addresses.is_empty() {
+        format!("the claim of {key} {}", context.tense("withdrawn"))
+    } else {
+        format!("{} of {key} {}", text::joined(&released.addresses), context.tense("released"))
+    };
     context.done(&answer, &key.to_string(), &sentence)
 }

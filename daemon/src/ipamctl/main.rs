@@ -38,6 +38,7 @@ mod output;
 mod pool;
 mod prefix;
 mod release;
+mod renew;
 mod reservation;
 mod resource;
 mod settings;
@@ -165,6 +166,7 @@ async fn dispatch(command: Command, context: &Context) -> Result<(), Failure> {
         Command::Events(arguments) => events::run(context, &arguments).await,
         Command::Allocate(arguments) => allocate::run(context, &arguments).await,
         Command::Release(arguments) => release::run(context, &arguments).await,
+        Command::Renew(arguments) => renew::run(context, &arguments).await,
         Command::Apply(arguments) => apply::run(context, &arguments).await,
         Command::Explain(arguments) => explain::run(context, &arguments).await,
         Command::Diff(arguments) => apply::diff(context, &arguments).await,

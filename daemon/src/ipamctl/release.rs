@@ -37,12 +37,13 @@ pub(crate) struct ReleaseArguments {
 
 /// One address or one allocation.
 #[derive(Debug, Clone, Copy)]
-enum Target {
+pub(crate) enum Target {
     Address(IpAddr),
     Allocation(u64),
 }
 
-fn parse_target(text: &str) -> Result<Target, String> {
+/// Reads an address or the number of an allocation.
+pub(crate) fn parse_target(text: &str) -> Result<Target, String> {
     if let Ok(id) = text.parse() {
         return Ok(Target::Allocation(id));
     }

@@ -177,9 +177,14 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
 
 fn held(fields: &mut Fields, allocation: &Allocation, now: Timestamp, width: Option<usize>) {
     let mut facts = vec![format!("{}   interface {}", allocation.endpoint, allocation.interface)];
+    facts.extend(allocation.mac.as_ref().map(|mac| format!("mac {mac}")));
+    facts.extend(allocation.hostname.as_ref().map(|name| format!("called {name}")));
     facts.extend(allocation.node.as_ref().map(|node| format!("node {node}")));
     facts.push(format!("allocation {}", allocation.id));
-    facts.push(allocation.lifecycle.to_string());
+    facts.push(match text::lease(allocation.lease.as_ref()) {
+        none if none.is_empty() => allocation.lifecycle.to_string(),
+        until => format!("{} {until}", allocation.lifecycle),
+    });
     facts.push(format!(
         "since {} ({})",
         text::moment(allocation.created_at),
@@ -204,6 +209,7 @@ fn held(fields: &mut Fields, allocation: &Allocation, now: Timestamp, width: Opt
         line.push_str(fact);
     }
     fields.line(label, line);
+    fields.line_if("description", &allocation.description);
 }
 
 #[cfg(test)]

@@ -133,6 +133,16 @@ const LINES: &[(&str, &str)] = &[
     ("allocate --endpoint host/db-07 --pool web --pool web6 --uid one --node rack-1", "Allocated"),
     ("allocate --endpoint host/db-08 --pool web --comment NET-4711", "Allocated"),
     ("explain --endpoint host/db-09 --pool web --pool web6", "Explanation"),
+    ("allocate --endpoint host/tmp-3 --pool web6 --ttl 8h", "Allocated"),
+    (
+        "allocate --endpoint host/printer --address 10.1.0.6 --adopt --mac 3c:ec:ef:12:00:07 --hostname printer \
+         --description x",
+        "Allocated",
+    ),
+    ("renew --endpoint host/tmp-3 --ttl 1d", "Renewed"),
+    ("pool create later --subnet lan --range 10.1.0.10 --disabled", "PoolView"),
+    ("allocate --endpoint claim/one --pool later --wait", "Allocated"),
+    ("endpoint show claim/one", "EndpointView"),
     ("endpoint show host/db-07", "EndpointView"),
     ("endpoint show pod/web/frontend-7", "EndpointView"),
     ("endpoint show pod/web/frontend-8", "EndpointView"),

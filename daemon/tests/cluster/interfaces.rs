@@ -40,3 +40,101 @@ async fn two_interfaces_of_one_pod_in_one_pool_have_two_addresses() {
     run("DEL", "net1").await;
     assert_eq!(ask(to, "GET", endpoint, &[], &Value::Null).await.status, 404);
 }
+
+/// A pod's interfaces `eth0` of `lan` and `net1` of `fabric`, in each of its configurations.
+fn listed(servers: &[String], name: &str, interfaces: &Value) -> Value {
+    let mut conf = network(servers, "n1", &[]);
+    conf["name"] = json!(name);
+    conf["args"] = json!({"cni": {"interfaces": interfaces}});
+    conf
+}
+
+async fn with_lan_and_fabric() -> Cluster {
+    let cluster = Cluster::up(3).await;
+    for (name, cidr) in [("lan", "10.1.0.0/29"), ("fabric", "10.9.0.0/29")] {
+        put(&cluster.ask(), "subnets", json!({"name": name, "cidr": cidr})).await;
+        put(&cluster.ask(), "pools", json!({"name": name, "subnet": name, "cooling_ms": 0})).await;
+    }
+    cluster
+}
+
+async fn held(cluster: &Cluster) -> usize {
+    let to = cluster.members[0].client;
+    let all: Value = ask(to, "GET", "/v1/allocations", &[], &Value::Null).await.json();
+    all["items"].as_array().unwrap().len()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_second_interface_is_allocated_with_the_first_and_waits_for_its_own_add() {
+    let cluster = with_lan_and_fabric().await;
+    let list = json!([{"name": "eth0", "ipv4_pools": ["lan"]}, {"name": "net1", "ipv4_pools": ["fabric"]}]);
+    let pod = "IgnoreUnknown=1;K8S_POD_NAMESPACE=web;K8S_POD_NAME=w0;K8S_POD_UID=u0";
+    let run = async |verb: &'static str, interface: &'static str| {
+        let conf = listed(&cluster.urls(), if interface == "eth0" { "lan" } else { "fabric" }, &list);
+        Plugin::new(verb, "c1", &conf).arguments(pod).interface(interface).run().await
+    };
+    let interfaces = async || {
+        let to = cluster.members[0].client;
+        let shown: Value = ask(to, "GET", "/v1/endpoints/pod/default/web/w0", &[], &Value::Null).await.json();
+        let all = shown["status"]["interfaces"].as_array().unwrap().clone();
+        let one = |one: &Value| {
+            let address = one["addresses"][0]["address"].as_str().unwrap().to_owned();
+            (one["name"].as_str().unwrap().to_owned(), address, one["unclaimed"] == json!(true))
+        };
+        all.iter().map(one).collect::<Vec<_>>()
+    };
+    let eth0 = run("ADD", "eth0").await.addresses();
+    assert_eq!(eth0.len(), 1, "a result is of one interface");
+    let expected = |unclaimed| {
+        [("eth0", "10.1.0.1/29", false), ("net1", "10.9.0.1/29", unclaimed)]
+            .map(|(name, address, unclaimed)| (name.to_owned(), address.to_owned(), unclaimed))
+    };
+    assert_eq!(interfaces().await, expected(true));
+    run("CHECK", "net1").await.fails(117);
+    assert_eq!(run("ADD", "net1").await.addresses(), ["10.9.0.1".parse::<std::net::IpAddr>().unwrap()]);
+    assert_eq!(interfaces().await, expected(false));
+    for interface in ["eth0", "net1"] {
+        run("CHECK", interface).await.succeeds();
+        run("ADD", interface).await.succeeds();
+        run("DEL", interface).await.succeeds();
+    }
+    assert_eq!(held(&cluster).await, 0);
+    // Never claimed, it goes with the other one.
+    run("ADD", "eth0").await.succeeds();
+    assert_eq!(held(&cluster).await, 2);
+    run("DEL", "eth0").await.succeeds();
+    assert_eq!(held(&cluster).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_that_contradict_themselves_and_exhausted_ones_take_nothing() {
+    let cluster = with_lan_and_fabric().await;
+    let add = async |container: &str, list: Value| {
+        let conf = listed(&cluster.urls(), "lan", &list);
+        Plugin::new("ADD", container, &conf).run().await
+    };
+    let one = |name: &str, pool: &str| json!({"interface": name, "ipv4": [pool]});
+    // Entries 22 and 23 of Spiderpool's list.
+    let texts = add("c0", json!([one("net1", "fabric")])).await.fails(7);
+    assert!(texts.contains("the attachment's interface eth0 is not among those named"), "{texts}");
+    let twice = json!([one("eth0", "lan"), one("net1", "fabric"), one("net1", "lan")]);
+    let texts = add("c0", twice).await.fails(7);
+    assert!(texts.contains("interface net1 is named twice"), "{texts}");
+    let many: Vec<Value> = (0..17).map(|i| one(&format!("net{i}"), "lan")).collect();
+    let texts = add("c0", Value::Array(many)).await.fails(7);
+    assert!(texts.contains("17 interfaces; at most 16"), "{texts}");
+    let texts = add("c0", json!([one("eth0", "lan"), {"ipv4": ["fabric"]}])).await.fails(7);
+    assert!(texts.contains("must have a name in each entry, or in none"), "{texts}");
+    // 24: the second pool runs out. Nothing of the first is taken, over any number of retries.
+    let both = json!([{"ipv4": ["lan"]}, {"ipv4": ["fabric"]}, {"ipv4": ["fabric"]}]);
+    for container in ["c1", "c2", "c3"] {
+        add(container, both.clone()).await.succeeds();
+    }
+    assert_eq!(held(&cluster).await, 9, "six of fabric, which has no more");
+    for container in ["c4", "c5", "c6", "c4"] {
+        let texts = add(container, both.clone()).await.fails(101);
+        assert!(texts.contains("net1 IPv4: 0 free in fabric"), "{texts}");
+    }
+    assert_eq!(held(&cluster).await, 9);
+    add("c7", json!([one("eth0", "lan")])).await.succeeds();
+}

@@ -12,6 +12,7 @@
 mod support;
 
 mod access;
+mod adopting;
 mod backup;
 mod bad_bodies;
 mod bad_input;
@@ -29,6 +30,7 @@ mod explain;
 mod forming;
 mod hostile;
 mod interfaces;
+mod leases;
 mod maps;
 mod members;
 mod nodes_and_namespaces;
@@ -42,4 +44,5 @@ mod slow_reader;
 mod sticky;
 mod takers;
 mod vectors;
+mod waiting;
 mod watching;

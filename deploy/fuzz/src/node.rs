@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use ipam_api::brand::CNI_DEADLINE_ENV;
-use ipam_api::name::{Name, ObjectName};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_cni::arguments::Arguments;
 use ipam_cni::config::{IPV4_POOLS, IPV6_POOLS, Network};
 use ipam_cni::environment::Environment;
 use ipam_cni::fail::Failure;
+use ipam_cni::interfaces::{blank, interfaces};
 use ipam_cni::json;
 use ipam_cni::version::CniVersion;
 use serde_json::Value;
@@ -23,11 +24,13 @@ fn network(data: &[u8]) -> Result<(), Failure> {
     let document = json::parse(&ipam_cni::read_bounded(data)?)?;
     let version = CniVersion::of(&document)?;
     let network = Network::new(document, version)?;
-    let looks: [Result<(), Failure>; 9] = [
+    let own = blank(InterfaceName::new("eth0").map_err(Failure::from)?);
+    let looks: [Result<(), Failure>; 10] = [
         network.home().map(drop),
         network.reach("http://127.0.0.1:1").map(drop),
         network.pools(IPV4_POOLS).map(drop),
         network.pools(IPV6_POOLS).map(drop),
+        interfaces(&network, own).map(drop),
         network.addresses().map(drop),
         network.mac().map(drop),
         network.dns().map(drop),

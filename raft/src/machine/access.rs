@@ -4,13 +4,13 @@
 //! is really the node's own, and that a pool still has the labels.
 
 use ipam_api::Code;
-use ipam_api::access::{NodeKey, Target, Verb, may};
+use ipam_api::access::{NodeKey, Role, Target, Verb, may};
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
 use super::command::{
-    Action, Allocate, Credential, Grant, Kind, Manager, PrefixSource, Purpose, Refusal, Remarks,
+    Action, Allocate, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal, Remarks,
     ScaleController, Text,
 };
 use super::model::Allocation;
@@ -45,7 +45,7 @@ impl Action {
             Action::PutNode(_) => Some((Verb::Write, Target::Node)),
             Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
             Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
-            Action::Allocate(_) => Some((Verb::Allocate, Target::Allocation)),
+            Action::Allocate(_) | Action::Renew(_) => Some((Verb::Allocate, Target::Allocation)),
             Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
             Action::ReleaseEndpoint { .. } | Action::ScaleController(_) | Action::EndController(_) => {
@@ -112,6 +112,7 @@ impl State {
                 self.permit_labels_of(grant, held.unwrap_or_default())
             }
             Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
+            Action::Renew(wish) => self.permit_renew(grant, &wish.which),
             Action::ReleaseEndpoint { key } => {
                 permit_realm(grant, &key.realm)?;
                 let incarnations = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
@@ -172,6 +173,10 @@ impl State {
         if let Some(key) = &wish.attachment {
             permit_realm(grant, &key.realm)?;
             permit_attachment(grant, key)?;
+        }
+        if wish.manner.adopt && grant.role == Role::Node {
+            // Or a stolen node could take whatever selectors and reservations keep from it.
+            return Err(Refusal::new(Code::Forbidden, "a node can't adopt addresses; an operator can"));
         }
         let Some(node) = &grant.node else { return Ok(()) };
         if wish.endpoint.realm != node.realm {
@@ -237,6 +242,17 @@ impl State {
             )),
             _ => Ok(()),
         }
+    }
+
+    fn permit_renew(&self, grant: &Grant, which: &Leases) -> Result<(), Refusal> {
+        let key = match which {
+            Leases::Allocation(id) => return self.permit_release(grant, *id),
+            Leases::Endpoint(key) => key,
+        };
+        permit_realm(grant, &key.realm)?;
+        let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+        let mut ids = rows.flat_map(|row| row.allocations.iter());
+        ids.try_for_each(|id| self.permit_release(grant, *id))
     }
 
     /// Whether an allocation is a node's own.

@@ -17,6 +17,7 @@ use super::state::{Occupant, State};
 use super::step::Step;
 
 use super::takers::Taker;
+use super::unclaimed::Needs;
 
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
@@ -24,11 +25,17 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.state.check_not_late(key, started)?;
         }
-        if let Some(answer) = self.state.given_before(wish)? {
+        if let Some((ids, to)) = self.state.given_before(wish)? {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
-            return Ok(answer);
+            if let Some(ttl_ms) = wish.manner.ttl_ms {
+                // Whoever asks for a lease again renews it, and must be allowed to.
+                let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+                self.state.permit_labels_of(grant, &ids)?;
+                self.renew_all(&ids, Some(ttl_ms));
+            }
+            return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
         }
         self.with_automatic_pools(wish, |step| step.choose_and_give(wish))
     }
@@ -36,12 +43,15 @@ impl Step<'_> {
     fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let plan = self.state.plan(wish, endpoint, grant)?;
-        Ok(self.give(wish, plan))
+        match self.state.plan(wish, endpoint, grant) {
+            Ok(plan) => Ok(self.give(wish, plan)),
+            Err(refusal) if wish.manner.wait => self.wait(wish, endpoint, refusal),
+            Err(refusal) => Err(refusal),
+        }
     }
 
     /// Writes what was planned.
-    fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
+    pub(super) fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
         let Plan { endpoint, arrived, picks, along, left } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
         if wish.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
@@ -66,7 +76,8 @@ impl Step<'_> {
             let id = self.state.tick();
             ids.push(id);
             let moves = self.state.moves(&row, pick);
-            self.write_allocation(id, wish, endpoint_id, attachment_id, pick, moves);
+            let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
+            self.write_allocation(id, wish, endpoint_id, to, pick, moves);
         }
         row.allocations.extend_from_slice(&ids);
         if wish.attachment.is_none() && ids.is_empty() {
@@ -75,21 +86,20 @@ impl Step<'_> {
         self.put_endpoint(endpoint_id, row);
         // Only now: an endpoint that holds nothing is gone.
         self.release_all(&left, Reason::Moved);
-        let ids = in_order(along.into_iter().chain(ids).collect());
+        let mut ids = in_order(along.into_iter().chain(ids).collect());
         if let (Some(key), Some(id), Some(started)) = (&wish.attachment, attachment_id, &wish.started) {
-            let row = Attachment {
-                key: key.clone(),
-                started: started.clone(),
-                endpoint: endpoint_id,
-                allocations: ids.clone(),
-            };
-            self.state.index.attachments.insert(key, id);
+            ids.retain(|id| self.state.allocations.get(*id).is_some_and(|row| wish.is_own(&row.interface)));
+            let (key, started) = (key.clone(), started.clone());
+            let row = Attachment { key, started, endpoint: endpoint_id, allocations: ids };
+            self.state.index.attachments.insert(&row.key, id);
             self.state.attachments.put(id, row, &mut self.state.ledger);
+            ids = self.state.asked_for(wish, endpoint_id, id);
         }
+        self.stop_waiting(endpoint_id, wish);
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
     }
 
-    fn new_endpoint(&mut self, id: u64, wish: &Allocate) -> Endpoint {
+    pub(super) fn new_endpoint(&mut self, id: u64, wish: &Allocate) -> Endpoint {
         self.state.index.endpoints.insert((wish.endpoint.clone(), id));
         let row = Endpoint {
             meta: self.new_meta(id),
@@ -97,6 +107,7 @@ impl Step<'_> {
             uid: wish.uid.clone(),
             sticky: None,
             allocations: Vec::new(),
+            waiting: None,
         };
         self.state.arrived(&row, wish)
     }
@@ -127,14 +138,17 @@ impl Step<'_> {
             interface: pick.interface.clone(),
             attachment,
             also_attached: Vec::new(),
-            node: wish.node.clone(),
+            node: wish.place().cloned(),
             lifecycle: wish.lifecycle,
+            lease: wish.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
             mac,
+            note: wish.manner.note.clone(),
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
         };
         self.state.index.occupants.insert((network, pick.address), Occupant::Allocation(id));
+        self.state.index.lease_ends.extend(row.lease.as_ref().map(|lease| (lease.until_ms, id)));
         if let Some(space) = self.state.space_mut(pick.pool) {
             space.allocated += 1;
             space.occupy(number(pick.address));
@@ -143,9 +157,11 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.pool_states.put(pick.pool, moved, &mut self.state.ledger);
-        let reason = match attachment {
+        let reason = match wish.attachment {
+            _ if wish.manner.adopt => Reason::Adopted,
             _ if moves => Reason::Moved,
             Some(_) => Reason::AttachmentAdded,
+            None if wish.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
         self.emit(What::Allocated {
@@ -164,18 +180,21 @@ impl Step<'_> {
 
 /// What a request comes to, before anything is written.
 #[derive(Debug)]
-struct Plan {
+pub(super) struct Plan {
     /// The endpoint's id, if it is there.
     endpoint: Option<u64>,
     /// Its row, as the request leaves it but for its allocations.
     arrived: Option<Endpoint>,
     /// Addresses that are new.
     picks: Vec<Pick>,
-    /// Allocations that the endpoint has already and takes along.
+    /// Allocations that the endpoint has already and takes along to the attachment.
     along: Vec<u64>,
     /// What the endpoint holds no longer.
     left: Vec<u64>,
 }
+
+/// What an earlier request was given, and to which attachment.
+type Before = (Vec<u64>, Option<u64>);
 
 /// The order in which an attachment has its allocations, and every answer shows them.
 fn in_order(mut ids: Vec<u64>) -> Vec<u64> {
@@ -185,17 +204,37 @@ fn in_order(mut ids: Vec<u64>) -> Vec<u64> {
 
 impl State {
     /// Chooses an address for every interface and family, or finds it among what the endpoint has.
-    fn plan(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Result<Plan, Refusal> {
+    pub(super) fn plan(
+        &self,
+        wish: &Allocate,
+        endpoint: Option<u64>,
+        grant: &Grant,
+    ) -> Result<Plan, Refusal> {
         let row = endpoint.and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
-        let (mut picks, mut along) = (Vec::new(), Vec::new());
+        let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen_to = Vec::new();
         for interface in &wish.interfaces {
-            let portable = self.portable(&comer, interface);
-            let taker = Taker::of(self, wish, interface);
-            for taken in self.pick_for(interface, &taker, &portable, &picks, grant)? {
-                match taken {
+            let portable = match self.needs(&comer, interface) {
+                Needs::Nothing => continue,
+                Needs::Claims(ids) => {
+                    along.extend(ids);
+                    continue;
+                }
+                Needs::Addresses(portable) => portable,
+            };
+            seen_to.push(&interface.name);
+            let taken = if wish.manner.adopt {
+                self.pick_adopted(interface, &portable, &picks, grant)?
+            } else {
+                let taker = Taker::of(self, wish, interface);
+                self.pick_for(interface, &taker, &portable, &picks, grant)?
+            };
+            for one in taken {
+                match one {
                     Taken::New(pick) => picks.push(pick),
-                    Taken::Along(id) => along.push(id),
+                    Taken::Along(id) if wish.is_own(&interface.name) => along.push(id),
+                    Taken::Along(id) => stays.push(id),
                 }
             }
         }
@@ -209,7 +248,11 @@ impl State {
                 ),
             ));
         }
-        let left = self.left_behind(&comer, &along);
+        stays.extend_from_slice(&along);
+        let left = match comer.is_sticky() {
+            true => self.left_behind(&comer, &stays, &seen_to),
+            false => self.unclaimed_and_unwanted(&comer, &stays),
+        };
         self.check_portable(wish, &along, &left, grant)?;
         let arrived = row.map(|row| self.arrived(row, wish));
         Ok(Plan { endpoint, arrived, picks, along, left })
@@ -235,12 +278,8 @@ impl State {
         sticky.or_else(|| rows().find(is_meant))
     }
 
-    /// The answer of an earlier request that was the same: by attachment, else by endpoint and interface.
-    fn given_before(&self, wish: &Allocate) -> Result<Option<Answer>, Refusal> {
-        let repeated = |ids: &[u64], to: Option<u64>| Answer::Allocated {
-            repeated: true,
-            interfaces: self.given(ids, to),
-        };
+    /// What an earlier request that was the same was given: by attachment, else by endpoint and interface.
+    fn given_before(&self, wish: &Allocate) -> Result<Option<Before>, Refusal> {
         if let Some(key) = &wish.attachment {
             let Some((id, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);
@@ -249,7 +288,7 @@ impl State {
                 owner.key == wish.endpoint && same_incarnation
             });
             if same {
-                return Ok(Some(repeated(&row.allocations, Some(id))));
+                return Ok(Some((self.asked_for(wish, row.endpoint, id), Some(id))));
             }
             let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
                 "another incarnation of "
@@ -273,8 +312,19 @@ impl State {
         let mut missing = 0;
         for interface in &wish.interfaces {
             let held = self.held_by(endpoint, interface);
+            let other = held.iter().filter_map(|id| self.allocations.get(*id));
+            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != wish.lifecycle);
             if held.is_empty() {
                 missing += 1;
+            } else if let Some(other) = other {
+                return Err(Refusal::new(
+                    Code::AlreadyExists,
+                    format!(
+                        "what {} holds on {} is {other}, and not {}",
+                        wish.endpoint, interface.name, wish.lifecycle
+                    ),
+                )
+                .help(format!("Ask with lifecycle {other}, or release it first.")));
             } else if !self.satisfies(&held, interface) {
                 return Err(Refusal::new(
                     Code::AlreadyExists,
@@ -286,7 +336,7 @@ impl State {
         }
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
-            (false, 0) => Ok(Some(repeated(&ids, None))),
+            (false, 0) => Ok(Some((ids, None))),
             (false, _) => Err(Refusal::new(
                 Code::AlreadyExists,
                 format!("{} already holds addresses on some of these interfaces", wish.endpoint),
@@ -300,13 +350,13 @@ impl State {
         let holds = |id: &&u64| {
             self.allocations
                 .get(**id)
-                .is_some_and(|row| row.lifecycle == Lifecycle::Held && row.interface == interface.name)
+                .is_some_and(|row| row.lifecycle != Lifecycle::Attached && row.interface == interface.name)
         };
         endpoint.allocations.iter().filter(holds).copied().collect()
     }
 
     /// Whether what is held is what an interface asks for.
-    fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
+    pub(super) fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
         let rows = || held.iter().filter_map(|id| self.allocations.get(*id));
         let allowed = |row: &Allocation| {
             let Some(pool) = self.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
@@ -328,10 +378,12 @@ impl State {
     }
 
     /// What interfaces have, with all that is needed to configure them: for one of its attachments, or for whoever
-    /// looks at it.
+    /// looks at it. All of them are one endpoint's.
     #[must_use]
     pub fn given(&self, allocations: &[u64], to: Option<u64>) -> Vec<GivenInterface> {
         let mut interfaces: Vec<GivenInterface> = Vec::new();
+        let first = allocations.first().and_then(|id| self.allocations.get(*id));
+        let is_alive = first.is_some_and(|row| self.is_attached(row.endpoint));
         for id in allocations {
             let Some(row) = self.allocations.get(*id) else { continue };
             let Some(given) = self.given_address(*id, row) else { continue };
@@ -339,9 +391,11 @@ impl State {
             attached.sort_by_key(|(id, _)| Some(*id) != to);
             let mut keys = attached.into_iter().map(|(_, attachment)| attachment.key.clone());
             let attachment = keys.next();
-            let kept = row.attachment.is_none() && row.lifecycle == Lifecycle::Attached;
+            let (unclaimed, kept) =
+                (row.awaits_attachment() && is_alive, row.awaits_attachment() && !is_alive);
             let is_same = |other: &&mut GivenInterface| {
-                (&other.name, &other.attachment, other.kept) == (&row.interface, &attachment, kept)
+                (&other.name, &other.attachment, other.kept, other.unclaimed)
+                    == (&row.interface, &attachment, kept, unclaimed)
             };
             match interfaces.iter_mut().find(is_same) {
                 Some(other) => {
@@ -354,6 +408,7 @@ impl State {
                     attachment,
                     also_attached: keys.collect(),
                     kept,
+                    unclaimed,
                     addresses: vec![given],
                 }),
             }
@@ -376,6 +431,9 @@ impl State {
             vlan: subnet.vlan,
             pool: pool.intention.name.clone(),
             checked: row.checked,
+            lease: row.lease.clone(),
+            mac: row.mac.clone(),
+            note: row.note.clone(),
         })
     }
 }

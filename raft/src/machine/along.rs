@@ -3,6 +3,7 @@
 //! Whatever a living attachment holds stays until that attachment is gone, whoever wants it away.
 
 use ipam_api::limits::ATTACHMENTS_PER_ALLOCATION_MAX;
+use ipam_api::name::InterfaceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_api::{Code, Family};
@@ -23,8 +24,10 @@ pub(super) struct Comer<'a> {
 }
 
 impl Comer<'_> {
+    /// Whether it keeps what it is given. A lease ends by time, whoever has it.
     pub(super) fn is_sticky(&self) -> bool {
-        self.wish.stickiness.is_sticky() || self.row.is_some_and(|row| row.sticky.is_some())
+        self.wish.lifecycle != Lifecycle::Leased
+            && (self.wish.stickiness.is_sticky() || self.row.is_some_and(|row| row.sticky.is_some()))
     }
 }
 
@@ -48,7 +51,7 @@ impl State {
         let same_uid = wish.uid.is_some() && wish.uid == row.uid;
         let may = |id: &u64| {
             let Some(held) = self.allocations.get(*id) else { return false };
-            if held.interface != interface.name {
+            if held.interface != interface.name || held.lifecycle == Lifecycle::Leased {
                 return false;
             }
             let Some(key) = &wish.attachment else { return sticky };
@@ -91,13 +94,19 @@ impl State {
     }
 
     /// What a sticky endpoint has on these interfaces, doesn't take along, and nothing lives on.
-    pub(super) fn left_behind(&self, comer: &Comer<'_>, along: &[u64]) -> Vec<u64> {
-        let Some(row) = comer.row.filter(|_| comer.is_sticky()) else { return Vec::new() };
+    pub(super) fn left_behind(
+        &self,
+        comer: &Comer<'_>,
+        along: &[u64],
+        interfaces: &[&InterfaceName],
+    ) -> Vec<u64> {
+        let Some(row) = comer.row else { return Vec::new() };
         let is_left = |id: &u64| {
             !along.contains(id)
                 && self.allocations.get(*id).is_some_and(|held| {
                     held.attachment.is_none()
-                        && comer.wish.interfaces.iter().any(|interface| interface.name == held.interface)
+                        && held.lifecycle != Lifecycle::Leased
+                        && interfaces.contains(&&held.interface)
                 })
         };
         row.allocations.iter().copied().filter(is_left).collect()
@@ -107,7 +116,9 @@ impl State {
     fn is_replaced(&self, endpoint: &Endpoint, id: u64, row: &Allocation) -> bool {
         let newer = endpoint.allocations.iter().filter(|other| **other > id);
         newer.filter_map(|other| self.allocations.get(*other)).any(|other| {
-            other.interface == row.interface && Family::of(other.address) == Family::of(row.address)
+            other.lifecycle != Lifecycle::Leased
+                && other.interface == row.interface
+                && Family::of(other.address) == Family::of(row.address)
         })
     }
 
@@ -183,9 +194,14 @@ impl Step<'_> {
     /// Gives an allocation that exists one more attachment.
     pub(super) fn attach(&mut self, id: u64, wish: &Allocate, attachment: u64) {
         let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
-        let reason = if row.attachment.is_some() { Reason::Shared } else { Reason::Reattached };
+        let is_sticky = self.state.endpoints.get(row.endpoint).is_some_and(|row| row.sticky.is_some());
+        let reason = match row.attachment {
+            Some(_) => Reason::Shared,
+            None if is_sticky => Reason::Reattached,
+            None => Reason::Claimed,
+        };
         row.also_attached.extend(row.attachment.replace(attachment));
-        row.node = wish.node.clone().or_else(|| wish.attachment.as_ref().map(|key| key.node.clone()));
+        row.node = wish.place().cloned();
         let mac =
             wish.interfaces.iter().find(|one| one.name == row.interface).and_then(|one| one.mac.clone());
         row.mac = mac.or(row.mac);

@@ -199,6 +199,16 @@ impl Allocate {
             return Err(invalid("an automatic pool is cut from a subnet, and no interface names one")
                 .help("Name a subnet for the interfaces that shall have pools of their own."));
         }
+        if self.manner.wait {
+            return Err(invalid("an application's own pool is made or not, and can't be waited for")
+                .help("Leave wait out, and ask again."));
+        }
+        if self.manner.adopt {
+            return Err(invalid(
+                "what exists already is in a pool already, and in none of an application's own",
+            )
+            .help("Leave automatic_pool or adopt out."));
+        }
         let (PoolSize::Fixed(count) | PoolSize::Flexible(count)) = automatic.size;
         if automatic.size == PoolSize::Fixed(0) {
             return Err(invalid("a pool of 0 addresses would give none"));

@@ -211,7 +211,7 @@ impl State {
     }
 
     /// The pools that somebody names; nothing if there are none of the family.
-    fn named_pools(
+    pub(super) fn named_pools(
         &self,
         family: Family,
         patterns: &[NamePattern],
@@ -338,7 +338,7 @@ impl State {
         keys.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family))
     }
 
-    fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
+    pub(super) fn candidate(&self, id: u64) -> Option<Candidate<'_>> {
         self.pools.get(id).map(|pool| Candidate { id, pool })
     }
 }

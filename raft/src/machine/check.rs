@@ -4,22 +4,19 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ipam_api::access::Role;
 use ipam_api::address::{AddressRange, check_cidr};
-use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, OBJECT_NAME_CHARS_MAX,
     POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
-    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX,
-    TRANSACTION_STEPS_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, NamespaceIntention, PoolIntention,
-    PoolPatterns, Purpose, Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
+    Action, Allocate, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention, PoolPatterns,
+    Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
 use super::shape::edges;
 
@@ -27,6 +24,8 @@ use super::shape::edges;
 const VLAN_MAX: u16 = 4094;
 /// Bytes of a boot id; Linux writes a UUID of 36.
 const BOOT_ID_BYTES_MAX: usize = 64;
+/// Characters between two dots of a host name.
+const HOSTNAME_LABEL_CHARS_MAX: usize = 63;
 
 const _: () = assert!(INTERFACES_MAX * 2 <= ALLOCATIONS_PER_ENDPOINT_MAX);
 
@@ -81,6 +80,7 @@ impl Action {
                 within("members", wish.known.len(), MEMBERS_MAX)
             }
             Action::Delegate(wish) => wish.check(),
+            Action::Renew(wish) => wish.check(),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }
@@ -124,46 +124,6 @@ fn check_place(disk_id: &Text, peer_address: &Text, client_url: &Text) -> Result
     match disk_id.is_empty() || peer_address.is_empty() {
         true => Err(invalid("a member has a disk id and an address where it answers peers")),
         false => Ok(()),
-    }
-}
-
-impl CreateToken {
-    fn check(&self) -> Result<(), Refusal> {
-        text("description", &self.description)?;
-        within("realms of a token", self.grant.realms.len(), TOKEN_REALMS_MAX)?;
-        // So that nobody can take a token's principal for somebody without one.
-        if self.name.as_str() == ANONYMOUS {
-            return Err(invalid(format!("no token can be called {ANONYMOUS}")));
-        }
-        let longest = match self.purpose {
-            Purpose::Bearer => TOKEN_TTL_MS_MAX,
-            Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
-        };
-        match self.ttl_ms {
-            Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
-            Some(ttl_ms) if ttl_ms > longest => {
-                return Err(Refusal::new(
-                    Code::LimitExceeded,
-                    format!("such a token lives {longest} ms at most"),
-                ));
-            }
-            None if self.purpose != Purpose::Bearer => {
-                return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
-            }
-            _ => {}
-        }
-        match (self.purpose, self.grant.role, &self.grant.node) {
-            (Purpose::Bearer, Role::Node, None) => {
-                Err(invalid("a token of the role node must name its node").help("Give node: realm and name."))
-            }
-            (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
-                Err(invalid(format!("a token of the role {role} can't name a node")))
-            }
-            (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
-                Err(invalid("a join token is for nodes and members, and its role is node"))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -365,16 +325,18 @@ impl Allocate {
         check_labels("labels", &self.labels)?;
         self.stickiness.check(self.lifecycle)?;
         self.check_automatic()?;
-        self.check_lifecycle()
+        self.check_lifecycle()?;
+        if self.manner.adopt {
+            super::adopt::check(self)?;
+        }
+        if self.manner.wait {
+            super::waiting::check(self)?;
+        }
+        self.manner.note.check()?;
+        self.manner.check(self.lifecycle)
     }
 
     fn check_lifecycle(&self) -> Result<(), Refusal> {
-        if self.lifecycle == Lifecycle::Leased {
-            return Err(Refusal::new(
-                Code::NotImplemented,
-                "leases are not implemented in this version; use held",
-            ));
-        }
         match (&self.attachment, self.lifecycle) {
             (None, Lifecycle::Attached) => Err(invalid("attached allocations need an attachment")),
             (Some(_), Lifecycle::Held | Lifecycle::Leased) => {
@@ -389,10 +351,34 @@ impl Allocate {
                 if self.interfaces.iter().any(|wish| wish.name == key.interface) {
                     return Ok(());
                 }
-                Err(invalid(format!("the attachment's interface {} is not among those named", key.interface)))
+                Err(invalid(format!("the attachment's interface {} is not among those named", key.interface))
+                    .help("Name every interface of the endpoint in each of its ADDs, or that one only."))
             }
         }
     }
+}
+
+impl Note {
+    fn check(&self) -> Result<(), Refusal> {
+        text("description", &self.description)?;
+        self.hostname.as_ref().map_or(Ok(()), check_hostname)
+    }
+}
+
+/// As RFC 1123 has it, without a dot at its end.
+fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
+    let is_label = |label: &str| {
+        let inside = |c: u8| c.is_ascii_alphanumeric() || c == b'-';
+        (1..=HOSTNAME_LABEL_CHARS_MAX).contains(&label.len())
+            && label.bytes().all(inside)
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if hostname.len() <= OBJECT_NAME_CHARS_MAX && hostname.split('.').all(is_label) {
+        return Ok(());
+    }
+    Err(invalid(format!("{} is no host name such as db-07.example.com", ipam_api::name::shown(hostname)))
+        .help("Use letters, digits and hyphens, 63 at most between two dots, and 253 in all."))
 }
 
 fn check_labels(what: &str, labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {

@@ -6,6 +6,7 @@
 
 mod automatic;
 mod intention;
+mod manner;
 mod members;
 mod outcome;
 mod prefix;
@@ -27,8 +28,11 @@ pub use intention::{
     Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
     PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
 };
+pub use manner::{Leases, Manner, Note, Renew};
 pub use members::{ChangeMembers, JoinMember, KnownMember};
-pub use outcome::{Answer, Applied, Context, Given, GivenInterface, Outcome, Refusal, Stored, Verdict};
+pub use outcome::{
+    Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
+};
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{
@@ -159,6 +163,8 @@ pub enum Action {
     },
     /// Take back what endpoints keep that their controller no longer wants.
     ScaleController(ScaleController),
+    /// Let leases last longer.
+    Renew(Renew),
     /// A controller is gone for good: take back what its endpoints keep, and the pools that were made for it.
     EndController(EndController),
 }

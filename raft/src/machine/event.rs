@@ -15,7 +15,7 @@ use super::command::Kind;
 use super::journal::{By, EventId};
 use super::model::{MemberStanding, PrefixOwner};
 
-pub use reason::{Readiness, Reason};
+pub use reason::{Readiness, Reason, Why};
 
 /// One thing that has happened: named by the revision of its command and its place in it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -245,6 +245,18 @@ pub enum What {
         /// Why it stays.
         reason: Reason,
     },
+    /// An endpoint waits for addresses, or for another reason than before.
+    Waits {
+        /// Which one.
+        endpoint: EndpointKey,
+        /// Why.
+        why: Why,
+    },
+    /// An endpoint waits no longer, and was given nothing.
+    Withdrawn {
+        /// Which one.
+        endpoint: EndpointKey,
+    },
 }
 
 /// Every name that an event can have, with its meaning.
@@ -281,6 +293,11 @@ pub const NAMES: &[(&str, &str)] = &[
     ("address.cooled", "A freed address has rested."),
     ("prefix.delegated", "Somebody has a block of addresses to divide."),
     ("prefix.released", "Somebody has a block of addresses no longer; the reason says why."),
+    (
+        "endpoint.waiting",
+        "An endpoint waits for addresses; the reason says why, and comes again when it changes.",
+    ),
+    ("endpoint.withdrawn", "An endpoint waits no longer, and was given nothing."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
     ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
@@ -307,6 +324,8 @@ impl What {
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
             What::PoolSplit { .. } => "pool.split",
+            What::Waits { .. } => "endpoint.waiting",
+            What::Withdrawn { .. } => "endpoint.withdrawn",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
             What::GenerationBegun { .. } => "generation.begun",
@@ -386,7 +405,9 @@ impl What {
             What::Allocated { endpoint, .. }
             | What::Released { endpoint, .. }
             | What::Attached { endpoint, .. }
-            | What::Detached { endpoint, .. } => Some(endpoint),
+            | What::Detached { endpoint, .. }
+            | What::Waits { endpoint, .. }
+            | What::Withdrawn { endpoint } => Some(endpoint),
             _ => None,
         }
     }

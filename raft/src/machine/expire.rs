@@ -1,4 +1,4 @@
-//! What ends by log time: the rest of freed addresses, the memory of releases, and prefixes. A little with every
+//! What ends by log time: the rest of freed addresses, leases, the memory of releases, and prefixes. A little with every
 //! command, in order, so that no command has to clear away an hour's worth.
 
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
@@ -11,13 +11,17 @@ impl Step<'_> {
     pub(super) fn expire(&mut self) -> u64 {
         let now = self.state.log_time_ms();
         let mut rows = 0;
-        for _ in 0..EXPIRIES_PER_COMMAND_MAX {
+        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
             let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
+            let ended = self.state.index.lease_ends.get_min().copied().filter(|(until, _)| *until <= now);
             let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
             let replayed =
                 self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);
             if let Some((_, id)) = cooled {
                 self.cooled(id);
+            } else if let Some((_, id)) = ended {
+                rows += self.end_leases(id);
+                continue;
             } else if let Some((id, _)) = forgotten {
                 self.state.forget_tombstone(id);
             } else if let Some(id) = replayed {

@@ -14,6 +14,7 @@ use super::pick::{Judged, Judgement, Pick, Taken};
 use super::space::Counts;
 use super::state::State;
 use super::takers::Taker;
+use super::unclaimed::Needs;
 use super::{At, Command, carry_out_looking};
 
 /// What became of a request on a draft, and how it came to that.
@@ -99,6 +100,8 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
         outcome.as_ref().map(|applied| &applied.answer),
         Ok(super::Answer::Allocated { repeated: true, .. })
     );
+    // What exists already isn't chosen at all.
+    let chosen = chosen && !matches!(&command.action, super::Action::Allocate(wish) if wish.manner.adopt);
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
 }
 
@@ -110,10 +113,11 @@ impl State {
         let row = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
         for interface in &wish.interfaces {
+            // What it has, or finds waiting, is not chosen now.
+            let Needs::Addresses(portable) = self.needs(&comer, interface) else { continue };
             let taker = Taker::of(self, wish, interface);
             // What can't even be looked for has no candidates, and ends it; the outcome says why.
             let Ok(choices) = self.candidates(interface, &taker) else { break };
-            let portable = self.portable(&comer, interface);
             let mut taken = Vec::new();
             for Choice { family, rule, candidates } in choices {
                 let asked = interface.asked(family);

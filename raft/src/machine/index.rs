@@ -12,7 +12,7 @@ use ipam_api::{Family, RangeSet};
 use super::Damaged;
 use super::command::{Kind, PoolIntention, SecretHash, Text};
 use super::hashed::ByAttachment;
-use super::model::{Pool, PrefixOwner, Subnet};
+use super::model::{Pool, PrefixOwner, Subnet, Waiting};
 use super::prefix::Division;
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
@@ -50,6 +50,16 @@ pub(super) struct Index {
     pub(super) resting: OrdSet<(u64, IpAddr)>,
     /// When resting addresses have rested.
     pub(super) cooling_until: OrdSet<(u64, u64)>,
+    /// Which endpoint has which place in line.
+    pub(super) waiting: OrdMap<u64, u64>,
+    /// Pool, how many addresses it would have to have, and place in line.
+    pub(super) waiting_for: OrdSet<(u64, u32, u64)>,
+    /// The first place in line that a pool could help now.
+    pub(super) head_of: OrdMap<u64, u64>,
+    /// The same by place.
+    pub(super) heads: OrdSet<(u64, u64)>,
+    /// When leases end.
+    pub(super) lease_ends: OrdSet<(u64, u64)>,
     pub(super) token_secrets: OrdMap<SecretHash, u64>,
     pub(super) replays: OrdMap<(Text, Text), u64>,
     /// Kept answers of each principal, the oldest first.
@@ -87,6 +97,11 @@ impl Index {
             boots,
             resting,
             cooling_until,
+            waiting,
+            waiting_for,
+            head_of,
+            heads,
+            lease_ends,
             token_secrets,
             replays,
             replays_of,
@@ -114,6 +129,11 @@ impl Index {
         join_maps(&mut self.boots, boots);
         join_sets(&mut self.resting, resting);
         join_sets(&mut self.cooling_until, cooling_until);
+        join_maps(&mut self.waiting, waiting);
+        join_sets(&mut self.waiting_for, waiting_for);
+        join_maps(&mut self.head_of, head_of);
+        join_sets(&mut self.heads, heads);
+        join_sets(&mut self.lease_ends, lease_ends);
         join_maps(&mut self.token_secrets, token_secrets);
         join_maps(&mut self.replays, replays);
         join_sets(&mut self.replays_of, replays_of);
@@ -138,6 +158,15 @@ pub(super) fn default_keys(
     let anchors = if pool.default { pool.takers.anchors() } else { Vec::new() };
     let (rank, name) = (pool.takers.rank(), pool.name.clone());
     anchors.into_iter().map(move |anchor| (network, family, anchor, rank, name.clone(), id))
+}
+
+impl Index {
+    /// Gives a claim its place in line.
+    pub(super) fn note_waiting(&mut self, endpoint: u64, waiting: &Waiting) {
+        self.waiting.insert(waiting.order, endpoint);
+        let places = waiting.lacks.iter().map(|(pool, need)| (*pool, *need, waiting.order));
+        self.waiting_for.extend(places);
+    }
 }
 
 /// Costs as much as the smaller one is large.
@@ -172,6 +201,9 @@ impl State {
         for (id, row) in self.endpoints.iter() {
             index.endpoints.insert((row.key.clone(), id));
             index.controllers.extend(ControllerKey::of(row).map(|key| (key, id)));
+            if let Some(waiting) = &row.waiting {
+                index.note_waiting(id, waiting);
+            }
         }
         for (id, row) in self.attachments.iter() {
             index.attachments.insert(&row.key, id);
@@ -193,6 +225,7 @@ impl State {
         }
         for (id, row) in self.allocations.iter() {
             index.occupants.insert((row.network, row.address), Occupant::Allocation(id));
+            index.lease_ends.extend(row.lease.as_ref().map(|lease| (lease.until_ms, id)));
         }
         for (id, row) in self.coolings.iter() {
             index.occupants.insert((row.network, row.address), Occupant::Cooling(id));
@@ -248,7 +281,11 @@ impl State {
             space.cooling.insert(id);
             space.occupy(number(address));
         }
-        self.index_blocks()
+        self.index_blocks()?;
+        for (id, _) in &pools {
+            self.refresh_head(*id);
+        }
+        Ok(())
     }
 
     // === The index of pools and reservations ===

@@ -9,6 +9,7 @@
 //! revisions and never come back.
 
 pub mod access;
+mod adopt;
 mod allocate;
 mod along;
 mod attachment;
@@ -27,6 +28,7 @@ mod hashed;
 pub mod holders;
 mod index;
 pub mod journal;
+mod lease;
 pub mod level;
 mod loading;
 pub mod map;
@@ -54,6 +56,8 @@ pub mod table;
 mod takers;
 mod token;
 mod transaction;
+mod unclaimed;
+mod waiting;
 
 pub use candidates::Rule;
 use command::Purpose;
@@ -115,6 +119,8 @@ fn carry_out_looking<Seen>(
         events: Vec::new(),
     };
     let expired = step.expire();
+    // Before anybody else takes what has come free.
+    step.serve_waiting();
     let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
     let seen = look(&step);
     let (revision, outcome) = step.answer(terms, action, expired);
@@ -183,13 +189,19 @@ impl Step<'_> {
         (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
     }
 
-    fn permitted(&self, action: &Action) -> Result<(), Refusal> {
+    pub(in crate::machine) fn permitted(&self, action: &Action) -> Result<(), Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         self.state.permit(grant, &self.origin.principal, action)
     }
 
-    /// Anything but a transaction.
+    /// Anything but a transaction; and whoever waited for what it made possible.
     fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        let answer = self.alone(action)?;
+        self.serve_waiting();
+        Ok(answer)
+    }
+
+    fn alone(&mut self, action: &Action) -> Result<Answer, Refusal> {
         self.permitted(action)?;
         match action {
             Action::PutNetwork(put) => self.put_network(put),
@@ -211,6 +223,7 @@ impl Step<'_> {
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(release)),
             Action::ReleaseAllocation { id } => self.release_allocation(*id),
             Action::ReleaseEndpoint { key } => self.release_endpoint(key),
+            Action::Renew(wish) => self.renew(wish),
             Action::Expire => Ok(Answer::Expired { rows: 0 }),
             Action::CreateToken(wish) => self.create_token(wish),
             Action::RotateToken { name, secret_hash, expect } => {

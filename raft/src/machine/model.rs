@@ -10,10 +10,10 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Controller, Grant, NamespaceIntention, NetworkIntention, NodeIntention, Outcome, PoolIntention, Purpose,
-    ReservationIntention, SecretHash, Started, SubnetIntention, Text,
+    Allocate, Controller, Credential, Grant, NamespaceIntention, NetworkIntention, NodeIntention, Note,
+    Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Started, SubnetIntention, Text,
 };
-use super::event::Readiness;
+use super::event::{Readiness, Why};
 use super::journal::Segment;
 use super::table::Row;
 
@@ -152,6 +152,31 @@ pub struct Endpoint {
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
     pub allocations: Vec<u64>,
+    /// What it waits for.
+    pub waiting: Option<Box<Waiting>>,
+}
+
+/// What an endpoint waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its place in line: the revision in which it began to wait.
+    pub order: u64,
+    /// What it asked for.
+    pub wish: Allocate,
+    /// With which rights.
+    pub credential: Credential,
+    /// Who asked.
+    pub principal: Text,
+    /// Names the request.
+    pub request_id: Text,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+    /// Why, in a word.
+    pub why: Why,
+    /// Why, in a sentence.
+    pub detail: Text,
+    /// Pools that may help, with how many addresses each would have to have; none if nothing helps by itself.
+    pub lacks: Vec<(u64, u32)>,
 }
 
 /// What an endpoint that comes back is.
@@ -199,14 +224,29 @@ pub struct Allocation {
     pub node: Option<ObjectName>,
     /// When it ends.
     pub lifecycle: Lifecycle,
+    /// When it ends by log time, if it does.
+    pub lease: Option<Lease>,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
     /// The interface's hardware address.
     pub mac: Option<Text>,
+    /// What is written on it.
+    pub note: Note,
     /// When it was made.
     pub created_wall_ms: u64,
     /// Who made it.
     pub created_by: Text,
+}
+
+/// When an allocation ends, unless it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// How long it lasts from when it was given or renewed.
+    pub ttl_ms: u64,
+    /// The log time at which it ends.
+    pub until_ms: u64,
+    /// When that will be at the earliest, as a label.
+    pub until_wall_ms: u64,
 }
 
 /// The memory of a release: an ADD that began before it is refused.

@@ -203,7 +203,7 @@ impl State {
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
-    fn pick_in(&self, candidate: &Candidate<'_>, picked: &[Pick]) -> Option<IpAddr> {
+    pub(super) fn pick_in(&self, candidate: &Candidate<'_>, picked: &[Pick]) -> Option<IpAddr> {
         let space = self.space(candidate.id)?;
         let intention = &candidate.pool.intention;
         let is_picked =
@@ -279,51 +279,65 @@ impl State {
 
     /// Refuses an address that its pool can't give, with the reason.
     fn check_givable(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+        self.check_not_held(address, candidate)?;
         let pool = &candidate.pool.intention;
-        let subnet = self.subnets.get(candidate.pool.subnet);
-        let network = subnet.map_or(0, |row| row.network);
-        match self.occupant(network, address) {
-            Some(Occupant::Allocation(id)) => {
-                let endpoint = self.allocations.get(id).map_or(0, |row| row.endpoint);
-                return Err(Refusal::new(
-                    Code::AddressTaken,
-                    format!(
-                        "{address} of pool {} is held by {} (allocation {id})",
-                        pool.name,
-                        self.holder(endpoint)
-                    ),
-                ));
-            }
-            Some(Occupant::Cooling(id)) if pool.strict_cooling => {
-                let until = self.coolings.get(id).map_or(0, |row| row.until_ms);
-                let left = until.saturating_sub(self.log_time_ms());
-                return Err(Refusal::new(
-                    Code::AddressCooling,
-                    format!("{address} of pool {} rests for another {left} ms", pool.name),
-                ));
-            }
-            _ => {}
-        }
-        if let Some((prefix, row)) = self.prefix_at(network, address) {
-            let told = self.told_prefix(prefix, row);
+        if let Some(Occupant::Cooling(id)) = self.occupant(self.network_of(candidate), address)
+            && pool.strict_cooling
+        {
+            let until = self.coolings.get(id).map_or(0, |row| row.until_ms);
+            let left = until.saturating_sub(self.log_time_ms());
             return Err(Refusal::new(
-                Code::AddressTaken,
-                format!("{address} of pool {} is inside {told}", pool.name),
+                Code::AddressCooling,
+                format!("{address} of pool {} rests for another {left} ms", pool.name),
             ));
         }
-        let Some(space) = self.space(candidate.id) else { return Ok(()) };
-        let why = if space.reserved.contains(number(address)) {
-            "reserved"
-        } else if let Some(special) = subnet.and_then(|row| State::is_special(&row.intention, address))
-            && !space.giveable.contains(number(address))
-        {
-            special
-        } else if !space.giveable.contains(number(address)) {
-            "excluded"
-        } else {
-            return Ok(());
-        };
-        Err(Refusal::new(Code::AddressReserved, format!("{address} of pool {} is {why}", pool.name)))
+        self.check_not_in_prefix(address, candidate)?;
+        let is_reserved =
+            self.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
+        let why = if is_reserved { Some("reserved") } else { self.why_never_given(address, candidate) };
+        match why {
+            None => Ok(()),
+            Some(why) => {
+                Err(Refusal::new(Code::AddressReserved, format!("{address} of pool {} is {why}", pool.name)))
+            }
+        }
+    }
+
+    pub(super) fn network_of(&self, candidate: &Candidate<'_>) -> u64 {
+        self.subnets.get(candidate.pool.subnet).map_or(0, |row| row.network)
+    }
+
+    /// Refuses an address that somebody holds.
+    pub(super) fn check_not_held(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+        let Some((id, row)) = self.allocation_at(self.network_of(candidate), address) else { return Ok(()) };
+        Err(Refusal::new(
+            Code::AddressTaken,
+            format!(
+                "{address} of pool {} is held by {} (allocation {id})",
+                candidate.pool.intention.name,
+                self.holder(row.endpoint)
+            ),
+        ))
+    }
+
+    /// Refuses an address that belongs to a prefix.
+    pub(super) fn check_not_in_prefix(
+        &self,
+        address: IpAddr,
+        candidate: &Candidate<'_>,
+    ) -> Result<(), Refusal> {
+        let Some((prefix, row)) = self.prefix_at(self.network_of(candidate), address) else { return Ok(()) };
+        let (pool, told) = (&candidate.pool.intention.name, self.told_prefix(prefix, row));
+        Err(Refusal::new(Code::AddressTaken, format!("{address} of pool {pool} is inside {told}")))
+    }
+
+    /// Why a pool never gives an address that is in its ranges, if so; reservations aside.
+    pub(super) fn why_never_given(&self, address: IpAddr, candidate: &Candidate<'_>) -> Option<&'static str> {
+        if self.space(candidate.id)?.giveable.contains(number(address)) {
+            return None;
+        }
+        let subnet = self.subnets.get(candidate.pool.subnet);
+        Some(subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or("excluded"))
     }
 
     fn exhausted(

@@ -82,6 +82,9 @@ impl Step<'_> {
             step.reindex_pool(id, old, row.clone(), &subnet);
             Stored::Pool(row)
         });
+        if old.intention.drains_to != intention.drains_to {
+            self.wait_for_stand_in(id);
+        }
         if self.remove_if_drained(id) {
             return Ok(Answer::Gone);
         }
@@ -163,6 +166,7 @@ impl Step<'_> {
             self.state.unindex_pool(id, &row, &subnet);
         }
         self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
+        self.forget_waiting_for(id);
     }
 
     pub(super) fn subnet_row(&self, id: u64, name: &Name) -> Result<Subnet, Refusal> {

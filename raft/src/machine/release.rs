@@ -27,17 +27,23 @@ impl Step<'_> {
         }
         self.bury(key, started);
         let addresses = match live {
-            Some((id, row)) => self.let_go(id, &row.allocations),
+            Some((id, row)) => {
+                let mut addresses = self.let_go(id, &row.allocations);
+                addresses.extend(self.release_unclaimed(row.endpoint));
+                addresses
+            }
             None => Vec::new(),
         };
         Answer::Released { addresses }
     }
 
     pub(super) fn release_allocation(&mut self, id: u64) -> Result<Answer, Refusal> {
-        if self.state.allocations.get(id).is_none() {
+        let Some(endpoint) = self.state.allocations.get(id).map(|row| row.endpoint) else {
             return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone")));
-        }
-        Ok(Answer::Released { addresses: self.release_all(&[id], Reason::AllocationReleased) })
+        };
+        let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
+        addresses.extend(self.release_unclaimed(endpoint));
+        Ok(Answer::Released { addresses })
     }
 
     pub(super) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {
@@ -45,6 +51,7 @@ impl Step<'_> {
         if incarnations.is_empty() {
             return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist")));
         }
+        self.withdraw(key);
         let held: Vec<u64> = incarnations
             .iter()
             .filter_map(|id| self.state.endpoints.get(*id))
@@ -81,6 +88,9 @@ impl Step<'_> {
             self.forget_in_attachment(*attachment, id);
         }
         self.state.index.occupants.remove(&(row.network, row.address));
+        if let Some(lease) = &row.lease {
+            self.state.index.lease_ends.remove(&(lease.until_ms, id));
+        }
         if let Some(space) = self.state.space_mut(row.pool) {
             space.allocated -= 1;
             space.vacate(number(row.address));
@@ -114,14 +124,22 @@ impl Step<'_> {
     fn forget_in_endpoint(&mut self, endpoint: u64, allocation: u64) {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
         row.allocations.retain(|id| *id != allocation);
-        if row.allocations.is_empty() {
-            if let Some(key) = ControllerKey::of(&row) {
+        let is_left = !row.allocations.is_empty();
+        self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
+        if !is_left {
+            self.remove_if_empty(endpoint);
+        }
+    }
+
+    /// An endpoint that neither holds nor waits for anything is gone.
+    pub(super) fn remove_if_empty(&mut self, endpoint: u64) {
+        let Some(row) = self.state.endpoints.get(endpoint) else { return };
+        if row.allocations.is_empty() && row.waiting.is_none() {
+            if let Some(key) = ControllerKey::of(row) {
                 self.state.index.controllers.remove(&(key, endpoint));
             }
-            self.state.index.endpoints.remove(&(row.key, endpoint));
+            self.state.index.endpoints.remove(&(row.key.clone(), endpoint));
             self.state.endpoints.remove(endpoint, &mut self.state.ledger);
-        } else {
-            self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
         }
     }
 

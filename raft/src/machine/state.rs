@@ -187,10 +187,13 @@ impl State {
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
+        let ended = self.index.lease_ends.get_min().map(|(until, _)| *until);
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
-        let ended = self.index.prefix_until.get_min().map(|(until, _)| *until);
-        [cooled, forgotten, replayed, ended].into_iter().flatten().min()
+        let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| *until);
+        // Whoever is owed something gets it with the next command.
+        let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
+        [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
     }
 
     // === Finding things ===

@@ -46,6 +46,7 @@ impl Step<'_> {
 
     /// Takes note of whether a pool can give, and says so when that has changed.
     pub(super) fn refresh_readiness(&mut self, pool: u64) {
+        self.state.refresh_head(pool);
         let Some(row) = self.state.pools.get(pool) else { return };
         let readiness = if row.intention.terminating {
             Readiness::Terminating

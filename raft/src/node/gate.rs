@@ -100,7 +100,8 @@ fn judge(mine: Room, others: impl Iterator<Item = Room>, majority: usize) -> Ver
     }
 }
 
-/// Whether an action leaves less to keep than there was; its own entry is small and soon gone.
+/// Whether an action leaves less to keep than there was, or as much and something would be lost without it; its
+/// own entry is small and soon gone.
 fn shrinks(action: &Action) -> bool {
     matches!(
         action,
@@ -108,6 +109,7 @@ fn shrinks(action: &Action) -> bool {
             | Action::ReleaseAttachment(_)
             | Action::ReleaseAllocation { .. }
             | Action::ReleaseEndpoint { .. }
+            | Action::Renew(_)
             | Action::Expire
             | Action::TrimJournal { .. }
     )

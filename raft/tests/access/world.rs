@@ -7,7 +7,7 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
-    NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
+    Manner, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
     ReleaseAttachment, Remarks, ReservationIntention, Started, Stored, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, apply};
@@ -140,6 +140,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
         lifecycle: Lifecycle::Attached,
         interfaces: vec![wish(pool)],
         started: Some(started(1)),
+        manner: Manner::default(),
     }
 }
 
@@ -156,6 +157,7 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
         lifecycle: Lifecycle::Held,
         interfaces: vec![wish(pool)],
         started: None,
+        manner: Manner::default(),
     }
 }
 

@@ -83,9 +83,13 @@ fn allocations(state: &State, model: &Model) {
         let ids = row.also_attached.iter().chain(&row.attachment);
         let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
         assert_eq!(keys, held.attachments);
-        // A kept one is nobody's but its endpoint's; an attached one is where it is attached.
-        let living = held.lifecycle == Lifecycle::Held || !keys.is_empty();
+        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an unclaimed one waits
+        // as long as its endpoint is attached somewhere.
+        let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
+        let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());
         assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
+        assert!(keys.iter().all(|key| key.interface == row.interface));
+        assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().intention;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
     }
@@ -96,6 +100,8 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
     for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
         assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
         assert_eq!(row.sticky.as_deref(), endpoint.sticky.as_ref());
+        let claim = endpoint.claim.as_ref().map(|claim| (&claim.wish, claim.why));
+        assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.wish, waiting.why)), claim);
         let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
         assert_eq!(row.allocations, held.map(|one| one.id).collect::<Vec<_>>());
         assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
@@ -136,7 +142,8 @@ fn memory(state: &State, model: &Model) {
     assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
     let ends = model.resting.iter().map(|one| one.until_ms);
     let ends = ends.chain(model.blocks.iter().filter_map(|one| one.until_ms));
-    let next = ends.chain(model.buried.iter().map(|one| one.until_ms)).min();
+    let leases = model.held.iter().filter_map(|one| Some(one.lease?.1));
+    let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     let boots: BTreeMap<_, Vec<_>> = state
         .boots
@@ -289,7 +296,9 @@ impl Follower {
                 | What::Detached { address, pool, allocation, .. } => {
                     assert_eq!(self.held.get(&allocation), Some(&(address, pool)));
                 }
-                What::Cooled { .. }
+                What::Waits { .. }
+                | What::Withdrawn { .. }
+                | What::Cooled { .. }
                 | What::JournalTrimmed { .. }
                 | What::LevelRaised { .. }
                 | What::GenerationBegun { .. }

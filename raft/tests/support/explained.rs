@@ -1,9 +1,10 @@
 //! Whether what was explained is what is done.
 
 use ipam_api::Code;
+use ipam_raft::machine::command::{Allocate, Given, GivenInterface};
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::{Action, command::Allocate};
-use ipam_raft::machine::{Answer, Command, Outcome};
+use ipam_raft::machine::{Action, Answer, Command, Outcome};
 
 /// Compares an explanation with what became of its request.
 pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
@@ -11,6 +12,9 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     let Action::Allocate(wish) = &command.action else {
         return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
     };
+    if wish.manner.adopt {
+        return assert!(explanation.choices.is_empty(), "what is adopted isn't chosen: {command:?}");
+    }
     for choice in &explanation.choices {
         assert!(choice.given.is_some() != choice.refused.is_some(), "{choice:?}");
         let asked =
@@ -33,11 +37,17 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
     }
     match outcome.as_ref().map(|applied| &applied.answer) {
         Ok(Answer::Allocated { repeated: false, interfaces }) => {
-            let given = interfaces.iter().flat_map(|interface| {
+            // What it had already, or claims, was not chosen now.
+            let is_chosen =
+                |one: &&GivenInterface| explanation.choices.iter().any(|choice| choice.interface == one.name);
+            let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
+                // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
+                let is_choice = |one: &&Given| one.lease.is_none() || wish.manner.ttl_ms.is_some();
                 interface
                     .addresses
                     .iter()
+                    .filter(is_choice)
                     .map(move |one| (name.clone(), one.pool.clone(), one.address.addr()))
             });
             let foretold = explanation.choices.iter().filter_map(|choice| {
@@ -49,6 +59,10 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             foretold.sort();
             given.sort();
             assert_eq!(foretold, given, "{command:?}");
+        }
+        Ok(Answer::Pending(pending)) => {
+            let refused = explanation.choices.iter().any(|choice| choice.refused.is_some());
+            assert!(refused || pending.why == Why::AllocationFailed, "it waits for nothing: {command:?}");
         }
         Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),
         Err(refusal) => {

@@ -14,12 +14,14 @@ use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
     Started, SubnetIntention, Text,
 };
+use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Automatic, Sticky};
 use ipam_raft::machine::{Action, Command};
 
 use ipnet::IpNet;
 
 use crate::naive_prefix::Block;
+use crate::naive_waiting::Claim;
 
 /// What the machine says, as far as the model can know it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +31,8 @@ pub(crate) enum Said {
     Draining(u64),
     Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
     Released(Vec<IpAddr>),
+    Renewed(Vec<(IpAddr, u64)>),
+    Pending { repeated: bool, why: Why },
     Expired(u64),
     Steps(Vec<Said>),
     Delegated { repeated: bool, cidrs: Vec<IpNet> },
@@ -52,8 +56,11 @@ pub(crate) struct Held {
     pub(crate) endpoint: u64,
     pub(crate) interface: InterfaceName,
     pub(crate) lifecycle: Lifecycle,
+    pub(crate) node: Option<ObjectName>,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
+    /// How long its lease lasts, and until when.
+    pub(crate) lease: Option<(u64, u64)>,
 }
 
 /// What tells one address from all others.
@@ -79,6 +86,7 @@ pub(crate) struct Incarnation {
     pub(crate) key: EndpointKey,
     pub(crate) uid: Option<Text>,
     pub(crate) sticky: Option<Sticky>,
+    pub(crate) claim: Option<Claim>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,12 +121,15 @@ pub(crate) struct Model {
     pub(crate) made: Vec<Name>,
     /// Names that the machine gave to pools that are new, still to be taken over.
     pub(crate) told: VecDeque<Name>,
+    /// Places in line that were ever given.
+    pub(crate) places: u64,
 }
 
 impl Model {
     pub(crate) fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
         self.now = self.now.max(log_time_ms);
         let expired = self.expire();
+        self.serve_waiting();
         if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
             return Err(Code::DeadlineExceeded);
         }
@@ -141,6 +152,12 @@ impl Model {
     }
 
     fn single(&mut self, action: &Action) -> Result<Said, Code> {
+        let said = self.alone(action)?;
+        self.serve_waiting();
+        Ok(said)
+    }
+
+    fn alone(&mut self, action: &Action) -> Result<Said, Code> {
         match action {
             Action::PutNetwork(put) => self.put_network(&put.intention, put.expect),
             Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
@@ -167,7 +184,8 @@ impl Model {
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
             Action::ReleaseAllocation { id } => {
                 self.held.iter().find(|one| one.id == *id).ok_or(Code::AllocationChanged)?;
-                Ok(self.release(|one| one.id == *id))
+                let said = self.release(|one| one.id == *id);
+                Ok(self.give_up_unclaimed(said))
             }
             Action::ReleaseEndpoint { key } => {
                 let all: Vec<u64> =
@@ -175,7 +193,12 @@ impl Model {
                 if all.is_empty() {
                     return Err(Code::NotFound);
                 }
-                Ok(self.release_in_order_of(&all))
+                for one in self.endpoints.iter_mut().filter(|one| one.key == *key) {
+                    one.claim = None;
+                }
+                let said = self.release_in_order_of(&all);
+                self.forget_empty();
+                Ok(said)
             }
             Action::ScaleController(scale) => {
                 let said = self.scale(scale);
@@ -194,6 +217,7 @@ impl Model {
             }
             Action::Delegate(wish) => self.delegate(wish),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
+            Action::Renew(wish) => self.renew(wish),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_) | Action::RotateToken { .. } | Action::Join { .. } => {
                 unreachable!("tokens have tests of their own")
@@ -201,7 +225,7 @@ impl Model {
         }
     }
 
-    /// A little with every command: what has rested first, then the memory of releases.
+    /// A little with every command: what has rested first, then leases, then the memory of releases.
     fn expire(&mut self) -> u64 {
         let mut rows = 0;
         let now = self.now;
@@ -210,6 +234,9 @@ impl Model {
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
                 let Rest { pool, address, .. } = self.resting.remove(i);
                 self.shed(&pool, address);
+            } else if let Some(ended) = self.end_leases() {
+                rows += ended;
+                continue;
             } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
                 self.buried.remove(i);
             } else if !self.clear_one_ended() {
@@ -321,7 +348,8 @@ impl Model {
             return Err(Code::Overlap);
         }
         let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.intention.drains_to.clone());
-        if drains(&old) != new.drains_to {
+        let other_way = drains(&old) != new.drains_to;
+        if other_way {
             self.check_drains_to(&new)?;
         }
         let losing = |one: &&Held| one.pool == new.name && !self.giveable(&new, one.address);
@@ -335,6 +363,9 @@ impl Model {
         let automatic = old.and_then(|old| old.automatic);
         self.pools.insert(name.clone(), Pool { intention: new, cursor, automatic });
         self.wake_what_left();
+        if other_way {
+            self.wait_for_stand_in(&name);
+        }
         let gone = !unchanged && self.drop_if_drained(&name);
         Ok(if gone { Said::Gone } else { Said::Stored { created } })
     }
@@ -408,6 +439,7 @@ impl Model {
         self.pools.remove(name);
         self.made.retain(|one| one != name);
         self.resting.retain(|one| one.pool != *name);
+        self.forget_waiting_for(name);
     }
 
     /// What rests and can't be given any more is forgotten.
@@ -434,10 +466,18 @@ impl Model {
                 self.shed(&one.pool, one.address);
             }
         }
+        self.forget_empty();
         let held = &self.held;
-        self.endpoints.retain(|endpoint| held.iter().any(|one| one.endpoint == endpoint.number));
         self.attachments.retain(|key, _| held.iter().any(|one| one.attachments.contains(key)));
         Said::Released(gone.into_iter().map(|one| one.address).collect())
+    }
+
+    /// Endpoints that neither hold nor wait for anything are gone.
+    fn forget_empty(&mut self) {
+        let held = &self.held;
+        self.endpoints.retain(|endpoint| {
+            endpoint.claim.is_some() || held.iter().any(|one| one.endpoint == endpoint.number)
+        });
     }
 }
 

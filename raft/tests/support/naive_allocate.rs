@@ -1,16 +1,22 @@
 //! The model's own ADD and DEL.
 
+mod naive_adopt;
+mod naive_takers;
+
 use std::net::IpAddr;
 
-use ipam_api::Selector;
 use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX};
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Remarks, Started, Takers};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Started};
+
+use naive_takers::{may_take, stands_for, unspecific};
 
 use crate::naive::{Held, Incarnation, Model, Pool, Said, Spot};
+use crate::naive_unclaimed::{Found, own, waits_for};
+use crate::naive_waiting::Claim;
 
 /// What an interface gets.
 enum Choice<'a> {
@@ -18,6 +24,13 @@ enum Choice<'a> {
     Along(Held),
     /// An address of a pool.
     New(&'a Pool, IpAddr),
+}
+
+/// What a request comes to.
+pub(crate) struct Plan {
+    given: Vec<Held>,
+    along: Vec<Spot>,
+    left: Vec<Spot>,
 }
 
 impl Model {
@@ -39,8 +52,7 @@ impl Model {
         {
             return Err(Code::AttachmentReleased);
         }
-        let sticky =
-            wish.stickiness.is_sticky() || meant.as_ref().is_some_and(|meant| meant.sticky.is_some());
+        let sticky = Model::keeps(wish, meant.as_ref());
         let before: Vec<Held> = match &wish.attachment {
             Some(key) => self.attached_before(wish, key)?,
             None if sticky => Vec::new(),
@@ -50,18 +62,46 @@ impl Model {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
-            return Ok(said(true, &before, wish.attachment.as_ref()));
+            self.renew_all(&before, wish.manner.ttl_ms);
+            return Ok(said(true, &self.asked_for(wish, before[0].endpoint, before), wish));
         }
         self.make_pools(wish)?;
+        let plan = match self.plan(wish, meant.as_ref()) {
+            Ok(plan) => plan,
+            Err(code) if wish.manner.wait => return self.wait(wish, meant.as_ref(), code),
+            Err(code) => return Err(code),
+        };
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.note_boot(key, started);
+            self.attachments.insert(key.clone(), (started.clone(), endpoint));
+        }
+        Ok(self.give(wish, meant.as_ref(), plan))
+    }
+
+    /// An address for every interface and family.
+    pub(crate) fn plan(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Result<Plan, Code> {
+        let endpoint = meant.map_or(self.incarnations + 1, |one| one.number);
         let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
+        let mut waiting: Vec<Spot> = Vec::new();
+        let mut chosen_for = Vec::new();
         for interface in &wish.interfaces {
-            let portable = self.portable(wish, interface);
+            match self.found(wish, meant, interface) {
+                Found::Nothing => {}
+                Found::Enough => continue,
+                Found::Waiting(found) => {
+                    along.extend(found);
+                    continue;
+                }
+            }
+            chosen_for.push(interface.name.clone());
+            let portable = self.portable(wish, meant, interface);
             let mut chosen = Vec::new();
             for choice in self.choose(wish, interface, &given, &portable)? {
                 match choice {
-                    Choice::Along(held) => along.push(held),
+                    Choice::Along(held) if own(wish, interface) => along.push(held),
+                    Choice::Along(held) => waiting.push(held.spot()),
                     Choice::New(pool, address) => chosen.push((pool, address)),
                 }
             }
@@ -73,7 +113,9 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 lifecycle: wish.lifecycle,
-                attachments: wish.attachment.iter().cloned().collect(),
+                node: wish.node.clone().or(wish.attachment.as_ref().map(|key| key.node.clone())),
+                attachments: wish.attachment.iter().filter(|_| own(wish, interface)).cloned().collect(),
+                lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
@@ -86,32 +128,38 @@ impl Model {
         }
         let along: Vec<Spot> = along.iter().map(Held::spot).collect();
         let is_left = |one: &Held| {
-            sticky
-                && one.endpoint == endpoint
+            one.endpoint == endpoint
                 && one.attachments.is_empty()
+                && one.lifecycle != Lifecycle::Leased
                 && !along.contains(&one.spot())
-                && wish.interfaces.iter().any(|interface| interface.name == one.interface)
+                && !waiting.contains(&one.spot())
+                && match Model::keeps(wish, meant) {
+                    true => chosen_for.contains(&one.interface),
+                    false => waits_for(one, wish),
+                }
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
-        let arrived = meant.as_ref().map(|meant| Model::arrived(meant, wish));
-        let repeated = wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived == meant;
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.note_boot(key, started);
-            self.attachments.insert(key.clone(), (started.clone(), endpoint));
-        }
+        Ok(Plan { given, along, left })
+    }
+
+    pub(crate) fn give(&mut self, wish: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
+        let Plan { given, along, left } = plan;
+        let arrived = meant.map(|meant| Model::arrived(meant, wish));
+        let repeated =
+            wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
         match arrived {
             Some(arrived) => {
-                *self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("meant") = arrived;
+                let row = self.endpoints.iter_mut().find(|one| one.number == arrived.number);
+                *row.expect("meant") = arrived;
             }
-            None => {
-                self.incarnations = endpoint;
-                let (key, uid) = (wish.endpoint.clone(), wish.uid.clone());
-                let fresh = Incarnation { number: endpoint, key, uid, sticky: None };
-                self.endpoints.push(Model::arrived(&fresh, wish));
-            }
+            None => self.begin_incarnation(wish),
         }
+        let endpoint = meant.map_or(self.incarnations, |one| one.number);
         for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
             one.attachments.extend(wish.attachment.clone());
+            if let Some(key) = &wish.attachment {
+                one.node = wish.node.clone().or(Some(key.node.clone()));
+            }
         }
         for one in &given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));
@@ -122,7 +170,22 @@ impl Model {
         all.extend(given.iter().cloned());
         self.held.extend(given);
         self.release(|one| left.contains(&one.spot()));
-        Ok(said(repeated, &all, wish.attachment.as_ref()))
+        let named = |claim: &mut Claim| {
+            let mut waited = claim.wish.interfaces.iter();
+            waited.any(|one| wish.interfaces.iter().any(|other| other.name == one.name))
+        };
+        let row = self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("it is there");
+        if !repeated && row.claim.as_mut().is_some_and(named) {
+            row.claim = None;
+        }
+        said(repeated, &self.asked_for(wish, endpoint, all), wish)
+    }
+
+    pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
+        self.incarnations += 1;
+        let (number, key, uid) = (self.incarnations, wish.endpoint.clone(), wish.uid.clone());
+        let fresh = Incarnation { number, key, uid, sticky: None, claim: None };
+        self.endpoints.push(Model::arrived(&fresh, wish));
     }
 
     /// What this attachment has already, if it is the same endpoint's.
@@ -146,13 +209,14 @@ impl Model {
                 .iter()
                 .filter(|one| {
                     Some(one.endpoint) == endpoint
-                        && one.attachments.is_empty()
+                        && one.lifecycle != Lifecycle::Attached
                         && one.interface == interface.name
                 })
                 .cloned()
                 .collect();
+            let otherwise = |one: &Held| one.lifecycle != wish.lifecycle;
             let fits = self.as_wished(&held, interface) && self.in_subnets(&held, interface);
-            if !held.is_empty() && !fits {
+            if !held.is_empty() && (held.iter().any(otherwise) || !fits) {
                 return Err(Code::AlreadyExists);
             }
             missing |= held.is_empty();
@@ -161,7 +225,7 @@ impl Model {
         if missing && !all.is_empty() { Err(Code::AlreadyExists) } else { Ok(all) }
     }
 
-    fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+    pub(crate) fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
         let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.intention.subnet);
         wish.subnets.is_empty()
             || held.iter().all(|one| subnet(one).is_some_and(|subnet| wish.subnets.contains(subnet)))
@@ -183,6 +247,45 @@ impl Model {
         taken: &[Held],
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
+        if all.manner.adopt {
+            return self.choose_adopted(wish, taken, portable);
+        }
+        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+        let mut chosen = Vec::new();
+        for (family, candidates) in self.candidates(all, wish)? {
+            let still_fits = |one: &&Held| {
+                let is_open = |pool: &&Pool| {
+                    let takers = &pool.intention.takers;
+                    pool.intention.drains_to.is_none()
+                        && Model::is_for(pool, all)
+                        && may_take(takers, all, wish)
+                        && self.is_selected(takers, all)
+                };
+                let mut open = candidates.iter().copied().filter(is_open);
+                Family::of(one.address) == family
+                    && asked(family).is_none_or(|address| address == one.address)
+                    && open.any(|pool| pool.intention.name == one.pool)
+            };
+            if let Some(along) = portable.iter().find(still_fits) {
+                chosen.push(Choice::Along(along.clone()));
+                continue;
+            }
+            let (pool, address) = match asked(family) {
+                Some(address) => self.choose_asked(address, &candidates, taken, why_not)?,
+                None => self.choose_any(&candidates, taken, why_not)?,
+            };
+            chosen.push(Choice::New(pool, address));
+        }
+        Ok(chosen)
+    }
+
+    /// The pools that each family is taken from, in the order in which they are tried.
+    pub(crate) fn candidates(
+        &self,
+        all: &Allocate,
+        wish: &InterfaceWish,
+    ) -> Result<Vec<(Family, Vec<&Pool>)>, Code> {
         let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
@@ -253,38 +356,14 @@ impl Model {
         if per_family.is_empty() {
             return Err(Code::NoPoolSelected);
         }
-        per_family
-            .into_iter()
-            .map(|(family, mut candidates)| {
-                candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
-                let why_not = |pool: &Pool| self.why_not(pool, all, wish);
-                if named.is_some() || (!by_subnet && asked(family).is_none()) {
-                    candidates =
-                        self.with_stand_ins(&candidates, |pool| why_not(pool) != Some(Code::NoPoolFits));
-                }
-                let still_fits = |one: &&Held| {
-                    let is_open = |pool: &&Pool| {
-                        let takers = &pool.intention.takers;
-                        pool.intention.drains_to.is_none()
-                            && Model::is_for(pool, all)
-                            && may_take(takers, all, wish)
-                            && self.is_selected(takers, all)
-                    };
-                    let mut open = candidates.iter().copied().filter(is_open);
-                    Family::of(one.address) == family
-                        && asked(family).is_none_or(|address| address == one.address)
-                        && open.any(|pool| pool.intention.name == one.pool)
-                };
-                if let Some(along) = portable.iter().find(still_fits) {
-                    return Ok(Choice::Along(along.clone()));
-                }
-                let new = match asked(family) {
-                    Some(address) => self.choose_asked(address, &candidates, taken, why_not),
-                    None => self.choose_any(&candidates, taken, why_not),
-                };
-                new.map(|(pool, address)| Choice::New(pool, address))
-            })
-            .collect()
+        for (family, candidates) in &mut per_family {
+            candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            if named.is_some() || (!by_subnet && asked(*family).is_none()) {
+                let fits = |pool: &Pool| self.why_not(pool, all, wish) != Some(Code::NoPoolFits);
+                *candidates = self.with_stand_ins(candidates, fits);
+            }
+        }
+        Ok(per_family)
     }
 
     fn choose_any<'a>(
@@ -336,83 +415,9 @@ impl Model {
     }
 }
 
-/// Whether a pattern of those that are tried here stands for a name.
-fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
-    let (pattern, name) = (pattern.as_str(), name.as_str());
-    match pattern.strip_suffix('*') {
-        None => pattern == name,
-        Some("") => true,
-        Some(class) if class.ends_with("]?") => name.len() > 1 && name[..1] == class[1..2],
-        Some(prefix) => name.starts_with(prefix),
-    }
-}
-
-/// How little a pool asks for, in the order of what counts most.
-fn unspecific(takers: &Takers) -> [bool; 7] {
-    [
-        takers.endpoint_selector.is_empty(),
-        takers.node_names.is_empty(),
-        takers.node_selector.is_empty() || !takers.node_names.is_empty(),
-        takers.namespaces.is_empty(),
-        takers.namespace_selector.is_empty() || !takers.namespaces.is_empty(),
-        takers.network_attachments.is_empty(),
-        takers.realms.is_empty(),
-    ]
-}
-
-fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool {
-    let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-    let config = wish.attachment.as_ref().filter(|key| key.interface == interface.name);
-    let by = interface.network_attachment.as_ref().map(|by| by.as_str());
-    let by = by.or(config.map(|key| key.config.as_str()));
-    let among =
-        |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
-    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(wish.endpoint.realm.as_str()))
-        && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
-        && among(
-            takers.namespaces.iter().map(|name| name.as_str()).collect(),
-            Some(wish.endpoint.namespace.as_str()),
-        )
-        && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
-        && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
-}
-
-impl Model {
-    /// Why a pool gives nothing at all now, or not to this one.
-    fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
-        let takers = &pool.intention.takers;
-        if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
-        {
-            Some(Code::NoPoolFits)
-        } else if pool.intention.terminating {
-            Some(Code::Terminating)
-        } else if pool.intention.disabled || pool.intention.drains_to.is_some() {
-            Some(Code::PoolDisabled)
-        } else {
-            None
-        }
-    }
-
-    /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
-    fn is_selected(&self, takers: &Takers, wish: &Allocate) -> bool {
-        let selects = |selector: &Selector, remarks: Option<&Remarks>| {
-            selector.is_empty()
-                || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
-        };
-        let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-        let realm = wish.attachment.as_ref().map_or(&wish.endpoint.realm, |key| &key.realm);
-        let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
-        let namespace = ResourceName::in_realm(&wish.endpoint.realm, &wish.endpoint.namespace);
-        let namespace = self.namespaces.get(&namespace);
-        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
-            && (!takers.namespaces.is_empty()
-                || selects(&takers.namespace_selector, namespace.map(|one| &one.remarks)))
-    }
-}
-
 impl Model {
     /// Whether a claim's addresses are what an interface wishes for.
-    fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+    pub(crate) fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
         let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
         let has = |family| held.iter().any(|one| Family::of(one.address) == family);
         let families_fit =
@@ -435,9 +440,10 @@ impl Model {
 }
 
 /// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
-fn said(repeated: bool, held: &[Held], to: Option<&AttachmentKey>) -> Said {
+fn said(repeated: bool, held: &[Held], wish: &Allocate) -> Said {
+    let to = wish.attachment.as_ref();
     let group = |one: &Held| {
-        let shown = to.or(one.attachments.last()).cloned();
+        let shown = to.filter(|to| one.attachments.contains(to)).or(one.attachments.last()).cloned();
         (one.interface.clone(), shown, one.attachments.is_empty() && one.lifecycle == Lifecycle::Attached)
     };
     let mut groups = Vec::new();

@@ -16,15 +16,27 @@ impl Model {
         sticky.or_else(|| newest().find(|one| wish.uid.is_none() || wish.uid == one.uid))
     }
 
+    /// Whether what is given stays with its endpoint.
+    pub(crate) fn keeps(wish: &Allocate, meant: Option<&Incarnation>) -> bool {
+        wish.lifecycle != Lifecycle::Leased
+            && (wish.stickiness.is_sticky() || meant.is_some_and(|meant| meant.sticky.is_some()))
+    }
+
     /// What an endpoint may take along to an interface, the newest first.
-    pub(crate) fn portable(&self, wish: &Allocate, interface: &InterfaceWish) -> Vec<Held> {
-        let Some(meant) = self.meant(wish) else { return Vec::new() };
-        let sticky = wish.stickiness.is_sticky() || meant.sticky.is_some();
+    pub(crate) fn portable(
+        &self,
+        wish: &Allocate,
+        meant: Option<&Incarnation>,
+        interface: &InterfaceWish,
+    ) -> Vec<Held> {
+        let Some(meant) = meant else { return Vec::new() };
+        let sticky = Model::keeps(wish, Some(meant));
         let on_it = self
             .held
             .iter()
             .rev()
-            .filter(|one| one.endpoint == meant.number && one.interface == interface.name);
+            .filter(|one| one.endpoint == meant.number && one.interface == interface.name)
+            .filter(|one| one.lifecycle != Lifecycle::Leased);
         let same = |one: &AttachmentKey, other: &AttachmentKey| {
             one.node == other.node && one.container_id == other.container_id
         };
@@ -79,6 +91,7 @@ impl Model {
         let Some(sticky) = &endpoint.sticky else { return false };
         let replaced = self.held[place + 1..].iter().any(|newer| {
             newer.endpoint == one.endpoint
+                && newer.lifecycle != Lifecycle::Leased
                 && newer.interface == one.interface
                 && Family::of(newer.address) == Family::of(one.address)
         });
@@ -99,7 +112,8 @@ impl Model {
         for place in stay {
             self.held[place].attachments.retain(|other| other != key);
         }
-        self.release(|one| one.attachments.contains(key))
+        let said = self.release(|one| one.attachments.contains(key));
+        self.give_up_unclaimed(said)
     }
 
     pub(crate) fn scale(&mut self, scale: &ScaleController) -> Said {

@@ -7,7 +7,7 @@ use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::change::FieldChange;
-use ipam_raft::machine::command::{Given, GivenPrefix, Kind};
+use ipam_raft::machine::command::{Given, GivenPrefix, Kind, Renewed};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
 use ipam_raft::machine::model::{Automatic, Sticky};
@@ -102,6 +102,17 @@ fn answer(answer: &Answer, indent: &str) -> String {
         }
         Answer::Expired { rows } => format!("expired {rows} rows"),
         Answer::Members { ids } => format!("members {ids:?}"),
+        Answer::Pending(pending) => {
+            let still = if pending.repeated { "still waits" } else { "waits" };
+            format!("{still}, {}: {}", pending.why.as_str(), short(&pending.detail))
+        }
+        Answer::Renewed { leases } => {
+            let until = |one: &Renewed| {
+                let Renewed { allocation, address, lease } = one;
+                format!("\n{indent}{address} as {} until {}", id(*allocation), lease.until_ms)
+            };
+            format!("renewed{}", leases.iter().map(until).collect::<String>())
+        }
         Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
         Answer::Level { level } => format!("the level is {level}"),
         Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
@@ -152,6 +163,18 @@ fn given(given: &Given) -> String {
     for route in &given.routes {
         let _ = write!(text, ", {} via {}", route.destination, route.gateway);
     }
+    if let Some(mac) = &given.mac {
+        let _ = write!(text, ", mac {mac}");
+    }
+    if let Some(hostname) = &given.note.hostname {
+        let _ = write!(text, ", called {hostname}");
+    }
+    if !given.note.description.is_empty() {
+        let _ = write!(text, ", {:?}", given.note.description);
+    }
+    if let Some(lease) = &given.lease {
+        let _ = write!(text, ", lease until {}", lease.until_ms);
+    }
     for server in &given.dns.nameservers {
         let _ = write!(text, ", name server {server}");
     }
@@ -170,7 +193,12 @@ fn what(what: &What) -> String {
         }
         What::Deleted { kind, name } => format!("deleted {kind} {name}"),
         What::Allocated { address, pool, endpoint, interface, allocation, reason, .. } => {
-            let why = if *reason == Reason::Moved { " (moved)" } else { "" };
+            let why = match reason {
+                Reason::Moved => " (moved)",
+                Reason::Adopted => ", adopted",
+                Reason::Waited => ", waited for",
+                _ => "",
+            };
             format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id(*allocation))
         }
         What::Attached { address, endpoint, interface, node, allocation, reason, .. } => {
@@ -187,6 +215,7 @@ fn what(what: &What) -> String {
                 Reason::AttachmentReleased => "attachment released",
                 Reason::AllocationReleased => "allocation released",
                 Reason::EndpointReleased => "endpoint released",
+                Reason::LeaseEnded => "lease ended",
                 other => other.as_str(),
             };
             format!("{endpoint} no longer holds {address} of {pool}, {} ({reason})", id(*allocation))
@@ -196,6 +225,8 @@ fn what(what: &What) -> String {
         What::JournalTrimmed { through, segments, .. } => {
             format!("gave up {segments} segments of the journal, through {through}")
         }
+        What::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
+        What::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
         What::LevelRaised { level } => format!("the level is {level}"),
         What::GenerationBegun { generation, from_revision } => {
             format!("generation {generation} begins, from {}", id(*from_revision))
@@ -244,6 +275,9 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
                     ids.join(", ")
                 );
             }
+            for one in state.incarnations(&which.parse().unwrap()).filter_map(|one| state.waiting(one)) {
+                let _ = writeln!(text, "waits, {}: {}", one.why.as_str(), short(&one.detail));
+            }
             if text.is_empty() { "no such endpoint\n".to_owned() } else { text }
         }
         "attachment" => match state.attachment(&attachment(which).unwrap()) {
@@ -289,6 +323,11 @@ fn sticky(sticky: &Sticky) -> String {
     text
 }
 
+fn is_attached(state: &State, endpoint: u64) -> bool {
+    let mut ids = state.endpoints.get(endpoint).unwrap().allocations.iter();
+    ids.any(|one| state.allocations.get(*one).unwrap().attachment.is_some())
+}
+
 /// How an allocation is tied, where it is neither a claim nor attached once.
 fn ties(state: &State, allocation: u64) -> String {
     let row = state.allocations.get(allocation).unwrap();
@@ -300,6 +339,7 @@ fn ties(state: &State, allocation: u64) -> String {
         .map(|attachment| format!("{}/{}", attachment.key.node, attachment.key.container_id))
         .collect();
     match (keys.len(), row.lifecycle) {
+        (0, Lifecycle::Attached) if is_attached(state, row.endpoint) => " (unclaimed)".to_owned(),
         (0, Lifecycle::Attached) => " (kept)".to_owned(),
         (0 | 1, _) => String::new(),
         _ => format!(" (attached as {})", keys.join(" and ")),

@@ -1,22 +1,23 @@
 //! Commands at random, in a world so small that they get in each other's way.
 
+mod random_manner;
+mod random_put;
+
 use ipam_api::access::Role;
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{Action, Command, Grant, State, Terms};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
+use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::TOMBSTONE_TTL_MS;
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
-use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Allocate, Delete, Dns, Expect, InterfaceWish, Kind, NetworkIntention, Origin, PoolIntention,
-    PoolPatterns, Precondition, Put, ReleaseAttachment, Remarks, ReservationIntention, Started,
-    SubnetIntention, Takers, Text, Transaction, Via,
+    Allocate, Delete, Expect, InterfaceWish, Kind, Manner, Origin, PoolIntention, PoolPatterns, Precondition,
+    Put, ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
 };
-use ipam_raft::machine::{Action, Command, State};
 use ipnet::IpNet;
 
 /// Subnets with their networks and addresses. The last one overlaps with the first.
@@ -95,6 +96,7 @@ impl Draw<'_> {
             0 => now + TOMBSTONE_TTL_MS,
             1..=3 => now.saturating_sub(self.dice.below(50)),
             4..=13 => now + self.dice.below(300),
+            14..=16 => now + 500 + self.dice.below(1000),
             _ => now + self.dice.below(20),
         }
     }
@@ -182,7 +184,13 @@ impl Draw<'_> {
             26..=36 => self.prefix(),
             37..=73 => {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
-                Action::Allocate(if repeat { self.repeat() } else { self.allocate() })
+                let wish = if repeat { self.repeat() } else { self.allocate() };
+                let adopts = !repeat && self.dice.chance(12);
+                Action::Allocate(match (adopts, repeat) {
+                    (true, _) => self.adopt(wish),
+                    (_, true) => wish,
+                    (false, false) => self.wait(wish),
+                })
             }
             74 => {
                 if self.dice.chance(70) {
@@ -195,11 +203,12 @@ impl Draw<'_> {
                 let key = self.attachment();
                 Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
             }
-            85..=92 if !self.issued.is_empty() => {
+            85..=90 if !self.issued.is_empty() => {
                 let i = usize::try_from(self.dice.below(self.issued.len() as u64)).unwrap();
                 Action::ReleaseAllocation { id: self.issued[i] }
             }
-            85..=96 => Action::ReleaseEndpoint { key: self.endpoint() },
+            85..=93 => Action::ReleaseEndpoint { key: self.endpoint() },
+            94..=97 => Action::Renew(self.renew()),
             _ => Action::Expire,
         }
     }
@@ -234,36 +243,6 @@ impl Draw<'_> {
         Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
     }
 
-    fn put_network(&mut self, name: &str, expect: Expect) -> Action {
-        let intention = NetworkIntention { name: Name::new(name).unwrap(), remarks: self.remarks() };
-        Action::PutNetwork(Put { intention, expect })
-    }
-
-    fn put_subnet(&mut self, (name, network, cidr): (&str, &str, &str), expect: Expect) -> Action {
-        let name = Name::new(name).unwrap();
-        let network = if self.dice.chance(4) { "blue" } else { network };
-        let cidr: IpNet = if self.dice.chance(4) { "10.0.0.0/30" } else { cidr }.parse().unwrap();
-        let size = number(cidr.broadcast()) - number(cidr.network());
-        let inside = number(cidr.network()) + u128::from(self.dice.below(1 + u64::try_from(size).unwrap()));
-        let mut intention = SubnetIntention {
-            name,
-            network: Name::new(network).unwrap(),
-            cidr,
-            gateway: self.dice.chance(60).then(|| Family::of(cidr.addr()).address(inside)),
-            vlan: None,
-            routes: Vec::new(),
-            dns: Dns::default(),
-            remarks: self.remarks(),
-        };
-        let put =
-            |intention: &SubnetIntention| Action::PutSubnet(Put { intention: intention.clone(), expect });
-        if let Err(refusal) = put(&intention).check() {
-            assert_eq!(refusal.code, Code::GatewayInRange);
-            intention.gateway = None;
-        }
-        put(&intention)
-    }
-
     fn put_pool(&mut self, (name, subnet): (&str, &str), expect: Expect) -> Action {
         let subnet = if self.dice.chance(4) { self.dice.pick(&["lan", "six", "azure"]) } else { subnet };
         let ranges = match self.dice.below(10) {
@@ -295,34 +274,6 @@ impl Draw<'_> {
         Action::PutPool(Put { intention, expect })
     }
 
-    /// Mostly anybody.
-    fn takers(&mut self) -> Takers {
-        let mut takers = Takers::default();
-        if self.dice.chance(8) {
-            takers.realms = vec![self.dice.pick(&["default", "prod"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.node_names = vec![self.dice.pick(&["n1", "n2"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.namespaces = vec![self.dice.pick(&["web", "default"]).parse().unwrap()];
-        }
-        if self.dice.chance(10) {
-            takers.node_selector = self.dice.pick(&["zone=a", "zone in (a,b)", "zone!=a"]).parse().unwrap();
-        }
-        if self.dice.chance(10) {
-            takers.namespace_selector = self.dice.pick(&["team=x", "!team", "team!=x"]).parse().unwrap();
-        }
-        if self.dice.chance(12) {
-            let selectors = ["app=a", "app in (a,b)", "app!=a", "!app", "app", "app=b,app!=c"];
-            takers.endpoint_selector = self.dice.pick(&selectors).parse().unwrap();
-        }
-        if self.dice.chance(6) {
-            takers.network_attachments = vec![self.dice.pick(&["net", "ns/other"]).parse().unwrap()];
-        }
-        takers
-    }
-
     fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {
         let count = 1 + self.dice.below(most);
         let subnet = if self.dice.chance(2) { "six" } else { subnet };
@@ -341,19 +292,6 @@ impl Draw<'_> {
         AddressRange::new(family.address(first), family.address(end)).unwrap()
     }
 
-    fn put_reservation(&mut self, name: &str, expect: Expect) -> Action {
-        let network = if name == "r1" || self.dice.chance(10) { "default" } else { "blue" };
-        let subnets = ["lan", "lan", "six", "link"];
-        let addresses = (0..=self.dice.below(2)).map(|_| self.dice.pick(&subnets)).collect::<Vec<_>>();
-        let intention = ReservationIntention {
-            name: Name::new(name).unwrap(),
-            network: Name::new(network).unwrap(),
-            addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
-            remarks: self.remarks(),
-        };
-        Action::PutReservation(Put { intention, expect })
-    }
-
     fn endpoint(&mut self) -> ipam_api::resource::EndpointKey {
         self.dice.pick(&["pod/web/w-0", "pod/web/w-1", "host/h0", "host/prod/default/h0"]).parse().unwrap()
     }
@@ -369,7 +307,7 @@ impl Draw<'_> {
     }
 
     /// Mostly from the boot that the node is in, sometimes from one before or after.
-    fn started(&mut self, key: &AttachmentKey) -> Started {
+    pub(crate) fn started(&mut self, key: &AttachmentKey) -> Started {
         let node = self.state.boots.iter().map(|(_, row)| row).find(|row| row.name == key.node);
         let present = node.and_then(|row| row.boot_id.as_deref()).unwrap_or("b0");
         let number: u64 = present[1..].parse().unwrap();
@@ -395,6 +333,9 @@ impl Draw<'_> {
             (key.node, key.container_id) = (other.node, other.container_id);
             let key = key.clone();
             again.started = Some(self.started(&key));
+        }
+        if again.attachment.is_some() && self.dice.chance(40) {
+            self.next_interface(&mut again);
         }
         if self.dice.chance(10) {
             again.stickiness = self.stickiness();
@@ -422,17 +363,24 @@ impl Draw<'_> {
         if names.is_empty() {
             names.push("eth0");
         }
+        let ttl_ms = (attachment.is_none() && self.dice.chance(50)).then(|| self.ttl_ms());
+        let may_last = ttl_ms.is_none() || self.dice.chance(5);
         let mut wish = Allocate {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
             labels: self.labels(),
             node: None,
-            stickiness: self.stickiness(),
-            lifecycle: if attachment.is_some() { Lifecycle::Attached } else { Lifecycle::Held },
+            stickiness: if may_last { self.stickiness() } else { Stickiness::default() },
+            lifecycle: match (&attachment, ttl_ms) {
+                (Some(_), _) => Lifecycle::Attached,
+                (None, Some(_)) => Lifecycle::Leased,
+                (None, None) => Lifecycle::Held,
+            },
             interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
             automatic_pool: None,
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
+            manner: Manner { ttl_ms, ..Manner::default() },
         };
         if self.dice.chance(30) {
             self.with_own_pools(&mut wish);

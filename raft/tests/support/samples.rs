@@ -4,9 +4,17 @@
 
 use ipam_api::access::{NodeKey, Role};
 use ipam_raft::machine::command::{
-    ConfirmGeneration, Context, CreateToken, Credential, Idempotency, Manager, Purpose, Stored,
+    Allocate, AutomaticPool, ChangeMembers, ConfirmGeneration, Context, Controller, CreateToken, Credential,
+    Delegate, Delete, Dns, EndController, Expect, Given, GivenInterface, GivenPrefix, Idempotency,
+    InterfaceWish, JoinMember, Kind, KnownMember, Leases, Manager, Manner, NamespaceIntention,
+    NetworkIntention, NodeIntention, Note, Origin, Pending, PoolIntention, PoolPatterns, Precondition,
+    PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Remarks, Renew, Renewed,
+    ReservationIntention, ScaleController, SplitPool, Started, Stickiness, Stored, SubnetIntention, Takers,
+    Transaction, Via,
 };
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{
+    Action, Answer, Applied, By, Command, Event, EventId, Grant, Outcome, Refusal, State, Terms, What,
+};
 use std::collections::BTreeMap;
 
 use ipam_api::Code;
@@ -14,24 +22,14 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
-use ipam_raft::machine::command::{
-    Allocate, AutomaticPool, ChangeMembers, Controller, Delegate, Delete, Dns, EndController, Expect, Given,
-    GivenInterface, GivenPrefix, InterfaceWish, JoinMember, Kind, KnownMember, NamespaceIntention,
-    NetworkIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Precondition, PrefixLevel,
-    PrefixSource, Put, ReleaseAttachment, Remarks, ReservationIntention, ScaleController, SplitPool, Started,
-    Stickiness, SubnetIntention, Takers, Transaction, Via,
-};
-use ipam_raft::machine::event::{Readiness, Reason};
+use ipam_raft::machine::event::{Readiness, Reason, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Automatic, AutomaticStanding, Boots, Cooling, Endpoint, Generation, Member,
-    MemberStanding, Meta, Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay,
-    Reservation, Sticky, Subnet, Token, Tombstone,
+    Allocation, Attachment, Automatic, AutomaticStanding, Boots, Cooling, Endpoint, Generation, Lease,
+    Member, MemberStanding, Meta, Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay,
+    Reservation, Sticky, Subnet, Token, Tombstone, Waiting,
 };
 use ipam_raft::machine::table::Ledger;
-use ipam_raft::machine::{
-    Action, Answer, Applied, By, Command, Event, EventId, Outcome, Refusal, State, What,
-};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -201,6 +199,7 @@ fn wish() -> Allocate {
         interfaces: vec![interface],
         automatic_pool: Some(AutomaticPool { size: PoolSize::Flexible(2), replicas: 3, reclaim: true }),
         started: Some(started()),
+        manner: manner(),
     }
 }
 
@@ -223,6 +222,18 @@ fn automatic() -> Automatic {
         replicas: 3,
         standing: AutomaticStanding::Elsewhere,
     }
+}
+
+fn manner() -> Manner {
+    Manner { ttl_ms: Some(600_000), adopt: true, wait: true, note: note() }
+}
+
+fn note() -> Note {
+    Note { hostname: Some("db-07.example.com".into()), description: "by the door".into() }
+}
+
+fn lease() -> Lease {
+    Lease { ttl_ms: 600_000, until_ms: 601_000, until_wall_ms: 1_795_000_601_000 }
 }
 
 /// Each kind of action once.
@@ -308,6 +319,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             replicas: 3,
             start: 1,
         }),
+        Action::Renew(Renew { which: Leases::Endpoint("host/db-07".parse().unwrap()), ttl_ms: Some(5_000) }),
         Action::EndController(EndController {
             realm: name("prod"),
             namespace: "web".parse().unwrap(),
@@ -345,6 +357,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::Delegate(_) => "delegate",
         Action::ReleasePrefix { .. } => "release-prefix",
         Action::ScaleController(_) => "scale-controller",
+        Action::Renew(_) => "renew",
         Action::EndController(_) => "end-controller",
     }
 }
@@ -360,12 +373,16 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         vlan: Some(300),
         pool: name("web"),
         checked: true,
+        lease: Some(lease()),
+        mac: Some("0a:58:0a:0a:00:4d".into()),
+        note: note(),
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
         attachment: wish().attachment,
         also_attached: vec![attachment()],
         kept: true,
+        unclaimed: false,
         addresses: vec![given],
     };
     let answers = [
@@ -387,6 +404,19 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Members { ids: vec![3, 4] },
         Answer::Delegated { repeated: true, prefixes: vec![given_prefix()] },
         Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
+        Answer::Pending(Pending {
+            repeated: true,
+            why: Why::PoolNotReady,
+            detail: "full".into(),
+            since_wall_ms: 7,
+        }),
+        Answer::Renewed {
+            leases: vec![Renewed {
+                allocation: 1 << 40 | 9,
+                address: "10.1.2.5".parse().unwrap(),
+                lease: lease(),
+            }],
+        },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
     let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
@@ -441,6 +471,8 @@ fn answer_name(answer: &Answer) -> &'static str {
         Answer::Members { .. } => "members",
         Answer::Delegated { .. } => "delegated",
         Answer::PrefixReleased { .. } => "prefix-released",
+        Answer::Renewed { .. } => "renewed",
+        Answer::Pending(_) => "pending",
     }
 }
 
@@ -528,6 +560,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             allocation,
             reason: Reason::Kept,
         },
+        What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
+        What::Withdrawn { endpoint: wish().endpoint },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {
@@ -560,6 +594,8 @@ fn what_name(what: &What) -> &'static str {
         What::TakenBack { .. } => "taken-back",
         What::Attached { .. } => "attached",
         What::Detached { .. } => "detached",
+        What::Waits { .. } => "waits",
+        What::Withdrawn { .. } => "withdrawn",
     }
 }
 
@@ -602,7 +638,19 @@ pub(crate) fn rows() -> State {
     let (endpoint, uid) = (wish().endpoint, wish().uid);
     let sticky = Sticky { controller: Some(controller()), scale_down: Some(ScaleDown::Keep), wanted: true };
     let sticky = Some(Box::new(sticky));
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107] };
+    let waiting = Waiting {
+        order: 109,
+        wish: wish(),
+        credential: Credential::Token { id: 110 },
+        principal: "alice".into(),
+        request_id: "request".into(),
+        since_wall_ms: 5,
+        why: Why::AllocationFailed,
+        detail: "gone".into(),
+        lacks: vec![(103, 2)],
+    };
+    let waiting = Some(Box::new(waiting));
+    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107], waiting };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);
@@ -616,8 +664,10 @@ pub(crate) fn rows() -> State {
         also_attached: Vec::new(),
         node: Some(key.node.clone()),
         lifecycle: Lifecycle::Attached,
+        lease: Some(lease()),
         checked: true,
         mac: wish().interfaces[0].mac.clone(),
+        note: note(),
         created_wall_ms: 14,
         created_by: "alice".into(),
     };
@@ -731,7 +781,15 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
         ),
         (
             "reason-of-sticky-endpoints",
-            bytes(&[Reason::Reattached, Reason::Shared, Reason::Kept, Reason::Moved, Reason::ScaledDown]),
+            bytes(&[
+                Reason::Reattached,
+                Reason::Shared,
+                Reason::Kept,
+                Reason::Moved,
+                Reason::ScaledDown,
+                Reason::Claimed,
+                Reason::Unclaimed,
+            ]),
         ),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         ("pool-size", bytes(&[PoolSize::Fixed(5), PoolSize::Flexible(2)])),

@@ -1,7 +1,8 @@
 //! The language of the scenarios: one line, one command.
 //!
 //! ```text
-//! at 1000                                             log time of what follows, in milliseconds
+//! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
+//!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
 //! put node|namespace REALM/NAME label=KEY=VALUE …
 //! split POOL into=NEW ranges=…
@@ -12,6 +13,7 @@
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
 //! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER]     end-of NAMESPACE/KIND/NAME[:UID]
+//! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
 //! ```
@@ -20,8 +22,12 @@
 //! nobody waits for it any more. Revisions and ids are written without their generation. `65*10.0.0.0` is a
 //! list of 65 addresses, each two behind the one before.
 
+mod words;
+
 use ipam_api::access::Role;
-use ipam_raft::machine::{Grant, Terms};
+use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
+use words::Words;
+
 use std::collections::{BTreeMap, VecDeque};
 
 use ipam_api::address::{AddressRange, number, parse_address};
@@ -31,11 +37,10 @@ use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
     Allocate, AutomaticPool, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind,
-    NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Precondition,
-    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, ReservationIntention, ScaleController,
-    SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
+    Leases, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns,
+    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
+    ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
-use ipam_raft::machine::{Action, Command, Origin};
 
 /// The first generation's share of every revision and id.
 pub(crate) const GENERATION: u64 = 1 << 40;
@@ -43,7 +48,7 @@ pub(crate) const GENERATION: u64 = 1 << 40;
 /// One line, understood.
 pub(crate) enum Line {
     /// Log time moves.
-    At(u64),
+    At(u64, Option<u64>),
     /// A proposal.
     Propose(Box<Command>),
     /// What a proposal would get, and why.
@@ -63,7 +68,10 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
         verb = words.take();
     }
     match verb.as_str() {
-        "at" => return Line::At(words.take().parse().unwrap()),
+        "at" => {
+            let wall_ms = words.field("wall").map(|text| text.parse().unwrap());
+            return Line::At(words.take().parse().unwrap(), wall_ms);
+        }
         "show" => {
             let what = words.take();
             return Line::Show(what, words.0.join(" "));
@@ -99,7 +107,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "delete" => Ok(Action::Delete(Delete {
             kind: kind(&words.take()),
             name: ResourceName::new(&words.take())?,
-            expect: words.expect(),
+            expect: expected(words),
             drain: words.flag("drain"),
         })),
         "allocate" => allocate(words),
@@ -107,10 +115,11 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
             name: Name::new(&words.take())?,
             into: Name::new(&words.field("into").unwrap())?,
             ranges: ranges(&words.list("ranges"))?,
-            expect: words.expect(),
+            expect: expected(words),
         })),
         "delegate" => delegate(words),
         "release" => release(words),
+        "renew" => renew(words),
         "expire" => Ok(Action::Expire),
         "scale" => scale(words),
         "end-of" => end_of(words),
@@ -131,7 +140,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
         return put_in_realm(kind, &name, remarks, words);
     }
     let name = Name::new(&name)?;
-    let expect = words.expect();
+    let expect = expected(words);
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
@@ -202,7 +211,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
 }
 
 fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> Result<Action, Problem> {
-    let expect = words.expect();
+    let expect = expected(words);
     let (realm, name) = ResourceName::new(name)?.parts().expect("REALM/NAME");
     Ok(match kind {
         Kind::Node => Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect }),
@@ -249,6 +258,15 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
     };
     let automatic_pool = automatic_pool(words)?;
+    let manner = Manner {
+        ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
+        adopt: words.flag("adopt"),
+        wait: words.flag("wait"),
+        note: Note {
+            hostname: words.field("hostname").map(Into::into),
+            description: words.field("description").unwrap_or_default().into(),
+        },
+    };
     let mut interfaces = Vec::new();
     for mut words in words.split_at_plus() {
         interfaces.push(InterfaceWish {
@@ -287,6 +305,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         interfaces,
         automatic_pool,
         started,
+        manner,
     }))
 }
 
@@ -331,6 +350,15 @@ fn scale(words: &mut Words) -> Result<Action, Problem> {
         replicas: words.field("replicas").map(number).unwrap(),
         start: words.field("start").map_or(0, number),
     }))
+}
+
+fn renew(words: &mut Words) -> Result<Action, Problem> {
+    let which = match words.take().as_str() {
+        "allocation" => Leases::Allocation(revision(&words.take())),
+        "endpoint" => Leases::Endpoint(words.take().parse()?),
+        other => panic!("nothing to renew: {other}"),
+    };
+    Ok(Action::Renew(Renew { which, ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()) }))
 }
 
 fn release(words: &mut Words) -> Result<Action, Problem> {
@@ -422,6 +450,11 @@ fn revision(text: &str) -> u64 {
     GENERATION + text.parse::<u64>().unwrap()
 }
 
+/// What must be the case, if the line says.
+fn expected(words: &mut Words) -> Expect {
+    words.field("expect").map_or(Expect::Anything, |text| expect(&text))
+}
+
 fn expect(text: &str) -> Expect {
     if text == "absent" { Expect::Absent } else { Expect::Revision(revision(text)) }
 }
@@ -463,54 +496,4 @@ fn route(text: &str) -> Result<Route, Problem> {
     // As HTTP reads it: host bits are refused further down.
     let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
     Ok(Route { destination, gateway: parse_address(gateway)? })
-}
-
-/// The words of a line that are not understood yet: plain ones, and `field=value`.
-#[derive(Debug)]
-struct Words(Vec<String>);
-
-impl Words {
-    fn of(line: &str) -> Self {
-        Self(line.split_whitespace().map(str::to_owned).collect())
-    }
-
-    fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// The next plain word.
-    fn take(&mut self) -> String {
-        let next = self.0.iter().position(|word| !word.contains('=')).expect("a word is missing");
-        self.0.remove(next)
-    }
-
-    fn flag(&mut self, name: &str) -> bool {
-        let found = self.0.iter().position(|word| word == name);
-        found.map(|i| self.0.remove(i)).is_some()
-    }
-
-    fn field(&mut self, name: &str) -> Option<String> {
-        let found =
-            self.0.iter().position(|word| word.split_once('=').is_some_and(|(field, _)| field == name))?;
-        self.0.remove(found).split_once('=').map(|(_, value)| value.to_owned())
-    }
-
-    fn all(&mut self, name: &str) -> Vec<String> {
-        std::iter::from_fn(|| self.field(name)).collect()
-    }
-
-    fn list(&mut self, name: &str) -> Vec<String> {
-        self.field(name).map_or_else(Vec::new, |text| text.split(',').map(str::to_owned).collect())
-    }
-
-    fn expect(&mut self) -> Expect {
-        self.field("expect").map_or(Expect::Anything, |text| expect(&text))
-    }
-
-    /// What is left, divided at each `+`.
-    fn split_at_plus(&mut self) -> Vec<Words> {
-        let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
-        self.0.clear();
-        parts
-    }
 }

@@ -170,8 +170,8 @@ mod tests {
     use ipam_api::resource::{Lifecycle, Strategy};
     use ipam_raft::EventFilter;
     use ipam_raft::machine::command::{
-        Allocate, Dns, Expect, InterfaceWish, PoolIntention, PoolPatterns, Put, Remarks, SubnetIntention,
-        Takers, Text, Via,
+        Allocate, Dns, Expect, InterfaceWish, Manner, PoolIntention, PoolPatterns, Put, Remarks,
+        SubnetIntention, Takers, Text, Via,
     };
     use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
 
@@ -243,6 +243,7 @@ mod tests {
                 network_attachment: None,
             }],
             started: None,
+            manner: Manner::default(),
         };
         done(&mut state, 1000, Action::Allocate(wish));
         state

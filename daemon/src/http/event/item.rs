@@ -71,6 +71,11 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.object = pool.to_string();
             item.reason = Some(readiness.as_str().to_owned());
         }
+        What::Waits { endpoint, why } => {
+            item.object = endpoint.to_string();
+            item.reason = Some(why.as_str().to_owned());
+        }
+        What::Withdrawn { endpoint } => item.object = endpoint.to_string(),
         What::LevelRaised { level } => item.object = format!("level {level}"),
         What::PoolConfirmed { generation, pool } => {
             item.object = pool.to_string();

@@ -3,6 +3,8 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod controllers;
+mod leases;
 mod maps;
 mod members;
 mod parameters;
@@ -296,7 +298,9 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(maps::routes());
     all.extend(maps::changes_of_pools());
     all.extend(holding());
+    all.extend(controllers::routes());
     all.extend(prefixes::routes());
+    all.extend(leases::routes());
     all.extend(telling());
     all.extend(tokens());
     all.extend(backup::routes());
@@ -304,7 +308,7 @@ pub(super) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 14] {
+fn holding() -> [Route; 12] {
     let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
@@ -337,6 +341,7 @@ fn holding() -> [Route; 14] {
         .takes("AllocateRequest")
         .json(200, "Allocated")
         .json(201, "Allocated")
+        .json(202, "Allocated")
         .refuses(OF_ALLOCATING),
         Route::new(
             "POST",
@@ -365,24 +370,6 @@ fn holding() -> [Route; 14] {
             "Takes back what an attachment holds.",
         )
         .takes("ReleaseAttachmentRequest")
-        .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::new(
-            "POST",
-            "/v1/controllers/scale",
-            Access::Deed(Verb::Release, Target::Endpoint),
-            "Takes back what sticky endpoints keep that their controller no longer wants.",
-        )
-        .takes("ScaleRequest")
-        .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::new(
-            "POST",
-            "/v1/controllers/end",
-            Access::Deed(Verb::Release, Target::Endpoint),
-            "Takes back what sticky endpoints of a controller that is gone keep, and the pools that were made for it.",
-        )
-        .takes("EndRequest")
         .json(200, "Released")
         .refuses(OF_RELEASES),
         Route::get(

@@ -95,7 +95,7 @@ async fn shown(app: &App, write: &Write, renders: &[Render], done: Done) -> Resu
     let counts = !write.dry_run;
     let result = |(answer, render): (Answer, &Render)| {
         if let (true, Answer::Allocated { repeated, interfaces }) = (counts, &answer) {
-            app.metrics.allocated(interfaces, *repeated);
+            app.metrics.allocated(interfaces.iter(), *repeated);
         }
         let (status, body) = render(&state, answer, revision)?;
         Ok(StepResult { status: status.as_u16(), body })

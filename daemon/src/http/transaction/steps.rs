@@ -5,11 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use ipam_api::access::Verb;
 use ipam_api::name::ResourceName;
-use ipam_api::request::{AllocateRequest, Allocated, DelegateRequest, ReleaseAttachmentRequest, Released};
+use ipam_api::request::{AllocateRequest, DelegateRequest, ReleaseAttachmentRequest, Released, RenewRequest};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
 use ipam_api::{Code, Problem, strict};
-use ipam_raft::machine::command::{Delete, Expect, Kind};
+use ipam_raft::machine::command::{Delete, Expect, Kind, Renew};
 use ipam_raft::machine::{Action, Answer, State};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
@@ -18,11 +18,10 @@ use serde_json::{Map, Value};
 use super::paths::{Place, place};
 use crate::http::ask::revision;
 use crate::http::asker::Known;
-use crate::http::convert::interface;
 use crate::http::resource::{self, Kinded};
 use crate::http::{
-    allocation, attachment, automatic, controller, namespace, network, node, pool, prefix, reservation,
-    subnet,
+    allocation, attachment, automatic, controller, lease, namespace, network, node, pool, prefix,
+    reservation, subnet,
 };
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
@@ -93,6 +92,13 @@ impl Plan {
             }
             (StepMethod::Post, Place::EndController) => {
                 Ok((automatic::end_of(read(body()?)?), Box::new(released)))
+            }
+            (StepMethod::Post, Place::Renew(which)) => {
+                let RenewRequest { ttl_ms } = match &step.body {
+                    Some(body) => read(body.clone())?,
+                    None => RenewRequest::default(),
+                };
+                Ok((Action::Renew(Renew { which, ttl_ms }), Box::new(renewed)))
             }
             (StepMethod::Delete, Place::Allocation(id)) => {
                 Ok((Action::ReleaseAllocation { id }, Box::new(released)))
@@ -249,13 +255,13 @@ fn named<K: Kinded>(name: ResourceName) -> Render {
 
 fn allocated(endpoint: EndpointKey) -> Render {
     Box::new(move |_, answer, revision| {
-        let Answer::Allocated { repeated, interfaces } = answer else {
-            return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
-        };
-        let interfaces = interfaces.iter().map(interface).collect();
-        let body = Allocated { endpoint: endpoint.clone(), interfaces, repeated, revision };
-        Ok((if repeated { StatusCode::OK } else { StatusCode::CREATED }, json(&body)?))
+        let (status, body) = allocation::allocated(endpoint.clone(), answer, revision)?;
+        Ok((status, json(&body)?))
     })
+}
+
+fn renewed(_: &State, answer: Answer, revision: u64) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
+    Ok((StatusCode::OK, json(&lease::answer(answer, revision)?)?))
 }
 
 fn released(

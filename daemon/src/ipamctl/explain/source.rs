@@ -9,7 +9,8 @@ const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource/node.rs"),
     include_str!("../../../../api/src/resource/map.rs"),
     include_str!("../../../../api/src/resource/pool.rs"),
-    include_str!("../../../../api/src/resource/prefix.rs")
+    include_str!("../../../../api/src/resource/prefix.rs"),
+    include_str!("../../../../api/src/resource/lease.rs")
 );
 
 /// A type: what it is, and its fields.

@@ -4,7 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use ipam_api::limits::JSON_INTEGER_MAX;
-use ipam_api::resource::{Counts, Labels, Meta};
+use ipam_api::resource::{Counts, Labels, Lease, Meta};
 use ipam_api::time::Timestamp;
 
 /// Cells of a bar.
@@ -50,6 +50,11 @@ pub(crate) fn roughly(milliseconds: u64) -> String {
     }
 }
 
+/// A duration in milliseconds, as the API has it.
+pub(crate) fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// How long something is ago. A clock that runs behind the servers' is no reason for a minus.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     roughly(now.0.saturating_sub(since.0))
@@ -62,6 +67,13 @@ pub(crate) fn moment(at: Timestamp) -> String {
         Some((seconds, _)) => format!("{seconds}Z"),
         None => text,
     }
+}
+
+/// When a lease ends, and how long each renewal lasts; empty without one.
+pub(crate) fn lease(lease: Option<&Lease>) -> String {
+    lease.map_or_else(String::new, |lease| {
+        format!("until {} unless renewed (for {})", moment(lease.ends_at), roughly(lease.ttl_ms))
+    })
 }
 
 /// A count; beyond what JSON can carry only that is known.

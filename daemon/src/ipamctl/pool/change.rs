@@ -11,7 +11,7 @@ use super::ranges;
 use super::takers::TakerArguments;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
-use crate::output::text::parse_duration;
+use crate::output::text::{milliseconds, parse_duration};
 
 /// How a pool chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -110,10 +110,6 @@ impl CreateArguments {
         self.metadata.apply(metadata_fields!(pool));
         pool
     }
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Changes of a pool.

@@ -305,6 +305,12 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
         ("DELETE", ["prefixes", _]) => {
             Some((200, json!({"cidrs": ["172.16.0.0/24"], "ending": false, "revision": 48_211_970})))
         }
+        ("POST", ["allocations" | "endpoints", .., "renew"]) => Some((
+            200,
+            json!({"leases": [{"allocation": 46_999_000, "address": "10.30.0.5",
+                               "lease": {"ttl_ms": 86_400_000, "ends_at": "2026-11-21T11:14:07.000Z"}}],
+                   "revision": 48_211_970}),
+        )),
         ("POST", ["tokens", ..]) => {
             let mut token = token("ci");
             token["secret"] = "ipamd_s3cret".into();

@@ -22,7 +22,7 @@ use crate::context::Context;
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::list::Listing;
-use crate::output::text::parse_duration;
+use crate::output::text::{milliseconds, parse_duration};
 use crate::resource;
 use crate::watch::{self, WatchArguments, Watched};
 use secret::Destination;
@@ -284,10 +284,6 @@ async fn rotate(context: &Context, name: &Name, to: &DestinationArguments) -> Re
     };
     let sentence = format!("token {name} {}{}", context.tense("rotated"), context.at_revision(&answer));
     destination.deliver(context, name, &answer, &sentence)
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Reads `REALM/NAME`.

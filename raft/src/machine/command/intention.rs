@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{AutomaticPool, Stickiness, Text};
+use super::{AutomaticPool, Manner, Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -230,6 +230,8 @@ pub struct Allocate {
     pub automatic_pool: Option<AutomaticPool>,
     /// When the asking process began. Required with an attachment.
     pub started: Option<Started>,
+    /// In which manner.
+    pub manner: Manner,
 }
 
 /// What one interface needs.

@@ -9,9 +9,10 @@ use ipam_api::{Code, Family, Problem};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::super::model::{Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use super::super::event::Why;
+use super::super::model::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use super::super::space::Counts;
-use super::{Dns, GivenPrefix, Text};
+use super::{Dns, GivenPrefix, Note, Text};
 
 /// What became of a command.
 pub type Outcome = Result<Applied, Refusal>;
@@ -106,6 +107,13 @@ pub enum Answer {
         /// Whether some of it is still to be cleared away.
         ending: bool,
     },
+    /// Leases last longer.
+    Renewed {
+        /// Which; the oldest first.
+        leases: Vec<Renewed>,
+    },
+    /// It waits for addresses.
+    Pending(Pending),
 }
 
 impl Answer {
@@ -118,6 +126,30 @@ impl Answer {
     pub(in crate::machine) fn unchanged(meta: &Meta, resource: Stored) -> Self {
         Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
     }
+}
+
+/// A request that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// Whether it waited already.
+    pub repeated: bool,
+    /// Why, in a word.
+    pub why: Why,
+    /// Why, in a sentence.
+    pub detail: Text,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+}
+
+/// A lease as it stands once it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewed {
+    /// The allocation's id.
+    pub allocation: u64,
+    /// Its address.
+    pub address: IpAddr,
+    /// When it ends now.
+    pub lease: Lease,
 }
 
 /// A resource as it is stored.
@@ -150,6 +182,8 @@ pub struct GivenInterface {
     pub also_attached: Vec<AttachmentKey>,
     /// Whether it waits for its endpoint to come back.
     pub kept: bool,
+    /// Whether its endpoint lives, and it waits for its own ADD.
+    pub unclaimed: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<Given>,
 }
@@ -173,6 +207,12 @@ pub struct Given {
     pub pool: Name,
     /// Whether the wire was asked and was silent.
     pub checked: bool,
+    /// When it ends, if by log time.
+    pub lease: Option<Lease>,
+    /// The interface's hardware address.
+    pub mac: Option<Text>,
+    /// What is written on it.
+    pub note: Note,
 }
 
 /// Why a command was not carried out. Nothing was changed.

@@ -25,6 +25,16 @@ pub enum Reason {
     Moved,
     /// Its endpoint is sticky, and its controller doesn't want it any more.
     ScaledDown,
+    /// Its lease ended.
+    LeaseEnded,
+    /// It existed already, and was recorded.
+    Adopted,
+    /// Somebody had waited for it.
+    Waited,
+    /// It waited for its interface's own ADD.
+    Claimed,
+    /// Nothing of its endpoint is attached any more, and its interface never was.
+    Unclaimed,
 }
 
 impl Reason {
@@ -42,6 +52,34 @@ impl Reason {
             Reason::Kept => "kept",
             Reason::Moved => "moved",
             Reason::ScaledDown => "scaled-down",
+            Reason::LeaseEnded => "lease-ended",
+            Reason::Adopted => "adopted",
+            Reason::Waited => "waited",
+            Reason::Claimed => "claimed",
+            Reason::Unclaimed => "unclaimed",
+        }
+    }
+}
+
+/// Why an endpoint waits. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Why {
+    /// Nothing is free in its pools.
+    PoolExhausted,
+    /// Its pools give nothing for now: disabled, terminating, drained, or not confirmed since a restore.
+    PoolNotReady,
+    /// Something else is wrong, and no freed address helps.
+    AllocationFailed,
+}
+
+impl Why {
+    /// Its word in conditions.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Why::PoolExhausted => "PoolExhausted",
+            Why::PoolNotReady => "PoolNotReady",
+            Why::AllocationFailed => "AllocationFailed",
         }
     }
 }

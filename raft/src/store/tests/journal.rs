@@ -13,8 +13,8 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
 use crate::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Origin, PoolIntention, PoolPatterns, Put, Remarks, SubnetIntention,
-    Takers, Via,
+    Allocate, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put, Remarks,
+    SubnetIntention, Takers, Via,
 };
 use crate::machine::{self, Action, At, Command, Event, EventId, Grant, State, Terms};
 use crate::store::journal::{EventFilter, EventQuery, JournalError};
@@ -102,6 +102,7 @@ impl Naive {
                     network_attachment: None,
                 }],
                 started: None,
+                manner: Manner::default(),
             }),
         }
     }

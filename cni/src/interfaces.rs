@@ -1,0 +1,173 @@
+//! The interfaces of an endpoint, as `args.cni.interfaces` lists them: the same list with the ADD of each of them.
+//!
+//! Spiderpool's words (`interface`, `ipv4`, `ipv6`) mean the same as ours.
+
+use std::str::FromStr;
+
+use ipam_api::Problem;
+use ipam_api::name::InterfaceName;
+use ipam_api::request::InterfaceRequest;
+
+use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS, named};
+use crate::fail::Failure;
+use crate::json::Section;
+
+/// The list.
+pub const INTERFACES: &str = "interfaces";
+/// What an interface is called in the list.
+const NAME: [&str; 2] = ["name", "interface"];
+/// What makes it.
+const NETWORK_ATTACHMENT: &str = "network_attachment";
+
+/// What an ADD asks for: `own` alone, where no list is; else all that the list names, in its order. What the list says
+/// of the own interface stands before what else names pools for it.
+///
+/// # Errors
+/// Code 7. That the list lacks the own interface, or has one twice, is the servers' to say.
+pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<InterfaceRequest>, Failure> {
+    let arguments = network.arguments()?;
+    let entries = arguments.sections(INTERFACES)?;
+    if entries.is_empty() {
+        return Ok(vec![own]);
+    }
+    let mut texts = Vec::with_capacity(entries.len());
+    for entry in &entries {
+        texts.push(first(entry, NAME)?);
+    }
+    if texts.iter().any(Option::is_some) && texts.iter().any(Option::is_none) {
+        let why = "must have a name in each entry, or in none: then they are eth0, net1, net2 and so on";
+        return Err(arguments.wrong(INTERFACES, why));
+    }
+    let mut all = Vec::with_capacity(entries.len());
+    for (i, (entry, text)) in entries.iter().zip(texts).enumerate() {
+        let name = match text {
+            Some(text) => InterfaceName::new(text).map_err(|problem| {
+                Failure::configuration(format!("{}: {}", entry.path("name"), problem.detail))
+            })?,
+            None => usual(i)?,
+        };
+        let listed = InterfaceRequest {
+            subnets: named(entry, &[SUBNETS])?,
+            ipv4_pools: named(entry, &[IPV4_POOLS[0], "ipv4"])?,
+            ipv6_pools: named(entry, &[IPV6_POOLS[0], "ipv6"])?,
+            network_attachment: parsed(entry, NETWORK_ATTACHMENT)?,
+            ..blank(name)
+        };
+        all.push(if listed.name == own.name { merged(listed, &own) } else { listed });
+    }
+    Ok(all)
+}
+
+/// An interface of which nothing is said.
+#[must_use]
+pub fn blank(name: InterfaceName) -> InterfaceRequest {
+    InterfaceRequest {
+        name,
+        subnets: Vec::new(),
+        ipv4_pools: Vec::new(),
+        ipv6_pools: Vec::new(),
+        default_ipv4_pools: Vec::new(),
+        default_ipv6_pools: Vec::new(),
+        families: Vec::new(),
+        addresses: Vec::new(),
+        mac: None,
+        network_attachment: None,
+    }
+}
+
+/// The own interface: what the list says where it takes from, and what only this ADD knows.
+fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest {
+    let is_silent = listed.subnets.is_empty() && listed.ipv4_pools.is_empty() && listed.ipv6_pools.is_empty();
+    let from = if is_silent { own } else { &listed };
+    InterfaceRequest {
+        subnets: from.subnets.clone(),
+        ipv4_pools: from.ipv4_pools.clone(),
+        ipv6_pools: from.ipv6_pools.clone(),
+        network_attachment: listed.network_attachment,
+        ..own.clone()
+    }
+}
+
+/// How Multus calls the interfaces of a pod, where nobody says otherwise.
+fn usual(place: usize) -> Result<InterfaceName, Failure> {
+    let text = if place == 0 { "eth0".to_owned() } else { format!("net{place}") };
+    Ok(InterfaceName::new(&text)?)
+}
+
+fn first<'a>(entry: &Section<'a>, keys: [&str; 2]) -> Result<Option<&'a str>, Failure> {
+    for key in keys {
+        if let Some(text) = entry.text(key)? {
+            return Ok(Some(text));
+        }
+    }
+    Ok(None)
+}
+
+fn parsed<N: FromStr<Err = Problem>>(entry: &Section<'_>, key: &str) -> Result<Option<N>, Failure> {
+    let wrong = |problem: Problem| Failure::configuration(format!("{}: {}", entry.path(key), problem.detail));
+    entry.text(key)?.map(|text| text.parse().map_err(wrong)).transpose()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::version::CniVersion;
+
+    /// Name, subnets and pools of each interface that the ADD of `eth0` asks for.
+    fn asked(list: &str) -> Result<String, Failure> {
+        let text = format!(r#"{{"name":"n","args":{{"cni":{{"interfaces":{list}}}}}}}"#);
+        let document = crate::json::parse(text.as_bytes()).unwrap();
+        let network = Network::new(document, CniVersion::LATEST).unwrap();
+        let own = InterfaceRequest {
+            ipv4_pools: vec!["own".parse().unwrap()],
+            mac: Some("m".to_owned()),
+            ..blank("eth0".parse().unwrap())
+        };
+        let one = |one: &InterfaceRequest| {
+            let names = [&one.ipv4_pools, &one.ipv6_pools].into_iter().flatten().map(ToString::to_string);
+            let names =
+                one.subnets.iter().map(ToString::to_string).chain(names).collect::<Vec<_>>().join(",");
+            let by = one.network_attachment.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
+            format!("{}{} {names}{by}", one.name, if one.mac.is_some() { "!" } else { "" })
+        };
+        Ok(interfaces(&network, own)?.iter().map(one).collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn a_list_says_what_each_interface_takes_from() {
+        for (list, expected) in [
+            ("null", "eth0! own"),
+            ("[]", "eth0! own"),
+            (r#"[{"name":"eth0"},{"name":"net1","ipv4_pools":"b"}]"#, "eth0! own; net1 b"),
+            (
+                r#"[{"name":"net1","subnets":["s"]},{"name":"eth0","ipv6_pools":["six"]}]"#,
+                "net1 s; eth0! six",
+            ),
+            (r#"[{"interface":"eth0","ipv4":["a"],"ipv6":["c"]}]"#, "eth0! a,c"),
+            (
+                r#"[{"ipv4":["a"]},{"ipv4":["b"]},{"network_attachment":"ns/x"}]"#,
+                "eth0! a; net1 b; net2  by ns/x",
+            ),
+            (r#"[{"name":"net1"},{"name":"net1"}]"#, "net1 ; net1 "),
+        ] {
+            assert_eq!(asked(list).unwrap(), expected, "{list}");
+        }
+    }
+
+    #[test]
+    fn a_list_that_is_none_is_refused() {
+        for (list, says) in [
+            ("7", "args.cni.interfaces must be a list of objects"),
+            (r#"["eth0"]"#, "args.cni.interfaces must be a list of objects"),
+            (r#"[{"name":"eth0"},{}]"#, "must have a name in each entry, or in none"),
+            (r#"[{"name":"a/b"}]"#, "args.cni.interfaces[0].name"),
+            (r#"[{"name":7}]"#, "args.cni.interfaces[0].name must be a text"),
+            (r#"[{},{"ipv4":["A_B"]}]"#, "args.cni.interfaces[1].ipv4"),
+            (r#"[{"network_attachment":"a/b/c"}]"#, "args.cni.interfaces[0].network_attachment"),
+        ] {
+            let failure = asked(list).unwrap_err();
+            assert_eq!(failure.code, crate::fail::CONFIGURATION, "{list}");
+            assert!(failure.details.contains(says), "{list}: {}", failure.details);
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! Leases: how they are renewed and shown.
+
+use ipam_api::request::{RenewRequest, Renewed, RenewedLease};
+use ipam_api::resource as shown;
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, Problem};
+use ipam_raft::machine::command::{Leases, Renew};
+use ipam_raft::machine::model::Lease;
+use ipam_raft::machine::{Action, Answer, Applied};
+
+use super::reply::{Refused, Shown};
+use super::write::Write;
+
+/// What a request for a renewal asks for; without a body for as long as before.
+pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
+    let RenewRequest { ttl_ms } =
+        if write.body.is_empty() { RenewRequest::default() } else { write.read()? };
+    Ok(Action::Renew(Renew { which, ttl_ms }))
+}
+
+pub(super) fn renewed(applied: Applied) -> Result<Shown<Renewed>, Refused> {
+    let revision = applied.revision;
+    Ok(Shown::new(answer(applied.answer, revision)?, revision))
+}
+
+pub(super) fn answer(answer: Answer, revision: u64) -> Result<Renewed, Problem> {
+    let Answer::Renewed { leases } = answer else {
+        return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
+    };
+    let one = |one: ipam_raft::machine::command::Renewed| RenewedLease {
+        allocation: one.allocation,
+        address: one.address,
+        lease: lease(&one.lease),
+    };
+    Ok(Renewed { leases: leases.into_iter().map(one).collect(), revision })
+}
+
+pub(super) fn lease(lease: &Lease) -> shown::Lease {
+    shown::Lease { ttl_ms: lease.ttl_ms, ends_at: Timestamp(lease.until_wall_ms) }
+}

@@ -1,0 +1,142 @@
+//! Leases: allocations that end by log time unless somebody renews them.
+//!
+//! The log alone decides when one ends. Log time stands still while nobody leads, so an outage of ours ends none,
+//! and a new leader needs to guess nothing. What was given together ends together.
+
+use ipam_api::Code;
+use ipam_api::limits::{LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN};
+use ipam_api::resource::{EndpointKey, Lifecycle};
+
+use super::check::invalid;
+use super::command::{Answer, Leases, Manner, Refusal, Renew, Renewed};
+use super::event::Reason;
+use super::model::{Allocation, Lease};
+use super::state::State;
+use super::step::Step;
+
+impl Manner {
+    pub(super) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
+        match (lifecycle, self.ttl_ms) {
+            (Lifecycle::Leased, None) => {
+                Err(invalid("a lease says how long it lasts")
+                    .help("Give ttl_ms, or ask with lifecycle held."))
+            }
+            (Lifecycle::Attached | Lifecycle::Held, Some(_)) => Err(invalid(format!(
+                "what is {lifecycle} lasts until it is released, and ttl_ms says otherwise"
+            ))
+            .help("Leave ttl_ms out, or ask with lifecycle leased and without an attachment.")),
+            (_, ttl_ms) => check_ttl(ttl_ms),
+        }
+    }
+}
+
+impl Renew {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        check_ttl(self.ttl_ms)
+    }
+}
+
+fn check_ttl(ttl_ms: Option<u64>) -> Result<(), Refusal> {
+    match ttl_ms {
+        Some(ttl_ms) if ttl_ms < LEASE_TTL_MS_MIN => {
+            Err(invalid(format!("ttl_ms is {ttl_ms}; a lease lasts {LEASE_TTL_MS_MIN} ms at least")))
+        }
+        Some(ttl_ms) if ttl_ms > LEASE_TTL_MS_MAX => Err(Refusal::new(
+            Code::LimitExceeded,
+            format!("ttl_ms is {ttl_ms} and at most {LEASE_TTL_MS_MAX} (a year)"),
+        )
+        .help("Ask with lifecycle held for what is to last longer.")),
+        _ => Ok(()),
+    }
+}
+
+impl Step<'_> {
+    /// A lease that begins now.
+    pub(super) fn new_lease(&self, ttl_ms: u64) -> Lease {
+        Lease {
+            ttl_ms,
+            until_ms: self.state.log_time_ms().saturating_add(ttl_ms),
+            until_wall_ms: self.at.wall_ms.saturating_add(ttl_ms),
+        }
+    }
+
+    pub(super) fn renew(&mut self, wish: &Renew) -> Result<Answer, Refusal> {
+        let ids = self.state.leases(&wish.which)?;
+        self.renew_all(&ids, wish.ttl_ms);
+        let renewed = |id: &u64| {
+            let row = self.state.allocations.get(*id)?;
+            Some(Renewed { allocation: *id, address: row.address, lease: row.lease.clone()? })
+        };
+        Ok(Answer::Renewed { leases: ids.iter().filter_map(renewed).collect() })
+    }
+
+    /// Lets leases last for another while from now. No event: what matters to history is when one has ended.
+    pub(super) fn renew_all(&mut self, ids: &[u64], ttl_ms: Option<u64>) {
+        let mut changed = false;
+        for id in ids {
+            let Some(row) = self.state.allocations.get(*id) else { continue };
+            let Some(old) = &row.lease else { continue };
+            let lease = self.new_lease(ttl_ms.unwrap_or(old.ttl_ms));
+            // Twice at one moment is once; the wall clock is a label and no reason.
+            if (old.ttl_ms, old.until_ms) == (lease.ttl_ms, lease.until_ms) {
+                continue;
+            }
+            if !changed {
+                changed = true;
+                self.state.tick();
+            }
+            let Some(mut row) = self.state.allocations.get(*id).cloned() else { continue };
+            if let Some(old) = &row.lease {
+                self.state.index.lease_ends.remove(&(old.until_ms, *id));
+            }
+            self.state.index.lease_ends.insert((lease.until_ms, *id));
+            row.lease = Some(lease);
+            self.state.allocations.put(*id, row, &mut self.state.ledger);
+        }
+    }
+
+    /// Ends a lease whose time has passed, and all others of its endpoint whose time has passed: a machine doesn't
+    /// keep one family without the other. How many.
+    pub(super) fn end_leases(&mut self, id: u64) -> u64 {
+        let now = self.state.log_time_ms();
+        let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);
+        let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
+        let ids = endpoint.map_or_else(Vec::new, |row| row.allocations.clone());
+        let ended = |id: &u64| self.state.allocations.get(*id).is_some_and(has_ended);
+        let ids: Vec<u64> = ids.into_iter().filter(ended).collect();
+        self.release_all(&ids, Reason::LeaseEnded).len() as u64
+    }
+}
+
+impl State {
+    /// The leases that are meant, the oldest first.
+    fn leases(&self, which: &Leases) -> Result<Vec<u64>, Refusal> {
+        let ids = match which {
+            Leases::Allocation(id) if self.allocations.get(*id).is_none() => {
+                return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone"))
+                    .help("Its lease has ended, or it was released: ask for an address again."));
+            }
+            Leases::Allocation(id) => vec![*id],
+            Leases::Endpoint(key) => self.all_of(key)?,
+        };
+        let is_lease = |id: &u64| self.allocations.get(*id).is_some_and(|row| row.lease.is_some());
+        let leases: Vec<u64> = ids.into_iter().filter(is_lease).collect();
+        if leases.is_empty() {
+            let what = match which {
+                Leases::Allocation(id) => format!("allocation {id}"),
+                Leases::Endpoint(key) => format!("what {key} holds"),
+            };
+            return Err(Refusal::new(Code::NotLeased, format!("{what} has no lease that could be renewed")));
+        }
+        Ok(leases)
+    }
+
+    fn all_of(&self, key: &EndpointKey) -> Result<Vec<u64>, Refusal> {
+        let rows: Vec<_> = self.incarnations(key).filter_map(|id| self.endpoints.get(id)).collect();
+        if rows.is_empty() {
+            return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist"))
+                .help("Its leases have ended, or it was released: ask for an address again."));
+        }
+        Ok(rows.into_iter().flat_map(|row| row.allocations.iter().copied()).collect())
+    }
+}

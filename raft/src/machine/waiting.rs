@@ -1,0 +1,370 @@
+//! Waiting claims: who asks with `wait` stays in line while pools can't give, and gets what it asked for in the
+//! same `apply` that makes it possible.
+//!
+//! A claim waits for the pools of the first family that couldn't be given, and says of each how many addresses it
+//! would have to have. So whatever frees an address finds the first that it helps without looking at the others;
+//! whoever was looked at in vain waits for something else then, and isn't found again before that has come.
+//! ADR 14 has the reasons.
+
+use ipam_api::Code;
+use ipam_api::limits::{INTERFACES_MAX, WAITING_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
+use ipam_api::resource::EndpointKey;
+
+use super::along::Comer;
+use super::candidates::Choice;
+use super::check::{invalid, within};
+use super::command::{Action, Allocate, Answer, Grant, Kind, Manager, Origin, Pending, Refusal, Text, Via};
+use super::event::{What, Why};
+use super::model::Waiting;
+use super::pick::Pick;
+use super::state::State;
+use super::step::Step;
+use super::takers::Taker;
+
+/// Refuses to let wait what could not be served in order.
+pub(super) fn check(wish: &Allocate) -> Result<(), Refusal> {
+    if wish.attachment.is_some() {
+        return Err(
+            invalid("an attachment can't wait for addresses; its runtime asks again").help("Leave wait out.")
+        );
+    }
+    if wish.manner.adopt {
+        return Err(invalid("what exists already is adopted or not, and can't wait").help("Leave wait out."));
+    }
+    match wish.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
+        Some(interface) => Err(invalid(format!(
+            "{} asks for an address by value, and only pools can be waited for",
+            interface.name
+        ))
+        .help("Leave wait or the address out.")),
+        None => Ok(()),
+    }
+}
+
+impl State {
+    /// How many addresses a pool could give now, as far as that matters to anybody who waits.
+    fn room(&self, pool: u64) -> u32 {
+        let most = INTERFACES_MAX as u128;
+        let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
+        let intention = &row.intention;
+        let gives_none = intention.terminating || intention.disabled || intention.drains_to.is_some();
+        if gives_none || !self.is_confirmed(pool) {
+            return 0;
+        }
+        let free = space.counts().free.min(most);
+        let resting = if intention.strict_cooling || free == most {
+            0
+        } else {
+            let rows = space.cooling.iter().filter_map(|id| self.coolings.get(*id));
+            let offered = rows.filter(|row| space.offered.contains(ipam_api::address::number(row.address)));
+            offered.take(INTERFACES_MAX).count() as u128
+        };
+        u32::try_from((free + resting).min(most)).unwrap_or(0)
+    }
+
+    /// Finds out again which claim a pool could help first.
+    pub(super) fn refresh_head(&mut self, pool: u64) {
+        let old = self.index.head_of.get(&pool).copied();
+        let mut of_pool = self.index.waiting_for.range((pool, 0, 0)..=(pool, u32::MAX, u64::MAX));
+        if old.is_none() && of_pool.next().is_none() {
+            return;
+        }
+        let first = |need: u32| {
+            let mut alike = self.index.waiting_for.range((pool, need, 0)..=(pool, need, u64::MAX));
+            alike.next().map(|(_, _, order)| *order)
+        };
+        let new = (1..=self.room(pool)).filter_map(first).min();
+        if old == new {
+            return;
+        }
+        if let Some(order) = old {
+            self.index.heads.remove(&(order, pool));
+            self.index.head_of.remove(&pool);
+        }
+        if let Some(order) = new {
+            self.index.heads.insert((order, pool));
+            self.index.head_of.insert(pool, order);
+        }
+    }
+
+    /// What a wish lacks: the pools of the first family that can't be given, with how many addresses of each it
+    /// would have to have. None if no pool could ever help.
+    fn lacks(&self, wish: &Allocate, grant: &Grant) -> Vec<(u64, u32)> {
+        let mut picks: Vec<Pick> = Vec::new();
+        for interface in &wish.interfaces {
+            let taker = Taker::of(self, wish, interface);
+            let Ok(families) = self.candidates(interface, &taker) else { return Vec::new() };
+            for Choice { candidates, .. } in families {
+                let mut lacking = Vec::new();
+                let mut pick = None;
+                for candidate in candidates {
+                    let fallen = self.why_fallen(&candidate, &taker, grant).map(|fallen| fallen.code);
+                    if fallen.is_none() {
+                        pick = self.pick_in(&candidate, &picks).map(|address| Pick {
+                            interface: interface.name.clone(),
+                            pool: candidate.id,
+                            address,
+                        });
+                    }
+                    if pick.is_some() {
+                        break;
+                    }
+                    let may_come = matches!(
+                        fallen,
+                        None | Some(Code::PoolDisabled | Code::Terminating | Code::GenerationUnconfirmed)
+                    );
+                    if may_come && lacking.len() < WAITING_POOLS_MAX {
+                        let taken = picks.iter().filter(|pick| pick.pool == candidate.id).count();
+                        lacking.push((candidate.id, u32::try_from(taken + 1).unwrap_or(u32::MAX)));
+                    }
+                }
+                match pick {
+                    Some(pick) => picks.push(pick),
+                    None => return lacking,
+                }
+            }
+        }
+        Vec::new()
+    }
+
+    /// Whether an endpoint has addresses on one of these interfaces: then it comes back, and asks for others.
+    fn holds_some(&self, wish: &Allocate, endpoint: Option<u64>) -> bool {
+        let Some(row) = endpoint.and_then(|id| self.endpoints.get(id)) else { return false };
+        let comer = Comer { wish, row: Some(row) };
+        wish.interfaces.iter().any(|interface| !self.portable(&comer, interface).is_empty())
+    }
+
+    /// What an endpoint waits for.
+    #[must_use]
+    pub fn waiting(&self, endpoint: u64) -> Option<&Waiting> {
+        self.endpoints.get(endpoint)?.waiting.as_deref()
+    }
+
+    /// Who waits for a pool, those first who need least of it.
+    fn waiting_for(&self, pool: u64) -> Vec<(u64, Waiting)> {
+        let range = (pool, 0, 0)..=(pool, u32::MAX, u64::MAX);
+        let orders = self.index.waiting_for.range(range).map(|(_, _, order)| order);
+        let endpoints = orders.filter_map(|order| self.index.waiting.get(order).copied());
+        endpoints.filter_map(|endpoint| Some((endpoint, self.waiting(endpoint)?.clone()))).collect()
+    }
+
+    /// How many claims wait.
+    #[must_use]
+    pub fn waiting_count(&self) -> usize {
+        self.index.waiting.len()
+    }
+}
+
+impl Step<'_> {
+    /// Lets a request wait that was refused; or the refusal, if waiting wouldn't help.
+    pub(super) fn wait(
+        &mut self,
+        wish: &Allocate,
+        endpoint: Option<u64>,
+        refusal: Refusal,
+    ) -> Result<Answer, Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        if self.state.holds_some(wish, endpoint) {
+            // What it has stays as it is, and is nothing to wait with.
+            return Err(refusal);
+        }
+        let lacks = self.state.lacks(wish, grant);
+        if let Some(waiting) = endpoint.and_then(|id| self.state.waiting(id)) {
+            if waiting.wish != *wish {
+                return Err(Refusal::new(
+                    Code::AlreadyExists,
+                    format!("{} waits for something else already", wish.endpoint),
+                )
+                .help("Withdraw that first: release the endpoint."));
+            }
+            let why = why(&refusal, &lacks);
+            let endpoint = endpoint.unwrap_or_default();
+            self.note_waiting(endpoint, lacks, why, Text::from(refusal.detail.as_str()));
+            return Ok(self.pending(endpoint, true));
+        }
+        if lacks.is_empty() {
+            return Err(refusal);
+        }
+        within("waiting claims", self.state.waiting_count() + 1, WAITING_MAX)?;
+        let endpoint = match endpoint {
+            Some(id) => id,
+            None => {
+                let id = self.state.tick();
+                let row = self.new_endpoint(id, wish);
+                self.put_endpoint(id, row);
+                id
+            }
+        };
+        let order = self.state.tick();
+        let waiting = Waiting {
+            order,
+            wish: wish.clone(),
+            credential: self.credential.clone(),
+            principal: Text::clone(&self.origin.principal),
+            request_id: Text::clone(&self.origin.request_id),
+            since_wall_ms: self.at.wall_ms,
+            why: why(&refusal, &lacks),
+            detail: Text::from(refusal.detail.as_str()),
+            lacks,
+        };
+        self.emit(What::Waits { endpoint: wish.endpoint.clone(), why: waiting.why });
+        self.put_waiting(endpoint, Some(waiting));
+        Ok(self.pending(endpoint, false))
+    }
+
+    fn pending(&self, endpoint: u64, repeated: bool) -> Answer {
+        let waiting = self.state.waiting(endpoint);
+        Answer::Pending(Pending {
+            repeated,
+            why: waiting.map_or(Why::AllocationFailed, |waiting| waiting.why),
+            detail: waiting.map_or_else(|| Text::from(""), |waiting| Text::clone(&waiting.detail)),
+            since_wall_ms: waiting.map_or(0, |waiting| waiting.since_wall_ms),
+        })
+    }
+
+    /// Writes what an endpoint waits for, or that it waits no longer.
+    pub(super) fn put_waiting(&mut self, endpoint: u64, waiting: Option<Waiting>) {
+        let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
+        let mut pools = Vec::new();
+        if let Some(old) = &row.waiting {
+            self.state.index.waiting.remove(&old.order);
+            for (pool, need) in &old.lacks {
+                self.state.index.waiting_for.remove(&(*pool, *need, old.order));
+                pools.push(*pool);
+            }
+        }
+        if let Some(new) = &waiting {
+            self.state.index.note_waiting(endpoint, new);
+            pools.extend(new.lacks.iter().map(|(pool, _)| *pool));
+        }
+        row.waiting = waiting.map(Box::new);
+        self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
+        for pool in pools {
+            self.state.refresh_head(pool);
+        }
+    }
+
+    /// Takes note of what a claim waits for now, and says so if the reason has changed.
+    fn note_waiting(&mut self, endpoint: u64, lacks: Vec<(u64, u32)>, why: Why, detail: Text) {
+        let Some(old) = self.state.waiting(endpoint).cloned() else { return };
+        // The sentence alone, with its counts, is no reason to write anything.
+        if (&lacks, why) == (&old.lacks, old.why) {
+            return;
+        }
+        let new = Waiting { lacks, why, detail, ..old.clone() };
+        self.state.tick();
+        if new.why != old.why {
+            self.emit(What::Waits { endpoint: old.wish.endpoint.clone(), why });
+        }
+        self.put_waiting(endpoint, Some(new));
+    }
+
+    /// Gives to those who have waited longest what can be given now; a bounded number at once, the rest with the
+    /// next commands.
+    pub(super) fn serve_waiting(&mut self) {
+        for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
+            let Some((order, _)) = self.state.index.heads.get_min().copied() else { return };
+            let Some(endpoint) = self.state.index.waiting.get(&order).copied() else { return };
+            self.serve(endpoint);
+        }
+    }
+
+    fn serve(&mut self, endpoint: u64) {
+        let Some(waiting) = self.state.waiting(endpoint).cloned() else { return };
+        let rights = self.state.grant(&waiting.credential);
+        let origin = Origin {
+            principal: Text::clone(&waiting.principal),
+            via: Via::Http,
+            request_id: Text::clone(&waiting.request_id),
+            comment: None,
+            not_after_ms: None,
+        };
+        // Given as if the one who waits had asked just now.
+        let mut step = Step {
+            state: &mut *self.state,
+            at: self.at,
+            origin: &origin,
+            credential: &waiting.credential,
+            manager: &Manager::Nobody,
+            rights: &rights,
+            events: std::mem::take(&mut self.events),
+        };
+        let refused = step.try_waiting(endpoint, &waiting).err();
+        self.events = step.events;
+        let Some(refusal) = refused else { return };
+        let lacks = rights.map(|(grant, _)| self.state.lacks(&waiting.wish, &grant)).unwrap_or_default();
+        let why = why(&refusal, &lacks);
+        self.note_waiting(endpoint, lacks, why, Text::from(refusal.detail.as_str()));
+    }
+
+    fn try_waiting(&mut self, endpoint: u64, waiting: &Waiting) -> Result<(), Refusal> {
+        let wish = &waiting.wish;
+        self.permitted(&Action::Allocate(wish.clone()))?;
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        let plan = self.state.plan(wish, Some(endpoint), grant)?;
+        self.give(wish, plan);
+        Ok(())
+    }
+
+    /// Whoever holds something on an interface that it waited for waits no longer.
+    pub(super) fn stop_waiting(&mut self, endpoint: u64, wish: &Allocate) {
+        let Some(waiting) = self.state.waiting(endpoint) else { return };
+        let names =
+            |interfaces: &Allocate| interfaces.interfaces.iter().map(|one| one.name.clone()).collect();
+        let (given, waited): (Vec<_>, Vec<_>) = (names(wish), names(&waiting.wish));
+        if given.iter().any(|name| waited.contains(name)) {
+            self.put_waiting(endpoint, None);
+        }
+    }
+
+    /// Ends the waiting of all incarnations of an endpoint.
+    pub(super) fn withdraw(&mut self, key: &EndpointKey) {
+        let ids: Vec<u64> = self.state.incarnations(key).collect();
+        for id in ids {
+            if self.state.waiting(id).is_none() {
+                continue;
+            }
+            self.state.tick();
+            self.emit(What::Withdrawn { endpoint: key.clone() });
+            self.put_waiting(id, None);
+            self.remove_if_empty(id);
+        }
+    }
+
+    /// Whoever waits for a pool that is drained to another one waits for that one, too.
+    pub(super) fn wait_for_stand_in(&mut self, drained: u64) {
+        let to = self.state.pools.get(drained).and_then(|pool| pool.intention.drains_to.as_ref());
+        let Some(to) = to.and_then(|to| self.state.id_of(Kind::Pool, to)) else { return };
+        for (endpoint, waiting) in self.state.waiting_for(drained) {
+            let mut lacks = waiting.lacks.clone();
+            let need = lacks.iter().find(|(pool, _)| *pool == drained).map_or(1, |(_, need)| *need);
+            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&(to, need)) {
+                lacks.push((to, need));
+            }
+            self.note_waiting(endpoint, lacks, waiting.why, waiting.detail);
+        }
+    }
+
+    /// Nobody waits for a pool that is gone.
+    pub(super) fn forget_waiting_for(&mut self, pool: u64) {
+        for (endpoint, waiting) in self.state.waiting_for(pool) {
+            let lacks: Vec<(u64, u32)> =
+                waiting.lacks.iter().copied().filter(|(of, _)| *of != pool).collect();
+            let (why, detail) = if lacks.is_empty() {
+                (Why::AllocationFailed, Text::from("the pools that it waited for are gone"))
+            } else {
+                (waiting.why, waiting.detail)
+            };
+            self.note_waiting(endpoint, lacks, why, detail);
+        }
+        self.state.refresh_head(pool);
+    }
+}
+
+fn why(refusal: &Refusal, lacks: &[(u64, u32)]) -> Why {
+    match refusal.code {
+        _ if lacks.is_empty() => Why::AllocationFailed,
+        Code::PoolExhausted => Why::PoolExhausted,
+        _ => Why::PoolNotReady,
+    }
+}

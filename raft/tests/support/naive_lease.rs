@@ -1,0 +1,62 @@
+//! The model's own leases.
+
+use std::net::IpAddr;
+
+use ipam_api::Code;
+use ipam_raft::machine::command::{Leases, Renew};
+
+use crate::naive::{Held, Model, Said};
+
+impl Model {
+    pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Said, Code> {
+        let meant: Vec<Held> = match &wish.which {
+            Leases::Allocation(id) => {
+                let one = self.held.iter().find(|one| one.id == *id).ok_or(Code::AllocationChanged)?;
+                vec![one.clone()]
+            }
+            Leases::Endpoint(key) => {
+                let all: Vec<u64> =
+                    self.endpoints.iter().filter(|one| one.key == *key).map(|one| one.number).collect();
+                if all.is_empty() {
+                    return Err(Code::NotFound);
+                }
+                let of = |number| self.held.iter().filter(move |one| one.endpoint == number);
+                all.into_iter().flat_map(of).cloned().collect()
+            }
+        };
+        let leases: Vec<Held> = meant.into_iter().filter(|one| one.lease.is_some()).collect();
+        if leases.is_empty() {
+            return Err(Code::NotLeased);
+        }
+        self.renew_all(&leases, wish.ttl_ms);
+        let until = |one: &Held| -> (IpAddr, u64) {
+            let held = self.holder(&one.network, one.address).and_then(|held| held.lease);
+            (one.address, held.expect("it has a lease").1)
+        };
+        Ok(Said::Renewed(leases.iter().map(until).collect()))
+    }
+
+    pub(crate) fn renew_all(&mut self, meant: &[Held], ttl_ms: Option<u64>) {
+        let now = self.now;
+        for held in &mut self.held {
+            let is_meant =
+                meant.iter().any(|one| (&one.network, one.address) == (&held.network, held.address));
+            if let (true, Some((old, until))) = (is_meant, &mut held.lease) {
+                *old = ttl_ms.unwrap_or(*old);
+                *until = now + *old;
+            }
+        }
+    }
+
+    /// Ends the lease that has ended first, with all of its endpoint that have ended.
+    pub(crate) fn end_leases(&mut self) -> Option<u64> {
+        let now = self.now;
+        let has_ended = |one: &Held| one.lease.is_some_and(|(_, until)| until <= now);
+        let ended = self.held.iter().filter(|one| has_ended(one));
+        let endpoint = ended.min_by_key(|one| one.lease.map(|(_, until)| until))?.endpoint;
+        match self.release(|one| one.endpoint == endpoint && has_ended(one)) {
+            Said::Released(addresses) => Some(addresses.len() as u64),
+            other => panic!("released: {other:?}"),
+        }
+    }
+}

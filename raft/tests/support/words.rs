@@ -1,0 +1,47 @@
+//! The words of one line of a scenario.
+
+/// The words of a line that are not understood yet: plain ones, and `field=value`.
+#[derive(Debug)]
+pub(super) struct Words(pub(super) Vec<String>);
+
+impl Words {
+    pub(super) fn of(line: &str) -> Self {
+        Self(line.split_whitespace().map(str::to_owned).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The next plain word.
+    pub(super) fn take(&mut self) -> String {
+        let next = self.0.iter().position(|word| !word.contains('=')).expect("a word is missing");
+        self.0.remove(next)
+    }
+
+    pub(super) fn flag(&mut self, name: &str) -> bool {
+        let found = self.0.iter().position(|word| word == name);
+        found.map(|i| self.0.remove(i)).is_some()
+    }
+
+    pub(super) fn field(&mut self, name: &str) -> Option<String> {
+        let found =
+            self.0.iter().position(|word| word.split_once('=').is_some_and(|(field, _)| field == name))?;
+        self.0.remove(found).split_once('=').map(|(_, value)| value.to_owned())
+    }
+
+    pub(super) fn all(&mut self, name: &str) -> Vec<String> {
+        std::iter::from_fn(|| self.field(name)).collect()
+    }
+
+    pub(super) fn list(&mut self, name: &str) -> Vec<String> {
+        self.field(name).map_or_else(Vec::new, |text| text.split(',').map(str::to_owned).collect())
+    }
+
+    /// What is left, divided at each `+`.
+    pub(super) fn split_at_plus(&mut self) -> Vec<Words> {
+        let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
+        self.0.clear();
+        parts
+    }
+}
