@@ -10,11 +10,14 @@ use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{GivenInterface, Allocate, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via};
+use ipam_raft::machine::command::{
+    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via,
+};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
+use super::automatic::automatic_pool;
 use super::controller::stickiness;
 use super::convert::{allocation, interface, started, texts, waits};
 use super::endpoint::released;
@@ -86,6 +89,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         stickiness: stickiness(request.controller, request.sticky, request.scale_down),
         lifecycle: request.lifecycle.unwrap_or(otherwise),
         interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
+        automatic_pool: request.automatic_pool.map(automatic_pool),
         started: request.started.map(started),
         manner: Manner {
             ttl_ms: request.ttl_ms,

@@ -12,7 +12,7 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::context::Context;
-use crate::controller::StickyArguments;
+use crate::controller::{AutomaticArguments, StickyArguments};
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::metadata::parse_pair;
@@ -32,7 +32,8 @@ use crate::resource;
   ipamctl allocate --endpoint host/lab/tmp-3 --pool lab --ttl 8h
   ipamctl allocate --endpoint host/printer-12 --address 10.20.12.9 --adopt --hostname printer-12.example.com
   ipamctl allocate --endpoint claim/lab/build-7 --pool lab --wait
-  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json")]
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
+  ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
     wish: WishArguments,
@@ -88,6 +89,8 @@ pub(crate) struct WishArguments {
     /// A sentence for people
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    #[command(flatten)]
+    own: AutomaticArguments,
 }
 
 /// The request that is meant.
@@ -127,6 +130,7 @@ pub(crate) async fn request(
         scale_down: arguments.comes_back.scale_down,
         lifecycle: None,
         interfaces: vec![interface],
+        automatic_pool: arguments.own.pool(),
         started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
         adopt: arguments.adopt,

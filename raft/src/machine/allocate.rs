@@ -37,6 +37,10 @@ impl Step<'_> {
             }
             return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
         }
+        self.with_automatic_pools(wish, |step| step.choose_and_give(wish))
+    }
+
+    fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         match self.state.plan(wish, endpoint, grant) {
