@@ -120,14 +120,15 @@ fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
         let nodes = interfaces.iter().flat_map(|one| one.attachment.iter().chain(&one.also_attached));
         let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
         nodes.dedup();
+        let addresses = interfaces.iter().flat_map(|interface| &interface.addresses);
+        // Who waits has nothing yet on what it waits for, and mostly nothing at all.
+        let waits = found.status.conditions.first().filter(|_| interfaces.is_empty());
         table.row([
             found.intention.key.to_string(),
-            text::joined(
-                interfaces
-                    .iter()
-                    .flat_map(|interface| &interface.addresses)
-                    .map(|given| given.address.addr()),
-            ),
+            match waits {
+                Some(why) => format!("waits ({})", why.reason),
+                None => text::joined(addresses.map(|given| given.address.addr())),
+            },
             text::joined(interfaces.iter().map(|interface| &interface.name)),
             text::joined(nodes),
             text::or_dash(found.intention.uid.as_ref()),

@@ -75,7 +75,7 @@ impl Step<'_> {
         for pick in &picks {
             let id = self.state.tick();
             ids.push(id);
-            let moves = self.state.moves(&row, pick);
+            let moves = self.state.moves(&row, wish.lifecycle, pick);
             let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
             self.write_allocation(id, wish, endpoint_id, to, pick, moves);
         }
@@ -259,9 +259,10 @@ impl State {
     }
 
     /// Whether an address is for an interface of a sticky endpoint that had another one there.
-    fn moves(&self, endpoint: &Endpoint, pick: &Pick) -> bool {
+    fn moves(&self, endpoint: &Endpoint, lifecycle: Lifecycle, pick: &Pick) -> bool {
         let mut before = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
-        endpoint.sticky.is_some()
+        lifecycle != Lifecycle::Leased
+            && endpoint.sticky.is_some()
             && before.any(|row| {
                 row.interface == pick.interface && Family::of(row.address) == Family::of(pick.address)
             })

@@ -70,7 +70,9 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     match verb.as_str() {
         "at" => {
             let wall_ms = words.field("wall").map(|text| text.parse().unwrap());
-            return Line::At(words.take().parse().unwrap(), wall_ms);
+            let log_time_ms = words.take().parse().unwrap();
+            assert!(words.is_empty(), "a time stands on a line of its own: {first:?}");
+            return Line::At(log_time_ms, wall_ms);
         }
         "show" => {
             let what = words.take();
