@@ -130,6 +130,7 @@ pub(crate) async fn request(
         scale_down: arguments.comes_back.scale_down,
         lifecycle: None,
         interfaces: vec![interface],
+        replicas: arguments.own.replicas,
         automatic_pool: arguments.own.pool(),
         started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
