@@ -10,7 +10,9 @@ use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{GivenInterface, Allocate, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via};
+use ipam_raft::machine::command::{
+    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via,
+};
 use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
