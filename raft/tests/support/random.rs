@@ -325,6 +325,9 @@ impl Draw<'_> {
         if again.attachment.is_some() && self.dice.chance(40) {
             self.next_interface(&mut again);
         }
+        if self.dice.chance(20) {
+            again.routing = self.routing();
+        }
         if self.dice.chance(10) {
             again.stickiness = self.stickiness();
         }
@@ -368,6 +371,7 @@ impl Draw<'_> {
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
             manner: Manner { ttl_ms, ..Manner::default() },
+            routing: self.routing(),
         }
     }
 

@@ -8,8 +8,8 @@ use ipam_raft::machine::command::{
     Delete, Dns, Expect, Given, GivenInterface, GivenPrefix, Idempotency, InterfaceWish, JoinMember, Kind,
     KnownMember, Leases, Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, Origin,
     Pending, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Purpose, Put,
-    ReleaseAttachment, Remarks, Renew, Renewed, ReservationIntention, ScaleController, SplitPool, Started,
-    Stickiness, Stored, SubnetIntention, Takers, Transaction, Via,
+    ReleaseAttachment, Remarks, Renew, Renewed, ReservationIntention, Routing, ScaleController, Setting,
+    SplitPool, Started, Stickiness, Stored, SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::{
     Action, Answer, Applied, By, Command, Event, EventId, Grant, Outcome, Refusal, State, Terms, What,
@@ -93,6 +93,7 @@ fn subnet() -> SubnetIntention {
         cidr: "10.1.2.0/24".parse().unwrap(),
         gateway: Some("10.1.2.1".parse().unwrap()),
         vlan: Some(300),
+        mtu: Some(9000),
         routes: vec![route],
         dns: dns(),
         remarks: remarks(),
@@ -197,6 +198,7 @@ fn wish() -> Allocate {
         interfaces: vec![interface],
         started: Some(started()),
         manner: manner(),
+        routing: routing(),
     }
 }
 
@@ -207,6 +209,12 @@ fn controller() -> Controller {
         name: "w".parse().unwrap(),
         uid: Some("uid-2".into()),
     }
+}
+
+fn routing() -> Routing {
+    let interface = || "eth0".parse().unwrap();
+    let clean = vec![interface()];
+    Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
 }
 
 fn manner() -> Manner {
@@ -349,7 +357,9 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         gateway: Some("10.1.2.1".parse().unwrap()),
         routes: subnet().routes,
         dns: dns(),
+        clean_gateway: true,
         vlan: Some(300),
+        mtu: Some(9000),
         pool: name("web"),
         checked: true,
         lease: Some(lease()),
@@ -645,6 +655,7 @@ pub(crate) fn rows() -> State {
         checked: true,
         mac: wish().interfaces[0].mac.clone(),
         note: note(),
+        setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
         created_by: "alice".into(),
     };
