@@ -218,12 +218,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn sticky(&self) -> Result<Option<bool>, Failure> {
-        let arguments = self.arguments()?;
-        match arguments.get("sticky") {
-            None => Ok(None),
-            Some(Value::Bool(sticky)) => Ok(Some(*sticky)),
-            Some(_) => Err(arguments.wrong("sticky", "must be true or false")),
-        }
+        self.arguments()?.boolean("sticky")
     }
 
     /// What becomes of them when nobody wants the endpoint any more, as `args.cni.scale_down` says.

@@ -11,7 +11,7 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, 
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
 use ipam_api::{Code, Problem};
 use ipam_raft::machine::command::{
-    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Text, Via,
+    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
 };
 use ipam_raft::machine::{Action, Answer, State};
 
@@ -80,6 +80,12 @@ pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
         (None, Some(_)) => Lifecycle::Leased,
         (None, None) => Lifecycle::Held,
     };
+    let is_clean = |one: &&InterfaceRequest| one.clean_gateway;
+    let routing = Routing {
+        routes: request.routes,
+        clean: request.interfaces.iter().filter(is_clean).map(|one| one.name.clone()).collect(),
+        default_interface: request.default_route_interface,
+    };
     Ok(Allocate {
         endpoint: request.endpoint,
         uid: request.uid.map(Text::from),
@@ -103,6 +109,7 @@ pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
                 description: Text::from(request.description),
             },
         },
+        routing,
     })
 }
 
@@ -118,6 +125,7 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
         addresses,
         mac,
         network_attachment,
+        clean_gateway: _,
     } = request;
     let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
     InterfaceWish {
