@@ -68,7 +68,13 @@ pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
 pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
 /// Ranges of one pool or reservation, and exclusions of one pool.
 pub const RANGES_MAX: usize = 1024;
-/// Routes of one subnet.
+/// Smallest MTU of an IPv4 subnet, in bytes (RFC 791).
+pub const MTU_MIN_V4: u32 = 68;
+/// Smallest MTU of an IPv6 subnet, in bytes (RFC 8200).
+pub const MTU_MIN_V6: u32 = 1280;
+/// Largest MTU of a subnet, in bytes: what an IP packet's length can say.
+pub const MTU_MAX: u32 = 65_535;
+/// Routes of one subnet, and of one request.
 pub const ROUTES_MAX: usize = 64;
 /// Name servers and search domains of one subnet.
 pub const DNS_ENTRIES_MAX: usize = 16;

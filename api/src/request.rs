@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::address::{AddressRange, Family};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
 use crate::resource::{
-    Allocation, Condition, Controller, EndpointKey, Interface, Labels, Lease, Lifecycle, ScaleDown,
+    Allocation, Condition, Controller, EndpointKey, Interface, Labels, Lease, Lifecycle, Route, ScaleDown,
 };
 
 pub use automatic::{AutomaticPool, EndRequest};
@@ -87,6 +87,9 @@ pub struct InterfaceRequest {
     /// The network attachment that it is made by; without it the attachment's `config`, on its own interface.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub network_attachment: Option<NetworkAttachment>,
+    /// Whether its routers get no default route.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clean_gateway: bool,
 }
 
 /// `POST /v1/allocations`: addresses for one endpoint, all or none.
@@ -114,6 +117,9 @@ pub struct AllocateRequest {
     /// `VirtualMachineInstance` are sticky: they keep their addresses when they go, for when they come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
+    /// How many endpoints the controller wants, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
     /// Whether the endpoint is sticky, where its controller doesn't tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<bool>,
@@ -130,6 +136,14 @@ pub struct AllocateRequest {
     /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs `controller`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub automatic_pool: Option<AutomaticPool>,
+    /// Further routes, default routes among them. Each is of the interface in whose subnet its gateway is, the first
+    /// that is named here, and stands for any of the subnet's to the same destination. Kept with the addresses.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
+    /// The one of the interfaces whose routers get a default route; without it those of each, unless it says
+    /// `clean_gateway`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub default_route_interface: Option<InterfaceName>,
     /// When the asking process began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,

@@ -120,7 +120,7 @@ pub struct NetworkStatus {
     pub counts: Counts,
 }
 
-/// A route that a subnet's hosts get.
+/// A route that hosts get.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -170,6 +170,9 @@ pub struct Subnet {
     /// 802.1Q id, 0 to 4094; 0 and none both mean untagged.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
+    /// The largest packet of its hosts, in bytes: 68 (IPv6: 1280) to 65535. CNI says it from version 1.1.0 on, of routes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
     /// Further routes of its hosts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
@@ -326,7 +329,10 @@ pub struct GivenAddress {
     /// The router.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub gateway: Option<IpAddr>,
-    /// Further routes.
+    /// Whether the router gets no default route.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub clean_gateway: bool,
+    /// Further routes: the subnet's, then the request's. A default route among them stands for the router's.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub routes: Vec<Route>,
     /// Name resolution.
@@ -335,6 +341,9 @@ pub struct GivenAddress {
     /// 802.1Q id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub vlan: Option<u16>,
+    /// The largest packet, in bytes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mtu: Option<u32>,
     /// Where it was taken from.
     pub pool: Name,
     /// The allocation's id.

@@ -11,6 +11,7 @@ use ipam_api::request::InterfaceRequest;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS, named};
 use crate::fail::Failure;
 use crate::json::Section;
+use crate::routing::is_clean;
 
 /// The list.
 pub const INTERFACES: &str = "interfaces";
@@ -32,7 +33,7 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
     }
     let mut texts = Vec::with_capacity(entries.len());
     for entry in &entries {
-        texts.push(first(entry, NAME)?);
+        texts.push(entry.first(NAME)?);
     }
     if texts.iter().any(Option::is_some) && texts.iter().any(Option::is_none) {
         let why = "must have a name in each entry, or in none: then they are eth0, net1, net2 and so on";
@@ -51,6 +52,7 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
             ipv4_pools: named(entry, &[IPV4_POOLS[0], "ipv4"])?,
             ipv6_pools: named(entry, &[IPV6_POOLS[0], "ipv6"])?,
             network_attachment: parsed(entry, NETWORK_ATTACHMENT)?,
+            clean_gateway: is_clean(entry)?.unwrap_or(name == own.name && own.clean_gateway),
             ..blank(name)
         };
         all.push(if listed.name == own.name { merged(listed, &own) } else { listed });
@@ -72,6 +74,7 @@ pub fn blank(name: InterfaceName) -> InterfaceRequest {
         addresses: Vec::new(),
         mac: None,
         network_attachment: None,
+        clean_gateway: false,
     }
 }
 
@@ -84,6 +87,7 @@ fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest 
         ipv4_pools: from.ipv4_pools.clone(),
         ipv6_pools: from.ipv6_pools.clone(),
         network_attachment: listed.network_attachment,
+        clean_gateway: listed.clean_gateway,
         ..own.clone()
     }
 }
@@ -92,15 +96,6 @@ fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest 
 fn usual(place: usize) -> Result<InterfaceName, Failure> {
     let text = if place == 0 { "eth0".to_owned() } else { format!("net{place}") };
     Ok(InterfaceName::new(&text)?)
-}
-
-fn first<'a>(entry: &Section<'a>, keys: [&str; 2]) -> Result<Option<&'a str>, Failure> {
-    for key in keys {
-        if let Some(text) = entry.text(key)? {
-            return Ok(Some(text));
-        }
-    }
-    Ok(None)
 }
 
 fn parsed<N: FromStr<Err = Problem>>(entry: &Section<'_>, key: &str) -> Result<Option<N>, Failure> {
@@ -128,7 +123,8 @@ mod tests {
             let names =
                 one.subnets.iter().map(ToString::to_string).chain(names).collect::<Vec<_>>().join(",");
             let by = one.network_attachment.as_ref().map(|by| format!(" by {by}")).unwrap_or_default();
-            format!("{}{} {names}{by}", one.name, if one.mac.is_some() { "!" } else { "" })
+            let clean = if one.clean_gateway { " clean" } else { "" };
+            format!("{}{} {names}{by}{clean}", one.name, if one.mac.is_some() { "!" } else { "" })
         };
         Ok(interfaces(&network, own)?.iter().map(one).collect::<Vec<_>>().join("; "))
     }
@@ -149,6 +145,10 @@ mod tests {
                 "eth0! a; net1 b; net2  by ns/x",
             ),
             (r#"[{"name":"net1"},{"name":"net1"}]"#, "net1 ; net1 "),
+            (
+                r#"[{"ipv4":"a","cleangateway":true},{"ipv4":"b","clean_gateway":false}]"#,
+                "eth0! a clean; net1 b",
+            ),
         ] {
             assert_eq!(asked(list).unwrap(), expected, "{list}");
         }

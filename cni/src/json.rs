@@ -101,6 +101,31 @@ impl<'a> Section<'a> {
         }
     }
 
+    /// The first of some members that is there, each a text.
+    ///
+    /// # Errors
+    /// Code 7 if one is something else.
+    pub fn first(&self, keys: [&str; 2]) -> Result<Option<&'a str>, Failure> {
+        for key in keys {
+            if let Some(text) = self.text(key)? {
+                return Ok(Some(text));
+            }
+        }
+        Ok(None)
+    }
+
+    /// A yes or no.
+    ///
+    /// # Errors
+    /// Code 7 if it is something else.
+    pub fn boolean(&self, key: &str) -> Result<Option<bool>, Failure> {
+        match self.get(key) {
+            None => Ok(None),
+            Some(Value::Bool(said)) => Ok(Some(*said)),
+            Some(_) => Err(self.wrong(key, "must be true or false")),
+        }
+    }
+
     /// A list of texts, or a single one.
     ///
     /// # Errors
@@ -116,6 +141,14 @@ impl<'a> Section<'a> {
             Some(_) => return Err(wrong()),
         };
         Ok(texts.into_iter().filter(|text| !text.is_empty()).collect())
+    }
+
+    /// A complaint about that one of some members that is there.
+    #[must_use]
+    pub fn wrong_in(&self, keys: [&str; 2], why: &str) -> Failure {
+        let [key, other] = keys;
+        let key = if self.get(key).is_some() { key } else { other };
+        Failure::configuration(format!("{}: {why}", self.path(key)))
     }
 
     /// A complaint about a member.

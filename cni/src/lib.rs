@@ -22,6 +22,7 @@ pub mod interfaces;
 pub mod json;
 pub mod person;
 pub mod result;
+pub mod routing;
 pub mod started;
 pub mod verbs;
 pub mod version;

@@ -59,6 +59,9 @@ struct Single {
 struct Route {
     dst: IpNet,
     gw: IpAddr,
+    /// Since 1.1.0.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    mtu: Option<u32>,
 }
 
 /// Name resolution.
@@ -92,12 +95,12 @@ pub fn print(version: CniVersion, given: &[GivenAddress], dns: Option<Dns>) -> R
     let printed = if version < CniVersion::V030 {
         let addresses: Vec<IpAddr> = given.iter().map(|one| one.address.addr()).collect();
         check_count(version, &addresses)?;
-        let (ip4, ip6) = (single(given, Family::V4), single(given, Family::V6));
+        let (ip4, ip6) = (single(version, given, Family::V4), single(version, given, Family::V6));
         lines(&OneOfEach { cni_version: version, ip4, ip6, dns: &dns })
     } else {
         let ips = given.iter().map(|one| ip(version, one)).collect();
         let all: Vec<&GivenAddress> = given.iter().collect();
-        lines(&Listed { cni_version: version, ips, routes: routes(&all), dns: &dns })
+        lines(&Listed { cni_version: version, ips, routes: routes(version, &all), dns: &dns })
     };
     printed.map_err(|error| defect(&error.to_string()))
 }
@@ -128,14 +131,14 @@ fn ip(version: CniVersion, one: &GivenAddress) -> Ip {
     }
 }
 
-fn single(given: &[GivenAddress], family: Family) -> Option<Single> {
+fn single(version: CniVersion, given: &[GivenAddress], family: Family) -> Option<Single> {
     let one = given.iter().find(|one| Family::of(one.address.addr()) == family)?;
-    Some(Single { ip: one.address, gateway: one.gateway, routes: routes(&[one]) })
+    Some(Single { ip: one.address, gateway: one.gateway, routes: routes(version, &[one]) })
 }
 
-/// The default route of each family that has a gateway, and the subnets' further routes, each once. Each
-/// says its gateway: without it, a main plugin takes the first address's of that family.
-fn routes(given: &[&GivenAddress]) -> Vec<Route> {
+/// The default route of each family that has a gateway, unless it shall have none or another one, and further routes,
+/// each once. Each says its gateway: without it, a main plugin takes the first address's of that family.
+fn routes(version: CniVersion, given: &[&GivenAddress]) -> Vec<Route> {
     let mut routes: Vec<Route> = Vec::new();
     let mut add = |route: Route| {
         if !routes.iter().any(|known| known.dst == route.dst) {
@@ -143,15 +146,18 @@ fn routes(given: &[&GivenAddress]) -> Vec<Route> {
         }
     };
     for one in given {
-        if let Some(gateway) = one.gateway {
+        let mtu = one.mtu.filter(|_| version >= CniVersion::V110);
+        let has_default =
+            one.clean_gateway || one.routes.iter().any(|route| route.destination.prefix_len() == 0);
+        if let Some(gateway) = one.gateway.filter(|_| !has_default) {
             let dst = match Family::of(one.address.addr()) {
                 Family::V4 => IpNet::V4(Ipv4Net::default()),
                 Family::V6 => IpNet::V6(Ipv6Net::default()),
             };
-            add(Route { dst, gw: gateway });
+            add(Route { dst, gw: gateway, mtu });
         }
         for route in &one.routes {
-            add(Route { dst: route.destination, gw: route.gateway });
+            add(Route { dst: route.destination, gw: route.gateway, mtu });
         }
     }
     routes

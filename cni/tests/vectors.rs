@@ -67,6 +67,32 @@ fn vectors_3_to_5_add_in_every_version() {
 }
 
 #[test]
+fn routes_in_every_version() {
+    let routes = json!([
+        {"dst": "0.0.0.0/0", "gw": "10.1.2.3"},
+        {"destination": "2001:db8:9::/48", "gateway": "2001:db8:1::9"},
+    ]);
+    for version in VERSIONS {
+        let server = proper();
+        let asked = json!({"args": {"cni": {"routes": routes}}});
+        let outcome = Plugin::new("ADD").run(network(version, &server.url, &asked));
+        is_golden(&format!("routes-{version}.json"), &outcome);
+        let mut asked = json!({"ipam": {"clean_gateway": true}});
+        asked["args"] = json!({"cni": {"clean_gateway": false}});
+        let outcome = Plugin::new("ADD").container("c2").run(network(version, &server.url, &asked));
+        assert!(outcome.stdout.contains("\"0.0.0.0/0\""), "{outcome:?}");
+        // No default route, though there is a router.
+        let list = json!([{"interface": "eth0", "cleangateway": true}]);
+        asked["args"] = json!({"cni": {"interfaces": list, "default_route_interface": "eth0"}});
+        let outcome = Plugin::new("ADD").container("c3").run(network(version, &server.url, &asked));
+        is_golden(&format!("clean-gateway-{version}.json"), &outcome);
+        let request = server.seen().last().unwrap().body.clone();
+        assert_eq!(request["default_route_interface"], "eth0");
+        assert_eq!(request["interfaces"][0]["clean_gateway"], true);
+    }
+}
+
+#[test]
 fn vector_6_no_version_means_0_1_0() {
     let server = proper();
     let outcome = Plugin::new("ADD").run(network("", &server.url, &json!({"cniVersion": null})));

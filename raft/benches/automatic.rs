@@ -20,8 +20,8 @@ use std::time::Instant;
 use ipam_api::name::Name;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_raft::machine::command::{
-    Allocate, AutomaticPool, Controller, EndController, InterfaceWish, Manner, PoolPatterns, ScaleController,
-    Stickiness,
+    Allocate, AutomaticPool, Controller, EndController, InterfaceWish, Manner, PoolPatterns, Routing,
+    ScaleController, Stickiness,
 };
 use ipam_raft::machine::{Action, At, State, apply};
 
@@ -83,6 +83,7 @@ fn wish(endpoint: &str, interface: InterfaceWish) -> Allocate {
         interfaces: vec![interface],
         started: None,
         manner: Manner::default(),
+        routing: Routing::default(),
     }
 }
 

@@ -21,7 +21,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
 use ipam_raft::machine::command::{
-    Allocate, InterfaceWish, Manner, PoolPatterns, ReleaseAttachment, Started,
+    Allocate, InterfaceWish, Manner, PoolPatterns, ReleaseAttachment, Routing, Started,
 };
 use ipam_raft::machine::free_set::FreeSet;
 use ipam_raft::machine::{Action, At, Loading, State, apply};
@@ -204,6 +204,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
         }],
         started: None,
         manner: Manner::default(),
+        routing: Routing::default(),
     }
 }
 

@@ -16,7 +16,9 @@ mod support;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_raft::machine::command::{Allocate, InterfaceWish, Manner, PoolIntention, PoolPatterns, Takers};
+use ipam_raft::machine::command::{
+    Allocate, InterfaceWish, Manner, PoolIntention, PoolPatterns, Routing, Takers,
+};
 use ipam_raft::machine::{Action, State};
 
 use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
@@ -119,6 +121,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             interfaces: vec![interface],
             started: None,
             manner: Manner::default(),
+            routing: Routing::default(),
         });
         let Action::Allocate(Allocate { endpoint: key, .. }) = &wish else { continue };
         let release = Action::ReleaseEndpoint { key: key.clone() };

@@ -13,8 +13,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_raft::machine::command::{
     Allocate, AutomaticPool, ConfirmGeneration, Controller, Delegate, Expect, InterfaceWish, Kind, Manner,
-    PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, SplitPool,
-    Started, Stickiness, SubnetIntention, Takers, Via,
+    PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing,
+    SplitPool, Started, Stickiness, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -71,6 +71,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         attachment: None,
         started: None,
         manner: Manner::default(),
+        routing: Routing::default(),
         labels: std::collections::BTreeMap::new(),
         node: None,
         stickiness: Default::default(),
@@ -103,6 +104,7 @@ fn before() -> State {
         cidr: "10.1.0.0/24".parse().unwrap(),
         gateway: None,
         vlan: None,
+        mtu: None,
         routes: Vec::new(),
         dns: Default::default(),
         remarks: Remarks::default(),

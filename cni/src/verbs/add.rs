@@ -13,6 +13,7 @@ use crate::environment::Environment;
 use crate::fail::Failure;
 use crate::interfaces::{blank, interfaces};
 use crate::result::{self, defect};
+use crate::routing::{clean_gateway, default_route_interface, routes};
 
 /// Gets addresses and prints them.
 ///
@@ -70,6 +71,7 @@ pub fn request(
         default_ipv6_pools: network.pools(IPV6_POOLS)?,
         addresses,
         mac: network.mac()?.or(arguments.mac),
+        clean_gateway: clean_gateway(network)?,
         ..blank(container.interface.clone())
     };
     Ok(AllocateRequest {
@@ -81,9 +83,12 @@ pub fn request(
         controller,
         sticky: network.sticky()?,
         scale_down: network.scale_down()?,
+        replicas: network.replicas()?,
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
         interfaces: interfaces(network, own)?,
+        routes: routes(network)?,
+        default_route_interface: default_route_interface(network)?,
         started,
         ttl_ms: None,
         adopt: false,

@@ -63,7 +63,13 @@ impl Model {
             let named =
                 if plan.pool == "p4" { &wanted.default_ipv4_pools } else { &wanted.default_ipv6_pools };
             if !named.is_empty() {
-                addresses.push(self.pick(plan, &wanted.addresses)?);
+                let mut one = self.pick(plan, &wanted.addresses)?;
+                let cidr: ipnet::IpNet = plan.cidr.parse().unwrap();
+                one.routes
+                    .extend(request.routes.iter().filter(|route| cidr.contains(&route.gateway)).cloned());
+                one.clean_gateway = wanted.clean_gateway;
+                one.mtu = (!request.routes.is_empty()).then_some(9000);
+                addresses.push(one);
             }
         }
         let given = |address: &IpAddr| addresses.iter().any(|one| one.address.addr() == *address);
@@ -114,9 +120,11 @@ impl Model {
         Ok(GivenAddress {
             address: ipnet::IpNet::new(address, cidr.prefix_len()).unwrap(),
             gateway: Some(gateway),
+            clean_gateway: false,
             routes,
             dns: Dns { nameservers: vec![gateway], ..Dns::default() },
             vlan: None,
+            mtu: None,
             pool: Name::new(plan.pool).unwrap(),
             allocation: self.revision + 1,
             checked: false,

@@ -86,9 +86,11 @@ fn given_address(given: &Given) -> shown::GivenAddress {
     shown::GivenAddress {
         address: given.address,
         gateway: given.gateway,
+        clean_gateway: given.clean_gateway,
         routes: given.routes.clone(),
         dns: dns_out(&given.dns),
         vlan: given.vlan,
+        mtu: given.mtu,
         pool: given.pool.clone(),
         allocation: given.allocation,
         checked: given.checked,

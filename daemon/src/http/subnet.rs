@@ -25,6 +25,7 @@ pub(super) const SHAPE: Shape = Shape {
         Field::address("cidr", "cidr"),
         Field::address("gateway", "gateway"),
         Field::number("vlan", "vlan"),
+        Field::number("mtu", "mtu"),
         Field::number("family", "status.family"),
         Field::number("pools", "status.pools"),
         Field::number("allocated", "status.allocated"),
@@ -44,6 +45,7 @@ pub(super) const SHAPE: Shape = Shape {
         "cidr",
         "gateway",
         "vlan",
+        "mtu",
         "routes",
         "dns",
         "status",
@@ -94,6 +96,7 @@ impl Kinded for Subnets {
             cidr: subnet.cidr,
             gateway: subnet.gateway,
             vlan: subnet.vlan,
+            mtu: subnet.mtu,
             routes: subnet.routes,
             dns: dns_in(subnet.dns),
             remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
@@ -121,13 +124,15 @@ impl Kinded for Subnets {
     }
 
     fn view(state: &State, row: &model::Subnet) -> Resource<Subnet, SubnetStatus> {
-        let SubnetIntention { name, network, cidr, gateway, vlan, routes, dns, remarks } = &row.intention;
+        let SubnetIntention { name, network, cidr, gateway, vlan, mtu, routes, dns, remarks } =
+            &row.intention;
         let intention = Subnet {
             name: name.clone(),
             network: network.clone(),
             cidr: *cidr,
             gateway: *gateway,
             vlan: *vlan,
+            mtu: *mtu,
             routes: routes.clone(),
             dns: dns_out(dns),
             description: remarks.description.to_string(),

@@ -8,7 +8,7 @@ use ipam_api::address::parse_address;
 use ipam_api::client::Call;
 use ipam_api::name::{InterfaceName, NetworkAttachment};
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
-use ipam_api::resource::EndpointKey;
+use ipam_api::resource::{EndpointKey, Route};
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::context::Context;
@@ -20,6 +20,7 @@ use crate::output::table::Table;
 use crate::output::text;
 use crate::pool::Pools;
 use crate::resource;
+use crate::subnet::parse_route;
 
 /// What to take, and for whom.
 #[derive(Debug, Args)]
@@ -69,6 +70,12 @@ pub(crate) struct WishArguments {
     /// The network attachment that makes the interface
     #[arg(long, value_name = "ATTACHMENT")]
     network_attachment: Option<NetworkAttachment>,
+    /// A further route, through the interface's subnet; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
+    /// The router gets no default route
+    #[arg(long)]
+    clean_gateway: bool,
     /// The endpoint's incarnation, as the system that named it says
     #[arg(long)]
     uid: Option<String>,
@@ -110,6 +117,7 @@ pub(crate) async fn request(
         addresses: arguments.addresses.clone(),
         mac: arguments.mac.clone(),
         network_attachment: arguments.network_attachment.clone(),
+        clean_gateway: arguments.clean_gateway,
     };
     for name in &arguments.pools {
         // The request says which pools are for which family, the command line needn't.
@@ -130,7 +138,10 @@ pub(crate) async fn request(
         scale_down: arguments.comes_back.scale_down,
         lifecycle: None,
         interfaces: vec![interface],
+        replicas: arguments.own.replicas,
         automatic_pool: arguments.own.pool(),
+        routes: arguments.routes.clone(),
+        default_route_interface: None,
         started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
         adopt: arguments.adopt,

@@ -202,6 +202,14 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         if let Some(mac) = &given.mac {
             fields.line("hardware", format!("{address} {mac}"));
         }
+        let mut settings: Vec<String> = Vec::new();
+        settings.extend(given.clean_gateway.then(|| "no default route".to_owned()));
+        settings.extend(given.mtu.map(|mtu| format!("MTU {mtu}")));
+        settings
+            .extend(given.routes.iter().map(|route| format!("{} via {}", route.destination, route.gateway)));
+        if !settings.is_empty() {
+            fields.line("routes", format!("{address} {}", settings.join("   ")));
+        }
         if given.lease.is_some() {
             fields.line("lease", format!("{address} {}", text::lease(given.lease.as_ref())));
         }

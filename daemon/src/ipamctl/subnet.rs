@@ -92,6 +92,9 @@ pub(crate) struct CreateArguments {
     /// 802.1Q id
     #[arg(long, value_name = "ID")]
     vlan: Option<u16>,
+    /// The largest packet of its hosts
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u32>,
     #[command(flatten)]
     hosts: HostArguments,
     #[command(flatten)]
@@ -155,6 +158,12 @@ pub(crate) struct SetArguments {
     /// It is untagged
     #[arg(long)]
     no_vlan: bool,
+    /// The largest packet of its hosts
+    #[arg(long, value_name = "BYTES", conflicts_with = "no_mtu")]
+    mtu: Option<u32>,
+    /// Nothing is said of the largest packet
+    #[arg(long)]
+    no_mtu: bool,
     #[command(flatten)]
     hosts: HostArguments,
     /// A route to take away, by its destination; may be repeated
@@ -180,6 +189,10 @@ impl SetArguments {
             subnet.vlan = None;
         }
         subnet.vlan = self.vlan.or(subnet.vlan);
+        if self.no_mtu {
+            subnet.mtu = None;
+        }
+        subnet.mtu = self.mtu.or(subnet.mtu);
         subnet.routes.retain(|route| !self.remove_routes.contains(&route.destination));
         subnet.dns.nameservers.retain(|server| !self.remove_dns.contains(server));
         subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
@@ -218,6 +231,7 @@ async fn create(context: &Context, arguments: CreateArguments) -> Result<(), Fai
         cidr: arguments.cidr,
         gateway: arguments.gateway,
         vlan: arguments.vlan,
+        mtu: arguments.mtu,
         routes: Vec::new(),
         dns: Dns::default(),
         description: String::new(),
@@ -283,6 +297,7 @@ fn shown(subnet: &Read<Subnets>) -> String {
     fields.line("cidr", intention.cidr);
     fields.line("gateway", text::or_dash(intention.gateway.as_ref()));
     fields.line("vlan", text::or_dash(intention.vlan.as_ref()));
+    fields.line_if("mtu", &intention.mtu.map(|mtu| mtu.to_string()).unwrap_or_default());
     fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
     fields.line_if("dns", &text::joined(&intention.dns.nameservers));
     fields.line_if("domain", intention.dns.domain.as_deref().unwrap_or_default());
@@ -312,7 +327,7 @@ fn route(route: &Route) -> String {
 }
 
 /// Reads `10.99.0.0/16=10.10.0.2`.
-fn parse_route(text: &str) -> Result<Route, String> {
+pub(crate) fn parse_route(text: &str) -> Result<Route, String> {
     let (destination, gateway) = text
         .split_once('=')
         .ok_or_else(|| format!("{} is not of the form destination=gateway", ipam_api::name::shown(text)))?;

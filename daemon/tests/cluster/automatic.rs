@@ -21,7 +21,8 @@ fn web(size: &str, more: Value) -> Value {
     let mut said = json!({
         "controller": {"group": "apps", "kind": "Deployment", "name": "web", "uid": "u1"},
         "subnets": ["lan", "six"],
-        "automatic_pool": {"size": size, "replicas": 2},
+        "replicas": 2,
+        "automatic_pool": {"size": size},
     });
     said.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     said
@@ -122,6 +123,8 @@ async fn what_makes_no_pool_leaves_none() {
         (web("1", json!({"subnets": ["nowhere"]})), 102),
         (web("1", json!({"automatic_pool": "1"})), 7),
         (web("1", json!({"automatic_pool": {"replicas": 1}})), 7),
+        (web("+1", json!({"replicas": null})), 7),
+        (web("1", json!({"replicas": -1})), 7),
         (web("1", json!({"automatic_pool": {"size": 1}})), 7),
         (web("1", json!({"automatic_pool": {"size": "1", "replica": 1}})), 7),
     ] {

@@ -92,6 +92,10 @@ fn resources() -> Vec<Row> {
         ),
         subnet(json!({"cidr": "10.2.0.0/24", "vlan": 4095}), 422, "invalid-field", "VLAN"),
         subnet(json!({"cidr": "10.2.0.0/24", "vlan": -1}), 422, "invalid-field", "-1"),
+        subnet(json!({"cidr": "10.2.0.0/24", "mtu": 67}), 422, "invalid-field", "68 to 65535"),
+        subnet(json!({"cidr": "10.2.0.0/24", "mtu": 65536}), 422, "invalid-field", "68 to 65535"),
+        subnet(json!({"cidr": "2001:db8:7::/64", "mtu": 1279}), 422, "invalid-field", "1280"),
+        subnet(json!({"cidr": "10.2.0.0/24", "mtu": -1}), 422, "invalid-field", "-1"),
         subnet(json!({"cidr": "10.2.0.0/24", "routes": routes}), 422, "limit-exceeded", "64"),
         subnet(json!({"cidr": "10.2.0.0/24", "labels": labels}), 422, "limit-exceeded", "64"),
         subnet(
@@ -176,6 +180,12 @@ fn requests() -> Vec<Row> {
         (0..17).map(|at| json!({"name": format!("eth{at}"), "ipv4_pools": ["web"]})).collect();
     let endpoint = json!({"kind": "host", "name": "h1"});
     let allocate = |body: Value, status, code, says| row("POST", "/v1/allocations", body, status, code, says);
+    let default = json!({"destination": "0.0.0.0/0", "gateway": "10.1.0.1"});
+    let routed = |mut body: Value, code, says| {
+        body["endpoint"] = endpoint.clone();
+        body["interfaces"] = json!([{"name": "eth0", "ipv4_pools": ["web"]}]);
+        allocate(body, 422, code, says)
+    };
     let key = json!({"node": "n", "config": "lan", "container_id": "c", "interface": "eth0"});
     vec![
         interface(json!({"ipv4_pools": ["none"]}), 404, "not-found", "none"),
@@ -208,6 +218,26 @@ fn requests() -> Vec<Row> {
             "sixteen",
         ),
         interface(json!({"ipv4_pool": ["web"]}), 400, "unknown-field", "did you mean \"ipv4_pools\"?"),
+        interface(json!({"clean_gateway": "yes"}), 422, "invalid-field", "expected a boolean"),
+        routed(
+            json!({"routes": [{"destination": "10.7.0.0/16", "gateway": "10.9.0.1"}]}),
+            "outside-subnet",
+            "10.9.0.1",
+        ),
+        routed(
+            json!({"routes": [{"destination": "10.7.0.0/16", "gateway": "fe80::1"}]}),
+            "family-mismatch",
+            "fe80::1",
+        ),
+        routed(
+            json!({"routes": [{"destination": "10.7.0.1/16", "gateway": "10.1.0.1"}]}),
+            "cidr-has-host-bits",
+            "10.7.0.0/16",
+        ),
+        routed(json!({"routes": [default, default]}), "invalid-field", "two routes"),
+        routed(json!({"routes": vec![default.clone(); 65]}), "limit-exceeded", "64"),
+        routed(json!({"default_route_interface": "net1"}), "invalid-field", "none of the interfaces"),
+        routed(json!({"default_route_interface": "a/b"}), "invalid-field", "a/b"),
         allocate(json!({"endpoint": endpoint, "interfaces": []}), 422, "invalid-field", "interface"),
         allocate(json!({"endpoint": endpoint, "interfaces": many}), 422, "limit-exceeded", "16"),
         allocate(json!({"endpoint": endpoint}), 422, "invalid-field", "interfaces"),

@@ -66,7 +66,7 @@ const LINES: &[(&str, &str)] = &[
     ("network list", "NetworkPage"),
     ("network list --limit 1", "NetworkPage"),
     (
-        "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1 --vlan 110 --route 10.9.0.0/16=10.1.0.1 \
+        "subnet create lan --cidr 10.1.0.0/28 --gateway 10.1.0.1 --vlan 110 --mtu 9000 --route 10.9.0.0/16=10.1.0.1 \
          --dns 10.1.0.2 --dns-domain example.com --dns-search example.com --description x --label a=b \
          --annotation c=d",
         "SubnetView",
@@ -131,7 +131,10 @@ const LINES: &[(&str, &str)] = &[
     ("reservation list", "ReservationPage"),
     ("reservation list --limit 1", "ReservationPage"),
     ("allocate --endpoint host/db-07 --pool web --pool web6 --uid one --node rack-1", "Allocated"),
-    ("allocate --endpoint host/db-08 --pool web --comment NET-4711", "Allocated"),
+    (
+        "allocate --endpoint host/db-08 --pool web --comment NET-4711 --route 10.7.0.0/16=10.1.0.7 --clean-gateway",
+        "Allocated",
+    ),
     ("explain --endpoint host/db-09 --pool web --pool web6", "Explanation"),
     ("allocate --endpoint host/tmp-3 --pool web6 --ttl 8h", "Allocated"),
     (
@@ -250,7 +253,7 @@ async fn attach(cluster: &Cluster) {
             "endpoint": {"kind": "pod", "namespace": "web", "name": name}, "uid": "one",
             "controller": {"group": "apps", "kind": "StatefulSet", "name": "frontend", "uid": "s"},
             "scale_down": "keep", "started": started(1), "node": node, "attachment": key,
-            "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}],
+            "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}, {"name": "net1", "ipv6_pools": ["web6"]}],
         });
         allocate(&client, &serde_json::from_value(wish).unwrap()).await.unwrap();
         if name == "frontend-8" {

@@ -138,3 +138,49 @@ async fn lists_that_contradict_themselves_and_exhausted_ones_take_nothing() {
     assert_eq!(held(&cluster).await, 9);
     add("c7", json!([one("eth0", "lan")])).await.succeeds();
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn routes_of_a_pod_are_of_the_interface_that_reaches_their_gateway() {
+    let cluster = Cluster::up(1).await;
+    for (name, cidr, gateway) in [("lan", "10.1.0.0/28", "10.1.0.1"), ("fabric", "10.9.0.0/28", "10.9.0.1")] {
+        let subnet = json!({"name": name, "cidr": cidr, "gateway": gateway, "mtu": 9000});
+        put(&cluster.ask(), "subnets", subnet).await;
+        put(&cluster.ask(), "pools", json!({"name": name, "subnet": name})).await;
+    }
+    let pod = "IgnoreUnknown=1;K8S_POD_NAMESPACE=web;K8S_POD_NAME=w0;K8S_POD_UID=u0";
+    let list = json!([{"ipv4": ["lan"]}, {"ipv4": ["fabric"]}]);
+    let add = async |interface: &'static str, arguments: Value, ipam: Value| {
+        let mut conf = listed(&cluster.urls(), if interface == "eth0" { "lan" } else { "fabric" }, &list);
+        conf["cniVersion"] = json!("1.1.0");
+        for (key, value) in arguments.as_object().unwrap() {
+            conf["args"]["cni"][key] = value.clone();
+        }
+        for (key, value) in ipam.as_object().unwrap() {
+            conf["ipam"][key] = value.clone();
+        }
+        let done = Plugin::new("ADD", "c1", &conf).arguments(pod).interface(interface).run().await;
+        let result: Value = serde_json::from_str(&done.succeeds().stdout).unwrap();
+        let routes = result["routes"].as_array().cloned().unwrap_or_default();
+        let route = |route: &Value| {
+            assert_eq!(route["mtu"], 9000);
+            format!("{} {}", route["dst"].as_str().unwrap(), route["gw"].as_str().unwrap())
+        };
+        routes.iter().map(route).collect::<Vec<_>>()
+    };
+    // Entry 18: the annotation's routes; entry 21: who has the default route.
+    let routes = json!([{"dst": "10.7.0.0/16", "gw": "10.1.0.9"}, {"dst": "10.8.0.0/16", "gw": "10.9.0.9"}]);
+    let said = json!({"routes": routes, "default_route_interface": "eth0"});
+    let eth0 = add("eth0", said.clone(), json!({})).await;
+    assert_eq!(eth0, ["0.0.0.0/0 10.1.0.1", "10.7.0.0/16 10.1.0.9"]);
+    let net1 = add("net1", said.clone(), json!({})).await;
+    assert_eq!(net1, ["10.8.0.0/16 10.9.0.9"]);
+    // Again, whatever it says by now.
+    assert_eq!(add("net1", json!({}), json!({})).await, net1);
+    assert_eq!(add("eth0", json!({}), json!({"clean_gateway": true})).await, eth0);
+    let to = cluster.members[0].client;
+    let shown: Value =
+        ask(to, "GET", "/v1/attachments/default/n1/fabric/c1/net1", &[], &Value::Null).await.json();
+    let address = &shown["interface"]["addresses"][0];
+    assert_eq!((&address["clean_gateway"], &address["mtu"]), (&json!(true), &json!(9000)), "{shown}");
+    assert_eq!(address["routes"][0]["gateway"], "10.9.0.9");
+}

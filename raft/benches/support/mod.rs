@@ -40,6 +40,7 @@ pub(crate) fn put_subnet(subnet: &str, cidr: &str) -> Action {
         cidr: cidr.parse().unwrap(),
         gateway: None,
         vlan: None,
+        mtu: None,
         routes: Vec::new(),
         dns: Dns::default(),
         remarks: Remarks::default(),

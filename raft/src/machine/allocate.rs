@@ -2,6 +2,8 @@
 //!
 //! First all of it is planned on the state as it is; nothing can be refused once the first row is written.
 
+use std::sync::Arc;
+
 use ipam_api::address::number;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
@@ -9,10 +11,11 @@ use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
 use super::along::Comer;
-use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Text};
+use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Setting, Text};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::{Pick, Taken};
+use super::routing::Settings;
 use super::state::{Occupant, State};
 use super::step::Step;
 
@@ -52,7 +55,7 @@ impl Step<'_> {
 
     /// Writes what was planned.
     pub(super) fn give(&mut self, wish: &Allocate, plan: Plan) -> Answer {
-        let Plan { endpoint, arrived, picks, along, left } = plan;
+        let Plan { endpoint, arrived, picks, along, left, settings } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
         if wish.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
             return Answer::Allocated {
@@ -68,16 +71,16 @@ impl Step<'_> {
         let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, wish));
         if let Some(attachment) = attachment_id {
             for id in &along {
-                self.attach(*id, wish, attachment);
+                self.attach(*id, wish, attachment, settings.of_allocation(*id));
             }
         }
         let mut ids = Vec::with_capacity(picks.len());
-        for pick in &picks {
+        for (place, pick) in picks.iter().enumerate() {
             let id = self.state.tick();
             ids.push(id);
             let moves = self.state.moves(&row, wish.lifecycle, pick);
             let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
-            self.write_allocation(id, wish, endpoint_id, to, pick, moves);
+            self.write_allocation(id, wish, endpoint_id, to, pick, settings.of_pick(place), moves);
         }
         row.allocations.extend_from_slice(&ids);
         if wish.attachment.is_none() && ids.is_empty() {
@@ -119,6 +122,7 @@ impl Step<'_> {
         endpoint: u64,
         attachment: Option<u64>,
         pick: &Pick,
+        setting: Option<Arc<Setting>>,
         moves: bool,
     ) {
         let Some(pool) = self.state.pools.get(pick.pool) else { return };
@@ -144,6 +148,7 @@ impl Step<'_> {
             checked: false,
             mac,
             note: wish.manner.note.clone(),
+            setting,
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
         };
@@ -191,6 +196,8 @@ pub(super) struct Plan {
     along: Vec<u64>,
     /// What the endpoint holds no longer.
     left: Vec<u64>,
+    /// What is kept of its routing.
+    settings: Settings,
 }
 
 /// What an earlier request was given, and to which attachment.
@@ -254,8 +261,9 @@ impl State {
             false => self.unclaimed_and_unwanted(&comer, &stays),
         };
         self.check_portable(wish, &along, &left, grant)?;
+        let settings = self.settings(wish, row, &picks, &along, &left)?;
         let arrived = row.map(|row| self.arrived(row, wish));
-        Ok(Plan { endpoint, arrived, picks, along, left })
+        Ok(Plan { endpoint, arrived, picks, along, left, settings })
     }
 
     /// Whether an address is for an interface of a sticky endpoint that had another one there.
@@ -427,9 +435,11 @@ impl State {
             allocation: id,
             address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,
             gateway: subnet.gateway,
-            routes: subnet.routes.clone(),
+            routes: row.routes(&subnet.routes),
+            clean_gateway: row.setting.as_ref().is_some_and(|setting| setting.clean_gateway),
             dns: subnet.dns.clone(),
             vlan: subnet.vlan,
+            mtu: subnet.mtu,
             pool: pool.intention.name.clone(),
             checked: row.checked,
             lease: row.lease.clone(),

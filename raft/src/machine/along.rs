@@ -2,13 +2,15 @@
 //!
 //! Whatever a living attachment holds stays until that attachment is gone, whoever wants it away.
 
+use std::sync::Arc;
+
 use ipam_api::limits::ATTACHMENTS_PER_ALLOCATION_MAX;
 use ipam_api::name::InterfaceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_api::{Code, Family};
 
-use super::command::{Allocate, Grant, InterfaceWish, Refusal};
+use super::command::{Allocate, Grant, InterfaceWish, Refusal, Setting};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, Sticky};
 use super::state::State;
@@ -192,7 +194,13 @@ impl Step<'_> {
     }
 
     /// Gives an allocation that exists one more attachment.
-    pub(super) fn attach(&mut self, id: u64, wish: &Allocate, attachment: u64) {
+    pub(super) fn attach(
+        &mut self,
+        id: u64,
+        wish: &Allocate,
+        attachment: u64,
+        setting: Option<Arc<Setting>>,
+    ) {
         let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
         let is_sticky = self.state.endpoints.get(row.endpoint).is_some_and(|row| row.sticky.is_some());
         let reason = match row.attachment {
@@ -205,6 +213,10 @@ impl Step<'_> {
         let mac =
             wish.interfaces.iter().find(|one| one.name == row.interface).and_then(|one| one.mac.clone());
         row.mac = mac.or(row.mac);
+        // What its first ADD said holds for what nobody has said anything of since.
+        if reason != Reason::Claimed || !wish.routing.is_empty() {
+            row.setting = setting;
+        }
         self.events.extend(self.state.tied(true, id, &row, reason));
         self.state.allocations.put(id, row, &mut self.state.ledger);
     }

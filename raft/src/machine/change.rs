@@ -117,6 +117,7 @@ impl Fields for SubnetIntention {
         let mut fields = vec![
             ("gateway", optional(self.gateway.as_ref())),
             ("vlan", optional(self.vlan.as_ref())),
+            ("mtu", optional(self.mtu.as_ref())),
             ("routes", list(routes)),
         ];
         fields.extend(self.dns.fields());

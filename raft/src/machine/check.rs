@@ -7,9 +7,10 @@ use std::net::IpAddr;
 use ipam_api::address::{AddressRange, check_cidr};
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, OBJECT_NAME_CHARS_MAX,
-    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
-    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6,
+    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX,
+    TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
@@ -159,6 +160,7 @@ impl SubnetIntention {
         if self.vlan.is_some_and(|vlan| vlan > VLAN_MAX) {
             return Err(invalid(format!("a VLAN id is 0 to {VLAN_MAX}")));
         }
+        self.check_mtu()?;
         self.check_routes()?;
         self.dns.check()?;
         self.remarks.check()
@@ -187,6 +189,19 @@ impl SubnetIntention {
             ));
         }
         Ok(())
+    }
+
+    fn check_mtu(&self) -> Result<(), Refusal> {
+        let least = match Family::of(self.cidr.addr()) {
+            Family::V4 => MTU_MIN_V4,
+            Family::V6 => MTU_MIN_V6,
+        };
+        match self.mtu {
+            Some(mtu) if !(least..=MTU_MAX).contains(&mtu) => {
+                Err(invalid(format!("the MTU of {} is {least} to {MTU_MAX}, not {mtu}", self.cidr)))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn check_routes(&self) -> Result<(), Refusal> {
@@ -333,6 +348,7 @@ impl Allocate {
             super::waiting::check(self)?;
         }
         self.manner.note.check()?;
+        self.routing.check(&self.interfaces)?;
         self.manner.check(self.lifecycle)
     }
 

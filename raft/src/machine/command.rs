@@ -10,6 +10,7 @@ mod manner;
 mod members;
 mod outcome;
 mod prefix;
+mod routing;
 mod sticky;
 mod terms;
 
@@ -34,6 +35,7 @@ pub use outcome::{
     Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
 };
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use routing::{Routing, Setting};
 pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,

@@ -43,6 +43,7 @@ mod prefix;
 mod release;
 mod replay;
 mod reservation;
+mod routing;
 mod row;
 mod shape;
 mod sizes;

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
@@ -11,7 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use super::command::{
     Allocate, Controller, Credential, Grant, NamespaceIntention, NetworkIntention, NodeIntention, Note,
-    Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Started, SubnetIntention, Text,
+    Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started, SubnetIntention,
+    Text,
 };
 use super::event::{Readiness, Why};
 use super::journal::Segment;
@@ -232,6 +234,8 @@ pub struct Allocation {
     pub mac: Option<Text>,
     /// What is written on it.
     pub note: Note,
+    /// What its request said of routes; nothing if that was nothing.
+    pub setting: Option<Arc<Setting>>,
     /// When it was made.
     pub created_wall_ms: u64,
     /// Who made it.

@@ -3,7 +3,7 @@
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
-use ipam_api::{Code, Family, RangeSet};
+use ipam_api::{Code, RangeSet};
 
 use super::automatic::wanted_by_people;
 use super::change::changes;

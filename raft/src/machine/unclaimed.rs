@@ -102,7 +102,8 @@ impl State {
         let is_asked_for = |id: &u64| {
             self.allocations.get(*id).is_some_and(|row| match wish.is_own(&row.interface) {
                 true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),
-                false => is_named(&row.interface) && (is_sticky || row.lifecycle == Lifecycle::Attached),
+                false if row.lifecycle == Lifecycle::Held => is_sticky && is_named(&row.interface),
+                false => row.lifecycle == Lifecycle::Attached && is_named(&row.interface),
             })
         };
         row.allocations.iter().copied().filter(is_asked_for).collect()

@@ -8,7 +8,7 @@ use ipam_api::{Code, Selector};
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
     Manner, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
-    ReleaseAttachment, Remarks, ReservationIntention, Started, Stored, SubnetIntention, Takers, Via,
+    ReleaseAttachment, Remarks, ReservationIntention, Routing, Started, Stored, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
@@ -55,6 +55,7 @@ pub(crate) fn subnet(name: &str, cidr: &str) -> Action {
         cidr: cidr.parse().unwrap(),
         gateway: None,
         vlan: None,
+        mtu: None,
         routes: Vec::new(),
         dns: Dns::default(),
         remarks: Remarks::default(),
@@ -141,6 +142,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
         interfaces: vec![wish(pool)],
         started: Some(started(1)),
         manner: Manner::default(),
+        routing: Routing::default(),
     }
 }
 
@@ -158,6 +160,7 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
         interfaces: vec![wish(pool)],
         started: None,
         manner: Manner::default(),
+        routing: Routing::default(),
     }
 }
 

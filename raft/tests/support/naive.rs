@@ -12,7 +12,7 @@ use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
     Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
-    Started, SubnetIntention, Text,
+    Setting, Started, SubnetIntention, Text,
 };
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Automatic, Sticky};
@@ -57,6 +57,7 @@ pub(crate) struct Held {
     pub(crate) interface: InterfaceName,
     pub(crate) lifecycle: Lifecycle,
     pub(crate) node: Option<ObjectName>,
+    pub(crate) setting: Setting,
     /// The oldest first.
     pub(crate) attachments: Vec<AttachmentKey>,
     /// How long its lease lasts, and until when.

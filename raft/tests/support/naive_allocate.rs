@@ -3,6 +3,7 @@
 mod naive_adopt;
 mod naive_takers;
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX};
@@ -10,7 +11,7 @@ use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
-use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Started};
+use ipam_raft::machine::command::{Allocate, InterfaceWish, PoolPatterns, Setting, Started};
 
 use naive_takers::{may_take, stands_for, unspecific};
 
@@ -31,6 +32,7 @@ pub(crate) struct Plan {
     given: Vec<Held>,
     along: Vec<Spot>,
     left: Vec<Spot>,
+    settings: BTreeMap<Spot, Setting>,
 }
 
 impl Model {
@@ -113,6 +115,7 @@ impl Model {
                 endpoint,
                 interface: interface.name.clone(),
                 lifecycle: wish.lifecycle,
+                setting: Setting::default(),
                 node: wish.node.clone().or(wish.attachment.as_ref().map(|key| key.node.clone())),
                 attachments: wish.attachment.iter().filter(|_| own(wish, interface)).cloned().collect(),
                 lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
@@ -139,11 +142,13 @@ impl Model {
                 }
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
-        Ok(Plan { given, along, left })
+        let settings = self.settings(wish, endpoint, &given, &along, &left)?;
+        Ok(Plan { given, along, left, settings })
     }
 
     pub(crate) fn give(&mut self, wish: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
-        let Plan { given, along, left } = plan;
+        let Plan { mut given, along, left, settings } = plan;
+        let keeps = Model::keeps(wish, meant);
         let arrived = meant.map(|meant| Model::arrived(meant, wish));
         let repeated =
             wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
@@ -156,10 +161,17 @@ impl Model {
         }
         let endpoint = meant.map_or(self.incarnations, |one| one.number);
         for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
-            one.attachments.extend(wish.attachment.clone());
             if let Some(key) = &wish.attachment {
                 one.node = wish.node.clone().or(Some(key.node.clone()));
+                let is_said_before = !keeps && one.attachments.is_empty() && wish.routing.is_empty();
+                if !is_said_before {
+                    one.setting = settings.get(&one.spot()).cloned().unwrap_or_default();
+                }
+                one.attachments.push(key.clone());
             }
+        }
+        for one in &mut given {
+            one.setting = settings.get(&one.spot()).cloned().unwrap_or_default();
         }
         for one in &given {
             self.resting.retain(|rest| (&rest.network, rest.address) != (&one.network, one.address));

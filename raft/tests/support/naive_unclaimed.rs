@@ -62,7 +62,11 @@ impl Model {
             one.endpoint == endpoint
                 && match one.interface == key.interface {
                     true => one.attachments.contains(key),
-                    false => is_named(one) && (is_sticky || one.lifecycle == Lifecycle::Attached),
+                    false => match one.lifecycle {
+                        Lifecycle::Attached => is_named(one),
+                        Lifecycle::Held => is_sticky && is_named(one),
+                        Lifecycle::Leased => false,
+                    },
                 }
         };
         self.held.iter().filter(is_shown).cloned().collect()

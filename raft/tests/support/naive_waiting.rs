@@ -80,6 +80,7 @@ impl Model {
             endpoint: 0,
             interface: "any".parse().expect("a name"),
             node: None,
+            setting: ipam_raft::machine::command::Setting::default(),
             lifecycle: ipam_api::resource::Lifecycle::Held,
             attachments: Vec::new(),
             lease: None,

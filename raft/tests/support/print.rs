@@ -157,6 +157,12 @@ fn given(given: &Given) -> String {
     if let Some(gateway) = given.gateway {
         let _ = write!(text, ", gateway {gateway}");
     }
+    if given.clean_gateway {
+        text.push_str(", no default route");
+    }
+    if let Some(mtu) = given.mtu {
+        let _ = write!(text, ", MTU {mtu}");
+    }
     if let Some(vlan) = given.vlan {
         let _ = write!(text, ", vlan {vlan}");
     }

@@ -337,6 +337,9 @@ impl Draw<'_> {
         if again.attachment.is_some() && self.dice.chance(40) {
             self.next_interface(&mut again);
         }
+        if self.dice.chance(20) {
+            again.routing = self.routing();
+        }
         if self.dice.chance(10) {
             again.stickiness = self.stickiness();
         }
@@ -381,6 +384,7 @@ impl Draw<'_> {
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
             manner: Manner { ttl_ms, ..Manner::default() },
+            routing: self.routing(),
         };
         if self.dice.chance(30) {
             self.with_own_pools(&mut wish);

@@ -30,6 +30,7 @@ impl Draw<'_> {
             cidr,
             gateway: self.dice.chance(60).then(|| Family::of(cidr.addr()).address(inside)),
             vlan: None,
+            mtu: self.dice.chance(30).then_some(9000),
             routes: Vec::new(),
             dns: Dns::default(),
             remarks: self.remarks(),

@@ -9,8 +9,8 @@ use ipam_raft::machine::command::{
     InterfaceWish, JoinMember, Kind, KnownMember, Leases, Manager, Manner, NamespaceIntention,
     NetworkIntention, NodeIntention, Note, Origin, Pending, PoolIntention, PoolPatterns, Precondition,
     PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Remarks, Renew, Renewed,
-    ReservationIntention, ScaleController, SplitPool, Started, Stickiness, Stored, SubnetIntention, Takers,
-    Transaction, Via,
+    ReservationIntention, Routing, ScaleController, Setting, SplitPool, Started, Stickiness, Stored,
+    SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::{
     Action, Answer, Applied, By, Command, Event, EventId, Grant, Outcome, Refusal, State, Terms, What,
@@ -94,6 +94,7 @@ fn subnet() -> SubnetIntention {
         cidr: "10.1.2.0/24".parse().unwrap(),
         gateway: Some("10.1.2.1".parse().unwrap()),
         vlan: Some(300),
+        mtu: Some(9000),
         routes: vec![route],
         dns: dns(),
         remarks: remarks(),
@@ -200,6 +201,7 @@ fn wish() -> Allocate {
         automatic_pool: Some(AutomaticPool { size: PoolSize::Flexible(2), replicas: 3, reclaim: true }),
         started: Some(started()),
         manner: manner(),
+        routing: routing(),
     }
 }
 
@@ -222,6 +224,12 @@ fn automatic() -> Automatic {
         replicas: 3,
         standing: AutomaticStanding::Elsewhere,
     }
+}
+
+fn routing() -> Routing {
+    let interface = || "eth0".parse().unwrap();
+    let clean = vec![interface()];
+    Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
 }
 
 fn manner() -> Manner {
@@ -370,7 +378,9 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         gateway: Some("10.1.2.1".parse().unwrap()),
         routes: subnet().routes,
         dns: dns(),
+        clean_gateway: true,
         vlan: Some(300),
+        mtu: Some(9000),
         pool: name("web"),
         checked: true,
         lease: Some(lease()),
@@ -668,6 +678,7 @@ pub(crate) fn rows() -> State {
         checked: true,
         mac: wish().interfaces[0].mac.clone(),
         note: note(),
+        setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
         created_by: "alice".into(),
     };

@@ -7,7 +7,7 @@
 //! put node|namespace REALM/NAME label=KEY=VALUE …
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
-//! allocate ENDPOINT INTERFACE field=value … [+ INTERFACE field=value …] [field=value …]
+//! allocate ENDPOINT INTERFACE field=value … [clean] [+ INTERFACE field=value …] [field=value …] [route=TO>GATEWAY …]
 //! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
@@ -39,7 +39,7 @@ use ipam_raft::machine::command::{
     Allocate, AutomaticPool, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind,
     Leases, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns,
     Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
-    ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
+    Routing, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
 
 /// The first generation's share of every revision and id.
@@ -155,6 +155,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 cidr: ipam_api::address::parse_cidr(&cidr)?,
                 gateway: words.field("gateway").map(|text| parse_address(&text)).transpose()?,
                 vlan: words.field("vlan").map(|text| text.parse().unwrap()),
+                mtu: words.field("mtu").map(|text| text.parse().unwrap()),
                 routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
                 dns: Dns {
                     nameservers: words
@@ -269,10 +270,18 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
             description: words.field("description").unwrap_or_default().into(),
         },
     };
+    let mut routing = Routing {
+        routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
+        clean: Vec::new(),
+        default_interface: words.field("default_route").map(|text| text.parse()).transpose()?,
+    };
     let mut interfaces = Vec::new();
     for mut words in words.split_at_plus() {
+        let clean = words.flag("clean");
+        let name = InterfaceName::new(&words.take())?;
+        routing.clean.extend(clean.then(|| name.clone()));
         interfaces.push(InterfaceWish {
-            name: InterfaceName::new(&words.take())?,
+            name,
             subnets: names(&words.list("subnets"))?,
             pools: pools(&mut words, "")?,
             default_pools: pools(&mut words, "default_")?,
@@ -308,6 +317,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         automatic_pool,
         started,
         manner,
+        routing,
     }))
 }
 

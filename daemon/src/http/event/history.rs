@@ -170,7 +170,7 @@ mod tests {
     use ipam_api::resource::{Lifecycle, Strategy};
     use ipam_raft::EventFilter;
     use ipam_raft::machine::command::{
-        Allocate, Dns, Expect, InterfaceWish, Manner, PoolIntention, PoolPatterns, Put, Remarks,
+        Allocate, Dns, Expect, InterfaceWish, Manner, PoolIntention, PoolPatterns, Put, Remarks, Routing,
         SubnetIntention, Takers, Text, Via,
     };
     use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
@@ -198,6 +198,7 @@ mod tests {
             cidr: "10.0.0.0/24".parse().unwrap(),
             gateway: None,
             vlan: None,
+            mtu: None,
             routes: Vec::new(),
             dns: Dns::default(),
             remarks: Remarks::default(),
@@ -244,6 +245,7 @@ mod tests {
             }],
             started: None,
             manner: Manner::default(),
+            routing: Routing::default(),
         };
         done(&mut state, 1000, Action::Allocate(wish));
         state

@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{AutomaticPool, Manner, Stickiness, Text};
+use super::{AutomaticPool, Manner, Routing, Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -48,6 +48,8 @@ pub struct SubnetIntention {
     pub gateway: Option<IpAddr>,
     /// 802.1Q id.
     pub vlan: Option<u16>,
+    /// The largest packet of its hosts, in bytes.
+    pub mtu: Option<u32>,
     /// Further routes of its hosts.
     pub routes: Vec<Route>,
     /// Name resolution of its hosts.
@@ -232,6 +234,8 @@ pub struct Allocate {
     pub started: Option<Started>,
     /// In which manner.
     pub manner: Manner,
+    /// Routes of the interfaces.
+    pub routing: Routing,
 }
 
 /// What one interface needs.

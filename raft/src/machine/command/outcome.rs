@@ -197,12 +197,16 @@ pub struct Given {
     pub address: IpNet,
     /// The router.
     pub gateway: Option<IpAddr>,
-    /// Further routes.
+    /// Further routes, the default route among them if somebody asked for another one.
     pub routes: Vec<Route>,
+    /// Whether the router gets no default route.
+    pub clean_gateway: bool,
     /// Name resolution.
     pub dns: Dns,
     /// 802.1Q id.
     pub vlan: Option<u16>,
+    /// The largest packet, in bytes.
+    pub mtu: Option<u32>,
     /// Where it was taken from.
     pub pool: Name,
     /// Whether the wire was asked and was silent.

@@ -13,7 +13,7 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
 use crate::machine::command::{
-    Allocate, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put, Remarks,
+    Allocate, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put, Remarks, Routing,
     SubnetIntention, Takers, Via,
 };
 use crate::machine::{self, Action, At, Command, Event, EventId, Grant, State, Terms};
@@ -51,6 +51,7 @@ impl Naive {
                     cidr: "10.0.0.0/24".parse().unwrap(),
                     gateway: None,
                     vlan: None,
+                    mtu: None,
                     routes: Vec::new(),
                     dns: Dns::default(),
                     remarks: Remarks::default(),
@@ -103,6 +104,7 @@ impl Naive {
                 }],
                 started: None,
                 manner: Manner::default(),
+                routing: Routing::default(),
             }),
         }
     }

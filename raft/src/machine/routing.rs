@@ -1,0 +1,156 @@
+//! Whose the routes of a request are, and what is kept of them with each allocation.
+
+use std::sync::Arc;
+
+use ipam_api::address::check_cidr;
+use ipam_api::limits::ROUTES_MAX;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Route;
+use ipam_api::{Code, Family};
+use ipnet::IpNet;
+
+use super::check::{invalid, within};
+use super::command::{Allocate, InterfaceWish, Refusal, Routing, Setting};
+use super::model::{Allocation, Endpoint};
+use super::pick::Pick;
+use super::state::State;
+
+impl Routing {
+    /// Refuses what no state could accept. Default routes are welcome, unlike in subnets.
+    pub(super) fn check(&self, interfaces: &[InterfaceWish]) -> Result<(), Refusal> {
+        within("routes", self.routes.len(), ROUTES_MAX)?;
+        for (i, route) in self.routes.iter().enumerate() {
+            check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+            if Family::of(route.destination.addr()) != Family::of(route.gateway) {
+                return Err(Refusal::new(
+                    Code::FamilyMismatch,
+                    format!(
+                        "the route to {} and its gateway {} are of different families",
+                        route.destination, route.gateway
+                    ),
+                ));
+            }
+            if self.routes.iter().take(i).any(|other| other.destination == route.destination) {
+                return Err(invalid(format!("there are two routes to {}", route.destination)));
+            }
+        }
+        let mut named = self.clean.iter().chain(&self.default_interface);
+        let is_stranger = |name: &&InterfaceName| interfaces.iter().all(|one| one.name != **name);
+        match named.find(is_stranger) {
+            None => Ok(()),
+            Some(name) => Err(invalid(format!(
+                "{name} is to have the default route, and is none of the interfaces"
+            ))
+            .help("Name it among the interfaces, too; or say clean_gateway of those that shall have none.")),
+        }
+    }
+}
+
+/// What is kept with the allocations of a request, in the order in which they are planned.
+#[derive(Debug, Default)]
+pub(super) struct Settings {
+    picks: Vec<Setting>,
+    along: Vec<(u64, Setting)>,
+}
+
+impl Settings {
+    pub(super) fn of_pick(&self, place: usize) -> Option<Arc<Setting>> {
+        shared(self.picks.get(place))
+    }
+
+    pub(super) fn of_allocation(&self, id: u64) -> Option<Arc<Setting>> {
+        shared(self.along.iter().find(|(other, _)| *other == id).map(|(_, setting)| setting))
+    }
+}
+
+/// What says nothing takes no room.
+fn shared(setting: Option<&Setting>) -> Option<Arc<Setting>> {
+    setting.filter(|setting| **setting != Setting::default()).cloned().map(Arc::new)
+}
+
+/// An allocation that there is or will be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Which {
+    Pick(usize),
+    Held(u64),
+}
+
+impl State {
+    /// What of a request's routing belongs to which of its allocations. Each route is of the first of its interfaces in
+    /// whose subnet the gateway is, else of another one that the endpoint has; `left` it has no longer.
+    pub(super) fn settings(
+        &self,
+        wish: &Allocate,
+        row: Option<&Endpoint>,
+        picks: &[Pick],
+        along: &[u64],
+        left: &[u64],
+    ) -> Result<Settings, Refusal> {
+        let routing = &wish.routing;
+        if routing.is_empty() {
+            return Ok(Settings::default());
+        }
+        let clean = |interface| Setting { routes: Vec::new(), clean_gateway: routing.is_clean(interface) };
+        let interface_of = |id: u64| self.allocations.get(id).map(|row| &row.interface);
+        let mut settings = Settings {
+            picks: picks.iter().map(|pick| clean(&pick.interface)).collect(),
+            along: along.iter().filter_map(|id| Some((*id, clean(interface_of(*id)?)))).collect(),
+        };
+        if routing.routes.is_empty() {
+            return Ok(settings);
+        }
+        let mut places: Vec<(&InterfaceName, IpNet, Which)> = Vec::new();
+        for (i, pick) in picks.iter().enumerate() {
+            places.extend(self.cidr_of(pick.pool).map(|cidr| (&pick.interface, cidr, Which::Pick(i))));
+        }
+        let others = row.into_iter().flat_map(|row| row.allocations.iter().copied());
+        let others = others.filter(|id| !along.contains(id) && !left.contains(id));
+        for id in along.iter().copied().chain(others) {
+            let Some(held) = self.allocations.get(id) else { continue };
+            places.extend(self.cidr_of(held.pool).map(|cidr| (&held.interface, cidr, Which::Held(id))));
+        }
+        let rank = |name: &InterfaceName| wish.interfaces.iter().position(|one| one.name == *name);
+        places.sort_by_key(|(name, ..)| rank(name).unwrap_or(usize::MAX));
+        for route in &routing.routes {
+            let found = places.iter().find(|(_, cidr, _)| cidr.contains(&route.gateway));
+            let (.., which) = found.ok_or_else(|| in_nobodys_subnet(wish, route))?;
+            let setting = match which {
+                Which::Pick(place) => settings.picks.get_mut(*place),
+                Which::Held(id) => {
+                    let mut all = settings.along.iter_mut();
+                    all.find(|(other, _)| other == id).map(|(_, setting)| setting)
+                }
+            };
+            // Another ADD's are said again by that one.
+            if let Some(setting) = setting {
+                setting.routes.push(route.clone());
+            }
+        }
+        Ok(settings)
+    }
+
+    fn cidr_of(&self, pool: u64) -> Option<IpNet> {
+        let pool = self.pools.get(pool)?;
+        self.subnets.get(pool.subnet).map(|subnet| subnet.intention.cidr)
+    }
+}
+
+impl Allocation {
+    /// Its routes: the subnet's, and its own, which stand for any of the subnet's to the same destination.
+    pub(super) fn routes(&self, of_subnet: &[Route]) -> Vec<Route> {
+        let own = self.setting.as_ref().map_or(&[][..], |setting| &setting.routes);
+        let is_replaced = |route: &&Route| own.iter().any(|other| other.destination == route.destination);
+        of_subnet.iter().filter(|route| !is_replaced(route)).chain(own).cloned().collect()
+    }
+}
+
+fn in_nobodys_subnet(wish: &Allocate, route: &Route) -> Refusal {
+    Refusal::new(
+        Code::OutsideSubnet,
+        format!(
+            "gateway {} of the route to {} is in no subnet that {} gets an address of",
+            route.gateway, route.destination, wish.endpoint
+        ),
+    )
+    .help("Name all interfaces in one request; or leave out the routes of the others.")
+}
