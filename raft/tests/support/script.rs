@@ -36,10 +36,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, AutomaticPool, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind,
-    Leases, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns,
-    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
-    Routing, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
+    Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind, Leases, Manner,
+    NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns, Precondition,
+    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention, Routing,
+    ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
 
 /// The first generation's share of every revision and id.
@@ -260,7 +260,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         sticky: words.field("sticky").map(|text| text == "yes"),
         scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
     };
-    let automatic_pool = automatic_pool(words)?;
+    let automatic_pool = words.automatic_pool()?;
     let manner = Manner {
         ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
         adopt: words.flag("adopt"),
@@ -333,22 +333,11 @@ fn controller(text: &str) -> Controller {
     Controller { group: group.into(), kind: kind.into(), name, uid: uid.map(Into::into) }
 }
 
-/// `automatic=SIZE replicas=COUNT [reclaim=no]`.
-fn automatic_pool(words: &mut Words) -> Result<Option<AutomaticPool>, Problem> {
-    let Some(size) = words.field("automatic") else { return Ok(None) };
-    let replicas = words.field("replicas").map_or(1, |text| text.parse().unwrap());
-    let reclaim = words.field("reclaim").as_deref() != Some("no");
-    Ok(Some(AutomaticPool { size: size.parse()?, replicas, reclaim }))
-}
-
 fn end_of(words: &mut Words) -> Result<Action, Problem> {
     let which = words.take();
     let (namespace, which) = which.split_once('/').unwrap();
-    Ok(Action::EndController(EndController {
-        realm: Name::default_name(),
-        namespace: ObjectName::new(namespace)?,
-        controller: controller(which),
-    }))
+    let (realm, namespace) = (Name::default_name(), ObjectName::new(namespace)?);
+    Ok(Action::EndController(EndController { realm, namespace, controller: controller(which) }))
 }
 
 fn scale(words: &mut Words) -> Result<Action, Problem> {

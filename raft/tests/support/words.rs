@@ -1,5 +1,8 @@
 //! The words of one line of a scenario.
 
+use ipam_api::Problem;
+use ipam_raft::machine::command::AutomaticPool;
+
 /// The words of a line that are not understood yet: plain ones, and `field=value`.
 #[derive(Debug)]
 pub(super) struct Words(pub(super) Vec<String>);
@@ -43,5 +46,13 @@ impl Words {
         let parts = self.0.split(|word| word == "+").map(|part| Words(part.to_vec())).collect();
         self.0.clear();
         parts
+    }
+
+    /// `automatic=SIZE replicas=COUNT [reclaim=no]`.
+    pub(super) fn automatic_pool(&mut self) -> Result<Option<AutomaticPool>, Problem> {
+        let Some(size) = self.field("automatic") else { return Ok(None) };
+        let replicas = self.field("replicas").map_or(1, |text| text.parse().unwrap());
+        let reclaim = self.field("reclaim").as_deref() != Some("no");
+        Ok(Some(AutomaticPool { size: size.parse()?, replicas, reclaim }))
     }
 }
