@@ -37,7 +37,7 @@ pub struct Choice {
     pub interface: InterfaceName,
     /// The family.
     pub family: Family,
-    /// What made pools candidates: `subnets`, `request`, `namespace`, `configuration` or `default`.
+    /// What made pools candidates: `subnets`, `automatic`, `request`, `namespace`, `configuration` or `default`.
     pub came_from: String,
     /// The pools, in the order in which they are tried.
     pub candidates: Vec<Candidate>,

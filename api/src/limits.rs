@@ -148,6 +148,8 @@ pub const PAGE_ITEMS_DEFAULT: usize = 100;
 pub const MAP_STEPS_MAX: usize = 16_384;
 /// Addresses, held or at rest, that one split moves into another pool.
 pub const SPLIT_MOVED_MAX: usize = 65_536;
+/// Addresses of one automatic pool.
+pub const AUTOMATIC_POOL_ADDRESSES_MAX: u32 = 65_536;
 /// Addresses of a pool whose holders are counted.
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.

@@ -1,5 +1,6 @@
 //! What clients ask for beyond plain resources: allocations and their attachments.
 
+mod automatic;
 mod prefix;
 
 use std::net::IpAddr;
@@ -12,6 +13,7 @@ use crate::resource::{
     Allocation, Condition, Controller, EndpointKey, Interface, Labels, Lease, Lifecycle, Route, ScaleDown,
 };
 
+pub use automatic::{AutomaticPool, EndRequest};
 pub use prefix::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
 
 /// What CNI calls an attachment, on a node of a realm.
@@ -128,6 +130,9 @@ pub struct AllocateRequest {
     pub lifecycle: Option<Lifecycle>,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceRequest>,
+    /// The pools that the endpoint's application has for itself, in subnets that interfaces name. Needs `controller`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automatic_pool: Option<AutomaticPool>,
     /// Further routes, default routes among them. Each is of the interface in whose subnet its gateway is, the first
     /// that is named here, and stands for any of the subnet's to the same destination. Kept with the addresses.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

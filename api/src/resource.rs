@@ -2,6 +2,7 @@
 //!
 //! Everything outside the islands is somebody's intention and can be sent back as it is.
 
+mod application;
 mod controller;
 mod endpoint;
 mod lease;
@@ -9,6 +10,7 @@ mod map;
 mod namespace;
 mod node;
 mod pool;
+mod pool_size;
 mod prefix;
 
 use std::collections::BTreeMap;
@@ -22,6 +24,7 @@ use crate::name::{InterfaceName, Name, ObjectName};
 use crate::request::AttachmentKey;
 use crate::time::Timestamp;
 
+pub use application::{Application, ApplicationStanding};
 pub use controller::{Controller, ScaleDown};
 pub use endpoint::{EndpointKey, EndpointKind};
 pub use lease::Lease;
@@ -29,6 +32,7 @@ pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, Subne
 pub use namespace::{Namespace, NamespaceStatus};
 pub use node::{Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
+pub use pool_size::PoolSize;
 pub use prefix::Prefix;
 
 /// Labels or annotations.

@@ -7,6 +7,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use crate::address::{AddressRange, Family};
 use crate::limits::{INTERFACE_NAME_CHARS_MAX, NAME_CHARS_MAX, OBJECT_NAME_CHARS_MAX, SELECTOR_BYTES_MAX};
 use crate::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName};
+use crate::resource::PoolSize;
 use crate::selector::Selector;
 use crate::time::Timestamp;
 
@@ -73,6 +74,11 @@ schemas! {
         "type": "integer",
         "description": "IPv4 or IPv6.",
         "enum": [4, 6]
+    }
+    PoolSize "PoolSize" => {
+        "type": "string",
+        "description": "How many addresses: `5`, or `+2` for two more than there are replicas.",
+        "pattern": "^\\+?[0-9]{1,5}$"
     }
     Timestamp "Timestamp" => {
         "type": "string",

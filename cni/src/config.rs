@@ -8,7 +8,9 @@ use std::str::FromStr;
 
 use ipam_api::Problem;
 use ipam_api::name::{Name, NamePattern, ObjectName, shown};
+use ipam_api::request::AutomaticPool;
 use ipam_api::resource::{Controller, Labels, ScaleDown};
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::arguments;
@@ -228,6 +230,21 @@ impl Network {
         let text = arguments.text("scale_down")?;
         let wrong = |_| arguments.wrong("scale_down", "must be release or keep");
         text.map(|text| text.parse().map_err(wrong)).transpose()
+    }
+
+    /// The pools that the endpoint's application has for itself, from `args.cni.automatic_pool`.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn automatic_pool(&self) -> Result<Option<AutomaticPool>, Failure> {
+        let arguments = self.whole().section("args")?.section("cni")?;
+        let read = |value: &Value| {
+            AutomaticPool::deserialize(value).map_err(|why| {
+                let detail = format!("must be like {{\"size\": \"+2\", \"replicas\": 3}}: {why}");
+                arguments.wrong("automatic_pool", &detail)
+            })
+        };
+        arguments.get("automatic_pool").map(read).transpose()
     }
 
     /// The hardware address that the runtime wants the interface to have.

@@ -190,6 +190,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
         node: None,
         attachment: None,
         stickiness: Default::default(),
+        automatic_pool: None,
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),

@@ -116,6 +116,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             node: Some("node-0".parse().unwrap()),
             attachment: None,
             stickiness: Default::default(),
+            automatic_pool: None,
             lifecycle: Lifecycle::Held,
             interfaces: vec![interface],
             started: None,

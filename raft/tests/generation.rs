@@ -58,6 +58,7 @@ fn pool(name: &str, range: &str) -> Action {
         disabled: false,
         terminating: false,
         drains_to: None,
+        reclaim: None,
         remarks: Remarks::default(),
     };
     Action::PutPool(Put { intention, expect: Expect::Anything })
@@ -74,6 +75,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         labels: std::collections::BTreeMap::new(),
         node: None,
         stickiness: Default::default(),
+        automatic_pool: None,
         lifecycle: Lifecycle::Held,
         interfaces: vec![InterfaceWish {
             name: "eth0".parse().unwrap(),
@@ -216,6 +218,7 @@ fn what_was_kept_waits_for_its_pool_too() {
             started: Some(Started { boot_id: "b".into(), at_us: 3 }),
             lifecycle: Lifecycle::Attached,
             stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
+            automatic_pool: None,
             ..wish
         }
     };

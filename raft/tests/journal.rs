@@ -9,6 +9,8 @@
 
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/random_automatic.rs"]
+mod random_automatic;
 #[path = "support/random_change.rs"]
 mod random_change;
 #[path = "support/random_interfaces.rs"]

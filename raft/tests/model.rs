@@ -21,6 +21,8 @@ mod naive;
 mod naive_addresses;
 #[path = "support/naive_allocate.rs"]
 mod naive_allocate;
+#[path = "support/naive_automatic.rs"]
+mod naive_automatic;
 #[path = "support/naive_boots.rs"]
 mod naive_boots;
 #[path = "support/naive_change.rs"]
@@ -39,6 +41,8 @@ mod naive_unclaimed;
 mod naive_waiting;
 #[path = "support/random.rs"]
 mod random;
+#[path = "support/random_automatic.rs"]
+mod random_automatic;
 #[path = "support/random_change.rs"]
 mod random_change;
 #[path = "support/random_interfaces.rs"]
@@ -48,7 +52,7 @@ mod random_prefix;
 #[path = "support/random_sticky.rs"]
 mod random_sticky;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 use agree::{Follower, agree};
 use ipam_api::Code;
@@ -140,7 +144,9 @@ impl Side {
         assert_eq!(apply(&mut self.twin, at, command), (outcome.clone(), events.clone()), "rebuilt");
         assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows earlier");
 
+        self.model.told = made(&events);
         let expected = self.model.apply(at.log_time_ms, command);
+        assert!(self.model.told.is_empty(), "pools that the model knows nothing of: {command:?}");
         assert_eq!(heard(&outcome), expected, "{command:?}\n{outcome:?}");
         // A transaction may do and undo: that has happened, and its events say so.
         if expected.is_err() || (self.model == model_waited && events.len() == passed.len()) {
@@ -250,6 +256,17 @@ impl Side {
         // And a snapshot from before later changes is not touched by them: the clone is a state of its own.
         assert_eq!(self.state.clone().digest(), State::from_rows(self.state.rows()).unwrap().digest());
     }
+}
+
+/// Pools that a request made, in this order.
+fn made(events: &[Event]) -> VecDeque<Name> {
+    let made = events.iter().filter_map(|event| match &event.what {
+        What::Created { kind: Kind::Pool, name } => {
+            name.name().filter(|name| name.as_str().starts_with("auto"))
+        }
+        _ => None,
+    });
+    made.collect()
 }
 
 fn heard(outcome: &Outcome) -> Result<Said, Code> {

@@ -3,7 +3,7 @@
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Condition, Labels, ScaleDown};
+use super::{Application, Condition, Labels, ScaleDown};
 use crate::address::{AddressRange, Family};
 use crate::name::{Name, NetworkAttachment, ObjectName};
 use crate::selector::Selector;
@@ -100,6 +100,9 @@ pub struct Pool {
     /// The pool that stands in for it: it gives out nothing more, and whoever may take from it takes from that one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub drains_to: Option<Name>,
+    /// Whether it goes with the application that it was made for, once it is empty. Of automatic pools only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reclaim: Option<bool>,
     /// A sentence for people.
     #[serde(default)]
     pub description: String,
@@ -156,6 +159,9 @@ pub struct PoolStatus {
     /// Held or resting addresses that a reservation covers now. They count as what they are, and aren't given again.
     #[serde(default)]
     pub reserved_while_held: u64,
+    /// The application that it was made for, if it is an automatic pool: nobody else takes from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<Application>,
     /// What is the case.
     pub conditions: Vec<Condition>,
 }

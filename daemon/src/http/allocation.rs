@@ -17,6 +17,7 @@ use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
+use super::automatic::automatic_pool;
 use super::controller::stickiness;
 use super::convert::{allocation, interface, started, texts, waits};
 use super::endpoint::released;
@@ -94,6 +95,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         stickiness: stickiness(request.controller, request.sticky, request.scale_down),
         lifecycle: request.lifecycle.unwrap_or(otherwise),
         interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
+        automatic_pool: request.automatic_pool.map(automatic_pool),
         started: request.started.map(started),
         manner: Manner {
             ttl_ms: request.ttl_ms,

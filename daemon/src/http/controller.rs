@@ -10,13 +10,14 @@ use ipam_raft::machine::command::{Controller, ScaleController, Stickiness, Text,
 use ipam_raft::machine::model::Sticky;
 
 use super::App;
+use super::automatic::end_of;
 use super::endpoint::released;
 use super::query::{Asked, NoQuery};
 use super::reply::{Refused, Shown};
 use super::write::Write;
 
 pub(super) fn routes() -> Router<App> {
-    Router::new().route("/v1/controllers/scale", post(scale))
+    Router::new().route("/v1/controllers/scale", post(scale)).route("/v1/controllers/end", post(end))
 }
 
 async fn scale(
@@ -25,6 +26,16 @@ async fn scale(
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
     let action = scale_of(write.read()?);
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+async fn end(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = end_of(write.read()?);
     let applied = app.propose(&write, Via::Http, action).await?;
     Ok(released(applied.answer, applied.revision))
 }
@@ -48,16 +59,20 @@ pub(super) fn stickiness(
     Stickiness { controller: controller.map(controller_in), sticky, scale_down }
 }
 
-fn controller_in(controller: shown::Controller) -> Controller {
+pub(super) fn controller_in(controller: shown::Controller) -> Controller {
     let shown::Controller { group, kind, name, uid } = controller;
     Controller { group: Text::from(group), kind: Text::from(kind), name, uid: uid.map(Text::from) }
 }
 
 pub(super) fn controller_of(sticky: &Sticky) -> Option<shown::Controller> {
-    sticky.controller.as_ref().map(|controller| shown::Controller {
+    sticky.controller.as_ref().map(controller_out)
+}
+
+pub(super) fn controller_out(controller: &Controller) -> shown::Controller {
+    shown::Controller {
         group: controller.group.to_string(),
         kind: controller.kind.to_string(),
         name: controller.name.clone(),
         uid: controller.uid.as_ref().map(ToString::to_string),
-    })
+    }
 }

@@ -5,6 +5,7 @@ mod allocation;
 mod ask;
 mod asker;
 mod attachment;
+mod automatic;
 mod backup;
 mod body;
 mod cluster;

@@ -65,6 +65,7 @@ fn components() -> Map<String, Value> {
         "Explanation": explain::Explanation,
         "ReleaseAttachmentRequest": request::ReleaseAttachmentRequest,
         "ScaleRequest": request::ScaleRequest,
+        "EndRequest": request::EndRequest,
         "Released": request::Released,
         "SplitRequest": request::SplitRequest,
         "DrainRequest": request::DrainRequest,

@@ -15,6 +15,7 @@ use ipam_raft::machine::space::Space;
 use ipam_raft::machine::{Action, State, model};
 use ipnet::IpNet;
 
+use super::automatic::application;
 use super::convert::{labels, meta, remarks};
 use super::list::{Field, Shape, without};
 use super::resource::Kinded;
@@ -41,6 +42,8 @@ pub(super) const SHAPE: Shape = Shape {
         Field::flag("disabled", "disabled"),
         Field::flag("terminating", "terminating"),
         Field::text("drains_to", "drains_to"),
+        Field::flag("reclaim", "reclaim"),
+        Field::text("application", "status.application.controller.name"),
         Field::number("size", "status.counts.size"),
         Field::number("allocated", "status.counts.allocated"),
         Field::number("cooling", "status.counts.cooling"),
@@ -80,6 +83,7 @@ pub(super) const SHAPE: Shape = Shape {
         "disabled",
         "terminating",
         "drains_to",
+        "reclaim",
         "status",
         "status.revision",
         "status.family",
@@ -94,6 +98,7 @@ pub(super) const SHAPE: Shape = Shape {
         "status.counts.free",
         "status.counts.saturated",
         "status.reserved_while_held",
+        "status.application",
         "status.conditions",
         "description",
         "labels",
@@ -148,6 +153,7 @@ impl Kinded for Pools {
             disabled: pool.disabled,
             terminating: pool.terminating,
             drains_to: pool.drains_to,
+            reclaim: pool.reclaim,
             remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
         };
         Action::PutPool(Put { intention, expect })
@@ -200,6 +206,7 @@ impl Kinded for Pools {
             disabled: pool.disabled,
             terminating: pool.terminating,
             drains_to: pool.drains_to.clone(),
+            reclaim: pool.reclaim,
             description: pool.remarks.description.to_string(),
             labels: labels(&pool.remarks.labels),
             annotations: labels(&pool.remarks.annotations),
@@ -216,6 +223,7 @@ impl Kinded for Pools {
             cidr,
             counts: space.map(|space| space.counts().into()).unwrap_or_default(),
             reserved_while_held: space.map_or(0, |space| in_json(space.reserved_while_held())),
+            application: row.automatic.as_deref().map(application),
             conditions: ready.into_iter().collect(),
         };
         Resource { intention, meta: meta(&row.meta), status }

@@ -12,7 +12,7 @@ use ipam_api::resource::{EndpointKey, Route};
 use ipam_api::{Family, Name, ObjectName};
 
 use crate::context::Context;
-use crate::controller::StickyArguments;
+use crate::controller::{AutomaticArguments, StickyArguments};
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::metadata::parse_pair;
@@ -33,7 +33,8 @@ use crate::subnet::parse_route;
   ipamctl allocate --endpoint host/lab/tmp-3 --pool lab --ttl 8h
   ipamctl allocate --endpoint host/printer-12 --address 10.20.12.9 --adopt --hostname printer-12.example.com
   ipamctl allocate --endpoint claim/lab/build-7 --pool lab --wait
-  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json")]
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
+  ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
     wish: WishArguments,
@@ -95,6 +96,8 @@ pub(crate) struct WishArguments {
     /// A sentence for people
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
+    #[command(flatten)]
+    own: AutomaticArguments,
 }
 
 /// The request that is meant.
@@ -137,6 +140,7 @@ pub(crate) async fn request(
         interfaces: vec![interface],
         routes: arguments.routes.clone(),
         default_route_interface: None,
+        automatic_pool: arguments.own.pool(),
         started: None,
         ttl_ms: arguments.ttl.map(text::milliseconds),
         adopt: arguments.adopt,

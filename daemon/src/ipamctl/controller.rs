@@ -3,8 +3,8 @@
 use clap::Args;
 use ipam_api::client::Call;
 use ipam_api::name::shown;
-use ipam_api::request::{Released, ScaleRequest};
-use ipam_api::resource::{Controller, ScaleDown};
+use ipam_api::request::{AutomaticPool, EndRequest, Released, ScaleRequest};
+use ipam_api::resource::{Controller, PoolSize, ScaleDown};
 use ipam_api::{Name, ObjectName};
 
 use crate::context::Context;
@@ -43,6 +43,38 @@ pub(crate) struct ScaleArguments {
     uid: Option<String>,
 }
 
+/// A controller that is gone.
+#[derive(Debug, Args)]
+pub(crate) struct EndArguments {
+    /// kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(value_parser = parse)]
+    controller: Controller,
+    /// Its incarnation; what is another one's is left alone
+    #[arg(long)]
+    uid: Option<String>,
+}
+
+/// Pools that an endpoint's application has for itself.
+#[derive(Debug, Args)]
+pub(crate) struct AutomaticArguments {
+    /// Make a pool for the endpoint's controller in the subnet: so many addresses (5), or more than replicas (+2)
+    #[arg(long, value_name = "SIZE", requires = "controller", requires = "subnets")]
+    automatic: Option<PoolSize>,
+    /// How many endpoints the controller wants, where the pool follows that
+    #[arg(long, value_name = "COUNT", requires = "automatic", default_value_t = 0)]
+    replicas: u32,
+    /// The pool stays when the controller is gone, for one of the same name
+    #[arg(long, requires = "automatic")]
+    keep_pool: bool,
+}
+
+impl AutomaticArguments {
+    pub(crate) fn pool(&self) -> Option<AutomaticPool> {
+        let Self { automatic, replicas, keep_pool } = *self;
+        automatic.map(|size| AutomaticPool { size, replicas, reclaim: !keep_pool })
+    }
+}
+
 /// Reads one.
 pub(crate) fn parse(text: &str) -> Result<Controller, String> {
     let (group, kind, name) = match text.split('/').collect::<Vec<_>>()[..] {
@@ -77,6 +109,22 @@ pub(crate) async fn scale(context: &Context, arguments: ScaleArguments) -> Resul
     let released: Released = answer.read()?;
     let sentence = match released.addresses.is_empty() {
         true => format!("{name} wants {replicas}; nothing that it doesn't want was kept for it"),
+        false => format!("{} of {name} {}", text::joined(&released.addresses), context.tense("released")),
+    };
+    context.done(&answer, &name, &sentence)
+}
+
+/// Says that a controller is gone.
+pub(crate) async fn end(context: &Context, arguments: EndArguments) -> Result<(), Failure> {
+    let (realm, namespace): (Name, ObjectName) = context.home();
+    let EndArguments { controller, uid } = arguments;
+    let name = written(&controller);
+    let request = EndRequest { realm, namespace, controller: Controller { uid, ..controller } };
+    let call = Call::post("/v1/controllers/end").json(&request)?;
+    let answer = context.write(call, Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = match released.addresses.is_empty() {
+        true => format!("{name} has ended; nothing was kept for it"),
         false => format!("{} of {name} {}", text::joined(&released.addresses), context.tense("released")),
     };
     context.done(&answer, &name, &sentence)

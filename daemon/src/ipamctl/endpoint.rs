@@ -10,7 +10,7 @@ use ipam_api::time::Timestamp;
 
 use crate::confirm;
 use crate::context::Context;
-use crate::controller::{self, ScaleArguments};
+use crate::controller::{self, EndArguments, ScaleArguments};
 use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::list::Listing;
@@ -66,6 +66,11 @@ pub(crate) enum Verb {
         after_help = "Examples:\n  ipamctl endpoint scale apps/StatefulSet/db --namespace shop --replicas 2\n  ipamctl endpoint scale kubevirt.io/VirtualMachine/mail --replicas 0"
     )]
     Scale(ScaleArguments),
+    /// Say that a controller is gone for good; what it keeps is released, and its own pools go once they are empty
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint end apps/StatefulSet/db --namespace shop\n  ipamctl endpoint end apps/Deployment/web --uid 0b54-11"
+    )]
+    End(EndArguments),
 }
 
 /// Which endpoints.
@@ -83,6 +88,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { endpoint } => show(context, &context.endpoint_key(&endpoint)?).await,
         Verb::Scale(arguments) => controller::scale(context, arguments).await,
+        Verb::End(arguments) => controller::end(context, arguments).await,
         Verb::Delete { endpoint } => delete(context, &context.endpoint_key(&endpoint)?).await,
     }
 }
@@ -114,14 +120,15 @@ fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
         let nodes = interfaces.iter().flat_map(|one| one.attachment.iter().chain(&one.also_attached));
         let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
         nodes.dedup();
+        let addresses = interfaces.iter().flat_map(|interface| &interface.addresses);
+        // Who waits has nothing yet on what it waits for, and mostly nothing at all.
+        let waits = found.status.conditions.first().filter(|_| interfaces.is_empty());
         table.row([
             found.intention.key.to_string(),
-            text::joined(
-                interfaces
-                    .iter()
-                    .flat_map(|interface| &interface.addresses)
-                    .map(|given| given.address.addr()),
-            ),
+            match waits {
+                Some(why) => format!("waits ({})", why.reason),
+                None => text::joined(addresses.map(|given| given.address.addr())),
+            },
             text::joined(interfaces.iter().map(|interface| &interface.name)),
             text::joined(nodes),
             text::or_dash(found.intention.uid.as_ref()),

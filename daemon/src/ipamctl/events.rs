@@ -234,8 +234,8 @@ fn table() -> Table {
 fn row(event: &Event) -> [String; 6] {
     let place = if event.number == 0 { event.revision.to_string() } else { event.id() };
     let object = match &event.endpoint {
-        Some(endpoint) => format!("{} → {endpoint}", event.object),
-        None => event.object.clone(),
+        Some(endpoint) if endpoint.to_string() != event.object => format!("{} → {endpoint}", event.object),
+        _ => event.object.clone(),
     };
     [
         place,

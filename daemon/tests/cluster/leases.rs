@@ -45,15 +45,15 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
     assert!(second.ends_at >= first.ends_at && second.ttl_ms == 3_600_000, "{first:?} {second:?}");
     // By name, at any member; from here on it is a short one.
     let path = "/v1/endpoints/host/default/default/tmp-3/renew";
-    let call = Call::post(path).json(&json!({"ttl_ms": 1500})).unwrap();
+    let call = Call::post(path).json(&json!({"ttl_ms": 3000})).unwrap();
     let renewed: Renewed = cluster.at(2).call(call.within(LONG)).await.unwrap();
     assert!(renewed.leases[0].lease.ends_at < second.ends_at, "{renewed:?}");
     assert_eq!(renewed.leases[0].allocation, given.interfaces[0].addresses[0].allocation);
     // Without a body for as long again; so it stays for as long as somebody says so.
     let renewing = Instant::now();
-    while renewing.elapsed() < Duration::from_secs(4) {
+    while renewing.elapsed() < Duration::from_secs(5) {
         let renewed: Renewed = client.call(Call::post(path).repeatable().within(LONG)).await.unwrap();
-        assert_eq!(renewed.leases[0].lease.ttl_ms, 1500);
+        assert_eq!(renewed.leases[0].lease.ttl_ms, 3000);
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
     assert_eq!(state_of(&client).await, "allocated");
@@ -77,10 +77,10 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
 async fn no_lease_ends_because_the_cluster_was_down() {
     let mut cluster = Cluster::up(3).await;
     pool(&cluster.ask(), 600_000).await;
-    lease(&cluster.ask(), "tmp-3", 5_000).await;
+    lease(&cluster.ask(), "tmp-3", 10_000).await;
     cluster.kill_all();
     // Longer than the lease lasts: whoever judges by a wall clock ends it at once.
-    tokio::time::sleep(Duration::from_secs(6)).await;
+    tokio::time::sleep(Duration::from_secs(11)).await;
     cluster.start_all();
     cluster.ready().await;
     // A command of a new leader clears away what has ended.

@@ -159,6 +159,10 @@ async fn a_person_waits() {
     assert!(waits.stderr.contains("claim/build-7 waits: eth0 IPv4: 0 free in lab"), "{waits:?}");
     let shown = ipamctl(&servers, "endpoint show claim/build-7").await.ends(0).stdout;
     assert!(shown.contains("(PoolExhausted)"), "{shown}");
+    let listed = ipamctl(&servers, "endpoint list").await.ends(0).stdout;
+    assert!(listed.contains("waits (PoolExhausted)"), "{listed}");
+    let events = ipamctl(&servers, "events --limit 1").await.ends(0).stdout;
+    assert!(events.contains("endpoint.waiting") && !events.contains('→'), "{events}");
     ipamctl(&servers, "release --endpoint host/first --yes").await.ends(0);
     let given = ipamctl(&servers, line).await.ends(0);
     assert!(given.stdout.contains("10.30.0.5/24"), "{given:?}");

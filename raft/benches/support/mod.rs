@@ -70,6 +70,7 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
         disabled: false,
         terminating: false,
         drains_to: None,
+        reclaim: None,
         remarks: Remarks::default(),
     }
 }

@@ -10,7 +10,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
 use super::command::{
-    Action, Allocate, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal, Remarks, Text,
+    Action, Allocate, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal, Remarks,
+    ScaleController, Text,
 };
 use super::model::Allocation;
 use super::state::State;
@@ -47,7 +48,7 @@ impl Action {
             Action::Allocate(_) | Action::Renew(_) => Some((Verb::Allocate, Target::Allocation)),
             Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
             Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
-            Action::ReleaseEndpoint { .. } | Action::ScaleController(_) => {
+            Action::ReleaseEndpoint { .. } | Action::ScaleController(_) | Action::EndController(_) => {
                 Some((Verb::Release, Target::Endpoint))
             }
             Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
@@ -120,11 +121,8 @@ impl State {
                     .find(Result::is_err)
                     .unwrap_or(Ok(()))
             }
-            Action::ScaleController(scale) => {
-                permit_realm(grant, &scale.realm)?;
-                let touched: Vec<u64> = self.touched_by(scale).collect();
-                self.permit_labels_of(grant, &touched)
-            }
+            Action::ScaleController(scale) => self.permit_scale(grant, scale),
+            Action::EndController(end) => self.permit_scale(grant, &end.to_none()),
             Action::PutNetwork(put) => {
                 self.permit_labels(grant, Kind::Network, &put.intention.name, Some(&put.intention.remarks))
             }
@@ -206,6 +204,13 @@ impl State {
             return Err(foreign(node, &wish.endpoint));
         }
         Ok(())
+    }
+
+    fn permit_scale(&self, grant: &Grant, scale: &ScaleController) -> Result<(), Refusal> {
+        permit_realm(grant, &scale.realm)?;
+        let touched: Vec<u64> = self.touched_by(scale).collect();
+        self.permit_labels_of(grant, &touched)?;
+        self.permit_pools_of(grant, scale)
     }
 
     fn permit_release(&self, grant: &Grant, id: u64) -> Result<(), Refusal> {

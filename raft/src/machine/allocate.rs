@@ -40,6 +40,10 @@ impl Step<'_> {
             }
             return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
         }
+        self.with_automatic_pools(wish, |step| step.choose_and_give(wish))
+    }
+
+    fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         let endpoint = self.state.incarnation_for(wish);
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
         match self.state.plan(wish, endpoint, grant) {
@@ -74,7 +78,7 @@ impl Step<'_> {
         for (place, pick) in picks.iter().enumerate() {
             let id = self.state.tick();
             ids.push(id);
-            let moves = self.state.moves(&row, pick);
+            let moves = self.state.moves(&row, wish.lifecycle, pick);
             let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
             self.write_allocation(id, wish, endpoint_id, to, pick, settings.of_pick(place), moves);
         }
@@ -263,9 +267,10 @@ impl State {
     }
 
     /// Whether an address is for an interface of a sticky endpoint that had another one there.
-    fn moves(&self, endpoint: &Endpoint, pick: &Pick) -> bool {
+    fn moves(&self, endpoint: &Endpoint, lifecycle: Lifecycle, pick: &Pick) -> bool {
         let mut before = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
-        endpoint.sticky.is_some()
+        lifecycle != Lifecycle::Leased
+            && endpoint.sticky.is_some()
             && before.any(|row| {
                 row.interface == pick.interface && Family::of(row.address) == Family::of(pick.address)
             })

@@ -1,7 +1,7 @@
 //! Which pools a request may take from, and in which order.
 //!
 //! The first rule that is present wins, for all families of an interface: the pools of subnets that the request
-//! names; the pools that it names; those of the endpoint's namespace; those of the CNI configuration; else the pools
+//! names, or those that its application has there for itself; the pools that it names; those of the endpoint's namespace; those of the CNI configuration; else the pools
 //! of the network `default` that are marked as default, by name. They are sorted: the more specific ones first, in the
 //! order that they had where they are equally so. What remains of them is tried in this order.
 
@@ -34,6 +34,8 @@ pub(super) struct Candidate<'a> {
 pub enum Rule {
     /// The request names their subnets.
     Subnets,
+    /// They were made for the application, in subnets that the request names.
+    Automatic,
     /// The request names them.
     Request,
     /// They are the namespace's default pools.
@@ -49,6 +51,7 @@ impl Rule {
     fn names_none(self) -> &'static str {
         match self {
             Rule::Subnets => "the subnets that the request names have no pool",
+            Rule::Automatic => "the request names no subnet",
             Rule::Request => "the request names none",
             Rule::Namespace => "the namespace's default pools are none",
             Rule::Configuration => "the configuration names none",
@@ -60,6 +63,7 @@ impl Rule {
     fn gets_nothing(self) -> &'static str {
         match self {
             Rule::Subnets => "takes from subnets that have no pools",
+            Rule::Automatic => "names no subnet of a family that it needs",
             Rule::Request | Rule::Namespace | Rule::Configuration | Rule::Default => {
                 "takes from pools of a family that it doesn't need"
             }
@@ -71,6 +75,7 @@ impl Rule {
     pub fn as_str(self) -> &'static str {
         match self {
             Rule::Subnets => "subnets",
+            Rule::Automatic => "automatic",
             Rule::Request => "request",
             Rule::Namespace => "namespace",
             Rule::Configuration => "configuration",
@@ -81,7 +86,7 @@ impl Rule {
     /// Who names pools, for people.
     fn who(self) -> &'static str {
         match self {
-            Rule::Subnets | Rule::Request => "the request",
+            Rule::Subnets | Rule::Automatic | Rule::Request => "the request",
             Rule::Namespace => "the namespace",
             Rule::Configuration => "the configuration",
             Rule::Default => "the cluster",
@@ -127,6 +132,7 @@ impl State {
             let asked = wish.asked(family);
             let candidates = match (rule, asked) {
                 (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?,
+                (Rule::Automatic, _) => self.automatic_candidate(family, wish, taker)?,
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
                     self.named_pools(family, named.of(family), rule, &wish.name)?
                 }
@@ -140,7 +146,7 @@ impl State {
                 (Some(candidates), asked) => {
                     // Who names a subnet, or an address and no pool, is looked at where it is and nowhere else.
                     let candidates = match (rule, asked) {
-                        (Rule::Subnets, _) | (Rule::Default, Some(_)) => candidates,
+                        (Rule::Subnets | Rule::Automatic, _) | (Rule::Default, Some(_)) => candidates,
                         _ => self.with_stand_ins(candidates, *taker),
                     };
                     all.push(Choice { family, rule, candidates });
@@ -179,7 +185,8 @@ impl State {
         Ok(all)
     }
 
-    /// The pools of a family in some subnets, by name within each; nothing if there is none.
+    /// The pools of a family in some subnets, by name within each; nothing if there is none. Those that were made for
+    /// applications are nobody else's, and don't count.
     fn pools_of_subnets(&self, family: Family, subnets: &[Name]) -> Result<Option<Candidates<'_>>, Refusal> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for name in subnets {
@@ -188,7 +195,7 @@ impl State {
             if !self.subnets.get(id).is_some_and(is_of_family) {
                 continue;
             }
-            let pools = self.pools_of(id).take(POOLS_MATCHED_MAX + 1);
+            let pools = self.pools_for_all(id).take(POOLS_MATCHED_MAX + 1);
             let mut found: Vec<Candidate<'_>> = pools.filter_map(|id| self.candidate(id)).collect();
             if found.len() > POOLS_MATCHED_MAX {
                 return Err(Refusal::new(
@@ -338,7 +345,9 @@ impl State {
 
 /// The first rule that is present, and the pools that it names.
 fn rule<'a>(wish: &'a InterfaceWish, taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
-    if !wish.subnets.is_empty() {
+    if !wish.subnets.is_empty() && taker.has_own_pools() {
+        (Rule::Automatic, &wish.pools)
+    } else if !wish.subnets.is_empty() {
         (Rule::Subnets, &wish.pools)
     } else if !wish.pools.is_empty() {
         (Rule::Request, &wish.pools)
@@ -380,7 +389,7 @@ impl State {
     ) -> Option<Fallen> {
         let intention = &candidate.pool.intention;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
-        let (code, why) = if let Some(why) = intention.takers.why_not(taker) {
+        let (code, why) = if let Some(why) = candidate.pool.why_not(taker) {
             (Code::NoPoolFits, why)
         } else if intention.terminating {
             (Code::Terminating, "terminating")

@@ -147,6 +147,7 @@ impl Fields for PoolIntention {
             ("disabled", self.disabled.to_string()),
             ("terminating", self.terminating.to_string()),
             ("drains_to", optional(self.drains_to.as_ref())),
+            ("reclaim", optional(self.reclaim.as_ref())),
         ];
         fields.extend(self.remarks.fields());
         fields

@@ -4,22 +4,20 @@
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
-use ipam_api::access::Role;
 use ipam_api::address::{AddressRange, check_cidr};
-use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    JOIN_TOKEN_TTL_MS_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX,
-    MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX,
-    ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX,
-    TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TRANSACTION_STEPS_MAX,
+    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6,
+    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
+    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX,
+    TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
 
 use super::command::{
-    Action, Allocate, CreateToken, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention,
-    PoolPatterns, Purpose, Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
+    Action, Allocate, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention, PoolPatterns,
+    Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
 use super::shape::edges;
 
@@ -67,6 +65,7 @@ impl Action {
             }
             Action::SplitPool(split) => split.check(),
             Action::ScaleController(scale) => scale.check(),
+            Action::EndController(end) => end.check(),
             Action::CreateToken(wish) => wish.check(),
             Action::ConfirmGeneration(wish) => wish.check(),
             Action::JoinMember(wish) => {
@@ -126,46 +125,6 @@ fn check_place(disk_id: &Text, peer_address: &Text, client_url: &Text) -> Result
     match disk_id.is_empty() || peer_address.is_empty() {
         true => Err(invalid("a member has a disk id and an address where it answers peers")),
         false => Ok(()),
-    }
-}
-
-impl CreateToken {
-    fn check(&self) -> Result<(), Refusal> {
-        text("description", &self.description)?;
-        within("realms of a token", self.grant.realms.len(), TOKEN_REALMS_MAX)?;
-        // So that nobody can take a token's principal for somebody without one.
-        if self.name.as_str() == ANONYMOUS {
-            return Err(invalid(format!("no token can be called {ANONYMOUS}")));
-        }
-        let longest = match self.purpose {
-            Purpose::Bearer => TOKEN_TTL_MS_MAX,
-            Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
-        };
-        match self.ttl_ms {
-            Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
-            Some(ttl_ms) if ttl_ms > longest => {
-                return Err(Refusal::new(
-                    Code::LimitExceeded,
-                    format!("such a token lives {longest} ms at most"),
-                ));
-            }
-            None if self.purpose != Purpose::Bearer => {
-                return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
-            }
-            _ => {}
-        }
-        match (self.purpose, self.grant.role, &self.grant.node) {
-            (Purpose::Bearer, Role::Node, None) => {
-                Err(invalid("a token of the role node must name its node").help("Give node: realm and name."))
-            }
-            (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
-                Err(invalid(format!("a token of the role {role} can't name a node")))
-            }
-            (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
-                Err(invalid("a join token is for nodes and members, and its role is node"))
-            }
-            _ => Ok(()),
-        }
     }
 }
 
@@ -380,6 +339,7 @@ impl Allocate {
         }
         check_labels("labels", &self.labels)?;
         self.stickiness.check(self.lifecycle)?;
+        self.check_automatic()?;
         self.check_lifecycle()?;
         if self.manner.adopt {
             super::adopt::check(self)?;

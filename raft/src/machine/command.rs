@@ -4,6 +4,7 @@
 //! and a change of a struct raises the version of the batch that carries it. The golden bytes in
 //! `raft/tests/golden.rs` hold them still.
 
+mod automatic;
 mod intention;
 mod manner;
 mod members;
@@ -23,6 +24,7 @@ use ipam_api::resource::EndpointKey;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+pub use automatic::{AutomaticPool, EndController};
 pub use intention::{
     Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
     PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
@@ -165,6 +167,8 @@ pub enum Action {
     ScaleController(ScaleController),
     /// Let leases last longer.
     Renew(Renew),
+    /// A controller is gone for good: take back what its endpoints keep, and the pools that were made for it.
+    EndController(EndController),
 }
 
 /// Create or replace.

@@ -18,7 +18,7 @@ use super::takers::Taker;
 impl Pool {
     /// Whether who has something of it keeps that when he comes back.
     pub(super) fn keeps(&self, taker: &Taker<'_>) -> bool {
-        self.intention.drains_to.is_none() && self.intention.takers.why_not(taker).is_none()
+        self.intention.drains_to.is_none() && self.why_not(taker).is_none()
     }
 }
 
@@ -32,7 +32,7 @@ impl State {
         Box::new(candidates.flat_map(move |candidate| {
             let stand_in = self.stand_in(&candidate).filter(|_| {
                 // Nobody comes by this way into a pool who could not take from the drained one.
-                candidate.pool.intention.takers.why_not(&taker).is_none()
+                candidate.pool.why_not(&taker).is_none()
             });
             [candidate].into_iter().chain(stand_in)
         }))
@@ -81,6 +81,12 @@ impl State {
         if other.intention.terminating {
             let detail = format!("pool {to} is terminating, and can't stand in for another");
             return Err(Refusal::new(Code::Terminating, detail));
+        }
+        if other.automatic.is_some() {
+            return Err(invalid(format!(
+                "pool {to} is an application's own, and can't stand in for another"
+            ))
+            .help("Drain to a pool that somebody made."));
         }
         match &other.intention.drains_to {
             Some(further) => Err(invalid(format!("pool {to} is drained itself, to {further}"))

@@ -46,6 +46,7 @@ impl Step<'_> {
             let network = self.state.name_of_network(row.network);
             self.emit(What::Cooled { network, address: row.address, pool });
         }
+        self.shed(row.pool, row.address, true);
         self.refresh_readiness(row.pool);
     }
 }

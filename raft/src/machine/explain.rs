@@ -86,8 +86,13 @@ pub enum Fate {
 pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
-        carry_out_looking(&mut draft, at, command, |state, grant| match (&command.action, grant) {
-            (super::Action::Allocate(wish), Some(grant)) => state.choices(wish, grant),
+        carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
+            (super::Action::Allocate(wish), Ok((grant, _))) => match step.with_pools_of(wish, grant) {
+                Ok(Some(prepared)) => prepared.choices(wish, grant),
+                Ok(None) => step.state.choices(wish, grant),
+                // There is nothing to choose from; the outcome says why.
+                Err(_) => Vec::new(),
+            },
             _ => Vec::new(),
         });
     // What it has already was not chosen now.
@@ -159,7 +164,9 @@ impl State {
             Judgement::Lacks => Fate::Lacks,
             Judgement::Gives(address) => Fate::Gives(*address),
         };
-        let spare = matches!(fate, Fate::Exhausted).then(|| self.spare_range(pool.subnet)).flatten();
+        // Nobody adds a range to what follows its application.
+        let may_grow = matches!(fate, Fate::Exhausted) && pool.automatic.is_none();
+        let spare = may_grow.then(|| self.spare_range(pool.subnet)).flatten();
         Considered {
             pool: pool.intention.name.clone(),
             fate,

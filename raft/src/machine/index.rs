@@ -25,7 +25,10 @@ pub(super) struct Index {
     pub(super) names: OrdMap<(Kind, ResourceName), u64>,
     /// First addresses of subnets.
     pub(super) subnet_starts: OrdMap<(u64, Family, u128), u64>,
-    pub(super) pools_of_subnet: OrdSet<(u64, u64)>,
+    /// Subnet, whether the pool is automatic, and the pool.
+    pub(super) pools_of_subnet: OrdSet<(u64, bool, u64)>,
+    /// Automatic pools by what makes the endpoints that they are for.
+    pub(super) applications: OrdSet<(ControllerKey, u64)>,
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     pub(super) owners: OrdMap<(u64, Family, u128), (u128, u64)>,
     /// What all reservations of a network cover.
@@ -79,6 +82,7 @@ impl Index {
             names,
             subnet_starts,
             pools_of_subnet,
+            applications,
             owners,
             reserved,
             default_pools,
@@ -110,6 +114,7 @@ impl Index {
         join_maps(&mut self.names, names);
         join_maps(&mut self.subnet_starts, subnet_starts);
         join_sets(&mut self.pools_of_subnet, pools_of_subnet);
+        join_sets(&mut self.applications, applications);
         join_maps(&mut self.owners, owners);
         join_maps(&mut self.reserved, reserved);
         join_sets(&mut self.default_pools, default_pools);
@@ -292,7 +297,8 @@ impl State {
     /// Registers a new pool, with all of its addresses vacant.
     pub(super) fn index_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
         self.index.names.insert((Kind::Pool, (&pool.intention.name).into()), id);
-        self.index.pools_of_subnet.insert((pool.subnet, id));
+        self.index.pools_of_subnet.insert((pool.subnet, pool.automatic.is_some(), id));
+        self.index.applications.extend(pool.automatic.as_deref().map(|automatic| (automatic.key(), id)));
         self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
         for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
             self.index.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
@@ -305,7 +311,10 @@ impl State {
     /// Forgets a pool. `subnet` is the one that it is cut from.
     pub(super) fn unindex_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
         self.index.names.remove(&(Kind::Pool, (&pool.intention.name).into()));
-        self.index.pools_of_subnet.remove(&(pool.subnet, id));
+        self.index.pools_of_subnet.remove(&(pool.subnet, pool.automatic.is_some(), id));
+        if let Some(automatic) = &pool.automatic {
+            self.index.applications.remove(&(automatic.key(), id));
+        }
         for key in default_keys(id, &pool.intention, subnet) {
             self.index.default_pools.remove(&key);
         }

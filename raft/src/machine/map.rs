@@ -248,7 +248,7 @@ impl State {
     }
 
     /// Who owns an address, and the last address from there on that is as much theirs, or nobody's.
-    fn owner_from(&self, network: u64, family: Family, at: u128) -> (Option<u64>, u128) {
+    pub(super) fn owner_from(&self, network: u64, family: Family, at: u128) -> (Option<u64>, u128) {
         let owners = &self.index.owners;
         let before = owners.range((network, family, 0)..=(network, family, at)).next_back();
         if let Some((_, (last, pool))) = before.filter(|(_, (last, _))| *last >= at) {
@@ -260,8 +260,9 @@ impl State {
     }
 
     /// What pools of a subnet have in their ranges and exclude.
-    fn excluded_in(&self, subnet: u64, family: Family) -> RangeSet {
-        let pools = self.pools_of(subnet).filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
+    pub(super) fn excluded_in(&self, subnet: u64, family: Family) -> RangeSet {
+        // Automatic pools exclude nothing.
+        let pools = self.pools_for_all(subnet).filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
         let excluding = pools.filter(|(pool, _)| !pool.intention.exclude.is_empty());
         let all: Vec<AddressRange> = excluding
             .flat_map(|(pool, space)| {

@@ -13,6 +13,7 @@ mod adopt;
 mod allocate;
 mod along;
 mod attachment;
+mod automatic;
 mod candidates;
 pub mod change;
 mod check;
@@ -95,16 +96,16 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 
 /// The same for those who read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
-    let (outcome, happened, ()) = carry_out_looking(state, at, command, |_, _| ());
+    let (outcome, happened, ()) = carry_out_looking(state, at, command, |_| ());
     (outcome, happened)
 }
 
-/// The same, with a look at the state that the action meets and at the rights that it comes with, if any.
+/// The same, with a look at what the action meets.
 fn carry_out_looking<Seen>(
     state: &mut State,
     at: At,
     command: &Command,
-    look: impl FnOnce(&State, Option<&Grant>) -> Seen,
+    look: impl FnOnce(&Step<'_>) -> Seen,
 ) -> (Outcome, Happened, Seen) {
     let Command { origin, terms, action } = command;
     state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
@@ -122,7 +123,7 @@ fn carry_out_looking<Seen>(
     // Before anybody else takes what has come free.
     step.serve_waiting();
     let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
-    let seen = look(step.state, rights.as_ref().ok().map(|(grant, _)| grant));
+    let seen = look(&step);
     let (revision, outcome) = step.answer(terms, action, expired);
     let Step { state, events, .. } = step;
     let happened = Happened { revision, wall_ms: at.wall_ms, by: By::of(origin), due, whats: events };
@@ -240,6 +241,7 @@ impl Step<'_> {
             Action::Delegate(wish) => self.delegate(wish),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
             Action::ScaleController(scale) => Ok(self.scale_controller(scale)),
+            Action::EndController(end) => Ok(self.end_controller(end)),
             Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
         }
     }

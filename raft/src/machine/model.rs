@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown};
+use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
@@ -67,6 +67,38 @@ pub struct Pool {
     pub intention: PoolIntention,
     /// Its subnet's id.
     pub subnet: u64,
+    /// Whom it was made for, if a request made it.
+    pub automatic: Option<Box<Automatic>>,
+}
+
+/// The application that an automatic pool is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Automatic {
+    /// Its realm.
+    pub realm: Name,
+    /// Its namespace.
+    pub namespace: ObjectName,
+    /// What makes its endpoints; without a uid once that has ended.
+    pub controller: Controller,
+    /// The interface of theirs that has addresses of this pool.
+    pub interface: InterfaceName,
+    /// How many addresses the pool shall have.
+    pub size: PoolSize,
+    /// How many endpoints the application wants, as was last said.
+    pub replicas: u32,
+    /// Where the application is.
+    pub standing: AutomaticStanding,
+}
+
+/// Where the application of an automatic pool is. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AutomaticStanding {
+    /// It takes from the pool.
+    Present,
+    /// It takes from another subnet now.
+    Elsewhere,
+    /// It has ended.
+    Ended,
 }
 
 /// Addresses that are never given.

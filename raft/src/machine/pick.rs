@@ -369,6 +369,10 @@ impl State {
         )
         .context(self.verdicts(interface, family, fit, fallen));
         match fit.first() {
+            Some(candidate) if candidate.pool.automatic.is_some() => refusal.help(
+                "It has as many as its application asks for, or as its subnet has left: ask for more, or delete pools \
+                 that are no longer needed.",
+            ),
             Some(candidate) => refusal.help(format!(
                 "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",
                 candidate.pool.intention.name

@@ -5,6 +5,7 @@ use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
 use ipam_api::{Code, Family, RangeSet};
 
+use super::automatic::wanted_by_people;
 use super::change::changes;
 use super::command::{Answer, Context, Delete, Kind, PoolIntention, Put, Refusal, Stored};
 use super::event::What;
@@ -25,6 +26,7 @@ impl Step<'_> {
         let id = self.state.id_of(Kind::Pool, &intention.name);
         let old = id.and_then(|id| self.state.pools.get(id));
         check_expected(Kind::Pool, &intention.name, old.map(|row| &row.meta), put.expect)?;
+        let intention = &wanted_by_people(old, intention)?;
         match (id, old.cloned()) {
             (Some(id), Some(old)) => self.change_pool(id, &old, intention),
             _ => self.create_pool(intention),
@@ -44,7 +46,12 @@ impl Step<'_> {
         self.check_ranges(intention, &subnet, None)?;
         self.state.check_drains_to(intention, &subnet)?;
         let revision = self.state.tick();
-        let row = Pool { meta: self.new_meta(revision), intention: stored(intention), subnet: subnet_id };
+        let row = Pool {
+            meta: self.new_meta(revision),
+            intention: stored(intention),
+            subnet: subnet_id,
+            automatic: None,
+        };
         self.state.index_pool(revision, &row, &subnet);
         self.state.pools.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind: Kind::Pool, name: (&intention.name).into() });
@@ -71,7 +78,7 @@ impl Step<'_> {
         self.state.check_not_delegated(id, name, &lost)?;
         let changes = changes(&old.intention, intention);
         let answer = self.change(Kind::Pool, name, &old.meta, changes, |step, meta| {
-            let row = Pool { meta, intention: stored(intention), subnet: old.subnet };
+            let row = Pool { meta, intention: stored(intention), ..old.clone() };
             step.reindex_pool(id, old, row.clone(), &subnet);
             Stored::Pool(row)
         });
@@ -126,7 +133,7 @@ impl Step<'_> {
             let intention = PoolIntention { terminating: true, ..row.intention.clone() };
             let changes = changes(&row.intention, &intention);
             self.change(kind, name, &row.meta, changes, |step, meta| {
-                let draining = Pool { meta, intention, subnet: row.subnet };
+                let draining = Pool { meta, intention, ..row.clone() };
                 step.reindex_pool(id, &row, draining.clone(), &subnet);
                 Stored::Pool(draining)
             });

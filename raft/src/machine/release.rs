@@ -114,6 +114,7 @@ impl Step<'_> {
             if rests {
                 self.cool(revision, row.network, row.pool, address, cooling_ms);
             }
+            self.shed(row.pool, address, false);
             self.refresh_readiness(row.pool);
         }
         Some(address)

@@ -11,6 +11,7 @@ impl State {
             ("names", index.names.len()),
             ("subnet starts", index.subnet_starts.len()),
             ("pools of subnets", index.pools_of_subnet.len()),
+            ("pools of applications", index.applications.len()),
             ("owners", index.owners.len()),
             ("reserved", index.reserved.len()),
             ("default pools", index.default_pools.len()),

@@ -43,11 +43,11 @@ impl Step<'_> {
         let Plan { id, old, subnet, remaining, split_off, moving } = plan;
         let new_id = self.state.tick();
         let changes = changes(&old.intention, &remaining);
-        let row = Pool { meta: self.new_meta(new_id), intention: split_off, subnet: old.subnet };
+        let row = Pool { meta: self.new_meta(new_id), intention: split_off, ..old.clone() };
         // They leave the old pool before it shrinks, or their rest would end.
         self.leave(id, new_id, &moving);
         self.change(Kind::Pool, &split.name, &old.meta, changes, |step, meta| {
-            let shrunk = Pool { meta, intention: remaining, subnet: old.subnet };
+            let shrunk = Pool { meta, intention: remaining, ..old.clone() };
             step.reindex_pool(id, &old, shrunk.clone(), &subnet);
             Stored::Pool(shrunk)
         });
@@ -78,6 +78,10 @@ impl Step<'_> {
             return Err(Refusal::new(Code::AlreadyExists, detail).help("Name a pool that doesn't exist."));
         }
         check_room(self.state.pools.len(), kind)?;
+        if old.automatic.is_some() {
+            return Err(invalid(format!("pool {name} is an application's own, and stays one"))
+                .help("Ask for another size in the application's requests."));
+        }
         if old.intention.terminating {
             return Err(Refusal::new(Code::Terminating, format!("pool {name} is terminating"))
                 .help(format!("Call it back first: ipamctl pool set {name} --no-drain.")));

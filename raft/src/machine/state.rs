@@ -245,7 +245,14 @@ impl State {
 
     /// The pools of a subnet.
     pub fn pools_of(&self, subnet: u64) -> impl Iterator<Item = u64> {
-        self.index.pools_of_subnet.range((subnet, 0)..=(subnet, u64::MAX)).map(|(_, pool)| *pool)
+        let all = (subnet, false, 0)..=(subnet, true, u64::MAX);
+        self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
+    }
+
+    /// The pools of a subnet that aren't made for one application.
+    pub(super) fn pools_for_all(&self, subnet: u64) -> impl Iterator<Item = u64> {
+        let all = (subnet, false, 0)..=(subnet, false, u64::MAX);
+        self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
     }
 
     /// The subnets of a network, by address.

@@ -1,5 +1,7 @@
 //! Endpoints that come back: what may be said of them, and what goes once nobody wants them any more.
 
+use std::net::IpAddr;
+
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::{Lifecycle, ScaleDown};
 
@@ -25,7 +27,7 @@ pub(super) struct ControllerKey {
 }
 
 impl ControllerKey {
-    fn new(realm: &Name, namespace: &ObjectName, controller: &Controller) -> Self {
+    pub(super) fn new(realm: &Name, namespace: &ObjectName, controller: &Controller) -> Self {
         Self {
             realm: realm.clone(),
             namespace: namespace.clone(),
@@ -43,7 +45,7 @@ impl ControllerKey {
 }
 
 impl Controller {
-    fn check(&self) -> Result<(), Refusal> {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
         let is_plain = |text: &str, also: &[u8]| {
             text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
         };
@@ -95,6 +97,12 @@ impl Stickiness {
 impl Step<'_> {
     /// A controller says how many endpoints it wants: what the others keep is free, unless it is to be kept.
     pub(super) fn scale_controller(&mut self, scale: &ScaleController) -> Answer {
+        let addresses = self.release_unwanted(scale);
+        self.scale_pools(scale);
+        Answer::Released { addresses }
+    }
+
+    pub(super) fn release_unwanted(&mut self, scale: &ScaleController) -> Vec<IpAddr> {
         let key = ControllerKey::new(&scale.realm, &scale.namespace, &scale.controller);
         let all = self.state.index.controllers.range((key.clone(), 0)..=(key, u64::MAX));
         let ids: Vec<u64> = all.map(|(_, id)| *id).collect();
@@ -114,7 +122,7 @@ impl Step<'_> {
             }
             addresses.extend(self.release_all(&going, Reason::ScaledDown));
         }
-        Answer::Released { addresses }
+        addresses
     }
 }
 

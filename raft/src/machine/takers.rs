@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 use ipam_api::Selector;
 use ipam_api::name::{Name, NetworkAttachment, ObjectName};
 
-use super::command::{Allocate, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
+use super::automatic::Application;
+use super::command::{Allocate, Controller, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
 use super::state::State;
 
 /// Who wants to take, for one interface.
@@ -21,6 +22,10 @@ pub(super) struct Taker<'a> {
     described_namespace: Option<&'a NamespaceIntention>,
     labels: &'a BTreeMap<Text, Text>,
     made_by: MadeBy<'a>,
+    /// What makes the endpoint.
+    controller: Option<&'a Controller>,
+    /// Whether its application has pools for itself.
+    has_own_pools: bool,
 }
 
 /// What makes the interface.
@@ -52,7 +57,20 @@ impl<'a> Taker<'a> {
                 (None, Some(config)) => MadeBy::Config(config),
                 (None, None) => MadeBy::Nobody,
             },
+            controller: wish.stickiness.controller.as_ref(),
+            has_own_pools: wish.automatic_pool.is_some(),
         }
+    }
+
+    /// The application that it is of.
+    pub(super) fn application(&self) -> Option<Application<'a>> {
+        let (realm, namespace) = (self.realm, self.namespace);
+        self.controller.map(|controller| Application { realm, namespace, controller })
+    }
+
+    /// Whether it takes from pools of its application, where it names subnets.
+    pub(super) fn has_own_pools(&self) -> bool {
+        self.has_own_pools
     }
 
     fn is_made_by(&self, wanted: &NetworkAttachment) -> bool {

@@ -2,15 +2,57 @@
 
 use ipam_api::Code;
 use ipam_api::access::{NodeKey, Role};
-use ipam_api::limits::TOKENS_MAX;
+use ipam_api::brand::ANONYMOUS;
+use ipam_api::limits::{JOIN_TOKEN_TTL_MS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TOKENS_MAX};
 use ipam_api::name::{Name, ResourceName};
 
+use super::check::{invalid, text, within};
 use super::command::{
     Answer, CreateToken, Credential, Expect, Grant, Kind, Purpose, Refusal, SecretHash, Stored, Text,
 };
 use super::event::What;
 use super::model::Token;
 use super::step::{Step, check_expected, not_found};
+
+impl CreateToken {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        text("description", &self.description)?;
+        within("realms of a token", self.grant.realms.len(), TOKEN_REALMS_MAX)?;
+        // So that nobody can take a token's principal for somebody without one.
+        if self.name.as_str() == ANONYMOUS {
+            return Err(invalid(format!("no token can be called {ANONYMOUS}")));
+        }
+        let longest = match self.purpose {
+            Purpose::Bearer => TOKEN_TTL_MS_MAX,
+            Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
+        };
+        match self.ttl_ms {
+            Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
+            Some(ttl_ms) if ttl_ms > longest => {
+                return Err(Refusal::new(
+                    Code::LimitExceeded,
+                    format!("such a token lives {longest} ms at most"),
+                ));
+            }
+            None if self.purpose != Purpose::Bearer => {
+                return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
+            }
+            _ => {}
+        }
+        match (self.purpose, self.grant.role, &self.grant.node) {
+            (Purpose::Bearer, Role::Node, None) => {
+                Err(invalid("a token of the role node must name its node").help("Give node: realm and name."))
+            }
+            (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
+                Err(invalid(format!("a token of the role {role} can't name a node")))
+            }
+            (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
+                Err(invalid("a join token is for nodes and members, and its role is node"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
 
 impl Step<'_> {
     pub(super) fn create_token(&mut self, wish: &CreateToken) -> Result<Answer, Refusal> {

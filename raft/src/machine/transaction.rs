@@ -12,6 +12,14 @@ impl Step<'_> {
         for Precondition { kind, name, expect } in &transaction.preconditions {
             check_expected(*kind, name, self.state.meta(*kind, name), *expect)?;
         }
+        self.on_draft(|step| step.all_of(transaction))
+    }
+
+    /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
+    pub(super) fn on_draft(
+        &mut self,
+        work: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
         let mut draft = self.state.clone();
         let mut step = Step {
             state: &mut draft,
@@ -22,9 +30,18 @@ impl Step<'_> {
             rights: self.rights,
             events: Vec::new(),
         };
+        let answer = work(&mut step)?;
+        let events = step.events;
+        self.events.extend(events);
+        draft.ledger.follow(&mut self.state.ledger);
+        *self.state = draft;
+        Ok(answer)
+    }
+
+    fn all_of(&mut self, transaction: &Transaction) -> Result<Answer, Refusal> {
         let mut answers = Vec::with_capacity(transaction.steps.len());
         for (number, action) in transaction.steps.iter().enumerate() {
-            let answer = step.single(action).map_err(|refusal| Refusal {
+            let answer = self.single(action).map_err(|refusal| Refusal {
                 detail: format!("step {number}: {}", refusal.detail),
                 context: Some(Box::new(Context::Step {
                     step: u32::try_from(number).unwrap_or(u32::MAX),
@@ -34,10 +51,6 @@ impl Step<'_> {
             })?;
             answers.push(answer);
         }
-        let events = step.events;
-        self.events.extend(events);
-        draft.ledger.follow(&mut self.state.ledger);
-        *self.state = draft;
         Ok(Answer::Steps(answers))
     }
 }

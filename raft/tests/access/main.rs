@@ -14,6 +14,8 @@ mod prefixes;
 #[path = "../support/random.rs"]
 #[allow(dead_code, reason = "shared with the tests that use more of it")]
 mod random;
+#[path = "../support/random_automatic.rs"]
+mod random_automatic;
 #[path = "../support/random_change.rs"]
 mod random_change;
 #[path = "../support/random_interfaces.rs"]

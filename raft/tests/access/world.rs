@@ -80,6 +80,7 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         disabled: false,
         terminating: false,
         drains_to: None,
+        reclaim: None,
         remarks,
     };
     Action::PutPool(Put { intention, expect: Expect::Anything })
@@ -136,6 +137,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
         node: Some(key.node.clone()),
         attachment: Some(key),
         stickiness: Default::default(),
+        automatic_pool: None,
         lifecycle: Lifecycle::Attached,
         interfaces: vec![wish(pool)],
         started: Some(started(1)),
@@ -153,6 +155,7 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
         node: on_node.map(|node| node.parse().unwrap()),
         attachment: None,
         stickiness: Default::default(),
+        automatic_pool: None,
         lifecycle: Lifecycle::Held,
         interfaces: vec![wish(pool)],
         started: None,

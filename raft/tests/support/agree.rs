@@ -60,6 +60,7 @@ fn resources(state: &State, model: &Model) {
     for (name, pool) in &model.pools {
         let row = state.pools.get(id(state, Kind::Pool, name)).unwrap();
         assert_eq!(row.intention, pool.intention);
+        assert_eq!(row.automatic.as_deref(), pool.automatic.as_ref());
         assert_eq!(row.subnet, id(state, Kind::Subnet, &pool.intention.subnet));
     }
     for (name, intention) in &model.reservations {
@@ -224,7 +225,7 @@ fn pool(state: &State, model: &Model, name: &Name) {
 fn addresses(state: &State, model: &Model) {
     for name in model.networks.keys() {
         let network = id(state, Kind::Network, name);
-        for cidr in ["10.0.0.0/27", "10.0.1.0/30", "2001:db8::/124"] {
+        for cidr in ["10.0.0.0/27", "10.0.1.0/30", "10.0.2.0/28", "2001:db8::/124"] {
             for address in all_of(cidr.parse().unwrap()) {
                 let held = model.holder(name, address).map(|one| Occupant::Allocation(one.id));
                 match state.occupant(network, address) {

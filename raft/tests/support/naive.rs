@@ -1,7 +1,7 @@
 //! The rules once more, as lists that are walked: no index, no count that is kept, no clever structure.
 //! It says what the machine must answer, to the address, and what must be there afterwards.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
@@ -15,7 +15,7 @@ use ipam_raft::machine::command::{
     Setting, Started, SubnetIntention, Text,
 };
 use ipam_raft::machine::event::Why;
-use ipam_raft::machine::model::Sticky;
+use ipam_raft::machine::model::{Automatic, Sticky};
 use ipam_raft::machine::{Action, Command};
 
 use ipnet::IpNet;
@@ -43,6 +43,7 @@ pub(crate) enum Said {
 pub(crate) struct Pool {
     pub(crate) intention: PoolIntention,
     pub(crate) cursor: Option<IpAddr>,
+    pub(crate) automatic: Option<Automatic>,
 }
 
 /// An address that somebody has. Its id is not foretold: 0 until the machine has said it.
@@ -117,6 +118,10 @@ pub(crate) struct Model {
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
+    /// Automatic pools, the oldest first.
+    pub(crate) made: Vec<Name>,
+    /// Names that the machine gave to pools that are new, still to be taken over.
+    pub(crate) told: VecDeque<Name>,
     /// Places in line that were ever given.
     pub(crate) places: u64,
 }
@@ -171,7 +176,12 @@ impl Model {
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
-            Action::Allocate(wish) => self.allocate(wish),
+            Action::Allocate(wish) => {
+                let mut draft = self.clone();
+                let said = draft.allocate(wish)?;
+                *self = draft;
+                Ok(said)
+            }
             Action::ReleaseAttachment(release) => Ok(self.release_attachment(&release.key, &release.started)),
             Action::ReleaseAllocation { id } => {
                 self.held.iter().find(|one| one.id == *id).ok_or(Code::AllocationChanged)?;
@@ -191,7 +201,12 @@ impl Model {
                 self.forget_empty();
                 Ok(said)
             }
-            Action::ScaleController(scale) => Ok(self.scale(scale)),
+            Action::ScaleController(scale) => {
+                let said = self.scale(scale);
+                self.scale_pools(scale);
+                Ok(said)
+            }
+            Action::EndController(end) => Ok(self.end(end)),
             Action::Expire => Ok(Said::Expired(0)),
             Action::TrimJournal { .. } | Action::SealJournal => {
                 panic!("the model has no journal; tests/journal.rs has")
@@ -218,7 +233,8 @@ impl Model {
         while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
             let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
             if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
-                self.resting.remove(i);
+                let Rest { pool, address, .. } = self.resting.remove(i);
+                self.shed(&pool, address);
             } else if let Some(ended) = self.end_leases() {
                 rows += ended;
                 continue;
@@ -298,6 +314,7 @@ impl Model {
     fn put_pool(&mut self, new: &PoolIntention, expect: Expect) -> Result<Said, Code> {
         self.expect(Kind::Pool, &new.name, expect)?;
         let old = self.pools.get(&new.name).cloned();
+        let new = &Model::wanted_by_people(old.as_ref(), new)?;
         let subnet = match &old {
             Some(old) if old.intention.subnet != new.subnet => return Err(Code::ImmutableField),
             Some(_) => self.subnets.get(&new.subnet),
@@ -343,7 +360,9 @@ impl Model {
         let created = old.is_none();
         let unchanged = old.as_ref().is_some_and(|old| old.intention == new);
         let name = new.name.clone();
-        self.pools.insert(name.clone(), Pool { intention: new, cursor: old.and_then(|old| old.cursor) });
+        let cursor = old.as_ref().and_then(|old| old.cursor);
+        let automatic = old.and_then(|old| old.automatic);
+        self.pools.insert(name.clone(), Pool { intention: new, cursor, automatic });
         self.wake_what_left();
         if other_way {
             self.wait_for_stand_in(&name);
@@ -419,6 +438,7 @@ impl Model {
 
     fn drop_pool(&mut self, name: &Name) {
         self.pools.remove(name);
+        self.made.retain(|one| one != name);
         self.resting.retain(|one| one.pool != *name);
         self.forget_waiting_for(name);
     }
@@ -435,17 +455,17 @@ impl Model {
     // === Taking back ===
 
     pub(crate) fn release(&mut self, which: impl Fn(&Held) -> bool) -> Said {
-        let (gone, stay): (Vec<Held>, Vec<Held>) = self.held.drain(..).partition(|one| which(one));
-        self.held = stay;
+        let gone: Vec<Held> = self.held.iter().filter(|one| which(one)).cloned().collect();
         for one in &gone {
+            self.held.retain(|other| other.spot() != one.spot());
             let cooling_ms = self.pools.get(&one.pool).map_or(0, |pool| pool.intention.cooling_ms);
             if cooling_ms > 0 {
                 let Held { network, pool, address, .. } = one.clone();
                 self.resting.push(Rest { network, pool, address, until_ms: self.now + cooling_ms });
             }
-        }
-        for one in &gone {
-            self.drop_if_drained(&one.pool);
+            if !self.drop_if_drained(&one.pool) {
+                self.shed(&one.pool, one.address);
+            }
         }
         self.forget_empty();
         let held = &self.held;

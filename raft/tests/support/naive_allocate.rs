@@ -67,6 +67,7 @@ impl Model {
             self.renew_all(&before, wish.manner.ttl_ms);
             return Ok(said(true, &self.asked_for(wish, before[0].endpoint, before), wish));
         }
+        self.make_pools(wish)?;
         let plan = match self.plan(wish, meant.as_ref()) {
             Ok(plan) => plan,
             Err(code) if wish.manner.wait => return self.wait(wish, meant.as_ref(), code),
@@ -269,6 +270,7 @@ impl Model {
                 let is_open = |pool: &&Pool| {
                     let takers = &pool.intention.takers;
                     pool.intention.drains_to.is_none()
+                        && Model::is_for(pool, all)
                         && may_take(takers, all, wish)
                         && self.is_selected(takers, all)
                 };
@@ -300,6 +302,7 @@ impl Model {
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
         let by_subnet = !wish.subnets.is_empty();
+        let own = by_subnet && all.automatic_pool.is_some();
         let mut said = [&wish.pools, of_namespace, &wish.default_pools].into_iter();
         let named = said.find(|pools| !by_subnet && !pools.is_empty());
         let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
@@ -314,11 +317,16 @@ impl Model {
                 }
                 let inside = |pool: &&Pool| {
                     pool.intention.subnet == *subnet
+                        && !own
+                        && pool.automatic.is_none()
                         && family_of(pool) == family
                         && candidates.iter().all(|known| known.intention.name != pool.intention.name)
                 };
                 let found: Vec<&Pool> = self.pools.values().filter(inside).collect();
                 candidates.extend(found);
+            }
+            if own {
+                candidates.extend(self.own_pool(all, wish, family)?);
             }
             for pattern in names {
                 let mut found: Vec<&Pool> =

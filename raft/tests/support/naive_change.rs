@@ -16,6 +16,9 @@ impl Model {
         if self.pools.contains_key(&split.into) {
             return Err(Code::AlreadyExists);
         }
+        if old.automatic.is_some() {
+            return Err(Code::InvalidField);
+        }
         if old.intention.terminating {
             return Err(Code::Terminating);
         }
@@ -52,9 +55,9 @@ impl Model {
         };
         let exclude = old.intention.exclude.iter().flat_map(kept).collect();
         let cursor = old.cursor.filter(|cursor| wanted(*cursor));
-        self.pools.insert(split.into.clone(), Pool { intention: split_off, cursor });
+        self.pools.insert(split.into.clone(), Pool { intention: split_off, cursor, automatic: None });
         let intention = PoolIntention { ranges: left, exclude, ..old.intention };
-        self.pools.insert(split.name.clone(), Pool { intention, cursor: old.cursor });
+        self.pools.insert(split.name.clone(), Pool { intention, cursor: old.cursor, automatic: None });
         for one in self.held.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
@@ -70,7 +73,8 @@ impl Model {
         if *to == pool.name {
             return Err(Code::InvalidField);
         }
-        let other = &self.pools.get(to).ok_or(Code::NotFound)?.intention;
+        let found = self.pools.get(to).ok_or(Code::NotFound)?;
+        let other = &found.intention;
         let (here, there) = (self.subnet_of(pool), self.subnet_of(other));
         if Family::of(here.cidr.addr()) != Family::of(there.cidr.addr()) {
             return Err(Code::FamilyMismatch);
@@ -81,7 +85,7 @@ impl Model {
         if other.terminating {
             return Err(Code::Terminating);
         }
-        if other.drains_to.is_some() { Err(Code::InvalidField) } else { Ok(()) }
+        if found.automatic.is_some() || other.drains_to.is_some() { Err(Code::InvalidField) } else { Ok(()) }
     }
 
     /// Candidates, each followed by the one that stands in for it, where `may_take` from the drained one.
@@ -112,7 +116,7 @@ fn among(ranges: &[AddressRange], address: IpAddr) -> bool {
 }
 
 /// As few ranges as possible of addresses in order.
-fn runs(addresses: impl Iterator<Item = IpAddr>) -> Vec<AddressRange> {
+pub(crate) fn runs(addresses: impl Iterator<Item = IpAddr>) -> Vec<AddressRange> {
     let mut runs: Vec<AddressRange> = Vec::new();
     for address in addresses {
         match runs.last_mut() {

@@ -122,6 +122,9 @@ impl Model {
             }
             repeated = false;
             let length = level.length.ok_or(Code::NotFound)?;
+            if self.pools.get(&intention.name).is_some_and(|pool| pool.automatic.is_some()) {
+                return Err(Code::NoPoolFits);
+            }
             if let Some(code) = why_not(&intention, &wish.realm) {
                 return Err(code);
             }

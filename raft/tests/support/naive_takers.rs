@@ -51,7 +51,8 @@ impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
     pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
         let takers = &pool.intention.takers;
-        if !may_take(takers, wish, interface) || !self.is_selected(takers, wish) {
+        if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
+        {
             Some(Code::NoPoolFits)
         } else if pool.intention.terminating {
             Some(Code::Terminating)

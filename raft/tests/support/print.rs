@@ -10,7 +10,7 @@ use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{Given, GivenPrefix, Kind, Renewed};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::model::Sticky;
+use ipam_raft::machine::model::{Automatic, Sticky};
 use ipam_raft::machine::space::Counts;
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
@@ -361,6 +361,23 @@ fn pool(state: &State, pool: u64) -> String {
     format!(
         "{size}: {free} free, {allocated} held, {cooling} cooling, {reserved} reserved, {excluded} excluded; {}; {cursor}\n",
         use_of.readiness.as_str()
+    ) + &automatic(state, pool)
+}
+
+/// Whose pool it is, and what it has for that.
+fn automatic(state: &State, pool: u64) -> String {
+    let row = state.pools.get(pool).unwrap();
+    let Some(automatic) = &row.automatic else { return String::new() };
+    let ranges: Vec<String> = row.intention.ranges.iter().map(ToString::to_string).collect();
+    let Automatic { namespace, controller, interface, size, replicas, standing, .. } = &**automatic;
+    let uid = controller.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default();
+    let reclaim = if row.intention.reclaim == Some(true) { "" } else { ", to be kept" };
+    format!(
+        "  {} in {} for {interface} of {namespace}/{}/{}{uid}: {size} for {replicas} replicas, {standing:?}{reclaim}\n",
+        ranges.join(","),
+        row.intention.subnet,
+        controller.kind,
+        controller.name
     )
 }
 

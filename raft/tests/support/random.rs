@@ -21,11 +21,12 @@ use ipam_raft::machine::command::{
 use ipnet::IpNet;
 
 /// Subnets with their networks and addresses. The last one overlaps with the first.
-const SUBNETS: [(&str, &str, &str); 5] = [
+const SUBNETS: [(&str, &str, &str); 6] = [
     ("lan", "default", "10.0.0.0/28"),
     ("six", "default", "2001:db8::/125"),
     ("azure", "blue", "10.0.0.0/29"),
     ("link", "default", "10.0.1.0/31"),
+    ("free", "default", "10.0.2.0/28"),
     ("wide", "default", "10.0.0.0/27"),
 ];
 pub(crate) const POOLS: [(&str, &str); 7] =
@@ -33,7 +34,7 @@ pub(crate) const POOLS: [(&str, &str); 7] =
 const NODES: [&str; 3] = ["default/n1", "default/n2", "prod/n1"];
 const NAMESPACES: [&str; 3] = ["default/web", "default/default", "prod/default"];
 /// Commands that make the world before anything else happens in it.
-const FOUNDING: u64 = 8;
+const FOUNDING: u64 = 9;
 
 /// A number that decides everything; the next one follows from it (splitmix64).
 pub(crate) struct Dice(pub(crate) u64);
@@ -120,8 +121,8 @@ impl Draw<'_> {
     fn founding(&mut self) -> Action {
         match usize::try_from(self.index).unwrap() {
             0 => self.put_network("blue", Expect::Anything),
-            i @ 1..=4 => self.put_subnet(SUBNETS[i - 1], Expect::Anything),
-            i => self.put_pool(POOLS[(i - 5) * 2 % 5], Expect::Anything),
+            i @ 1..=5 => self.put_subnet(SUBNETS[i - 1], Expect::Anything),
+            i => self.put_pool(POOLS[(i - 6) * 2 % 5], Expect::Anything),
         }
     }
 
@@ -148,7 +149,7 @@ impl Draw<'_> {
                 self.put_network("blue", expect)
             }
             1..=3 => {
-                let subnet = SUBNETS[usize::try_from(self.dice.below(5)).unwrap()];
+                let subnet = SUBNETS[usize::try_from(self.dice.below(6)).unwrap()];
                 let expect = expect(self, Kind::Subnet, subnet.0);
                 self.put_subnet(subnet, expect)
             }
@@ -156,6 +157,7 @@ impl Draw<'_> {
                 let expect = expect(self, Kind::Pool, "a");
                 self.split_pool(if expect == Expect::Absent { Expect::Anything } else { expect })
             }
+            7 | 8 if self.automatic_pool().is_some() => self.put_automatic_pool(),
             7..=17 => {
                 let pool = POOLS[usize::try_from(self.dice.below(7)).unwrap()];
                 let expect = expect(self, Kind::Pool, pool.0);
@@ -190,7 +192,13 @@ impl Draw<'_> {
                     (false, false) => self.wait(wish),
                 })
             }
-            74 => self.scale(),
+            74 => {
+                if self.dice.chance(70) {
+                    self.scale()
+                } else {
+                    self.end()
+                }
+            }
             75..=84 => {
                 let key = self.attachment();
                 Action::ReleaseAttachment(ReleaseAttachment { started: self.started(&key), key })
@@ -206,9 +214,12 @@ impl Draw<'_> {
     }
 
     fn named(&mut self) -> (Kind, ResourceName) {
+        if let (Some(pool), true) = (self.automatic_pool(), self.dice.chance(25)) {
+            return (Kind::Pool, (&pool.name).into());
+        }
         let (kind, name) = match self.dice.below(10) {
             0 => (Kind::Network, self.dice.pick(&["default", "blue"])),
-            1 | 2 => (Kind::Subnet, SUBNETS[usize::try_from(self.dice.below(5)).unwrap()].0),
+            1 | 2 => (Kind::Subnet, SUBNETS[usize::try_from(self.dice.below(6)).unwrap()].0),
             3 => (Kind::Reservation, self.dice.pick(&["r1", "r2"])),
             4 => (Kind::Node, self.dice.pick(&NODES)),
             5 => (Kind::Namespace, self.dice.pick(&NAMESPACES)),
@@ -257,6 +268,7 @@ impl Draw<'_> {
             disabled: self.dice.chance(4),
             terminating: self.dice.chance(3),
             drains_to: self.drains_to(),
+            reclaim: None,
             remarks: self.remarks(),
         };
         Action::PutPool(Put { intention, expect })
@@ -356,7 +368,7 @@ impl Draw<'_> {
         }
         let ttl_ms = (attachment.is_none() && self.dice.chance(50)).then(|| self.ttl_ms());
         let may_last = ttl_ms.is_none() || self.dice.chance(5);
-        Allocate {
+        let mut wish = Allocate {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
             labels: self.labels(),
@@ -368,11 +380,16 @@ impl Draw<'_> {
                 (None, None) => Lifecycle::Held,
             },
             interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
+            automatic_pool: None,
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
             manner: Manner { ttl_ms, ..Manner::default() },
             routing: self.routing(),
+        };
+        if self.dice.chance(30) {
+            self.with_own_pools(&mut wish);
         }
+        wish
     }
 
     pub(crate) fn both_pools(&mut self) -> PoolPatterns {
@@ -423,7 +440,7 @@ impl Draw<'_> {
         };
         addresses.retain(|address| families.is_empty() || families.contains(&Family::of(*address)));
         let subnets = match self.dice.below(16) {
-            0 => vec![self.dice.pick(&["lan", "six", "link"]).parse().unwrap()],
+            0 => vec![self.dice.pick(&["lan", "six", "link", "free"]).parse().unwrap()],
             1 => vec!["six".parse().unwrap(), "lan".parse().unwrap()],
             _ => Vec::new(),
         };

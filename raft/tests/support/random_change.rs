@@ -12,7 +12,7 @@ use crate::random::{Draw, POOLS, part};
 impl Draw<'_> {
     pub(crate) fn drains_to(&mut self) -> Option<Name> {
         let to = POOLS[usize::try_from(self.dice.below(7)).unwrap()].0;
-        self.dice.chance(6).then(|| Name::new(to).unwrap())
+        self.dice.chance(14).then(|| Name::new(to).unwrap())
     }
 
     /// Mostly of a pool that exists, into one that mostly doesn't, a part that is mostly its own.

@@ -8,7 +8,7 @@ use ipam_raft::machine::command::{Controller, ScaleController, Stickiness};
 use crate::random::Draw;
 
 impl Draw<'_> {
-    fn controller(&mut self) -> Controller {
+    pub(crate) fn controller(&mut self) -> Controller {
         let (group, kind, name) = match self.dice.below(8) {
             0 => ("", "VirtualMachine", "h0"),
             1 => ("apps", "Deployment", "w"),

@@ -4,12 +4,13 @@
 
 use ipam_api::access::{NodeKey, Role};
 use ipam_raft::machine::command::{
-    Allocate, ChangeMembers, ConfirmGeneration, Context, Controller, CreateToken, Credential, Delegate,
-    Delete, Dns, Expect, Given, GivenInterface, GivenPrefix, Idempotency, InterfaceWish, JoinMember, Kind,
-    KnownMember, Leases, Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, Origin,
-    Pending, PoolIntention, PoolPatterns, Precondition, PrefixLevel, PrefixSource, Purpose, Put,
-    ReleaseAttachment, Remarks, Renew, Renewed, ReservationIntention, Routing, ScaleController, Setting,
-    SplitPool, Started, Stickiness, Stored, SubnetIntention, Takers, Transaction, Via,
+    Allocate, AutomaticPool, ChangeMembers, ConfirmGeneration, Context, Controller, CreateToken, Credential,
+    Delegate, Delete, Dns, EndController, Expect, Given, GivenInterface, GivenPrefix, Idempotency,
+    InterfaceWish, JoinMember, Kind, KnownMember, Leases, Manager, Manner, NamespaceIntention,
+    NetworkIntention, NodeIntention, Note, Origin, Pending, PoolIntention, PoolPatterns, Precondition,
+    PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Remarks, Renew, Renewed,
+    ReservationIntention, Routing, ScaleController, Setting, SplitPool, Started, Stickiness, Stored,
+    SubnetIntention, Takers, Transaction, Via,
 };
 use ipam_raft::machine::{
     Action, Answer, Applied, By, Command, Event, EventId, Grant, Outcome, Refusal, State, Terms, What,
@@ -19,14 +20,14 @@ use std::collections::BTreeMap;
 use ipam_api::Code;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKind, Lifecycle, Route, ScaleDown, Strategy};
+use ipam_api::resource::{EndpointKind, Lifecycle, PoolSize, Route, ScaleDown, Strategy};
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::event::{Readiness, Reason, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Lease, Member, MemberStanding, Meta,
-    Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay, Reservation, Sticky, Subnet,
-    Token, Tombstone, Waiting,
+    Allocation, Attachment, Automatic, AutomaticStanding, Boots, Cooling, Endpoint, Generation, Lease,
+    Member, MemberStanding, Meta, Namespace, Network, Node, Pool, PoolState, Prefix, PrefixOwner, Replay,
+    Reservation, Sticky, Subnet, Token, Tombstone, Waiting,
 };
 use ipam_raft::machine::table::Ledger;
 
@@ -126,6 +127,7 @@ fn pool() -> PoolIntention {
         disabled: false,
         terminating: true,
         drains_to: Some(name("web-2")),
+        reclaim: Some(false),
         remarks: remarks(),
     }
 }
@@ -196,6 +198,7 @@ fn wish() -> Allocate {
         },
         lifecycle: Lifecycle::Attached,
         interfaces: vec![interface],
+        automatic_pool: Some(AutomaticPool { size: PoolSize::Flexible(2), replicas: 3, reclaim: true }),
         started: Some(started()),
         manner: manner(),
         routing: routing(),
@@ -215,6 +218,18 @@ fn routing() -> Routing {
     let interface = || "eth0".parse().unwrap();
     let clean = vec![interface()];
     Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
+}
+
+fn automatic() -> Automatic {
+    Automatic {
+        realm: name("prod"),
+        namespace: "web".parse().unwrap(),
+        controller: controller(),
+        interface: "eth0".parse().unwrap(),
+        size: PoolSize::Flexible(2),
+        replicas: 3,
+        standing: AutomaticStanding::Elsewhere,
+    }
 }
 
 fn manner() -> Manner {
@@ -313,6 +328,11 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             start: 1,
         }),
         Action::Renew(Renew { which: Leases::Endpoint("host/db-07".parse().unwrap()), ttl_ms: Some(5_000) }),
+        Action::EndController(EndController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+        }),
     ];
     all.into_iter().map(|action| (action_name(&action), action)).collect()
 }
@@ -346,6 +366,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::ReleasePrefix { .. } => "release-prefix",
         Action::ScaleController(_) => "scale-controller",
         Action::Renew(_) => "renew",
+        Action::EndController(_) => "end-controller",
     }
 }
 
@@ -617,7 +638,9 @@ pub(crate) fn rows() -> State {
     let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
     state.networks.put(101, Network { meta: meta(101), intention: network() }, &mut ledger);
     state.subnets.put(102, Subnet { meta: meta(102), intention: subnet(), network: 101 }, &mut ledger);
-    state.pools.put(103, Pool { meta: meta(103), intention: pool(), subnet: 102 }, &mut ledger);
+    let row =
+        Pool { meta: meta(103), intention: pool(), subnet: 102, automatic: Some(Box::new(automatic())) };
+    state.pools.put(103, row, &mut ledger);
     let row = Reservation { meta: meta(104), intention: reservation(), network: 101 };
     state.reservations.put(104, row, &mut ledger);
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
@@ -780,6 +803,11 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
             ]),
         ),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
+        ("pool-size", bytes(&[PoolSize::Fixed(5), PoolSize::Flexible(2)])),
+        (
+            "standing-of-an-application",
+            bytes(&[AutomaticStanding::Present, AutomaticStanding::Elsewhere, AutomaticStanding::Ended]),
+        ),
         (
             "readiness",
             bytes(&[Readiness::Serving, Readiness::Exhausted, Readiness::Disabled, Readiness::Terminating]),

@@ -12,7 +12,7 @@
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
-//! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER] [uid=UID]
+//! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER]     end-of NAMESPACE/KIND/NAME[:UID]
 //! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
 //! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
@@ -36,10 +36,10 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
 use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::{
-    Allocate, Controller, Delegate, Delete, Dns, Expect, InterfaceWish, Kind, Leases, Manner,
-    NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns, Precondition,
-    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention, Routing,
-    ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
+    Allocate, AutomaticPool, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind,
+    Leases, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns,
+    Precondition, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention,
+    Routing, ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
 
 /// The first generation's share of every revision and id.
@@ -70,7 +70,9 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     match verb.as_str() {
         "at" => {
             let wall_ms = words.field("wall").map(|text| text.parse().unwrap());
-            return Line::At(words.take().parse().unwrap(), wall_ms);
+            let log_time_ms = words.take().parse().unwrap();
+            assert!(words.is_empty(), "a time stands on a line of its own: {first:?}");
+            return Line::At(log_time_ms, wall_ms);
         }
         "show" => {
             let what = words.take();
@@ -122,6 +124,7 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
         "renew" => renew(words),
         "expire" => Ok(Action::Expire),
         "scale" => scale(words),
+        "end-of" => end_of(words),
         "transaction" => transaction(words, rest),
         other => panic!("no such command: {other}"),
     }
@@ -196,6 +199,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 disabled: words.flag("disabled"),
                 terminating: words.flag("terminating"),
                 drains_to: words.field("drains_to").map(|text| Name::new(&text)).transpose()?,
+                reclaim: words.field("reclaim").map(|text| text == "yes"),
                 remarks,
             };
             Action::PutPool(Put { intention, expect })
@@ -256,6 +260,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         sticky: words.field("sticky").map(|text| text == "yes"),
         scale_down: words.field("scale_down").map(|text| text.parse()).transpose()?,
     };
+    let automatic_pool = automatic_pool(words)?;
     let manner = Manner {
         ttl_ms: words.field("ttl").map(|text| text.parse().unwrap()),
         adopt: words.flag("adopt"),
@@ -309,6 +314,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         stickiness,
         lifecycle,
         interfaces,
+        automatic_pool,
         started,
         manner,
         routing,
@@ -325,6 +331,24 @@ fn controller(text: &str) -> Controller {
     };
     let name = ObjectName::new(name).unwrap();
     Controller { group: group.into(), kind: kind.into(), name, uid: uid.map(Into::into) }
+}
+
+/// `automatic=SIZE replicas=COUNT [reclaim=no]`.
+fn automatic_pool(words: &mut Words) -> Result<Option<AutomaticPool>, Problem> {
+    let Some(size) = words.field("automatic") else { return Ok(None) };
+    let replicas = words.field("replicas").map_or(1, |text| text.parse().unwrap());
+    let reclaim = words.field("reclaim").as_deref() != Some("no");
+    Ok(Some(AutomaticPool { size: size.parse()?, replicas, reclaim }))
+}
+
+fn end_of(words: &mut Words) -> Result<Action, Problem> {
+    let which = words.take();
+    let (namespace, which) = which.split_once('/').unwrap();
+    Ok(Action::EndController(EndController {
+        realm: Name::default_name(),
+        namespace: ObjectName::new(namespace)?,
+        controller: controller(which),
+    }))
 }
 
 fn scale(words: &mut Words) -> Result<Action, Problem> {

@@ -219,6 +219,7 @@ mod tests {
             disabled: false,
             terminating: false,
             drains_to: None,
+            reclaim: None,
             remarks: Remarks::default(),
         };
         done(&mut state, 1, Action::PutSubnet(Put { intention: lan, expect: Expect::Anything }));
@@ -230,6 +231,7 @@ mod tests {
             node: None,
             attachment: None,
             stickiness: Default::default(),
+            automatic_pool: None,
             lifecycle: Lifecycle::Held,
             interfaces: vec![InterfaceWish {
                 name: "eth0".parse().unwrap(),

@@ -3,6 +3,7 @@
 //! The OpenAPI and the pages under `/docs` are made from it, and tests hold it to the router.
 
 mod backup;
+mod controllers;
 mod leases;
 mod maps;
 mod members;
@@ -297,6 +298,7 @@ pub(super) fn routes() -> Vec<Route> {
     all.extend(maps::routes());
     all.extend(maps::changes_of_pools());
     all.extend(holding());
+    all.extend(controllers::routes());
     all.extend(prefixes::routes());
     all.extend(leases::routes());
     all.extend(telling());
@@ -306,7 +308,7 @@ pub(super) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 13] {
+fn holding() -> [Route; 12] {
     let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
@@ -368,15 +370,6 @@ fn holding() -> [Route; 13] {
             "Takes back what an attachment holds.",
         )
         .takes("ReleaseAttachmentRequest")
-        .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::new(
-            "POST",
-            "/v1/controllers/scale",
-            Access::Deed(Verb::Release, Target::Endpoint),
-            "Takes back what sticky endpoints keep that their controller no longer wants.",
-        )
-        .takes("ScaleRequest")
         .json(200, "Released")
         .refuses(OF_RELEASES),
         Route::get(

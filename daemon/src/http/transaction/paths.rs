@@ -22,6 +22,7 @@ pub(super) enum Place {
     Endpoint(EndpointKey),
     ReleaseAttachment,
     ScaleController,
+    EndController,
     Renew(Leases),
 }
 
@@ -64,6 +65,7 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
         ["", "v1", "prefixes", id] => id.parse().ok().map(Place::Prefix),
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
         ["", "v1", "controllers", "scale"] => Some(Place::ScaleController),
+        ["", "v1", "controllers", "end"] => Some(Place::EndController),
         ["", "v1", "allocations", id, "renew"] => id.parse().ok().map(Leases::Allocation).map(Place::Renew),
         ["", "v1", "endpoints", key @ .., "renew"] if key.len() == 4 => {
             key.join("/").parse().ok().map(Leases::Endpoint).map(Place::Renew)
@@ -118,6 +120,7 @@ mod tests {
             ("/v1/prefixes/7", (Place::Prefix(7), false)),
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
             ("/v1/controllers/scale", (Place::ScaleController, false)),
+            ("/v1/controllers/end", (Place::EndController, false)),
             ("/v1/allocations/7/renew", (Place::Renew(Leases::Allocation(7)), false)),
             (
                 "/v1/endpoints/host/a/b/c/renew",

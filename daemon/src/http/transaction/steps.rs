@@ -20,7 +20,8 @@ use crate::http::ask::revision;
 use crate::http::asker::Known;
 use crate::http::resource::{self, Kinded};
 use crate::http::{
-    allocation, attachment, controller, lease, namespace, network, node, pool, prefix, reservation, subnet,
+    allocation, attachment, automatic, controller, lease, namespace, network, node, pool, prefix,
+    reservation, subnet,
 };
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
@@ -88,6 +89,9 @@ impl Plan {
             }
             (StepMethod::Post, Place::ScaleController) => {
                 Ok((controller::scale_of(read(body()?)?), Box::new(released)))
+            }
+            (StepMethod::Post, Place::EndController) => {
+                Ok((automatic::end_of(read(body()?)?), Box::new(released)))
             }
             (StepMethod::Post, Place::Renew(which)) => {
                 let RenewRequest { ttl_ms } = match &step.body {

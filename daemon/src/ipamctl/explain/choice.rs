@@ -57,6 +57,7 @@ fn head(explanation: &Explanation) -> String {
 fn chosen(choice: &Choice) -> String {
     let came_from = match choice.came_from.as_str() {
         "subnets" => "the subnets that the request names",
+        "automatic" => "the application that it is of",
         "request" => "the request",
         "namespace" => "the namespace",
         "configuration" => "the CNI configuration",

@@ -100,6 +100,7 @@ impl CreateArguments {
             disabled: self.disabled,
             terminating: false,
             drains_to: None,
+            reclaim: None,
             description: String::new(),
             labels: Labels::new(),
             annotations: Labels::new(),
@@ -138,6 +139,9 @@ pub(crate) struct SetArguments {
     /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
     #[arg(long, value_name = "POLICY")]
     scale_down: Option<ScaleDown>,
+    /// Whether an automatic pool goes with its application, once it is empty: true or false
+    #[arg(long, value_name = "BOOL")]
+    reclaim: Option<bool>,
     #[command(flatten)]
     switches: SwitchArguments,
     #[command(flatten)]
@@ -220,6 +224,7 @@ impl SetArguments {
         if let Some(scale_down) = self.scale_down {
             pool.scale_down = scale_down;
         }
+        pool.reclaim = self.reclaim.or(pool.reclaim);
         self.switches.apply(pool);
         if self.for_anybody {
             pool.realms.clear();

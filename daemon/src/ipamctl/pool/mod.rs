@@ -77,7 +77,8 @@ pub(crate) enum Verb {
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
   ipamctl pool set web --remove-range 10.10.0.50-10.10.0.59
   ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
-  ipamctl pool set web --disable")]
+  ipamctl pool set web --disable
+  ipamctl pool set auto4-web-eth0-17 --reclaim true")]
     Set(Box<change::SetArguments>),
     /// Make some ranges of a pool a pool of their own, with all that is held there
     #[command(after_help = "Examples:

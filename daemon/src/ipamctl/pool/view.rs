@@ -1,10 +1,11 @@
 //! How pools look.
 
-use ipam_api::resource::{Condition, Strategy, Subnet};
+use ipam_api::resource::{Application, ApplicationStanding, Condition, Strategy, Subnet};
 use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Family, RangeSet};
 
 use super::Pools;
+use crate::controller;
 use crate::map::{Parts, count_lines};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -145,6 +146,9 @@ pub(super) fn shown(
     if !intention.scale_down.is_usual() {
         fields.line("scale-down", "keep: addresses of sticky endpoints wait for them, wanted or not");
     }
+    if let Some(application) = &status.application {
+        fields.line("automatic", automatic(application, intention.reclaim));
+    }
     super::takers::lines(&mut fields, intention);
     text::metadata_lines(
         &mut fields,
@@ -177,6 +181,19 @@ pub(super) fn shown(
         fields.raw(&conditions(&status.conditions, now).render(true, width));
     }
     fields.text()
+}
+
+/// Whom it was made for, and what becomes of it.
+fn automatic(of: &Application, reclaim: Option<bool>) -> String {
+    let replicas = text::plural(of.replicas.into(), "replica", "replicas");
+    let whose = format!("for {} of {}/{}", of.interface, of.namespace, controller::written(&of.controller));
+    let standing = match of.standing {
+        ApplicationStanding::Present => "",
+        ApplicationStanding::Elsewhere => "   it takes from another subnet now",
+        ApplicationStanding::Ended => "   it has ended",
+    };
+    let end = if reclaim == Some(true) { "goes with it" } else { "stays after it" };
+    format!("{whose}, {} for {replicas}; {end}{standing}", of.size)
 }
 
 fn conditions(conditions: &[Condition], now: Timestamp) -> Table {

@@ -317,7 +317,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
             Some((201, token))
         }
         ("POST", ["pools", _, "split"]) => Some((201, pool_of("web-b"))),
-        ("POST", ["controllers", "scale"]) => {
+        ("POST", ["controllers", "scale" | "end"]) => {
             Some((200, json!({"addresses": ["10.10.0.77"], "revision": 48_211_970})))
         }
         ("POST", [plural]) => Some((201, several(plural)?.remove(0))),

@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Manner, Routing, Stickiness, Text};
+use super::{AutomaticPool, Manner, Routing, Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -105,6 +105,8 @@ pub struct PoolIntention {
     pub terminating: bool,
     /// The pool that stands in for it: it gives nothing more, and who may take from it takes there.
     pub drains_to: Option<Name>,
+    /// Whether it goes with its application. Of automatic pools only.
+    pub reclaim: Option<bool>,
     /// What people write on it.
     pub remarks: Remarks,
 }
@@ -226,6 +228,8 @@ pub struct Allocate {
     pub lifecycle: Lifecycle,
     /// The interfaces that need addresses.
     pub interfaces: Vec<InterfaceWish>,
+    /// The pools that the endpoint's application has for itself, where interfaces name subnets.
+    pub automatic_pool: Option<AutomaticPool>,
     /// When the asking process began. Required with an attachment.
     pub started: Option<Started>,
     /// In which manner.

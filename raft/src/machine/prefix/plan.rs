@@ -5,6 +5,7 @@ use ipnet::IpNet;
 
 use super::blocks::Division;
 use super::{invalid, no_prefix};
+use crate::machine::automatic::FOR_ANOTHER;
 use crate::machine::command::{Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
 use crate::machine::free_set::FreeSet;
 use crate::machine::model::{Prefix, PrefixOwner};
@@ -108,6 +109,8 @@ impl State {
         let others = Takers { realms: Vec::new(), ..intention.takers.clone() };
         let (code, why) = if !realms.is_empty() && !realms.contains(&wish.realm) {
             (Code::NoPoolFits, "for other realms")
+        } else if row.automatic.is_some() {
+            (Code::NoPoolFits, FOR_ANOTHER)
         } else if others != Takers::default() {
             (Code::NoPoolFits, "for certain endpoints only, and prefixes have none")
         } else if intention.terminating {

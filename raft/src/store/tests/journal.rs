@@ -77,6 +77,7 @@ impl Naive {
                     disabled: false,
                     terminating: false,
                     drains_to: None,
+                    reclaim: None,
                     remarks,
                 };
                 Action::PutPool(Put { intention, expect: Expect::Anything })
@@ -89,6 +90,7 @@ impl Naive {
                 node: Some("node-1".parse().unwrap()),
                 attachment: None,
                 stickiness: Default::default(),
+                automatic_pool: None,
                 lifecycle: Lifecycle::Held,
                 interfaces: vec![InterfaceWish {
                     name: "eth0".parse().unwrap(),

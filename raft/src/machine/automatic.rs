@@ -1,0 +1,236 @@
+//! Automatic pools: pools that a request makes for its application out of a subnet's addresses that no pool has.
+//!
+//! An application has one for each of its interfaces and families; nobody else takes from them. They are found by what
+//! makes the application's endpoints, grow and shrink with what its requests say, and go or stay when it ends.
+
+mod end;
+mod plan;
+mod resize;
+mod spare;
+
+use ipam_api::Code;
+use ipam_api::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+
+use super::candidates::{Candidate, Candidates};
+use super::check::invalid;
+use super::command::{Allocate, Controller, EndController, InterfaceWish, Kind, PoolIntention, Refusal};
+use super::model::{Automatic, AutomaticStanding, Pool, Subnet};
+use super::state::State;
+use super::step::not_found;
+use super::sticky::ControllerKey;
+use super::takers::Taker;
+use ipam_api::Family;
+use ipam_api::resource::PoolSize;
+
+/// Why somebody who isn't of the application gets nothing.
+pub(super) const FOR_ANOTHER: &str = "for endpoints of its application only";
+
+/// An application: what makes endpoints, in its realm and namespace.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Application<'a> {
+    pub(super) realm: &'a Name,
+    pub(super) namespace: &'a ObjectName,
+    pub(super) controller: &'a Controller,
+}
+
+impl<'a> Application<'a> {
+    fn of(wish: &'a Allocate) -> Option<Self> {
+        let controller = wish.stickiness.controller.as_ref()?;
+        Some(Self { realm: &wish.endpoint.realm, namespace: &wish.endpoint.namespace, controller })
+    }
+
+    fn key(&self) -> ControllerKey {
+        ControllerKey::new(self.realm, self.namespace, self.controller)
+    }
+
+    /// Whether it is the one that a pool was made for, in whatever incarnation.
+    fn has(&self, pool: &Automatic) -> bool {
+        let (one, other) = (&self.controller, &pool.controller);
+        (self.realm, self.namespace) == (&pool.realm, &pool.namespace)
+            && (&one.group, &one.kind, &one.name) == (&other.group, &other.kind, &other.name)
+    }
+}
+
+impl Automatic {
+    /// By which it is found.
+    pub(super) fn key(&self) -> ControllerKey {
+        ControllerKey::new(&self.realm, &self.namespace, &self.controller)
+    }
+
+    /// How many addresses the pool shall have.
+    fn wanted(&self) -> u128 {
+        self.size.of(self.replicas).into()
+    }
+}
+
+impl Pool {
+    /// Why somebody may not take from it, if so: it is another application's, or what its takers must be.
+    pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<&'static str> {
+        match &self.automatic {
+            Some(automatic) if !taker.application().is_some_and(|own| own.has(automatic)) => {
+                Some(FOR_ANOTHER)
+            }
+            _ => self.intention.takers.why_not(taker),
+        }
+    }
+}
+
+impl State {
+    /// The pools of an application, the oldest first.
+    fn pools_of_application(&self, key: &ControllerKey) -> impl Iterator<Item = (u64, &Pool, &Automatic)> {
+        let all = self.index.applications.range((key.clone(), 0)..=(key.clone(), u64::MAX));
+        all.filter_map(|(_, id)| {
+            let pool = self.pools.get(*id)?;
+            Some((*id, pool, pool.automatic.as_deref()?))
+        })
+    }
+
+    /// Those of one of its interfaces and families.
+    fn pools_of_interface(
+        &self,
+        key: &ControllerKey,
+        interface: &InterfaceName,
+        family: Family,
+    ) -> impl Iterator<Item = (u64, &Pool, &Automatic)> {
+        self.pools_of_application(key).filter(move |(id, _, automatic)| {
+            automatic.interface == *interface && self.space(*id).is_some_and(|space| space.family == family)
+        })
+    }
+
+    /// The one of them that is taken from in a subnet: one that lasts, else the newest that the application has left.
+    fn present_pool(
+        &self,
+        key: &ControllerKey,
+        interface: &InterfaceName,
+        family: Family,
+        subnet: u64,
+    ) -> Option<(u64, &Pool, &Automatic)> {
+        self.pools_of_interface(key, interface, family)
+            .filter(|(_, pool, automatic)| {
+                pool.subnet == subnet
+                    && (!pool.intention.terminating || automatic.standing == AutomaticStanding::Elsewhere)
+            })
+            .max_by_key(|(id, pool, _)| (!pool.intention.terminating, *id))
+    }
+
+    /// Of the subnets that an interface names, the first of a family. All of them must be there.
+    fn subnet_of_family(&self, family: Family, wish: &InterfaceWish) -> Result<Option<u64>, Refusal> {
+        let mut first = None;
+        for name in &wish.subnets {
+            let id = self.id_of(Kind::Subnet, name).ok_or_else(|| not_found(Kind::Subnet, name))?;
+            let is_of_family = |row: &Subnet| Family::of(row.intention.cidr.addr()) == family;
+            if first.is_none() && self.subnets.get(id).is_some_and(is_of_family) {
+                first = Some(id);
+            }
+        }
+        Ok(first)
+    }
+
+    /// The pool of a family that an interface's application has for it, and nothing else.
+    pub(super) fn automatic_candidate<'a>(
+        &'a self,
+        family: Family,
+        wish: &InterfaceWish,
+        taker: &Taker<'_>,
+    ) -> Result<Option<Candidates<'a>>, Refusal> {
+        let Some(subnet) = self.subnet_of_family(family, wish)? else { return Ok(None) };
+        let Some(application) = taker.application() else { return Ok(None) };
+        let found = self.present_pool(&application.key(), &wish.name, family, subnet);
+        let found = found.map(|(id, pool, _)| Candidate { id, pool });
+        Ok(found.map(|candidate| Box::new(std::iter::once(candidate)) as Candidates<'_>))
+    }
+}
+
+/// What somebody wants of a pool, if people may want it so: what of an automatic pool follows from its application is
+/// nobody else's to say.
+pub(super) fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolIntention, Refusal> {
+    let mut wanted = new.clone();
+    let name = &new.name;
+    let Some((pool, automatic)) = old.and_then(|pool| Some((&pool.intention, pool.automatic.as_deref()?)))
+    else {
+        if new.reclaim.is_some() {
+            return Err(invalid(format!("pool {name} isn't automatic, and goes with no application")).help(
+                "Leave `reclaim` out. To let a pool go once it is empty: ipamctl pool delete NAME --drain.",
+            ));
+        }
+        return Ok(wanted);
+    };
+    let controller = &automatic.controller;
+    let fixed = |field: &str, help: String| {
+        let detail = format!(
+            "{field} of pool {name} can't be changed: it was made for {} {}, and follows what that asks for",
+            controller.kind, controller.name
+        );
+        Err(Refusal::new(Code::ImmutableField, detail).help(help))
+    };
+    if pool.ranges != new.ranges || pool.exclude != new.exclude {
+        let field = if pool.ranges == new.ranges { "exclude" } else { "ranges" };
+        return fixed(
+            field,
+            "Ask for another size in the application's requests, or say how many replicas it wants: \
+             ipamctl endpoint scale."
+                .to_owned(),
+        );
+    }
+    if new.drains_to.is_some() {
+        return fixed("drains_to", "Name another subnet in the application's requests.".to_owned());
+    }
+    if new.default {
+        return fixed("default", "Make another pool for requests that name none.".to_owned());
+    }
+    let reclaim = new.reclaim.unwrap_or(true);
+    wanted.reclaim = Some(reclaim);
+    wanted.terminating |= reclaim && automatic.standing == AutomaticStanding::Ended;
+    Ok(wanted)
+}
+
+impl Allocate {
+    pub(super) fn check_automatic(&self) -> Result<(), Refusal> {
+        let Some(automatic) = &self.automatic_pool else { return Ok(()) };
+        if self.stickiness.controller.is_none() {
+            return Err(invalid(format!(
+                "an automatic pool is an application's, and nothing is said of what makes {}",
+                self.endpoint
+            ))
+            .help("Name its controller, or take from pools that are there."));
+        }
+        if self.interfaces.iter().all(|interface| interface.subnets.is_empty()) {
+            return Err(invalid("an automatic pool is cut from a subnet, and no interface names one")
+                .help("Name a subnet for the interfaces that shall have pools of their own."));
+        }
+        if self.manner.wait {
+            return Err(invalid("an application's own pool is made or not, and can't be waited for")
+                .help("Leave wait out, and ask again."));
+        }
+        if self.manner.adopt {
+            return Err(invalid(
+                "what exists already is in a pool already, and in none of an application's own",
+            )
+            .help("Leave automatic_pool or adopt out."));
+        }
+        let (PoolSize::Fixed(count) | PoolSize::Flexible(count)) = automatic.size;
+        if automatic.size == PoolSize::Fixed(0) {
+            return Err(invalid("a pool of 0 addresses would give none"));
+        }
+        let asked = match automatic.size {
+            PoolSize::Fixed(_) => u64::from(count),
+            PoolSize::Flexible(_) => u64::from(count) + u64::from(automatic.replicas),
+        };
+        if asked <= u64::from(AUTOMATIC_POOL_ADDRESSES_MAX) {
+            return Ok(());
+        }
+        Err(Refusal::new(
+            Code::LimitExceeded,
+            format!(
+                "an automatic pool of {asked} addresses; at most {AUTOMATIC_POOL_ADDRESSES_MAX} are allowed"
+            ),
+        ))
+    }
+}
+
+impl EndController {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        self.controller.check()
+    }
+}

@@ -1,0 +1,71 @@
+//! What becomes of automatic pools when their application is scaled, and when it ends.
+
+use crate::machine::command::{Answer, EndController, Grant, Refusal, ScaleController};
+use crate::machine::model::{Automatic, AutomaticStanding};
+use crate::machine::state::State;
+use crate::machine::step::Step;
+use crate::machine::sticky::ControllerKey;
+use ipam_api::RangeSet;
+
+use super::Application;
+
+impl Step<'_> {
+    /// A controller says how many endpoints it wants: its pools that follow that number do.
+    pub(in crate::machine) fn scale_pools(&mut self, scale: &ScaleController) {
+        for id in self.state.pools_touched_by(scale) {
+            let Some(pool) = self.state.pools.get(id) else { continue };
+            let Some(old) = pool.automatic.as_deref() else { continue };
+            if pool.intention.terminating || old.standing != AutomaticStanding::Present {
+                continue;
+            }
+            let automatic = Automatic { replicas: scale.replicas, ..old.clone() };
+            let Some(space) = self.state.space(id) else { continue };
+            let planned = RangeSet::empty(space.family);
+            let more = self.state.growth(pool, space.usable(), automatic.wanted(), &planned);
+            let reclaim = pool.intention.reclaim.unwrap_or(true);
+            self.use_pool(id, automatic, reclaim, &more);
+        }
+    }
+
+    /// A controller is gone: what its endpoints keep is free, and its pools go once they are empty, or are kept for
+    /// one that comes after it.
+    pub(in crate::machine) fn end_controller(&mut self, end: &EndController) -> Answer {
+        let scale = end.to_none();
+        let addresses = self.release_unwanted(&scale);
+        for id in self.state.pools_touched_by(&scale) {
+            let Some(pool) = self.state.pools.get(id).cloned() else { continue };
+            let Some(automatic) = pool.automatic.as_deref() else { continue };
+            if pool.intention.terminating {
+                continue;
+            }
+            if pool.intention.reclaim.unwrap_or(true) {
+                self.leave_pool(id, AutomaticStanding::Ended);
+                continue;
+            }
+            let mut kept = Automatic { standing: AutomaticStanding::Ended, ..automatic.clone() };
+            kept.controller.uid = None;
+            self.rewrite(id, &pool, pool.intention.clone(), kept, false);
+        }
+        Answer::Released { addresses }
+    }
+}
+
+impl State {
+    /// The pools of a controller, in the incarnation that is spoken of.
+    fn pools_touched_by(&self, scale: &ScaleController) -> Vec<u64> {
+        let ScaleController { realm, namespace, controller, .. } = scale;
+        let key: ControllerKey = Application { realm, namespace, controller }.key();
+        let same = self.pools_of_application(&key);
+        let same = same.filter(|(_, _, automatic)| automatic.controller.may_be(controller));
+        same.map(|(id, ..)| id).collect()
+    }
+
+    /// Refuses to scale or end what has pools without the labels that the rights demand.
+    pub(in crate::machine) fn permit_pools_of(
+        &self,
+        grant: &Grant,
+        scale: &ScaleController,
+    ) -> Result<(), Refusal> {
+        self.pools_touched_by(scale).into_iter().try_for_each(|id| self.permit_pool(grant, id))
+    }
+}

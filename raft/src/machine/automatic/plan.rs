@@ -1,0 +1,217 @@
+//! Which pools a request makes for its application, and how it changes those that are there. It is looked for on the
+//! state as it is; what follows from it happens together with the allocation, or not at all.
+
+use std::collections::BTreeMap;
+
+use ipam_api::limits::RANGES_MAX;
+use ipam_api::name::InterfaceName;
+use ipam_api::{Code, Family, RangeSet};
+
+use super::Application;
+use crate::machine::command::{Allocate, Answer, AutomaticPool, Grant, InterfaceWish, Kind, Refusal};
+use crate::machine::model::{Automatic, AutomaticStanding, Pool};
+use crate::machine::network::check_room;
+use crate::machine::state::State;
+use crate::machine::step::Step;
+
+/// What is to be done for one pool.
+#[derive(Debug)]
+pub(in crate::machine) enum Making {
+    /// It is new, in this subnet, with these addresses.
+    Make { subnet: u64, automatic: Automatic, reclaim: bool, ranges: RangeSet },
+    /// It is there and changes; these addresses are added.
+    Use { pool: u64, automatic: Automatic, reclaim: bool, more: RangeSet },
+    /// The application takes from another subnet now.
+    Leave { pool: u64 },
+}
+
+/// What a request comes to so far.
+struct Draft<'a> {
+    application: Application<'a>,
+    said: AutomaticPool,
+    makings: Vec<Making>,
+    /// By subnet, what pools of this request get.
+    planned: BTreeMap<u64, RangeSet>,
+}
+
+impl Step<'_> {
+    /// Does something with the pools there that the request's application shall have: all of it, or nothing.
+    pub(in crate::machine) fn with_automatic_pools(
+        &mut self,
+        wish: &Allocate,
+        then: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
+        if wish.automatic_pool.is_none() {
+            return then(self);
+        }
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        let makings = self.state.plan_automatic(wish, grant)?;
+        if makings.is_empty() {
+            return then(self);
+        }
+        self.on_draft(|step| {
+            step.make_pools(makings);
+            then(step)
+        })
+    }
+
+    /// The state with the pools that a request's application shall have; nothing if that is the present one.
+    pub(in crate::machine) fn with_pools_of(
+        &self,
+        wish: &Allocate,
+        grant: &Grant,
+    ) -> Result<Option<State>, Refusal> {
+        let makings = self.state.plan_automatic(wish, grant)?;
+        if makings.is_empty() {
+            return Ok(None);
+        }
+        let mut draft = self.state.clone();
+        let mut step = Step {
+            state: &mut draft,
+            at: self.at,
+            origin: self.origin,
+            credential: self.credential,
+            manager: self.manager,
+            rights: self.rights,
+            events: Vec::new(),
+        };
+        step.make_pools(makings);
+        Ok(Some(draft))
+    }
+
+    fn make_pools(&mut self, makings: Vec<Making>) {
+        for making in makings {
+            match making {
+                Making::Make { subnet, automatic, reclaim, ranges } => {
+                    self.make_pool(subnet, automatic, reclaim, &ranges);
+                }
+                Making::Use { pool, automatic, reclaim, more } => {
+                    self.use_pool(pool, automatic, reclaim, &more);
+                }
+                Making::Leave { pool } => self.leave_pool(pool, AutomaticStanding::Elsewhere),
+            }
+        }
+    }
+}
+
+impl State {
+    /// What is to be done for a request's pools; nothing if they are as they shall be.
+    pub(in crate::machine) fn plan_automatic(
+        &self,
+        wish: &Allocate,
+        grant: &Grant,
+    ) -> Result<Vec<Making>, Refusal> {
+        let (Some(said), Some(application)) = (wish.automatic_pool, Application::of(wish)) else {
+            return Ok(Vec::new());
+        };
+        let mut draft = Draft { application, said, makings: Vec::new(), planned: BTreeMap::new() };
+        for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
+            for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
+                self.plan_for(&mut draft, interface, family, grant)?;
+            }
+        }
+        Ok(draft.makings)
+    }
+
+    fn plan_for(
+        &self,
+        draft: &mut Draft<'_>,
+        interface: &InterfaceWish,
+        family: Family,
+        grant: &Grant,
+    ) -> Result<(), Refusal> {
+        let Some(subnet) = self.subnet_of_family(family, interface)? else { return Ok(()) };
+        let key = draft.application.key();
+        let present = self.present_pool(&key, &interface.name, family, subnet);
+        match present {
+            Some((id, pool, old)) => self.plan_use(draft, id, pool, old),
+            None => self.plan_make(draft, &interface.name, family, subnet)?,
+        }
+        let present = present.map(|(id, ..)| id);
+        for (id, pool, _) in self.pools_of_interface(&key, &interface.name, family) {
+            if Some(id) != present && !pool.intention.terminating {
+                self.permit_pool(grant, id)?;
+                draft.makings.push(Making::Leave { pool: id });
+            }
+        }
+        Ok(())
+    }
+
+    fn plan_use(&self, draft: &mut Draft<'_>, id: u64, pool: &Pool, old: &Automatic) {
+        let AutomaticPool { size, replicas, reclaim } = draft.said;
+        let mut automatic = old.clone();
+        let uid = draft.application.controller.uid.clone();
+        automatic.controller.uid = uid.or(automatic.controller.uid);
+        (automatic.size, automatic.replicas) = (size, replicas);
+        automatic.standing = AutomaticStanding::Present;
+        let Some(space) = self.space(id) else { return };
+        let (has, wanted) = (space.usable(), automatic.wanted());
+        let family = space.family;
+        let planned = draft.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
+        let more = self.growth(pool, has, wanted, planned);
+        *planned = planned.union(&more);
+        let shrinks = has > wanted && space.counts().free > 0;
+        let is_so = *old == automatic
+            && pool.intention.reclaim == Some(reclaim)
+            && !pool.intention.terminating
+            && more.is_empty()
+            && !shrinks;
+        if !is_so {
+            draft.makings.push(Making::Use { pool: id, automatic, reclaim, more });
+        }
+    }
+
+    /// What a pool gets in addition: as much of what it lacks as its subnet has.
+    pub(super) fn growth(&self, pool: &Pool, has: u128, wanted: u128, planned: &RangeSet) -> RangeSet {
+        // After a restore nobody knows what of a subnet is spare.
+        if has >= wanted || self.unconfirmed().is_some() {
+            return RangeSet::empty(planned.family());
+        }
+        let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());
+        self.spare(pool.subnet, wanted - has, ranges_max, planned)
+    }
+
+    fn plan_make(
+        &self,
+        draft: &mut Draft<'_>,
+        interface: &InterfaceName,
+        family: Family,
+        subnet: u64,
+    ) -> Result<(), Refusal> {
+        let AutomaticPool { size, replicas, reclaim } = draft.said;
+        let Application { realm, namespace, controller } = draft.application;
+        let is_new = |making: &&Making| matches!(making, Making::Make { .. });
+        check_room(self.pools.len() + draft.makings.iter().filter(is_new).count(), Kind::Pool)?;
+        let automatic = Automatic {
+            realm: realm.clone(),
+            namespace: namespace.clone(),
+            controller: controller.clone(),
+            interface: interface.clone(),
+            size,
+            replicas,
+            standing: AutomaticStanding::Present,
+        };
+        let wanted = automatic.wanted();
+        let planned = draft.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
+        let ranges = self.spare(subnet, wanted, RANGES_MAX, planned);
+        if ranges.size() < wanted {
+            return Err(self.too_few(&automatic, family, subnet, ranges.size()));
+        }
+        *planned = planned.union(&ranges);
+        draft.makings.push(Making::Make { subnet, automatic, reclaim, ranges });
+        Ok(())
+    }
+
+    fn too_few(&self, automatic: &Automatic, family: Family, subnet: u64, left: u128) -> Refusal {
+        let name = self.subnets.get(subnet).map_or("", |row| row.intention.name.as_str());
+        let Automatic { controller, interface, .. } = automatic;
+        let wanted = automatic.wanted();
+        let detail = format!(
+            "{interface} {family}: a pool for {} {} shall have {wanted} addresses, and subnet {name} has only {left} \
+             that no pool has",
+            controller.kind, controller.name
+        );
+        Refusal::new(Code::PoolExhausted, detail)
+            .help("Ask for fewer, name another subnet, or delete pools that are no longer needed.")
+    }
+}

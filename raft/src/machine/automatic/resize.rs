@@ -1,0 +1,187 @@
+//! Automatic pools as rows: they are made, grow, shrink as far as addresses are free, and give back the rest later.
+
+use std::net::IpAddr;
+
+use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX};
+use ipam_api::name::Name;
+use ipam_api::resource::{ScaleDown, Strategy};
+use ipam_api::{Family, RangeSet};
+
+use crate::machine::change::changes;
+use crate::machine::command::{Kind, PoolIntention, Remarks, Stored, Takers, Text};
+use crate::machine::event::What;
+use crate::machine::model::{Automatic, AutomaticStanding, Meta, Pool};
+use crate::machine::shape::ranges;
+use crate::machine::space::Space;
+use crate::machine::state::State;
+use crate::machine::step::Step;
+
+impl Space {
+    /// Addresses that the pool gives, or has given.
+    pub(super) fn usable(&self) -> u128 {
+        let counts = self.counts();
+        counts.allocated + counts.cooling + counts.quarantined + counts.free
+    }
+}
+
+impl Step<'_> {
+    pub(super) fn make_pool(&mut self, subnet: u64, automatic: Automatic, reclaim: bool, of: &RangeSet) {
+        let Some(subnet_row) = self.state.subnets.get(subnet).cloned() else { return };
+        let id = self.state.tick();
+        let intention = PoolIntention {
+            name: self.state.automatic_name(&automatic, of.family()),
+            subnet: subnet_row.intention.name.clone(),
+            network: None,
+            ranges: of.ranges().collect(),
+            exclude: Vec::new(),
+            strategy: Strategy::default(),
+            cooling_ms: COOLING_MS_DEFAULT,
+            strict_cooling: false,
+            allow_edges: false,
+            default: false,
+            takers: Takers::default(),
+            scale_down: ScaleDown::default(),
+            disabled: false,
+            terminating: false,
+            drains_to: None,
+            reclaim: Some(reclaim),
+            // Whoever may take from the subnet by its labels may take from what is cut from it.
+            remarks: Remarks { labels: subnet_row.intention.remarks.labels.clone(), ..Remarks::default() },
+        };
+        let name = intention.name.clone();
+        let row = Pool { meta: self.new_meta(id), intention, subnet, automatic: Some(Box::new(automatic)) };
+        self.state.index_pool(id, &row, &subnet_row);
+        self.state.pools.put(id, row, &mut self.state.ledger);
+        self.emit(What::Created { kind: Kind::Pool, name: (&name).into() });
+        self.refresh_readiness(id);
+    }
+
+    /// Brings a pool to what its application now says, as far as its addresses are free.
+    pub(super) fn use_pool(&mut self, id: u64, automatic: Automatic, reclaim: bool, more: &RangeSet) {
+        let Some(old) = self.state.pools.get(id).cloned() else { return };
+        let Some(space) = self.state.space(id) else { return };
+        let excess = (space.usable() + more.size()).saturating_sub(automatic.wanted());
+        let less = self.state.highest_free(id, &old, excess);
+        let mut intention = old.intention.clone();
+        if !more.is_empty() || !less.is_empty() {
+            let whole = RangeSet::new(more.family(), &intention.ranges);
+            intention.ranges = whole.union(more).minus(&less).ranges().collect();
+        }
+        (intention.reclaim, intention.terminating) = (Some(reclaim), false);
+        self.rewrite(id, &old, intention, automatic, false);
+    }
+
+    /// An application takes no more from a pool: it goes once it is empty.
+    pub(super) fn leave_pool(&mut self, id: u64, standing: AutomaticStanding) {
+        let Some(old) = self.state.pools.get(id).cloned() else { return };
+        let Some(automatic) = old.automatic.as_deref() else { return };
+        let automatic = Automatic { standing, ..automatic.clone() };
+        let intention = PoolIntention { terminating: true, ..old.intention.clone() };
+        self.rewrite(id, &old, intention, automatic, false);
+        self.remove_if_drained(id);
+    }
+
+    /// An address that became free goes back to its subnet, if its pool has more than its application asks for.
+    pub(in crate::machine) fn shed(&mut self, id: u64, address: IpAddr, by_itself: bool) {
+        let Some(row) = self.state.pools.get(id) else { return };
+        let Some(automatic) = row.automatic.as_deref().filter(|_| !row.intention.terminating) else { return };
+        let Some(space) = self.state.space(id) else { return };
+        if space.usable() <= automatic.wanted() || !space.free.is_free(number(address)) {
+            return;
+        }
+        let (old, automatic) = (row.clone(), automatic.clone());
+        let family = Family::of(address);
+        let less = RangeSet::new(family, &[AddressRange::single(address)]);
+        let left = RangeSet::new(family, &old.intention.ranges).minus(&less);
+        let intention = PoolIntention { ranges: left.ranges().collect(), ..old.intention.clone() };
+        self.rewrite(id, &old, intention, automatic, by_itself);
+    }
+
+    /// Writes an automatic pool's row as it now is, if that is otherwise. What happens by itself nobody has done.
+    pub(super) fn rewrite(
+        &mut self,
+        id: u64,
+        old: &Pool,
+        intention: PoolIntention,
+        automatic: Automatic,
+        by_itself: bool,
+    ) {
+        let automatic = Some(Box::new(automatic));
+        if intention == old.intention {
+            if automatic != old.automatic {
+                self.state.tick();
+                let row = Pool { automatic, ..old.clone() };
+                self.state.pools.put(id, row, &mut self.state.ledger);
+            }
+            return;
+        }
+        let Some(subnet) = self.state.subnets.get(old.subnet).cloned() else { return };
+        let name = intention.name.clone();
+        let changes = changes(&old.intention, &intention);
+        self.change(Kind::Pool, &name, &old.meta, changes, |step, meta| {
+            let meta = match by_itself {
+                true => Meta { updated_by: Text::clone(&old.meta.updated_by), ..meta },
+                false => meta,
+            };
+            let row = Pool { meta, intention, subnet: old.subnet, automatic };
+            step.reindex_pool(id, old, row.clone(), &subnet);
+            Stored::Pool(row)
+        });
+    }
+}
+
+impl State {
+    /// So many of a pool's free addresses, the highest ones: what is left lies close together.
+    fn highest_free(&self, id: u64, pool: &Pool, count: u128) -> RangeSet {
+        let (Some(space), Some(subnet)) = (self.space(id), self.subnets.get(pool.subnet)) else {
+            return RangeSet::empty(Family::V4);
+        };
+        if count == 0 || space.counts().free == 0 {
+            return RangeSet::empty(space.family);
+        }
+        let whole = ranges(&pool.intention, subnet.intention.cidr);
+        let occupied: Vec<AddressRange> = whole
+            .ranges()
+            .flat_map(|range| self.occupied(subnet.network, range))
+            .map(|(address, _)| AddressRange::single(address))
+            .collect();
+        let free = space.offered.minus(&RangeSet::new(space.family, &occupied));
+        let mut highest: Vec<AddressRange> = free.ranges().collect();
+        highest.reverse();
+        let mut missing = count;
+        let mut taken = Vec::new();
+        for range in highest {
+            if missing == 0 {
+                break;
+            }
+            let first = range.first().max(range.last().saturating_sub(missing - 1));
+            missing -= range.last() - first + 1;
+            taken.extend(AddressRange::new(space.family.address(first), range.last_address()));
+        }
+        RangeSet::new(space.family, &taken)
+    }
+
+    /// A name that no pool has: whose it is, and the number of its making.
+    fn automatic_name(&self, automatic: &Automatic, family: Family) -> Name {
+        let plain = |text: &str| -> String {
+            let plain = |byte: u8| if byte.is_ascii_alphanumeric() { char::from(byte) } else { '-' };
+            text.bytes().map(plain).map(|char| char.to_ascii_lowercase()).collect()
+        };
+        let version = if family == Family::V4 { 4 } else { 6 };
+        let (application, interface) =
+            (plain(automatic.controller.name.as_str()), plain(automatic.interface.as_str()));
+        let mut number = self.header.counter;
+        loop {
+            let end = format!("-{interface}-{number}");
+            let room = NAME_CHARS_MAX.saturating_sub("auto4-".len() + end.len());
+            let cut: String = application.chars().take(room).collect();
+            match Name::new(&format!("auto{version}-{cut}{end}")) {
+                Ok(name) if self.id_of(Kind::Pool, &name).is_some() => number += 1,
+                Ok(name) => return name,
+                // Letters, digits and dashes between letters and digits are always a name.
+                Err(_) => return Name::lowest(),
+            }
+        }
+    }
+}

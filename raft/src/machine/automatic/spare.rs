@@ -1,0 +1,64 @@
+//! Addresses of a subnet that are nobody's: no pool has them or leaves them out, and hosts may have them.
+
+use std::ops::ControlFlow;
+
+use ipam_api::address::AddressRange;
+use ipam_api::{Family, RangeSet};
+
+use crate::machine::shape::edges;
+use crate::machine::state::State;
+
+impl State {
+    /// The lowest spare addresses of a subnet, so many or as many as there are, in so many ranges at most. Those that
+    /// are planned for another pool of the same request are spare no more.
+    pub(super) fn spare(&self, subnet: u64, count: u128, ranges_max: usize, planned: &RangeSet) -> RangeSet {
+        let mut all: Vec<AddressRange> = Vec::new();
+        let (family, mut missing) = (planned.family(), count);
+        let _ = self.visit_spare(subnet, planned, |first, last| {
+            let last = last.min(first.saturating_add(missing.saturating_sub(1)));
+            let follows = all.last().is_some_and(|range| range.last().checked_add(1) == Some(first));
+            if missing == 0 || (all.len() >= ranges_max && !follows) {
+                return ControlFlow::Break(());
+            }
+            let begin = if follows { all.pop().map_or(first, |range| range.first()) } else { first };
+            all.extend(AddressRange::new(family.address(begin), family.address(last)));
+            missing -= last - first + 1;
+            ControlFlow::Continue(())
+        });
+        RangeSet::new(family, &all)
+    }
+
+    /// Each stretch of spare addresses, the lowest first.
+    fn visit_spare(
+        &self,
+        subnet: u64,
+        planned: &RangeSet,
+        mut visit: impl FnMut(u128, u128) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(row) = self.subnets.get(subnet) else { return ControlFlow::Continue(()) };
+        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let (network, family) = (row.network, cidr.family());
+        let never = self.never_spare(subnet, family).union(planned);
+        let reserved = self.index.reserved.get(&(network, family));
+        let mut next = Some(cidr.first());
+        while let Some(at) = next.filter(|at| *at <= cidr.last()) {
+            let (owner, to) = self.owner_from(network, family, at);
+            let (left_out, left_out_to) = never.stretch(at);
+            let (kept, kept_to) = reserved.map_or((false, u128::MAX), |set| set.stretch(at));
+            let to = to.min(left_out_to).min(kept_to).min(cidr.last());
+            if owner.is_none() && !left_out && !kept {
+                visit(at, to)?;
+            }
+            next = to.checked_add(1);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// What of a subnet hosts don't have, and what pools that people made leave out on purpose.
+    fn never_spare(&self, subnet: u64, family: Family) -> RangeSet {
+        let Some(row) = self.subnets.get(subnet) else { return RangeSet::empty(family) };
+        let special = row.intention.gateway.into_iter().chain(edges(row.intention.cidr));
+        let special: Vec<AddressRange> = special.map(AddressRange::single).collect();
+        RangeSet::new(family, &special).union(&self.excluded_in(subnet, family))
+    }
+}

@@ -1,0 +1,292 @@
+//! The model's own way with pools of applications: every address of a subnet is looked at, every time.
+
+use std::net::IpAddr;
+
+use ipam_api::limits::COOLING_MS_DEFAULT;
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
+use ipam_api::{Code, Family};
+use ipam_raft::machine::command::{
+    Allocate, EndController, InterfaceWish, PoolIntention, Remarks, ScaleController, Takers,
+};
+use ipam_raft::machine::model::{Automatic, AutomaticStanding};
+
+use crate::naive::{Model, Pool, Said, all_of};
+use crate::naive_change::runs;
+
+fn wanted(automatic: &Automatic) -> usize {
+    let count = match automatic.size {
+        PoolSize::Fixed(count) => count,
+        PoolSize::Flexible(more) => automatic.replicas + more,
+    };
+    usize::try_from(count.max(1)).unwrap()
+}
+
+impl Model {
+    /// Whether an endpoint is of the application that a pool was made for, if it was made for one.
+    pub(crate) fn is_for(pool: &Pool, wish: &Allocate) -> bool {
+        let Some(automatic) = &pool.automatic else { return true };
+        let own = &automatic.controller;
+        (&automatic.realm, &automatic.namespace) == (&wish.endpoint.realm, &wish.endpoint.namespace)
+            && wish.stickiness.controller.as_ref().is_some_and(|other| {
+                (&own.group, &own.kind, &own.name) == (&other.group, &other.kind, &other.name)
+            })
+    }
+
+    fn is_of_family(&self, subnet: &Name, family: Family) -> bool {
+        self.subnets.get(subnet).is_some_and(|row| Family::of(row.cidr.addr()) == family)
+    }
+
+    /// The subnet that an application's pool of a family is cut from.
+    fn own_subnet(&self, wish: &InterfaceWish, family: Family) -> Result<Option<Name>, Code> {
+        if wish.subnets.iter().any(|name| !self.subnets.contains_key(name)) {
+            return Err(Code::NotFound);
+        }
+        Ok(wish.subnets.iter().find(|name| self.is_of_family(name, family)).cloned())
+    }
+
+    /// An application's pools for an interface, the oldest first.
+    fn own_pools(&self, all: &Allocate, interface: &InterfaceName, family: Family) -> Vec<Name> {
+        let of = |name: &&Name| {
+            let pool = &self.pools[*name];
+            let Some(automatic) = &pool.automatic else { return false };
+            automatic.interface == *interface
+                && Model::is_for(pool, all)
+                && self.is_of_family(&pool.intention.subnet, family)
+        };
+        self.made.iter().filter(of).cloned().collect()
+    }
+
+    fn present(
+        &self,
+        all: &Allocate,
+        interface: &InterfaceName,
+        family: Family,
+        subnet: &Name,
+    ) -> Option<Name> {
+        let mut there = self.own_pools(all, interface, family);
+        there.retain(|name| self.pools[name].intention.subnet == *subnet);
+        let lasts = |name: &&Name| !self.pools[*name].intention.terminating;
+        let left = |name: &&Name| {
+            let automatic = self.pools[*name].automatic.as_ref();
+            automatic.is_some_and(|automatic| automatic.standing == AutomaticStanding::Elsewhere)
+        };
+        there.iter().rev().find(lasts).or(there.iter().rev().find(left)).cloned()
+    }
+
+    pub(crate) fn own_pool(
+        &self,
+        all: &Allocate,
+        wish: &InterfaceWish,
+        family: Family,
+    ) -> Result<Option<&Pool>, Code> {
+        let Some(subnet) = self.own_subnet(wish, family)? else { return Ok(None) };
+        Ok(self.present(all, &wish.name, family, &subnet).and_then(|name| self.pools.get(&name)))
+    }
+
+    /// What of a subnet no pool has in its ranges and hosts may have.
+    fn spare(&self, subnet: &Name) -> Vec<IpAddr> {
+        let row = &self.subnets[subnet];
+        let of_subnet = || self.pools.values().filter(|pool| pool.intention.subnet == *subnet);
+        let whole = plain(Name::lowest(), subnet.clone());
+        let is_spare = |address: &IpAddr| {
+            self.giveable(&whole, *address)
+                && !of_subnet().any(|pool| self.has(&pool.intention, *address))
+                && !self.is_reserved(&row.network, *address)
+        };
+        all_of(row.cidr).filter(is_spare).collect()
+    }
+
+    fn usable(&self, pool: &PoolIntention) -> usize {
+        ["allocated", "cooling", "free"].iter().map(|state| self.in_state(pool, state).len()).sum()
+    }
+
+    /// Makes, changes and leaves pools as a request says.
+    pub(crate) fn make_pools(&mut self, all: &Allocate) -> Result<(), Code> {
+        let Some(said) = all.automatic_pool else { return Ok(()) };
+        let before = self.clone();
+        let mut planned: Vec<IpAddr> = Vec::new();
+        for wish in all.interfaces.iter().filter(|wish| !wish.subnets.is_empty()) {
+            let families = Family::BOTH.into_iter();
+            for family in families.filter(|one| wish.families.is_empty() || wish.families.contains(one)) {
+                let Some(subnet) = before.own_subnet(wish, family)? else { continue };
+                let present = before.present(all, &wish.name, family, &subnet);
+                let mut spare = before.spare(&subnet);
+                spare.retain(|address| !planned.contains(address));
+                match &present {
+                    Some(name) => {
+                        let mut pool = before.pools[name].clone();
+                        let automatic = pool.automatic.as_mut().expect("it is automatic");
+                        (automatic.size, automatic.replicas) = (said.size, said.replicas);
+                        automatic.standing = AutomaticStanding::Present;
+                        let uid = all.stickiness.controller.as_ref().and_then(|one| one.uid.clone());
+                        automatic.controller.uid = uid.or(automatic.controller.uid.take());
+                        let missing = wanted(automatic).saturating_sub(before.usable(&pool.intention));
+                        spare.truncate(missing);
+                        planned.extend(&spare);
+                        (pool.intention.reclaim, pool.intention.terminating) = (Some(said.reclaim), false);
+                        self.pools.insert(name.clone(), pool);
+                        self.fit(name, &spare);
+                    }
+                    None => {
+                        let automatic = Automatic {
+                            realm: all.endpoint.realm.clone(),
+                            namespace: all.endpoint.namespace.clone(),
+                            controller: all.stickiness.controller.clone().expect("it was looked at"),
+                            interface: wish.name.clone(),
+                            size: said.size,
+                            replicas: said.replicas,
+                            standing: AutomaticStanding::Present,
+                        };
+                        if spare.len() < wanted(&automatic) {
+                            return Err(Code::PoolExhausted);
+                        }
+                        spare.truncate(wanted(&automatic));
+                        planned.extend(&spare);
+                        // What is refused in the end is never told.
+                        let untold = format!("auto-untold-{}", self.made.len());
+                        let name = self.told.pop_front().unwrap_or_else(|| untold.parse().unwrap());
+                        let version = if family == Family::V4 { 4 } else { 6 };
+                        let begin = format!("auto{version}-{}-{}-", automatic.controller.name, wish.name);
+                        assert!(name.as_str() == untold || name.as_str().starts_with(&begin));
+                        let intention = PoolIntention {
+                            ranges: runs(spare.into_iter()),
+                            reclaim: Some(said.reclaim),
+                            ..plain(name.clone(), subnet.clone())
+                        };
+                        let made = Pool { intention, cursor: None, automatic: Some(automatic) };
+                        self.pools.insert(name.clone(), made);
+                        self.made.push(name);
+                    }
+                }
+                for name in before.own_pools(all, &wish.name, family) {
+                    if Some(&name) != present.as_ref() && !before.pools[&name].intention.terminating {
+                        self.leave(&name, AutomaticStanding::Elsewhere);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a pool more addresses, and takes of its highest free ones what is too many.
+    fn fit(&mut self, name: &Name, more: &[IpAddr]) {
+        let mut pool = self.pools[name].clone();
+        let cidr = self.subnet_of(&pool.intention).cidr;
+        let mut free = self.in_state(&pool.intention, "free");
+        free.extend(more);
+        free.sort();
+        let total = self.usable(&pool.intention) + more.len();
+        let excess = total.saturating_sub(wanted(pool.automatic.as_ref().expect("it is automatic")));
+        let less: Vec<IpAddr> = free.into_iter().rev().take(excess).collect();
+        let stays = |address: &IpAddr| {
+            (more.contains(address) || self.has(&pool.intention, *address)) && !less.contains(address)
+        };
+        let ranges = runs(all_of(cidr).filter(stays));
+        pool.intention.ranges = ranges;
+        self.pools.insert(name.clone(), pool);
+    }
+
+    fn leave(&mut self, name: &Name, standing: AutomaticStanding) {
+        let pool = self.pools.get_mut(name).expect("it is there");
+        pool.intention.terminating = true;
+        pool.automatic.as_mut().expect("it is automatic").standing = standing;
+        self.drop_if_drained(name);
+    }
+
+    /// An address that is free now leaves a pool that has too many.
+    pub(crate) fn shed(&mut self, name: &Name, address: IpAddr) {
+        let Some(pool) = self.pools.get(name) else { return };
+        let Some(automatic) = pool.automatic.as_ref().filter(|_| !pool.intention.terminating) else { return };
+        let is_free = self.has(&pool.intention, address) && self.state_of(&pool.intention, address) == "free";
+        if !is_free || self.usable(&pool.intention) <= wanted(automatic) {
+            return;
+        }
+        let cidr = self.subnet_of(&pool.intention).cidr;
+        let left = all_of(cidr).filter(|one| *one != address && self.has(&pool.intention, *one));
+        let ranges = runs(left);
+        self.pools.get_mut(name).expect("it is there").intention.ranges = ranges;
+    }
+
+    fn touched(&self, scale: &ScaleController) -> Vec<Name> {
+        let of = |name: &&Name| {
+            let Some(automatic) = &self.pools[*name].automatic else { return false };
+            let (one, other) = (&automatic.controller, &scale.controller);
+            (&automatic.realm, &automatic.namespace) == (&scale.realm, &scale.namespace)
+                && (&one.group, &one.kind, &one.name) == (&other.group, &other.kind, &other.name)
+                && (one.uid.is_none() || other.uid.is_none() || one.uid == other.uid)
+                && !self.pools[*name].intention.terminating
+        };
+        self.made.iter().filter(of).cloned().collect()
+    }
+
+    pub(crate) fn scale_pools(&mut self, scale: &ScaleController) {
+        for name in self.touched(scale) {
+            let pool = self.pools.get_mut(&name).expect("it is there");
+            let automatic = pool.automatic.as_mut().expect("it is automatic");
+            if automatic.standing != AutomaticStanding::Present {
+                continue;
+            }
+            automatic.replicas = scale.replicas;
+            let (wanted, intention) = (wanted(automatic), pool.intention.clone());
+            let mut more = self.spare(&intention.subnet);
+            more.truncate(wanted.saturating_sub(self.usable(&intention)));
+            self.fit(&name, &more);
+        }
+    }
+
+    pub(crate) fn end(&mut self, end: &EndController) -> Said {
+        let EndController { realm, namespace, controller } = end.clone();
+        let scale = ScaleController { realm, namespace, controller, replicas: 0, start: 0 };
+        let said = self.scale(&scale);
+        for name in self.touched(&scale) {
+            let pool = self.pools.get_mut(&name).expect("it is there");
+            if pool.intention.reclaim == Some(true) {
+                self.leave(&name, AutomaticStanding::Ended);
+                continue;
+            }
+            let automatic = pool.automatic.as_mut().expect("it is automatic");
+            automatic.standing = AutomaticStanding::Ended;
+            automatic.controller.uid = None;
+        }
+        said
+    }
+
+    /// What people may want of a pool.
+    pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolIntention, Code> {
+        let automatic = old.and_then(|old| Some((&old.intention, old.automatic.as_ref()?)));
+        let Some((old, automatic)) = automatic else {
+            return if new.reclaim.is_some() { Err(Code::InvalidField) } else { Ok(new.clone()) };
+        };
+        let same = (&old.ranges, &old.exclude) == (&new.ranges, &new.exclude);
+        if !same || new.drains_to.is_some() || new.default {
+            return Err(Code::ImmutableField);
+        }
+        let reclaim = new.reclaim != Some(false);
+        let goes = reclaim && automatic.standing == AutomaticStanding::Ended;
+        Ok(PoolIntention { reclaim: Some(reclaim), terminating: new.terminating || goes, ..new.clone() })
+    }
+}
+
+/// A pool of all of a subnet, of which nobody said anything.
+fn plain(name: Name, subnet: Name) -> PoolIntention {
+    PoolIntention {
+        name,
+        subnet,
+        network: None,
+        ranges: Vec::new(),
+        exclude: Vec::new(),
+        strategy: Strategy::Next,
+        cooling_ms: COOLING_MS_DEFAULT,
+        strict_cooling: false,
+        allow_edges: false,
+        default: false,
+        takers: Takers::default(),
+        scale_down: ScaleDown::Release,
+        disabled: false,
+        terminating: false,
+        drains_to: None,
+        reclaim: None,
+        remarks: Remarks::default(),
+    }
+}
