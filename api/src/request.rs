@@ -117,6 +117,9 @@ pub struct AllocateRequest {
     /// `VirtualMachineInstance` are sticky: they keep their addresses when they go, for when they come back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub controller: Option<Controller>,
+    /// How many endpoints the controller wants, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<u32>,
     /// Whether the endpoint is sticky, where its controller doesn't tell.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sticky: Option<bool>,

@@ -240,11 +240,22 @@ impl Network {
         let arguments = self.whole().section("args")?.section("cni")?;
         let read = |value: &Value| {
             AutomaticPool::deserialize(value).map_err(|why| {
-                let detail = format!("must be like {{\"size\": \"+2\", \"replicas\": 3}}: {why}");
+                let detail = format!("must be like {{\"size\": \"+2\", \"reclaim\": true}}: {why}");
                 arguments.wrong("automatic_pool", &detail)
             })
         };
         arguments.get("automatic_pool").map(read).transpose()
+    }
+
+    /// How many endpoints the controller wants, as `args.cni.replicas` says.
+    ///
+    /// # Errors
+    /// Code 7.
+    pub fn replicas(&self) -> Result<Option<u32>, Failure> {
+        let arguments = self.arguments()?;
+        let number = |value: &Value| value.as_u64().and_then(|number| u32::try_from(number).ok());
+        let wrong = || arguments.wrong("replicas", "must be a number");
+        arguments.get("replicas").map(|value| number(value).ok_or_else(wrong)).transpose()
     }
 
     /// The hardware address that the runtime wants the interface to have.

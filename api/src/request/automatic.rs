@@ -11,18 +11,26 @@ use crate::resource::{Controller, PoolSize};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AutomaticPool {
-    /// How many addresses each of them has.
+    /// How many addresses each of them has; one more than there are `replicas` if nothing is said.
+    #[serde(default = "one_to_spare")]
     pub size: PoolSize,
-    /// How many endpoints the application wants.
-    #[serde(default)]
-    pub replicas: u32,
     /// Whether they go with the application, once they are empty; if not, they wait for one of the same name.
     #[serde(default = "yes")]
     pub reclaim: bool,
 }
 
+fn one_to_spare() -> PoolSize {
+    PoolSize::Flexible(1)
+}
+
 fn yes() -> bool {
     true
+}
+
+impl Default for AutomaticPool {
+    fn default() -> Self {
+        Self { size: one_to_spare(), reclaim: yes() }
+    }
 }
 
 /// `POST /v1/controllers/end`: a controller is gone for good. What its sticky endpoints keep is free, unless it is to be

@@ -83,6 +83,7 @@ pub fn request(
         controller,
         sticky: network.sticky()?,
         scale_down: network.scale_down()?,
+        replicas: network.replicas()?,
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
         interfaces: interfaces(network, own)?,

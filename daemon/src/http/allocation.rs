@@ -43,7 +43,7 @@ async fn allocate(
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
-    let applied = app.propose(&write, via, Action::Allocate(wish(request))).await?;
+    let applied = app.propose(&write, via, Action::Allocate(wish(request)?)).await?;
     if let Answer::Allocated { repeated, interfaces } = &applied.answer {
         let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
         app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
@@ -74,7 +74,7 @@ pub(super) fn allocated(
     }
 }
 
-pub(super) fn wish(request: AllocateRequest) -> Allocate {
+pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
     let otherwise = match (&request.attachment, request.ttl_ms) {
         (Some(_), _) => Lifecycle::Attached,
         (None, Some(_)) => Lifecycle::Leased,
@@ -86,7 +86,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         clean: request.interfaces.iter().filter(is_clean).map(|one| one.name.clone()).collect(),
         default_interface: request.default_route_interface,
     };
-    Allocate {
+    Ok(Allocate {
         endpoint: request.endpoint,
         uid: request.uid.map(Text::from),
         labels: texts(request.labels),
@@ -95,7 +95,10 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
         stickiness: stickiness(request.controller, request.sticky, request.scale_down),
         lifecycle: request.lifecycle.unwrap_or(otherwise),
         interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
-        automatic_pool: request.automatic_pool.map(automatic_pool),
+        automatic_pool: request
+            .automatic_pool
+            .map(|said| automatic_pool(said, request.replicas))
+            .transpose()?,
         started: request.started.map(started),
         manner: Manner {
             ttl_ms: request.ttl_ms,
@@ -107,7 +110,7 @@ pub(super) fn wish(request: AllocateRequest) -> Allocate {
             },
         },
         routing,
-    }
+    })
 }
 
 fn interface_wish(request: InterfaceRequest) -> InterfaceWish {

@@ -1,16 +1,31 @@
 //! Pools that are made for an application: what requests say of them, and how they are shown.
 
 use ipam_api::request::{self, EndRequest};
-use ipam_api::resource::{Application, ApplicationStanding};
+use ipam_api::resource::{Application, ApplicationStanding, PoolSize};
+use ipam_api::{Code, Problem};
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{AutomaticPool, EndController};
 use ipam_raft::machine::model::{Automatic, AutomaticStanding};
 
 use super::controller::{controller_in, controller_out};
 
-pub(super) fn automatic_pool(said: request::AutomaticPool) -> AutomaticPool {
-    let request::AutomaticPool { size, replicas, reclaim } = said;
-    AutomaticPool { size, replicas, reclaim }
+/// What a request says of its application's pools.
+///
+/// # Errors
+/// `invalid-field` for a size that counts from replicas of which nobody says how many there are.
+pub(super) fn automatic_pool(
+    said: request::AutomaticPool,
+    replicas: Option<u32>,
+) -> Result<AutomaticPool, Problem> {
+    let request::AutomaticPool { size, reclaim } = said;
+    if let (PoolSize::Flexible(_), None) = (size, replicas) {
+        let detail =
+            format!("a pool of {size} is so much larger than there are replicas, and nobody says how many");
+        return Err(Problem::new(Code::InvalidField, detail)
+            .at("/replicas")
+            .help("Say how many replicas there are, or a size such as 5."));
+    }
+    Ok(AutomaticPool { size, replicas: replicas.unwrap_or_default(), reclaim })
 }
 
 pub(super) fn end_of(request: EndRequest) -> Action {

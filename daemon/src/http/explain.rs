@@ -33,7 +33,7 @@ async fn of_allocation(
     let request: AllocateRequest = write.read()?;
     let known = app.who(&write.asker).await?;
     known.check((Verb::Read, Target::Allocation))?;
-    let mut wish = wish(request);
+    let mut wish = wish(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
     wish.manner.wait = false;
     let action = Action::Allocate(wish);

@@ -61,8 +61,8 @@ pub(crate) struct AutomaticArguments {
     #[arg(long, value_name = "SIZE", requires = "controller", requires = "subnets")]
     automatic: Option<PoolSize>,
     /// How many endpoints the controller wants, where the pool follows that
-    #[arg(long, value_name = "COUNT", requires = "automatic", default_value_t = 0)]
-    replicas: u32,
+    #[arg(long, value_name = "COUNT", requires = "controller")]
+    pub(crate) replicas: Option<u32>,
     /// The pool stays when the controller is gone, for one of the same name
     #[arg(long, requires = "automatic")]
     keep_pool: bool,
@@ -70,8 +70,7 @@ pub(crate) struct AutomaticArguments {
 
 impl AutomaticArguments {
     pub(crate) fn pool(&self) -> Option<AutomaticPool> {
-        let Self { automatic, replicas, keep_pool } = *self;
-        automatic.map(|size| AutomaticPool { size, replicas, reclaim: !keep_pool })
+        self.automatic.map(|size| AutomaticPool { size, reclaim: !self.keep_pool })
     }
 }
 

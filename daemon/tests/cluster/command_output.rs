@@ -151,6 +151,14 @@ const LINES: &[(&str, &str)] = &[
     ("endpoint show pod/web/frontend-8", "EndpointView"),
     ("explain --endpoint pod/web/frontend-8 --pool web --uid two --sticky", "Explanation"),
     ("endpoint scale apps/StatefulSet/db --replicas 1 --start 1 --uid s", "Released"),
+    ("subnet create own --cidr 10.7.0.0/28", "SubnetView"),
+    (
+        "allocate --endpoint pod/web/own-a --controller apps/Deployment/own --subnet own --automatic +1 --replicas 1 \
+         --keep-pool",
+        "Allocated",
+    ),
+    ("pool list --subnet own", "PoolPage"),
+    ("endpoint end apps/Deployment/own --uid s", "Released"),
     ("endpoint list", "EndpointPage"),
     ("endpoint list --limit 1", "EndpointPage"),
     ("allocation list", "AllocationPage"),

@@ -13,6 +13,7 @@ mod support;
 
 mod access;
 mod adopting;
+mod automatic;
 mod backup;
 mod bad_bodies;
 mod bad_input;

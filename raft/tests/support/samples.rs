@@ -214,12 +214,6 @@ fn controller() -> Controller {
     }
 }
 
-fn routing() -> Routing {
-    let interface = || "eth0".parse().unwrap();
-    let clean = vec![interface()];
-    Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
-}
-
 fn automatic() -> Automatic {
     Automatic {
         realm: name("prod"),
@@ -230,6 +224,12 @@ fn automatic() -> Automatic {
         replicas: 3,
         standing: AutomaticStanding::Elsewhere,
     }
+}
+
+fn routing() -> Routing {
+    let interface = || "eth0".parse().unwrap();
+    let clean = vec![interface()];
+    Routing { routes: subnet().routes, clean, default_interface: Some(interface()) }
 }
 
 fn manner() -> Manner {

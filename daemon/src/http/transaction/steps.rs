@@ -80,7 +80,7 @@ impl Plan {
             (StepMethod::Post, Place::Allocations) => {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
-                Ok((Action::Allocate(allocation::wish(request)), allocated(endpoint)))
+                Ok((Action::Allocate(allocation::wish(request).map_err(in_body)?), allocated(endpoint)))
             }
             (StepMethod::Post, Place::ReleaseAttachment) => {
                 let request: ReleaseAttachmentRequest = read(body()?)?;
