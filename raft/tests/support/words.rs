@@ -1,5 +1,9 @@
 //! The words of one line of a scenario.
 
+use ipam_api::address::{AddressRange, number, parse_address};
+use ipam_api::resource::Route;
+use ipam_api::{Code, Family, Problem};
+
 /// The words of a line that are not understood yet: plain ones, and `field=value`.
 #[derive(Debug)]
 pub(super) struct Words(pub(super) Vec<String>);
@@ -44,4 +48,28 @@ impl Words {
         self.0.clear();
         parts
     }
+}
+
+/// Ranges; `65*10.0.0.0` is 65 addresses.
+pub(super) fn ranges(list: &[String]) -> Result<Vec<AddressRange>, Problem> {
+    let mut all = Vec::new();
+    for text in list {
+        match text.split_once('*') {
+            Some((count, first)) => {
+                let first = parse_address(first)?;
+                let address = |i| Family::of(first).address(number(first) + 2 * i);
+                all.extend((0..count.parse::<u128>().unwrap()).map(address).map(AddressRange::single));
+            }
+            None => all.push(text.parse()?),
+        }
+    }
+    Ok(all)
+}
+
+/// `DESTINATION>GATEWAY`.
+pub(super) fn route(text: &str) -> Result<Route, Problem> {
+    let (destination, gateway) = text.split_once('>').unwrap();
+    // As HTTP reads it: host bits are refused further down.
+    let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
+    Ok(Route { destination, gateway: parse_address(gateway)? })
 }
