@@ -10,11 +10,11 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_raft::machine::command::{
-    Allocate, ConfirmGeneration, Delegate, Expect, InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns,
-    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness,
-    SubnetIntention, Takers, Via,
+    Allocate, AutomaticPool, ConfirmGeneration, Controller, Delegate, Expect, InterfaceWish, Kind, Manner,
+    PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing,
+    SplitPool, Started, Stickiness, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
 use ipam_raft::machine::{
@@ -312,4 +312,41 @@ fn both_parts_of_a_split_pool_are_as_confirmed_as_it_was() {
     assert_eq!(waiting(&state), ["two", "two-b"]);
     done(&mut state, allocate("host/b", "one-b", None));
     assert_eq!(code(run(&mut state, allocate("host/c", "two-b", None))), Code::GenerationUnconfirmed);
+}
+
+/// An endpoint of an application that wants so many of them, each with an address.
+fn of_application(application: &str, endpoint: &str, replicas: u32) -> Action {
+    let Action::Allocate(mut wish) = allocate(endpoint, "web", None) else { unreachable!("it allocates") };
+    wish.interfaces[0].pools = PoolPatterns::default();
+    wish.interfaces[0].subnets = vec!["lan".parse().unwrap()];
+    let (group, kind, name) = ("apps".into(), "Deployment".into(), application.parse().unwrap());
+    wish.stickiness.controller = Some(Controller { group, kind, name, uid: None });
+    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
+    Action::Allocate(wish)
+}
+
+#[test]
+fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
+    let mut state = before();
+    done(&mut state, of_application("shop", "pod/a/shop-a", 2));
+    let (id, name) = state
+        .pools
+        .iter()
+        .find(|(_, row)| row.automatic.is_some())
+        .map(|(id, row)| (id, row.intention.name.clone()))
+        .unwrap();
+    let size = |state: &State| state.space(id).unwrap().counts().size;
+    state.begin_generation(2, 4_000, true).unwrap();
+    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-b", 2))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, Some(&[name.as_str()])));
+    done(&mut state, of_application("shop", "pod/a/shop-b", 9));
+    assert_eq!(size(&state), 2, "what else of the subnet is spare nobody knows");
+    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-c", 9))), Code::PoolExhausted);
+    let pools = state.pools.len();
+    assert_eq!(code(run(&mut state, of_application("other", "pod/a/other", 1))), Code::GenerationUnconfirmed);
+    assert_eq!(state.pools.len(), pools);
+    done(&mut state, confirm(2, None));
+    done(&mut state, of_application("shop", "pod/a/shop-c", 9));
+    assert_eq!(size(&state), 9);
+    done(&mut state, of_application("other", "pod/a/other", 1));
 }

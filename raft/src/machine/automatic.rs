@@ -23,6 +23,8 @@ use super::takers::Taker;
 use ipam_api::Family;
 use ipam_api::resource::PoolSize;
 
+pub(super) use spare::all_spare;
+
 /// Why somebody who isn't of the application gets nothing.
 pub(super) const FOR_ANOTHER: &str = "for endpoints of its application only";
 

@@ -10,7 +10,9 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Family, RangeSet};
 
 use super::Damaged;
+use super::automatic::all_spare;
 use super::command::{Kind, PoolIntention, SecretHash, Text};
+use super::free_set::FreeSet;
 use super::hashed::ByAttachment;
 use super::model::{Pool, PrefixOwner, Subnet, Waiting};
 use super::prefix::Division;
@@ -31,6 +33,10 @@ pub(super) struct Index {
     pub(super) applications: OrdSet<(ControllerKey, u64)>,
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     pub(super) owners: OrdMap<(u64, Family, u128), (u128, u64)>,
+    /// What of a subnet no pool owns.
+    pub(super) spare: OrdMap<u64, Arc<FreeSet>>,
+    /// Pools that exclude something, by subnet.
+    pub(super) excluding: OrdSet<(u64, u64)>,
     /// What all reservations of a network cover.
     pub(super) reserved: OrdMap<(u64, Family), Arc<RangeSet>>,
     /// Pools that may be taken from unnamed, by what they are found by, the most specific first.
@@ -84,6 +90,8 @@ impl Index {
             pools_of_subnet,
             applications,
             owners,
+            spare,
+            excluding,
             reserved,
             default_pools,
             spaces,
@@ -116,6 +124,8 @@ impl Index {
         join_sets(&mut self.pools_of_subnet, pools_of_subnet);
         join_sets(&mut self.applications, applications);
         join_maps(&mut self.owners, owners);
+        join_maps(&mut self.spare, spare);
+        join_sets(&mut self.excluding, excluding);
         join_maps(&mut self.reserved, reserved);
         join_sets(&mut self.default_pools, default_pools);
         join_maps(&mut self.spaces, spaces);
@@ -250,6 +260,7 @@ impl State {
             }
             let cidr = AddressRange::of_cidr(row.intention.cidr);
             self.index.subnet_starts.insert((row.network, cidr.family(), cidr.first()), id);
+            self.index.spare.insert(id, Arc::new(all_spare(row.intention.cidr)));
         }
         let networks: Vec<u64> = self.networks.iter().map(|(id, _)| id).collect();
         for network in networks {
@@ -300,9 +311,7 @@ impl State {
         self.index.pools_of_subnet.insert((pool.subnet, pool.automatic.is_some(), id));
         self.index.applications.extend(pool.automatic.as_deref().map(|automatic| (automatic.key(), id)));
         self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
-        for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
-        }
+        self.index.own(id, pool, subnet);
         let mut space = Space::empty(subnet.intention.cidr);
         space.reshape(self.shape_of(&pool.intention, subnet), |_, _| std::iter::empty());
         self.index.spaces.insert(id, Arc::new(space));
@@ -318,9 +327,7 @@ impl State {
         for key in default_keys(id, &pool.intention, subnet) {
             self.index.default_pools.remove(&key);
         }
-        for range in super::shape::owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.index.owners.remove(&(subnet.network, range.family(), range.first()));
-        }
+        self.index.disown(id, pool, subnet);
         self.index.spaces.remove(&id);
     }
 

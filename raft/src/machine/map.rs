@@ -261,9 +261,8 @@ impl State {
 
     /// What pools of a subnet have in their ranges and exclude.
     pub(super) fn excluded_in(&self, subnet: u64, family: Family) -> RangeSet {
-        // Automatic pools exclude nothing.
-        let pools = self.pools_for_all(subnet).filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
-        let excluding = pools.filter(|(pool, _)| !pool.intention.exclude.is_empty());
+        let ids = self.index.excluding.range((subnet, 0)..=(subnet, u64::MAX)).map(|(_, id)| *id);
+        let excluding = ids.filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
         let all: Vec<AddressRange> = excluding
             .flat_map(|(pool, space)| {
                 let excluded = RangeSet::new(family, &pool.intention.exclude).intersection(&space.ranges);

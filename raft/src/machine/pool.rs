@@ -3,7 +3,7 @@
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
-use ipam_api::{Code, Family, RangeSet};
+use ipam_api::{Code, RangeSet};
 
 use super::automatic::wanted_by_people;
 use super::change::changes;
@@ -93,18 +93,12 @@ impl Step<'_> {
 
     /// Writes a pool's new row and everything that is derived from it.
     pub(super) fn reindex_pool(&mut self, id: u64, old: &Pool, row: Pool, subnet: &Subnet) {
-        let cidr = subnet.intention.cidr;
-        let family = Family::of(cidr.addr());
         for key in default_keys(id, &old.intention, subnet) {
             self.state.index.default_pools.remove(&key);
         }
         self.state.index.default_pools.extend(default_keys(id, &row.intention, subnet));
-        for range in owned(&old.intention, cidr).ranges() {
-            self.state.index.owners.remove(&(subnet.network, family, range.first()));
-        }
-        for range in owned(&row.intention, cidr).ranges() {
-            self.state.index.owners.insert((subnet.network, family, range.first()), (range.last(), id));
-        }
+        self.state.index.disown(id, old, subnet);
+        self.state.index.own(id, &row, subnet);
         self.state.pools.put(id, row, &mut self.state.ledger);
         self.reshape(id, subnet);
     }

@@ -13,6 +13,8 @@ impl State {
             ("pools of subnets", index.pools_of_subnet.len()),
             ("pools of applications", index.applications.len()),
             ("owners", index.owners.len()),
+            ("subnets with spare addresses", index.spare.len()),
+            ("pools that exclude", index.excluding.len()),
             ("reserved", index.reserved.len()),
             ("default pools", index.default_pools.len()),
             ("spaces", index.spaces.len()),

@@ -4,6 +4,7 @@ use ipam_api::Code;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::ResourceName;
 
+use super::automatic::all_spare;
 use super::change::changes;
 use super::command::{Answer, Expect, Kind, Put, Refusal, Stored, SubnetIntention};
 use super::event::What;
@@ -45,6 +46,7 @@ impl Step<'_> {
         let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
         self.state.index.names.insert((Kind::Subnet, (&intention.name).into()), revision);
         self.state.index.subnet_starts.insert((network, cidr.family(), cidr.first()), revision);
+        self.state.index.spare.insert(revision, std::sync::Arc::new(all_spare(intention.cidr)));
         self.state.subnets.put(revision, row.clone(), &mut self.state.ledger);
         self.emit(What::Created { kind: Kind::Subnet, name: (&intention.name).into() });
         Ok(Answer::created(revision, Stored::Subnet(row)))
@@ -119,6 +121,7 @@ impl Step<'_> {
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));
         self.state.index.subnet_starts.remove(&start);
+        self.state.index.spare.remove(&id);
         self.state.subnets.remove(id, &mut self.state.ledger);
         self.emit(What::Deleted { kind, name: name.clone() });
         Ok(Answer::Gone)

@@ -7,6 +7,7 @@
     reason = "what can't be here is a failed test"
 )]
 
+mod automatic;
 mod leases;
 mod managers;
 mod nodes;

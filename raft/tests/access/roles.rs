@@ -2,7 +2,9 @@
 
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
-use ipam_raft::machine::command::{Controller, Expect, Kind, Purpose, Remarks, ScaleController, Transaction};
+use ipam_raft::machine::command::{
+    Controller, EndController, Expect, Kind, Purpose, Remarks, ScaleController, Transaction,
+};
 use ipam_raft::machine::{Action, Grant, Terms};
 
 use crate::world::{
@@ -55,6 +57,16 @@ fn actions(world: &mut World) -> Vec<Action> {
             },
             replicas: 0,
             start: 0,
+        }),
+        Action::EndController(EndController {
+            realm: ipam_api::Name::default_name(),
+            namespace: "web".parse().unwrap(),
+            controller: Controller {
+                group: "apps".into(),
+                kind: "StatefulSet".into(),
+                name: "a".parse().unwrap(),
+                uid: None,
+            },
         }),
         crate::world::del("n1", "other"),
         Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),

@@ -1,12 +1,53 @@
 //! Addresses of a subnet that are nobody's: no pool has them or leaves them out, and hosts may have them.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
-use ipam_api::address::AddressRange;
+use ipam_api::address::{AddressRange, number};
 use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
 
-use crate::machine::shape::edges;
+use crate::machine::free_set::FreeSet;
+use crate::machine::index::Index;
+use crate::machine::model::{Pool, Subnet};
+use crate::machine::shape::{edges, owned};
 use crate::machine::state::State;
+
+/// A subnet of which no pool owns anything.
+pub(in crate::machine) fn all_spare(cidr: IpNet) -> FreeSet {
+    let whole = AddressRange::of_cidr(cidr);
+    let mut all = FreeSet::nothing_free(number(cidr.network()), cidr.max_prefix_len() - cidr.prefix_len());
+    all.give(whole.first(), whole.last());
+    all
+}
+
+impl Index {
+    /// A pool owns its addresses from now on.
+    pub(in crate::machine) fn own(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
+        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+            self.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
+            if let Some(spare) = &mut spare {
+                spare.take(range.first(), range.last());
+            }
+        }
+        if !pool.intention.exclude.is_empty() {
+            self.excluding.insert((pool.subnet, id));
+        }
+    }
+
+    /// A pool owns nothing any more.
+    pub(in crate::machine) fn disown(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
+        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+            self.owners.remove(&(subnet.network, range.family(), range.first()));
+            if let Some(spare) = &mut spare {
+                spare.give(range.first(), range.last());
+            }
+        }
+        self.excluding.remove(&(pool.subnet, id));
+    }
+}
 
 impl State {
     /// The lowest spare addresses of a subnet, so many or as many as there are, in so many ranges at most. Those that
@@ -35,18 +76,21 @@ impl State {
         planned: &RangeSet,
         mut visit: impl FnMut(u128, u128) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Some(row) = self.subnets.get(subnet) else { return ControlFlow::Continue(()) };
+        let (Some(row), Some(spare)) = (self.subnets.get(subnet), self.index.spare.get(&subnet)) else {
+            return ControlFlow::Continue(());
+        };
         let cidr = AddressRange::of_cidr(row.intention.cidr);
         let (network, family) = (row.network, cidr.family());
         let never = self.never_spare(subnet, family).union(planned);
         let reserved = self.index.reserved.get(&(network, family));
         let mut next = Some(cidr.first());
-        while let Some(at) = next.filter(|at| *at <= cidr.last()) {
-            let (owner, to) = self.owner_from(network, family, at);
+        // Not from one owner to the next: there may be many before anything is spare.
+        while let Some(at) = next.and_then(|at| spare.lowest_from(at)).filter(|at| *at <= cidr.last()) {
+            let (_, to) = self.owner_from(network, family, at);
             let (left_out, left_out_to) = never.stretch(at);
             let (kept, kept_to) = reserved.map_or((false, u128::MAX), |set| set.stretch(at));
             let to = to.min(left_out_to).min(kept_to).min(cidr.last());
-            if owner.is_none() && !left_out && !kept {
+            if !left_out && !kept {
                 visit(at, to)?;
             }
             next = to.checked_add(1);
