@@ -10,6 +10,7 @@
 
 pub mod access;
 pub mod address;
+pub mod annotations;
 #[cfg(feature = "backup")]
 pub mod backup;
 pub mod brand;

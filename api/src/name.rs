@@ -99,6 +99,16 @@ checked_string! {
     InterfaceName, check_interface_name
 }
 
+impl InterfaceName {
+    /// What Multus calls the interfaces of a pod, in their order, where nobody says otherwise.
+    ///
+    /// # Errors
+    /// `invalid-field` for a place so far behind that its name would be too long.
+    pub fn usual(place: usize) -> Result<Self, Problem> {
+        Self::new(&if place == 0 { "eth0".to_owned() } else { format!("net{place}") })
+    }
+}
+
 checked_string! {
     /// Pools by their names: a [`Name`], in which `*` stands for any characters, `?` for one, and `[abc]`, `[a-z]`
     /// or `[^a-z]` for one of some. (Go's `filepath.Match`, which Spiderpool has, without its escapes.)

@@ -92,6 +92,26 @@ pub struct InterfaceRequest {
     pub clean_gateway: bool,
 }
 
+impl InterfaceRequest {
+    /// An interface of which nothing is said.
+    #[must_use]
+    pub fn blank(name: InterfaceName) -> Self {
+        Self {
+            name,
+            subnets: Vec::new(),
+            ipv4_pools: Vec::new(),
+            ipv6_pools: Vec::new(),
+            default_ipv4_pools: Vec::new(),
+            default_ipv6_pools: Vec::new(),
+            families: Vec::new(),
+            addresses: Vec::new(),
+            mac: None,
+            network_attachment: None,
+            clean_gateway: false,
+        }
+    }
+}
+
 /// `POST /v1/allocations`: addresses for one endpoint, all or none.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -144,6 +164,10 @@ pub struct AllocateRequest {
     /// `clean_gateway`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub default_route_interface: Option<InterfaceName>,
+    /// Annotations of Spiderpool, as they stand on a pod: they mean what the other fields say in our own words, and may
+    /// not contradict them. Those of others are left alone.
+    #[serde(default, skip_serializing_if = "Labels::is_empty")]
+    pub annotations: Labels,
     /// When the asking process began.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub started: Option<Started>,

@@ -45,7 +45,7 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
             Some(text) => InterfaceName::new(text).map_err(|problem| {
                 Failure::configuration(format!("{}: {}", entry.path("name"), problem.detail))
             })?,
-            None => usual(i)?,
+            None => InterfaceName::usual(i)?,
         };
         let listed = InterfaceRequest {
             subnets: named(entry, &[SUBNETS])?,
@@ -53,29 +53,11 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
             ipv6_pools: named(entry, &[IPV6_POOLS[0], "ipv6"])?,
             network_attachment: parsed(entry, NETWORK_ATTACHMENT)?,
             clean_gateway: is_clean(entry)?.unwrap_or(name == own.name && own.clean_gateway),
-            ..blank(name)
+            ..InterfaceRequest::blank(name)
         };
         all.push(if listed.name == own.name { merged(listed, &own) } else { listed });
     }
     Ok(all)
-}
-
-/// An interface of which nothing is said.
-#[must_use]
-pub fn blank(name: InterfaceName) -> InterfaceRequest {
-    InterfaceRequest {
-        name,
-        subnets: Vec::new(),
-        ipv4_pools: Vec::new(),
-        ipv6_pools: Vec::new(),
-        default_ipv4_pools: Vec::new(),
-        default_ipv6_pools: Vec::new(),
-        families: Vec::new(),
-        addresses: Vec::new(),
-        mac: None,
-        network_attachment: None,
-        clean_gateway: false,
-    }
 }
 
 /// The own interface: what the list says where it takes from, and what only this ADD knows.
@@ -90,12 +72,6 @@ fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest 
         clean_gateway: listed.clean_gateway,
         ..own.clone()
     }
-}
-
-/// How Multus calls the interfaces of a pod, where nobody says otherwise.
-fn usual(place: usize) -> Result<InterfaceName, Failure> {
-    let text = if place == 0 { "eth0".to_owned() } else { format!("net{place}") };
-    Ok(InterfaceName::new(&text)?)
 }
 
 fn parsed<N: FromStr<Err = Problem>>(entry: &Section<'_>, key: &str) -> Result<Option<N>, Failure> {
@@ -116,7 +92,7 @@ mod tests {
         let own = InterfaceRequest {
             ipv4_pools: vec!["own".parse().unwrap()],
             mac: Some("m".to_owned()),
-            ..blank("eth0".parse().unwrap())
+            ..InterfaceRequest::blank("eth0".parse().unwrap())
         };
         let one = |one: &InterfaceRequest| {
             let names = [&one.ipv4_pools, &one.ipv6_pools].into_iter().flatten().map(ToString::to_string);

@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
 use crate::environment::Environment;
 use crate::fail::Failure;
-use crate::interfaces::{blank, interfaces};
+use crate::interfaces::interfaces;
 use crate::result::{self, defect};
 use crate::routing::{clean_gateway, default_route_interface, routes};
 
@@ -72,7 +72,7 @@ pub fn request(
         addresses,
         mac: network.mac()?.or(arguments.mac),
         clean_gateway: clean_gateway(network)?,
-        ..blank(container.interface.clone())
+        ..InterfaceRequest::blank(container.interface.clone())
     };
     Ok(AllocateRequest {
         endpoint,
@@ -87,6 +87,7 @@ pub fn request(
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
         interfaces: interfaces(network, own)?,
+        annotations: network.annotations()?,
         routes: routes(network)?,
         default_route_interface: default_route_interface(network)?,
         started,

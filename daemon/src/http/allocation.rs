@@ -6,6 +6,7 @@ use axum::http::{StatusCode, Uri};
 use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
+use ipam_api::annotations;
 use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle, Page};
@@ -75,6 +76,7 @@ pub(super) fn allocated(
 }
 
 pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
+    let request = annotations::taken_in(request)?;
     let otherwise = match (&request.attachment, request.ttl_ms) {
         (Some(_), _) => Lifecycle::Attached,
         (None, Some(_)) => Lifecycle::Leased,

@@ -76,6 +76,9 @@ pub(crate) struct WishArguments {
     /// The router gets no default route
     #[arg(long)]
     clean_gateway: bool,
+    /// What Spiderpool reads on a pod, such as ipam.spidernet.io/ippool={"ipv4":["web"]}; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    annotations: Vec<(String, String)>,
     /// The endpoint's incarnation, as the system that named it says
     #[arg(long)]
     uid: Option<String>,
@@ -107,17 +110,12 @@ pub(crate) async fn request(
 ) -> Result<AllocateRequest, Failure> {
     let endpoint = context.endpoint_key(arguments.endpoint.as_deref().unwrap_or_default())?;
     let mut interface = InterfaceRequest {
-        name: arguments.interface.clone(),
         subnets: arguments.subnets.clone(),
-        ipv4_pools: Vec::new(),
-        ipv6_pools: Vec::new(),
-        default_ipv4_pools: Vec::new(),
-        default_ipv6_pools: Vec::new(),
-        families: Vec::new(),
         addresses: arguments.addresses.clone(),
         mac: arguments.mac.clone(),
         network_attachment: arguments.network_attachment.clone(),
         clean_gateway: arguments.clean_gateway,
+        ..InterfaceRequest::blank(arguments.interface.clone())
     };
     for name in &arguments.pools {
         // The request says which pools are for which family, the command line needn't.
@@ -140,6 +138,7 @@ pub(crate) async fn request(
         interfaces: vec![interface],
         replicas: arguments.own.replicas,
         automatic_pool: arguments.own.pool(),
+        annotations: arguments.annotations.iter().cloned().collect(),
         routes: arguments.routes.clone(),
         default_route_interface: None,
         started: None,

@@ -42,6 +42,7 @@ mod schema;
 mod secure;
 mod serving;
 mod slow_reader;
+mod spiderpool;
 mod sticky;
 mod takers;
 mod vectors;

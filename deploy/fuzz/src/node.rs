@@ -8,7 +8,7 @@ use ipam_cni::arguments::Arguments;
 use ipam_cni::config::{IPV4_POOLS, IPV6_POOLS, Network};
 use ipam_cni::environment::Environment;
 use ipam_cni::fail::Failure;
-use ipam_cni::interfaces::{blank, interfaces};
+use ipam_cni::interfaces::interfaces;
 use ipam_cni::json;
 use ipam_cni::version::CniVersion;
 use serde_json::Value;
@@ -24,8 +24,8 @@ fn network(data: &[u8]) -> Result<(), Failure> {
     let document = json::parse(&ipam_cni::read_bounded(data)?)?;
     let version = CniVersion::of(&document)?;
     let network = Network::new(document, version)?;
-    let own = blank(InterfaceName::new("eth0").map_err(Failure::from)?);
-    let looks: [Result<(), Failure>; 10] = [
+    let own = ipam_api::request::InterfaceRequest::blank(InterfaceName::new("eth0").map_err(Failure::from)?);
+    let looks: [Result<(), Failure>; 13] = [
         network.home().map(drop),
         network.reach("http://127.0.0.1:1").map(drop),
         network.pools(IPV4_POOLS).map(drop),
@@ -33,6 +33,9 @@ fn network(data: &[u8]) -> Result<(), Failure> {
         interfaces(&network, own).map(drop),
         network.addresses().map(drop),
         network.mac().map(drop),
+        network.annotations().map(drop),
+        network.replicas().map(drop),
+        network.automatic_pool().map(drop),
         network.dns().map(drop),
         network.previous_addresses().map(drop),
         network.valid_attachments().map(drop),

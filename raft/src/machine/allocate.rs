@@ -80,7 +80,7 @@ impl Step<'_> {
             ids.push(id);
             let moves = self.state.moves(&row, wish.lifecycle, pick);
             let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
-            self.write_allocation(id, wish, endpoint_id, to, pick, settings.of_pick(place), moves);
+            self.write_allocation(id, wish, endpoint_id, to, (pick, settings.of_pick(place)), moves);
         }
         row.allocations.extend_from_slice(&ids);
         if wish.attachment.is_none() && ids.is_empty() {
@@ -121,8 +121,7 @@ impl Step<'_> {
         wish: &Allocate,
         endpoint: u64,
         attachment: Option<u64>,
-        pick: &Pick,
-        setting: Option<Arc<Setting>>,
+        (pick, setting): (&Pick, Option<Arc<Setting>>),
         moves: bool,
     ) {
         let Some(pool) = self.state.pools.get(pick.pool) else { return };

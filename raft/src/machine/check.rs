@@ -348,7 +348,7 @@ impl Allocate {
             super::waiting::check(self)?;
         }
         self.manner.note.check()?;
-        self.routing.check(&self.interfaces)?;
+        self.routing.check(self)?;
         self.manner.check(self.lifecycle)
     }
 

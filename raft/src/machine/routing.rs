@@ -10,14 +10,14 @@ use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
 use super::check::{invalid, within};
-use super::command::{Allocate, InterfaceWish, Refusal, Routing, Setting};
+use super::command::{Allocate, Refusal, Routing, Setting};
 use super::model::{Allocation, Endpoint};
 use super::pick::Pick;
 use super::state::State;
 
 impl Routing {
     /// Refuses what no state could accept. Default routes are welcome, unlike in subnets.
-    pub(super) fn check(&self, interfaces: &[InterfaceWish]) -> Result<(), Refusal> {
+    pub(super) fn check(&self, wish: &Allocate) -> Result<(), Refusal> {
         within("routes", self.routes.len(), ROUTES_MAX)?;
         for (i, route) in self.routes.iter().enumerate() {
             check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
@@ -34,8 +34,9 @@ impl Routing {
                 return Err(invalid(format!("there are two routes to {}", route.destination)));
             }
         }
-        let mut named = self.clean.iter().chain(&self.default_interface);
-        let is_stranger = |name: &&InterfaceName| interfaces.iter().all(|one| one.name != **name);
+        let of_another = self.default_interface.as_ref().filter(|_| !wish.knows_own_interface_only());
+        let mut named = self.clean.iter().chain(of_another);
+        let is_stranger = |name: &&InterfaceName| wish.interfaces.iter().all(|one| one.name != **name);
         match named.find(is_stranger) {
             None => Ok(()),
             Some(name) => Err(invalid(format!(
@@ -43,6 +44,14 @@ impl Routing {
             ))
             .help("Name it among the interfaces, too; or say clean_gateway of those that shall have none.")),
         }
+    }
+}
+
+impl Allocate {
+    /// Whether it is an ADD that names no other interfaces: there may be some, and what is said of all of them is said
+    /// in each of their ADDs.
+    fn knows_own_interface_only(&self) -> bool {
+        self.attachment.is_some() && self.interfaces.len() == 1
     }
 }
 
@@ -112,8 +121,11 @@ impl State {
         let rank = |name: &InterfaceName| wish.interfaces.iter().position(|one| one.name == *name);
         places.sort_by_key(|(name, ..)| rank(name).unwrap_or(usize::MAX));
         for route in &routing.routes {
-            let found = places.iter().find(|(_, cidr, _)| cidr.contains(&route.gateway));
-            let (.., which) = found.ok_or_else(|| in_nobodys_subnet(wish, route))?;
+            let (.., which) = match places.iter().find(|(_, cidr, _)| cidr.contains(&route.gateway)) {
+                Some(found) => found,
+                None if wish.knows_own_interface_only() => continue,
+                None => return Err(in_nobodys_subnet(wish, route)),
+            };
             let setting = match which {
                 Which::Pick(place) => settings.picks.get_mut(*place),
                 Which::Held(id) => {

@@ -38,7 +38,12 @@ impl Model {
                 named.unwrap_or(100)
             };
             let all = given.iter().chain(taken.iter().copied()).chain(others.iter().copied());
-            let whose = all.filter(could).min_by_key(place).ok_or(Code::OutsideSubnet)?;
+            let Some(whose) = all.filter(could).min_by_key(place) else {
+                if wish.attachment.is_some() && wish.interfaces.len() == 1 {
+                    continue;
+                }
+                return Err(Code::OutsideSubnet);
+            };
             if let Some(setting) = settings.get_mut(&whose.spot()) {
                 setting.routes.push(route.clone());
             }

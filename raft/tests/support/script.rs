@@ -26,15 +26,15 @@ mod words;
 
 use ipam_api::access::Role;
 use ipam_raft::machine::{Action, Command, Grant, Origin, Terms};
-use words::Words;
+use words::{Words, ranges, route};
 
 use std::collections::{BTreeMap, VecDeque};
 
-use ipam_api::address::{AddressRange, number, parse_address};
+use ipam_api::address::parse_address;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
-use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
-use ipam_api::{Code, Family, Problem};
+use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
+use ipam_api::{Family, Problem};
 use ipam_raft::machine::command::{
     Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind, Leases, Manner,
     NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns, Precondition,
@@ -475,26 +475,4 @@ fn family(text: &str) -> Family {
 
 fn names<N: std::str::FromStr<Err = Problem>>(list: &[String]) -> Result<Vec<N>, Problem> {
     list.iter().map(|text| text.parse()).collect()
-}
-
-fn ranges(list: &[String]) -> Result<Vec<AddressRange>, Problem> {
-    let mut all = Vec::new();
-    for text in list {
-        match text.split_once('*') {
-            Some((count, first)) => {
-                let first = parse_address(first)?;
-                let address = |i| Family::of(first).address(number(first) + 2 * i);
-                all.extend((0..count.parse::<u128>().unwrap()).map(address).map(AddressRange::single));
-            }
-            None => all.push(text.parse()?),
-        }
-    }
-    Ok(all)
-}
-
-fn route(text: &str) -> Result<Route, Problem> {
-    let (destination, gateway) = text.split_once('>').unwrap();
-    // As HTTP reads it: host bits are refused further down.
-    let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
-    Ok(Route { destination, gateway: parse_address(gateway)? })
 }

@@ -1,6 +1,8 @@
 //! The words of one line of a scenario.
 
-use ipam_api::Problem;
+use ipam_api::address::{AddressRange, number, parse_address};
+use ipam_api::resource::Route;
+use ipam_api::{Code, Family, Problem};
 use ipam_raft::machine::command::AutomaticPool;
 
 /// The words of a line that are not understood yet: plain ones, and `field=value`.
@@ -55,4 +57,28 @@ impl Words {
         let reclaim = self.field("reclaim").as_deref() != Some("no");
         Ok(Some(AutomaticPool { size: size.parse()?, replicas, reclaim }))
     }
+}
+
+/// Ranges; `65*10.0.0.0` is 65 addresses.
+pub(super) fn ranges(list: &[String]) -> Result<Vec<AddressRange>, Problem> {
+    let mut all = Vec::new();
+    for text in list {
+        match text.split_once('*') {
+            Some((count, first)) => {
+                let first = parse_address(first)?;
+                let address = |i| Family::of(first).address(number(first) + 2 * i);
+                all.extend((0..count.parse::<u128>().unwrap()).map(address).map(AddressRange::single));
+            }
+            None => all.push(text.parse()?),
+        }
+    }
+    Ok(all)
+}
+
+/// `DESTINATION>GATEWAY`.
+pub(super) fn route(text: &str) -> Result<Route, Problem> {
+    let (destination, gateway) = text.split_once('>').unwrap();
+    // As HTTP reads it: host bits are refused further down.
+    let destination = destination.parse().map_err(|_| Problem::new(Code::InvalidField, "not a CIDR"))?;
+    Ok(Route { destination, gateway: parse_address(gateway)? })
 }

@@ -1,0 +1,201 @@
+//! Spiderpool's annotations, taken as they are: who comes from there changes nothing.
+//!
+//! A request that has annotations means the same as one without them that says it in our own words, and is turned into
+//! that one before anything else looks at it. Whoever can send a request can send annotations with it: the plugin, the
+//! agent and everybody who asks over HTTP.
+//!
+//! Where Spiderpool is silent about a mistake we refuse it; where it is strict we are, too. What counts is the first of
+//! `subnets`, `subnet`, `ippools` and `ippool` that is there, as with Spiderpool; annotations of others are left alone.
+
+mod read;
+
+use crate::Problem;
+use crate::name::{InterfaceName, Name, NamePattern};
+use crate::request::{AllocateRequest, AutomaticPool, InterfaceRequest};
+use crate::resource::PoolSize;
+use read::{Item, Said, read, wrong};
+
+/// What Spiderpool's annotations begin with.
+pub const PREFIX: &str = "ipam.spidernet.io/";
+
+/// Subnets of several interfaces.
+const SUBNETS: &str = "subnets";
+/// Subnets of one interface.
+const SUBNET: &str = "subnet";
+/// Pools of several interfaces.
+const POOLS: &str = "ippools";
+/// Pools of the interface that asks.
+const POOL: &str = "ippool";
+/// How many addresses an automatic pool has.
+const IP_NUMBER: &str = "ippool-ip-number";
+/// Whether an automatic pool goes with its application.
+const RECLAIM: &str = "ippool-reclaim";
+/// The same, as it was called before.
+const RECLAIM_OLD: &str = "reclaim-ippool";
+/// Routes.
+const ROUTES: &str = "routes";
+/// The interface with the default route.
+const DEFAULT_ROUTE: &str = "default-route-nic";
+/// Nothing.
+const DNS: &str = "dns";
+/// All words that stand behind the prefix.
+const KNOWN: [&str; 9] =
+    [SUBNETS, SUBNET, POOLS, POOL, IP_NUMBER, RECLAIM, ROUTES, DEFAULT_ROUTE, RECLAIM_OLD];
+/// Words that namespaces have.
+const OF_NAMESPACES: [&str; 4] =
+    ["default-ipv4-ippool", "default-ipv6-ippool", "defaultv4ippool", "defaultv6ippool"];
+
+fn key(word: &str) -> String {
+    format!("{PREFIX}{word}")
+}
+
+/// The same request in our own words.
+///
+/// # Errors
+/// `invalid-field`, `unknown-field` or `limit-exceeded`, with the annotation that is wrong, that contradicts another or
+/// that contradicts the request.
+pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem> {
+    let annotations = std::mem::take(&mut request.annotations);
+    if annotations.is_empty() {
+        return Ok(request);
+    }
+    let Said { subnets, subnet, pools, pool, size, reclaim, routes, default_route_interface } =
+        read(&annotations)?;
+    if let Some(items) = subnets {
+        no_subnet_twice(&items)?;
+        list(&mut request, SUBNETS, items, by_subnet)?;
+        automatic(&mut request, size, reclaim)?;
+    } else if let Some(item) = subnet {
+        one(&mut request, SUBNET, &item, by_subnet)?;
+        automatic(&mut request, size, reclaim)?;
+    } else if let Some(items) = pools {
+        list(&mut request, POOLS, items, by_pool)?;
+    } else if let Some(item) = pool {
+        one(&mut request, POOL, &item, by_pool)?;
+    }
+    if !routes.is_empty() {
+        agree(ROUTES, "routes", request.routes.is_empty() || request.routes == routes)?;
+        request.routes = routes;
+    }
+    if let Some(interface) = default_route_interface {
+        let said = request.default_route_interface.as_ref();
+        agree(DEFAULT_ROUTE, "default_route_interface", said.is_none_or(|said| *said == interface))?;
+        request.default_route_interface = Some(interface);
+    }
+    Ok(request)
+}
+
+fn agree(word: &str, field: &str, agrees: bool) -> Result<(), Problem> {
+    if agrees {
+        return Ok(());
+    }
+    Err(wrong(word, &format!("and {field} of the request contradict each other"))
+        .help("Say it in one of the two places."))
+}
+
+fn by_pool(interface: &mut InterfaceRequest, item: &Item<NamePattern>) {
+    interface.ipv4_pools.clone_from(&item.ipv4);
+    interface.ipv6_pools.clone_from(&item.ipv6);
+}
+
+/// Spiderpool takes from the first subnet of each family and never looks at the others.
+fn by_subnet(interface: &mut InterfaceRequest, item: &Item<Name>) {
+    interface.subnets = item.ipv4.first().into_iter().chain(item.ipv6.first()).cloned().collect();
+}
+
+/// What one annotation says of one interface.
+fn say<N>(
+    interface: &mut InterfaceRequest,
+    word: &str,
+    item: &Item<N>,
+    take: impl Fn(&mut InterfaceRequest, &Item<N>),
+) -> Result<(), Problem> {
+    let is_silent =
+        interface.subnets.is_empty() && interface.ipv4_pools.is_empty() && interface.ipv6_pools.is_empty();
+    agree(word, &format!("interface {}", interface.name), is_silent)?;
+    take(interface, item);
+    interface.clean_gateway |= item.cleangateway;
+    Ok(())
+}
+
+/// An annotation that lists interfaces: those of the request are among them, and all of them are asked for.
+fn list<N>(
+    request: &mut AllocateRequest,
+    word: &str,
+    items: Vec<Item<N>>,
+    take: impl Fn(&mut InterfaceRequest, &Item<N>),
+) -> Result<(), Problem> {
+    let mut listed = Vec::with_capacity(items.len());
+    for (place, item) in items.into_iter().enumerate() {
+        let name = match &item.interface {
+            Some(name) => name.clone(),
+            None => InterfaceName::usual(place)?,
+        };
+        listed.push((name, item));
+    }
+    if let Some(missing) =
+        request.interfaces.iter().find(|one| listed.iter().all(|(name, _)| *name != one.name))
+    {
+        let names: Vec<&str> = listed.iter().map(|(name, _)| name.as_str()).collect();
+        let why = format!("names {}, and {} is asked for", names.join(", "), missing.name);
+        return Err(wrong(word, &why).help(format!("Name {} in it as well.", missing.name)));
+    }
+    for (name, item) in listed {
+        if let Some(interface) = request.interfaces.iter_mut().find(|one| one.name == name) {
+            say(interface, word, &item, &take)?;
+        } else {
+            let mut interface = InterfaceRequest::blank(name);
+            say(&mut interface, word, &item, &take)?;
+            request.interfaces.push(interface);
+        }
+    }
+    Ok(())
+}
+
+/// An annotation about one interface: the one that it names, else the one that asks.
+fn one<N>(
+    request: &mut AllocateRequest,
+    word: &str,
+    item: &Item<N>,
+    take: impl Fn(&mut InterfaceRequest, &Item<N>),
+) -> Result<(), Problem> {
+    let named = item.interface.as_ref();
+    let own = named.or(request.attachment.as_ref().map(|key| &key.interface)).cloned();
+    let meant = |interface: &&mut InterfaceRequest| own.as_ref().is_none_or(|own| *own == interface.name);
+    request.interfaces.iter_mut().filter(meant).try_for_each(|interface| say(interface, word, item, &take))
+}
+
+fn no_subnet_twice(items: &[Item<Name>]) -> Result<(), Problem> {
+    let firsts =
+        |item: &Item<Name>| item.ipv4.first().into_iter().chain(item.ipv6.first()).cloned().collect();
+    let mut names: Vec<Name> = items.iter().flat_map(|item| -> Vec<Name> { firsts(item) }).collect();
+    names.sort();
+    match names.windows(2).find(|pair| matches!(pair, [one, other] if one == other)) {
+        Some([name, ..]) => Err(wrong(SUBNETS, &format!("names subnet {name} twice"))
+            .help("Each interface has a subnet of its own.")),
+        _ => Ok(()),
+    }
+}
+
+/// What subnets that annotations name are for: pools of the application's own.
+fn automatic(
+    request: &mut AllocateRequest,
+    size: Option<PoolSize>,
+    reclaim: Option<bool>,
+) -> Result<(), Problem> {
+    if let Some(said) = &request.automatic_pool {
+        agree(IP_NUMBER, "automatic_pool.size", size.is_none_or(|size| size == said.size))?;
+        return agree(
+            RECLAIM,
+            "automatic_pool.reclaim",
+            reclaim.is_none_or(|reclaim| reclaim == said.reclaim),
+        );
+    }
+    let usual = AutomaticPool::default();
+    request.automatic_pool =
+        Some(AutomaticPool { size: size.unwrap_or(usual.size), reclaim: reclaim.unwrap_or(usual.reclaim) });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,159 @@
+//! What each annotation says, as Spiderpool writes it.
+
+use std::net::IpAddr;
+
+use ipnet::IpNet;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::{DEFAULT_ROUTE, IP_NUMBER, PREFIX, RECLAIM, RECLAIM_OLD, ROUTES, key};
+use crate::name::{InterfaceName, Name, NamePattern, shown};
+use crate::resource::{Labels, PoolSize, Route};
+use crate::strict::{nearest, unknown_word};
+use crate::{Code, Problem};
+
+/// What one interface takes from.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Item<N> {
+    /// Which one; all of a list say it, or none.
+    #[serde(default)]
+    pub(super) interface: Option<InterfaceName>,
+    /// Pools or subnets of IPv4.
+    #[serde(default = "Vec::new")]
+    pub(super) ipv4: Vec<N>,
+    /// Pools or subnets of IPv6.
+    #[serde(default = "Vec::new")]
+    pub(super) ipv6: Vec<N>,
+    /// Whether it gets no default route.
+    #[serde(default, alias = "cleanGateway")]
+    pub(super) cleangateway: bool,
+}
+
+/// A route.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Destination {
+    dst: IpNet,
+    gw: IpAddr,
+}
+
+/// All that the annotations of one pod say.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) subnets: Option<Vec<Item<Name>>>,
+    pub(super) subnet: Option<Item<Name>>,
+    pub(super) pools: Option<Vec<Item<NamePattern>>>,
+    pub(super) pool: Option<Item<NamePattern>>,
+    pub(super) size: Option<PoolSize>,
+    pub(super) reclaim: Option<bool>,
+    pub(super) routes: Vec<Route>,
+    pub(super) default_route_interface: Option<InterfaceName>,
+}
+
+/// Reads all of them, whether they come to count or not: one that can't be read is a mistake in any case.
+pub(super) fn read(annotations: &Labels) -> Result<Said, Problem> {
+    let mut said = Said::default();
+    for (name, text) in annotations {
+        let Some(word) = name.strip_prefix(PREFIX) else { continue };
+        match word {
+            super::SUBNETS => said.subnets = Some(items(word, text)?),
+            super::SUBNET => said.subnet = Some(named(word, json(word, text)?)?),
+            super::POOLS => said.pools = Some(items(word, text)?),
+            super::POOL => said.pool = Some(named(word, json(word, text)?)?),
+            IP_NUMBER => said.size = Some(text.parse().map_err(|problem: Problem| within(word, problem))?),
+            RECLAIM | RECLAIM_OLD => {
+                let reclaim = truth(word, text)?;
+                if said.reclaim.is_some_and(|before| before != reclaim) {
+                    let detail = format!("{} and {} contradict each other", key(RECLAIM), key(RECLAIM_OLD));
+                    return Err(Problem::new(Code::InvalidField, detail).help("Leave one of them out."));
+                }
+                said.reclaim = Some(reclaim);
+            }
+            ROUTES => said.routes = routes(text)?,
+            DEFAULT_ROUTE => {
+                let interface = InterfaceName::new(text).map_err(|problem| within(word, problem))?;
+                said.default_route_interface = Some(interface);
+            }
+            // Spiderpool knows this word and never reads it.
+            super::DNS => {}
+            other => return Err(unknown(other)),
+        }
+    }
+    Ok(said)
+}
+
+fn items<N: DeserializeOwned>(word: &str, text: &str) -> Result<Vec<Item<N>>, Problem> {
+    let items: Vec<Item<N>> = json(word, text)?;
+    if items.is_empty() {
+        return Err(wrong(word, "names no interface"));
+    }
+    let items: Vec<Item<N>> = items.into_iter().map(|item| named(word, item)).collect::<Result<_, _>>()?;
+    let with_name = items.iter().filter(|item| item.interface.is_some()).count();
+    if with_name != 0 && with_name != items.len() {
+        return Err(wrong(word, "names the interface of some entries and not of others")
+            .help("Name all of them, or none: then they are eth0, net1, net2 and so on."));
+    }
+    let mut names = items.iter().filter_map(|item| item.interface.as_ref());
+    while let Some(name) = names.next() {
+        if names.clone().any(|other| other == name) {
+            return Err(wrong(word, &format!("names {name} twice")));
+        }
+    }
+    Ok(items)
+}
+
+fn named<N>(word: &str, item: Item<N>) -> Result<Item<N>, Problem> {
+    if item.ipv4.is_empty() && item.ipv6.is_empty() {
+        return Err(wrong(word, "names neither anything of IPv4 nor of IPv6"));
+    }
+    Ok(item)
+}
+
+fn routes(text: &str) -> Result<Vec<Route>, Problem> {
+    let routes: Vec<Destination> = json(ROUTES, text)?;
+    let route = |Destination { dst, gw }: Destination| Route { destination: dst, gateway: gw };
+    Ok(routes.into_iter().map(route).collect())
+}
+
+fn truth(word: &str, text: &str) -> Result<bool, Problem> {
+    text.parse().map_err(|_| wrong(word, &format!("must be true or false, and is {}", shown(text))))
+}
+
+fn json<T: DeserializeOwned>(word: &str, text: &str) -> Result<T, Problem> {
+    serde_json::from_str(text).map_err(|error| {
+        let text = error.to_string();
+        match unknown_word(&text, Code::UnknownField, "field") {
+            Some((_, problem)) => within(word, problem),
+            None => wrong(word, &format!("can't be read: {text}")),
+        }
+    })
+}
+
+/// Of which annotation a problem speaks.
+fn within(word: &str, problem: Problem) -> Problem {
+    let detail = format!("{}: {}", key(word), problem.detail);
+    Problem { detail, ..problem }.at(pointer(word))
+}
+
+/// Refuses what an annotation says.
+pub(super) fn wrong(word: &str, why: &str) -> Problem {
+    Problem::new(Code::InvalidField, format!("{} {why}", key(word))).at(pointer(word))
+}
+
+fn pointer(word: &str) -> String {
+    format!("/annotations/{}", key(word).replace('/', "~1"))
+}
+
+fn unknown(word: &str) -> Problem {
+    let known = super::KNOWN.iter().copied();
+    if super::OF_NAMESPACES.contains(&word) {
+        return wrong(word, "is said of a namespace, and not of what runs in it")
+            .help("Describe the namespace: ipamctl namespace set NAME --ipv4-pool POOL.");
+    }
+    let detail = match nearest(word, known) {
+        Some(near) => format!("unknown annotation {}; did you mean \"{}\"?", shown(&key(word)), key(near)),
+        None => format!("unknown annotation {}", shown(&key(word))),
+    };
+    Problem::new(Code::UnknownField, detail).at(pointer(word))
+}
