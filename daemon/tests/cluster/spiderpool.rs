@@ -148,7 +148,7 @@ async fn what_annotations_get_wrong_is_said_by_their_name() {
         "annotations": {"ipam.spidernet.io/ippool": "{\"ipv4\": [\"lan\"]}"},
     });
     let explained: Value = ask(to, "POST", "/v1/allocations/explain", &[], &body).await.json();
-    assert_eq!(explained["choices"][0]["rule"], "request", "{explained}");
+    assert_eq!(explained["choices"][0]["came_from"], "request", "{explained}");
     let given = ask(to, "POST", "/v1/allocations", &[], &body).await;
     assert_eq!(given.status, 201);
     let mut both = body.clone();
