@@ -364,3 +364,19 @@ fn every_route_of_the_code_is_in_the_table() {
         assert!(table.contains(path), "{path} is not in the table of routes");
     }
 }
+
+/// A name in a path may always be one that doesn't exist, or none that could.
+#[test]
+fn whoever_is_asked_for_by_name_may_not_be_there() {
+    let document = document();
+    let paths = document.get("paths").and_then(Value::as_object).unwrap();
+    let named: Vec<_> = paths.iter().filter(|(path, _)| path.contains('{')).collect();
+    assert!(named.len() > 15);
+    for (path, operations) in named {
+        for (method, operation) in operations.as_object().unwrap() {
+            if let Some(responses) = operation.get("responses") {
+                assert!(responses.get("404").is_some(), "{method} {path} says nothing of 404");
+            }
+        }
+    }
+}
