@@ -202,7 +202,8 @@ impl Step<'_> {
         setting: Option<Arc<Setting>>,
     ) {
         let Some(mut row) = self.state.allocations.get(id).cloned() else { return };
-        let is_sticky = self.state.endpoints.get(row.endpoint).is_some_and(|row| row.sticky.is_some());
+        // Also where only this request makes it one.
+        let is_sticky = Comer { wish, row: self.state.endpoints.get(row.endpoint) }.is_sticky();
         let reason = match row.attachment {
             Some(_) => Reason::Shared,
             None if is_sticky => Reason::Reattached,
