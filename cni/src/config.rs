@@ -237,7 +237,7 @@ impl Network {
     /// # Errors
     /// Code 7.
     pub fn automatic_pool(&self) -> Result<Option<AutomaticPool>, Failure> {
-        let arguments = self.whole().section("args")?.section("cni")?;
+        let arguments = self.arguments()?;
         let read = |value: &Value| {
             AutomaticPool::deserialize(value).map_err(|why| {
                 let detail = format!("must be like {{\"size\": \"+2\", \"reclaim\": true}}: {why}");

@@ -33,12 +33,8 @@ const TOP_LEVEL: [&str; 17] = [
     "deny.toml",
 ];
 
-/// Lines of a Rust file that needs no excuse.
+/// Lines of a Rust file.
 const LINES_MAX: usize = 500;
-
-/// Longer files, each with its excuse. One that is short again must leave the list.
-const LONG_FILES: [(&str, &str); 1] =
-    [("raft/tests/support/samples.rs", "one sample of everything that enters the log or the rows, in order")];
 
 /// Words that must not be left in code, written so that this file doesn't contain them.
 const LEFTOVERS: [(&str, &str); 7] = [
@@ -104,11 +100,6 @@ pub(crate) fn check(root: &Path) -> Result<()> {
         complaints.extend(file(path, &text));
         if map::DOCUMENTS.contains(&path.as_str()) {
             complaints.extend(map::check(path, &text, &paths));
-        }
-    }
-    for (path, _) in LONG_FILES {
-        if !paths.contains(path) {
-            complaints.push(format!("{path}: is excused for its length but doesn't exist"));
         }
     }
     for complaint in &complaints {
@@ -177,16 +168,8 @@ fn lines<'a>(
 }
 
 fn length(path: &str, text: &str) -> Option<String> {
-    let (count, excused) = (text.lines().count(), LONG_FILES.iter().any(|(long, _)| *long == path));
-    match (count > LINES_MAX, excused) {
-        (true, false) => {
-            Some(format!("{path}: {count} lines; divide it, or excuse it in tidy.rs (at most {LINES_MAX})"))
-        }
-        (false, true) => {
-            Some(format!("{path}: {count} lines; needs no excuse any more, take it off the list"))
-        }
-        _ => None,
-    }
+    let count = text.lines().count();
+    (count > LINES_MAX).then(|| format!("{path}: {count} lines; divide it (at most {LINES_MAX})"))
 }
 
 /// A crate says first what it is for.
@@ -244,12 +227,9 @@ mod tests {
     }
 
     #[test]
-    fn length_needs_an_excuse_and_an_excuse_needs_length() {
-        let (excused, _) = LONG_FILES[0];
+    fn long_files_are_found() {
         assert_eq!(length("a.rs", &long(LINES_MAX)), None);
         assert!(length("a.rs", &long(LINES_MAX + 1)).is_some());
-        assert_eq!(length(excused, &long(LINES_MAX + 1)), None);
-        assert!(length(excused, &long(LINES_MAX)).is_some());
     }
 
     #[test]

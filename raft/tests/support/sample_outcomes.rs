@@ -1,0 +1,102 @@
+//! Of everything that can come of it.
+
+use ipam_raft::machine::command::{Context, Given, GivenInterface, Pending, Renewed, Stored};
+use ipam_raft::machine::{Answer, Applied, Outcome, Refusal};
+
+use ipam_api::Code;
+use ipam_raft::machine::event::Why;
+use ipam_raft::machine::model::Network;
+
+use super::{attachment, dns, given_prefix, lease, meta, name, network, note, subnet, wish};
+
+/// Each kind of answer once, and a refusal.
+pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
+    let given = Given {
+        allocation: 1 << 40 | 9,
+        address: "10.1.2.5/24".parse().unwrap(),
+        gateway: Some("10.1.2.1".parse().unwrap()),
+        routes: subnet().routes,
+        dns: dns(),
+        clean_gateway: true,
+        vlan: Some(300),
+        mtu: Some(9000),
+        pool: name("web"),
+        checked: true,
+        lease: Some(lease()),
+        mac: Some("0a:58:0a:0a:00:4d".into()),
+        note: note(),
+    };
+    let interface = GivenInterface {
+        name: "eth0".parse().unwrap(),
+        attachment: wish().attachment,
+        also_attached: vec![attachment()],
+        kept: true,
+        unclaimed: false,
+        addresses: vec![given],
+    };
+    let answers = [
+        Answer::Stored {
+            created: true,
+            revision: 1 << 40 | 7,
+            resource: Box::new(Stored::Network(Network { meta: meta(101), intention: network() })),
+        },
+        Answer::Gone,
+        Answer::Draining { held: 3 },
+        Answer::Allocated { repeated: true, interfaces: vec![interface] },
+        Answer::Released { addresses: wish().interfaces[0].addresses.clone() },
+        Answer::Steps(vec![Answer::Gone]),
+        Answer::Expired { rows: 64 },
+        Answer::Trimmed { segments: 2 },
+        Answer::Level { level: 2 },
+        Answer::Sealed { segment: Some(3) },
+        Answer::Confirmed { pools: 1, waiting: 4 },
+        Answer::Members { ids: vec![3, 4] },
+        Answer::Delegated { repeated: true, prefixes: vec![given_prefix()] },
+        Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
+        Answer::Pending(Pending {
+            repeated: true,
+            why: Why::PoolNotReady,
+            detail: "full".into(),
+            since_wall_ms: 7,
+        }),
+        Answer::Renewed {
+            leases: vec![Renewed {
+                allocation: 1 << 40 | 9,
+                address: "10.1.2.5".parse().unwrap(),
+                lease: lease(),
+            }],
+        },
+    ];
+    let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
+    let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
+    let refusal = Refusal {
+        code: Code::InUse,
+        detail: "it is".to_owned(),
+        help: Some("wait".to_owned()),
+        context: Some(Box::new(Context::Step { step: 3, inner: Some(Box::new(held)) })),
+        replayed: true,
+    };
+    let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
+    named.chain([("refused", Err(refusal))]).collect()
+}
+
+fn answer_name(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Stored { .. } => "stored",
+        Answer::Gone => "gone",
+        Answer::Draining { .. } => "draining",
+        Answer::Allocated { .. } => "allocated",
+        Answer::Released { .. } => "released",
+        Answer::Steps(_) => "steps",
+        Answer::Expired { .. } => "expired",
+        Answer::Trimmed { .. } => "trimmed",
+        Answer::Level { .. } => "level",
+        Answer::Sealed { .. } => "sealed",
+        Answer::Confirmed { .. } => "confirmed",
+        Answer::Members { .. } => "members",
+        Answer::Delegated { .. } => "delegated",
+        Answer::PrefixReleased { .. } => "prefix-released",
+        Answer::Renewed { .. } => "renewed",
+        Answer::Pending(_) => "pending",
+    }
+}
