@@ -144,11 +144,12 @@ impl Model {
                         spare.truncate(wanted(&automatic));
                         planned.extend(&spare);
                         // What is refused in the end is never told.
-                        let untold = format!("auto-untold-{}", self.made.len());
-                        let name = self.told.pop_front().unwrap_or_else(|| untold.parse().unwrap());
+                        let mut untold = (0..).map(|i| Name::new(&format!("auto-untold-{i}")).unwrap());
+                        let untold = untold.find(|name| !self.pools.contains_key(name)).unwrap();
+                        let name = self.told.pop_front().unwrap_or_else(|| untold.clone());
                         let version = if family == Family::V4 { 4 } else { 6 };
                         let begin = format!("auto{version}-{}-{}-", automatic.controller.name, wish.name);
-                        assert!(name.as_str() == untold || name.as_str().starts_with(&begin));
+                        assert!(name == untold || name.as_str().starts_with(&begin));
                         let intention = PoolIntention {
                             ranges: runs(spare.into_iter()),
                             reclaim: Some(said.reclaim),
