@@ -52,6 +52,8 @@ fn pool(name: &str, range: &str) -> Action {
         cooling_ms: 0,
         strict_cooling: false,
         allow_edges: false,
+        gateway: None,
+        routes: Vec::new(),
         default: false,
         takers: Takers::default(),
         scale_down: Default::default(),

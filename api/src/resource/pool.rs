@@ -1,9 +1,11 @@
 //! Pools as HTTP shows them.
 
+use std::net::IpAddr;
+
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Application, Condition, Labels, ScaleDown};
+use super::{Application, Condition, Labels, Route, ScaleDown};
 use crate::address::{AddressRange, Family};
 use crate::name::{Name, NetworkAttachment, ObjectName};
 use crate::selector::Selector;
@@ -63,6 +65,12 @@ pub struct Pool {
     /// subnet-router address.
     #[serde(default)]
     pub allow_edges: bool,
+    /// The router's address, in place of the subnet's; never given out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub gateway: Option<IpAddr>,
+    /// Further routes of its hosts, over the subnet's: one stands for the subnet's to the same destination.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub routes: Vec<Route>,
     /// Whether requests that name no pool may take from it.
     #[serde(default)]
     pub default: bool,

@@ -120,16 +120,20 @@ struct HostArguments {
 
 impl HostArguments {
     fn apply(&self, subnet: &mut Subnet) {
-        for route in &self.routes {
-            // The same destination again means another way to it.
-            subnet.routes.retain(|known| known.destination != route.destination);
-            subnet.routes.push(route.clone());
-        }
+        add_routes(&mut subnet.routes, &self.routes);
         add_new(&mut subnet.dns.nameservers, &self.dns);
         add_new(&mut subnet.dns.search, &self.dns_search);
         if let Some(domain) = &self.dns_domain {
             subnet.dns.domain = Some(domain.clone()).filter(|domain| !domain.is_empty());
         }
+    }
+}
+
+/// Adds routes; the same destination again means another way to it.
+pub(crate) fn add_routes(routes: &mut Vec<Route>, more: &[Route]) {
+    for route in more {
+        routes.retain(|known| known.destination != route.destination);
+        routes.push(route.clone());
     }
 }
 
@@ -322,7 +326,8 @@ fn shown(subnet: &Read<Subnets>) -> String {
     fields.text()
 }
 
-fn route(route: &Route) -> String {
+/// Writes `10.99.0.0/16=10.10.0.2`.
+pub(crate) fn route(route: &Route) -> String {
     format!("{}={}", route.destination, route.gateway)
 }
 

@@ -67,6 +67,7 @@ fn resources() -> Vec<Row> {
     let labels: Value =
         (0..65).map(|at| (format!("k{at}"), json!("v"))).collect::<serde_json::Map<_, _>>().into();
     let long = "x".repeat(64);
+    let free = ["10.1.0.100"];
     vec![
         subnet(json!({"cidr": "10.2.0.5/24"}), 422, "cidr-has-host-bits", "10.2.0.0/24"),
         subnet(json!({"cidr": "2001:db8:2::1/64"}), 422, "cidr-has-host-bits", "2001:db8:2::/64"),
@@ -116,6 +117,17 @@ fn resources() -> Vec<Row> {
         ),
         subnet(json!({"cidr": "10.2.0.0/24", "vlna": 3}), 400, "unknown-field", "did you mean \"vlan\"?"),
         subnet(json!({"cidr": "10.2.0.0/24", "zzzzzzzz": 3}), 400, "unknown-field", "zzzzzzzz"),
+        pool(json!({"ranges": free, "gateway": "10.3.0.1"}), 422, "outside-subnet", "10.3.0.1"),
+        pool(json!({"ranges": free, "gateway": "2001:db8::1"}), 422, "family-mismatch", "2001:db8::1"),
+        pool(json!({"ranges": free, "gateway": "10.1.0.255"}), 422, "gateway-in-range", "10.1.0.255"),
+        pool(json!({"ranges": free, "gateway": "10.1.0.50"}), 409, "overlap", "pool web would give it"),
+        pool(json!({"ranges": free, "routes": routes}), 422, "limit-exceeded", "64"),
+        pool(
+            json!({"ranges": free, "gatewya": "10.1.0.5"}),
+            400,
+            "unknown-field",
+            "did you mean \"gateway\"?",
+        ),
         pool(json!({"ranges": ["10.1.0.20-10.1.0.10"]}), 422, "range-reversed", "10.1.0.20"),
         pool(json!({"ranges": ["10.1.0.5-2001:db8::5"]}), 422, "family-mismatch", "2001:db8::5"),
         pool(json!({"ranges": ["2001:db8::5"]}), 422, "family-mismatch", "2001:db8::5"),

@@ -78,7 +78,8 @@ const LINES: &[(&str, &str)] = &[
     ("subnet list --limit 1", "SubnetPage"),
     (
         "pool create web --subnet lan --range 10.1.0.2-10.1.0.9 --exclude 10.1.0.3 --strategy sequential \
-         --cooling 1h --scale-down keep --strict-cooling --allow-edges --default --description x --label a=b --annotation c=d",
+         --cooling 1h --scale-down keep --strict-cooling --allow-edges --default --description x --label a=b --annotation c=d \
+         --gateway 10.1.0.3 --route 10.9.0.0/16=10.1.0.2",
         "PoolView",
     ),
     ("pool create web6 --subnet lan6 --disabled --managed-by me", "PoolView"),

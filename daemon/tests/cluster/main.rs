@@ -35,6 +35,7 @@ mod leases;
 mod maps;
 mod members;
 mod nodes_and_namespaces;
+mod pool_gateway;
 mod prefixes;
 mod resources;
 mod rest;

@@ -64,6 +64,8 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
         cooling_ms: 0,
         strict_cooling: false,
         allow_edges: false,
+        gateway: None,
+        routes: Vec::new(),
         default: false,
         takers: Takers::default(),
         scale_down: Default::default(),

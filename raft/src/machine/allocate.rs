@@ -430,16 +430,17 @@ impl State {
     fn given_address(&self, id: u64, row: &Allocation) -> Option<Given> {
         let pool = self.pools.get(row.pool)?;
         let subnet = &self.subnets.get(pool.subnet)?.intention;
+        let pool = &pool.intention;
         Some(Given {
             allocation: id,
             address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,
-            gateway: subnet.gateway,
-            routes: row.routes(&subnet.routes),
+            gateway: pool.gateway.or(subnet.gateway),
+            routes: row.routes(&subnet.routes, &pool.routes),
             clean_gateway: row.setting.as_ref().is_some_and(|setting| setting.clean_gateway),
             dns: subnet.dns.clone(),
             vlan: subnet.vlan,
             mtu: subnet.mtu,
-            pool: pool.intention.name.clone(),
+            pool: pool.name.clone(),
             checked: row.checked,
             lease: row.lease.clone(),
             mac: row.mac.clone(),

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 
 use ipam_api::limits::FIELD_CHANGE_CHARS_MAX;
+use ipam_api::resource::Route;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
@@ -77,6 +78,10 @@ fn optional<T: Display>(value: Option<&T>) -> String {
     value.map(ToString::to_string).unwrap_or_default()
 }
 
+fn routes(routes: &[Route]) -> String {
+    list(routes.iter().map(|route| format!("{} via {}", route.destination, route.gateway)))
+}
+
 fn pairs<'a>(
     pairs: impl IntoIterator<Item = (&'a super::command::Text, &'a super::command::Text)>,
 ) -> String {
@@ -113,12 +118,11 @@ impl Fields for NetworkIntention {
 
 impl Fields for SubnetIntention {
     fn fields(&self) -> Vec<Field> {
-        let routes = self.routes.iter().map(|route| format!("{} via {}", route.destination, route.gateway));
         let mut fields = vec![
             ("gateway", optional(self.gateway.as_ref())),
             ("vlan", optional(self.vlan.as_ref())),
             ("mtu", optional(self.mtu.as_ref())),
-            ("routes", list(routes)),
+            ("routes", routes(&self.routes)),
         ];
         fields.extend(self.dns.fields());
         fields.extend(self.remarks.fields());
@@ -135,6 +139,8 @@ impl Fields for PoolIntention {
             ("cooling_ms", self.cooling_ms.to_string()),
             ("strict_cooling", self.strict_cooling.to_string()),
             ("allow_edges", self.allow_edges.to_string()),
+            ("gateway", optional(self.gateway.as_ref())),
+            ("routes", routes(&self.routes)),
             ("default", self.default.to_string()),
             ("realms", list(&self.takers.realms)),
             ("node_names", list(&self.takers.node_names)),

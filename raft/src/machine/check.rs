@@ -19,7 +19,7 @@ use super::command::{
     Action, Allocate, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention, PoolPatterns,
     Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms, Text,
 };
-use super::shape::edges;
+use super::gateway::{check_gateway, check_routes};
 
 /// 802.1Q ids end here (4095 is reserved).
 const VLAN_MAX: u16 = 4094;
@@ -155,40 +155,15 @@ impl SubnetIntention {
             ));
         }
         if let Some(gateway) = self.gateway {
-            self.check_gateway(gateway)?;
+            check_gateway(self.cidr, gateway)?;
         }
         if self.vlan.is_some_and(|vlan| vlan > VLAN_MAX) {
             return Err(invalid(format!("a VLAN id is 0 to {VLAN_MAX}")));
         }
         self.check_mtu()?;
-        self.check_routes()?;
+        check_routes(self.cidr, &self.routes)?;
         self.dns.check()?;
         self.remarks.check()
-    }
-
-    fn check_gateway(&self, gateway: IpAddr) -> Result<(), Refusal> {
-        if Family::of(gateway) != Family::of(self.cidr.addr()) {
-            return Err(Refusal::new(
-                Code::FamilyMismatch,
-                format!("gateway {gateway} and subnet {} are of different families", self.cidr),
-            ));
-        }
-        if is_link_local(gateway) {
-            return Ok(());
-        }
-        if !self.cidr.contains(&gateway) {
-            return Err(Refusal::new(
-                Code::OutsideSubnet,
-                format!("gateway {gateway} is outside {}", self.cidr),
-            ));
-        }
-        if edges(self.cidr).contains(&gateway) {
-            return Err(Refusal::new(
-                Code::GatewayInRange,
-                format!("gateway {gateway} is an edge address of {}, which no host has", self.cidr),
-            ));
-        }
-        Ok(())
     }
 
     fn check_mtu(&self) -> Result<(), Refusal> {
@@ -202,33 +177,6 @@ impl SubnetIntention {
             }
             _ => Ok(()),
         }
-    }
-
-    fn check_routes(&self) -> Result<(), Refusal> {
-        within("routes", self.routes.len(), ROUTES_MAX)?;
-        for (i, route) in self.routes.iter().enumerate() {
-            check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
-            let family = Family::of(self.cidr.addr());
-            if Family::of(route.destination.addr()) != family || Family::of(route.gateway) != family {
-                return Err(Refusal::new(
-                    Code::FamilyMismatch,
-                    format!("the route to {} is not of the subnet's family {family}", route.destination),
-                ));
-            }
-            if route.destination.prefix_len() == 0 {
-                return Err(invalid("a route can't be the default route").help("Set the gateway instead."));
-            }
-            if !self.cidr.contains(&route.gateway) && !is_link_local(route.gateway) {
-                return Err(Refusal::new(
-                    Code::OutsideSubnet,
-                    format!("gateway {} of a route is outside {}", route.gateway, self.cidr),
-                ));
-            }
-            if self.routes.iter().take(i).any(|other| other.destination == route.destination) {
-                return Err(invalid(format!("there are two routes to {}", route.destination)));
-            }
-        }
-        Ok(())
     }
 }
 
@@ -249,6 +197,7 @@ impl PoolIntention {
     fn check(&self) -> Result<(), Refusal> {
         within("ranges", self.ranges.len(), RANGES_MAX)?;
         within("exclusions", self.exclude.len(), RANGES_MAX)?;
+        within("routes", self.routes.len(), ROUTES_MAX)?;
         one_family(self.ranges.iter().chain(&self.exclude))?;
         if self.cooling_ms > COOLING_MS_MAX {
             return Err(Refusal::new(
@@ -430,14 +379,6 @@ fn check_mac(mac: &Text) -> Result<(), Refusal> {
         "{} is not a hardware address such as 0a:58:0a:0a:00:4d",
         ipam_api::name::shown(mac)
     )))
-}
-
-/// fe80::/10 and 169.254.0.0/16: a router may have such an address on any subnet.
-fn is_link_local(address: IpAddr) -> bool {
-    match address {
-        IpAddr::V4(v4) => v4.is_link_local(),
-        IpAddr::V6(v6) => v6.is_unicast_link_local(),
-    }
 }
 
 pub(super) fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> Result<(), Refusal> {

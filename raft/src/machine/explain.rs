@@ -9,7 +9,8 @@ use ipam_api::{Code, Family};
 
 use super::along::Comer;
 use super::candidates::{Candidate, Choice, Rule};
-use super::command::{Allocate, Grant, Outcome, Refusal, SubnetIntention};
+use super::command::{Allocate, Grant, Outcome, Refusal};
+use super::model::Subnet;
 use super::pick::{Judged, Judgement, Pick, Taken};
 use super::space::Counts;
 use super::state::State;
@@ -176,7 +177,7 @@ impl State {
         }
     }
 
-    fn name_of_pool(&self, id: u64) -> Name {
+    pub(super) fn name_of_pool(&self, id: u64) -> Name {
         self.pools.get(id).map_or_else(Name::default_name, |pool| pool.intention.name.clone())
     }
 
@@ -190,34 +191,38 @@ impl State {
         let mut next = cidr.first();
         for (first, last) in owned.take(GAPS_LOOKED_THROUGH_MAX) {
             if next < first
-                && let Some(range) = for_hosts(&row.intention, next, first - 1)
+                && let Some(range) = self.for_hosts(row, next, first - 1)
             {
                 return Some(range);
             }
             next = last.checked_add(1)?;
         }
-        (next <= cidr.last()).then(|| for_hosts(&row.intention, next, cidr.last())).flatten()
+        (next <= cidr.last()).then(|| self.for_hosts(row, next, cidr.last())).flatten()
     }
-}
 
-/// The part of a range that hosts may have: without edges, and up to the gateway if that lies within.
-fn for_hosts(subnet: &SubnetIntention, mut first: u128, mut last: u128) -> Option<AddressRange> {
-    let family = Family::of(subnet.cidr.addr());
-    let is_special = |at: u128| State::is_special(subnet, family.address(at)).is_some();
-    while first < last && is_special(first) {
-        first += 1;
+    /// The part of a range that hosts may have: without edges, and up to the first gateway if one lies within.
+    fn for_hosts(&self, subnet: &Subnet, mut first: u128, mut last: u128) -> Option<AddressRange> {
+        let (network, family) = (subnet.network, Family::of(subnet.intention.cidr.addr()));
+        let is_special = |at: u128| {
+            State::is_special(&subnet.intention, family.address(at)).is_some()
+                || self.gateway_stretch(network, family, at).0
+        };
+        while first < last && is_special(first) {
+            first += 1;
+        }
+        while first < last && is_special(last) {
+            last -= 1;
+        }
+        if is_special(first) {
+            return None;
+        }
+        if let Some(gateway) = subnet.intention.gateway.map(number)
+            && first < gateway
+            && gateway <= last
+        {
+            last = gateway - 1;
+        }
+        last = last.min(self.gateway_stretch(network, family, first).1);
+        AddressRange::new(family.address(first), family.address(last)).ok()
     }
-    while first < last && is_special(last) {
-        last -= 1;
-    }
-    if let Some(gateway) = subnet.gateway.map(number)
-        && first < gateway
-        && gateway <= last
-    {
-        last = gateway - 1;
-    }
-    if is_special(first) {
-        return None;
-    }
-    AddressRange::new(family.address(first), family.address(last)).ok()
 }

@@ -13,6 +13,7 @@ use super::Damaged;
 use super::automatic::all_spare;
 use super::command::{Kind, PoolIntention, SecretHash, Text};
 use super::free_set::FreeSet;
+use super::gateway::GatewayKey;
 use super::hashed::ByAttachment;
 use super::model::{Pool, PrefixOwner, Subnet, Waiting};
 use super::prefix::Division;
@@ -37,6 +38,8 @@ pub(super) struct Index {
     pub(super) spare: OrdMap<u64, Arc<FreeSet>>,
     /// Pools that exclude something, by subnet.
     pub(super) excluding: OrdSet<(u64, u64)>,
+    /// Gateways of pools: nobody gives them.
+    pub(super) gateways: OrdSet<GatewayKey>,
     /// What all reservations of a network cover.
     pub(super) reserved: OrdMap<(u64, Family), Arc<RangeSet>>,
     /// Pools that may be taken from unnamed, by what they are found by, the most specific first.
@@ -92,6 +95,7 @@ impl Index {
             owners,
             spare,
             excluding,
+            gateways,
             reserved,
             default_pools,
             spaces,
@@ -126,6 +130,7 @@ impl Index {
         join_maps(&mut self.owners, owners);
         join_maps(&mut self.spare, spare);
         join_sets(&mut self.excluding, excluding);
+        join_sets(&mut self.gateways, gateways);
         join_maps(&mut self.reserved, reserved);
         join_sets(&mut self.default_pools, default_pools);
         join_maps(&mut self.spaces, spaces);

@@ -23,6 +23,7 @@ pub mod event;
 mod expire;
 pub mod explain;
 pub mod free_set;
+mod gateway;
 mod generation;
 mod hashed;
 pub mod holders;

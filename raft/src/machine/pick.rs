@@ -336,6 +336,9 @@ impl State {
         if self.space(candidate.id)?.giveable.contains(number(address)) {
             return None;
         }
+        if candidate.pool.intention.gateway == Some(address) {
+            return Some("the gateway");
+        }
         let subnet = self.subnets.get(candidate.pool.subnet);
         Some(subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or("excluded"))
     }

@@ -44,6 +44,7 @@ impl Step<'_> {
             return Err(Refusal::new(Code::Terminating, "a new pool can't be terminating"));
         }
         self.check_ranges(intention, &subnet, None)?;
+        self.check_gateway_of_pool(intention, &subnet, None)?;
         self.state.check_drains_to(intention, &subnet)?;
         let revision = self.state.tick();
         let row = Pool {
@@ -66,12 +67,16 @@ impl Step<'_> {
             return Err(immutable(Kind::Pool, name, "subnet", &old.intention.subnet));
         }
         self.check_ranges(intention, &subnet, Some(id))?;
+        self.check_gateway_of_pool(intention, &subnet, Some(id))?;
         if old.intention == stored(intention) {
             return Ok(Answer::unchanged(&old.meta, Stored::Pool(old.clone())));
         }
         self.check_manager(Kind::Pool, name)?;
         if old.intention.drains_to != intention.drains_to {
             self.state.check_drains_to(intention, &subnet)?;
+        }
+        if old.intention.gateway != intention.gateway {
+            self.check_can_be_gateway(&subnet, intention.gateway)?;
         }
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;

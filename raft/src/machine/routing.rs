@@ -148,12 +148,18 @@ impl State {
 }
 
 impl Allocation {
-    /// Its routes: the subnet's, and its own, which stand for any of the subnet's to the same destination.
-    pub(super) fn routes(&self, of_subnet: &[Route]) -> Vec<Route> {
+    /// Its routes: the subnet's, the pool's over them, and its own over both.
+    pub(super) fn routes(&self, of_subnet: &[Route], of_pool: &[Route]) -> Vec<Route> {
         let own = self.setting.as_ref().map_or(&[][..], |setting| &setting.routes);
-        let is_replaced = |route: &&Route| own.iter().any(|other| other.destination == route.destination);
-        of_subnet.iter().filter(|route| !is_replaced(route)).chain(own).cloned().collect()
+        over(over(of_subnet.to_vec(), of_pool), own)
     }
+}
+
+/// Routes with more special ones, which stand for any to the same destination.
+fn over(mut routes: Vec<Route>, special: &[Route]) -> Vec<Route> {
+    routes.retain(|route| special.iter().all(|other| other.destination != route.destination));
+    routes.extend_from_slice(special);
+    routes
 }
 
 fn in_nobodys_subnet(wish: &Allocate, route: &Route) -> Refusal {

@@ -31,9 +31,10 @@ pub(super) fn owned(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
     ranges(pool, cidr).minus(&RangeSet::new(family, &pool.exclude))
 }
 
-/// What a pool could ever give: what it owns, without gateway and edges.
+/// What a pool could ever give: what it owns, without gateways and edges.
 pub(super) fn giveable(pool: &PoolIntention, subnet: &SubnetIntention) -> RangeSet {
-    let mut never: Vec<AddressRange> = subnet.gateway.into_iter().map(AddressRange::single).collect();
+    let gateways = subnet.gateway.into_iter().chain(pool.gateway);
+    let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();
     if !pool.allow_edges {
         never.extend(edges(subnet.cidr).into_iter().map(AddressRange::single));
     }

@@ -15,6 +15,7 @@ impl State {
             ("owners", index.owners.len()),
             ("subnets with spare addresses", index.spare.len()),
             ("pools that exclude", index.excluding.len()),
+            ("gateways of pools", index.gateways.len()),
             ("reserved", index.reserved.len()),
             ("default pools", index.default_pools.len()),
             ("spaces", index.spaces.len()),

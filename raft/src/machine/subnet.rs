@@ -69,28 +69,8 @@ impl Step<'_> {
         if old.intention.network != intention.network {
             return Err(immutable(Kind::Subnet, name, "network", &old.intention.network));
         }
-        if let Some(gateway) = intention.gateway
-            && let Some((_, holder)) = self.state.allocation_at(old.network, gateway)
-        {
-            return Err(Refusal::new(
-                Code::InUse,
-                format!(
-                    "{gateway} can't become the gateway: {} holds it",
-                    self.state.holder(holder.endpoint)
-                ),
-            ));
-        }
-        if let Some(gateway) = intention.gateway
-            && old.intention.gateway != intention.gateway
-            && let Some((prefix, row)) = self.state.prefix_at(old.network, gateway)
-        {
-            return Err(Refusal::new(
-                Code::InUse,
-                format!(
-                    "{gateway} can't become the gateway: it is inside {}",
-                    self.state.told_prefix(prefix, row)
-                ),
-            ));
+        if old.intention.gateway != intention.gateway {
+            self.check_gateway_of_subnet(old, intention.gateway)?;
         }
         let pools: Vec<u64> = self.state.pools_of(id).collect();
         Ok(self.change(Kind::Subnet, name, &old.meta, changes(&old.intention, intention), |step, meta| {

@@ -74,6 +74,8 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         cooling_ms: 0,
         strict_cooling: false,
         allow_edges: false,
+        gateway: None,
+        routes: Vec::new(),
         default: false,
         takers: Takers::default(),
         scale_down: Default::default(),

@@ -21,6 +21,7 @@ pub(crate) fn agree(state: &State, model: &Model) {
     endpoints_and_attachments(state, model);
     memory(state, model);
     prefixes(state, model);
+    assert!(!model.gives_a_gateway());
     for name in model.pools.keys() {
         pool(state, model, name);
     }
@@ -93,6 +94,11 @@ fn allocations(state: &State, model: &Model) {
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
         let pool = &model.pools.get(&held.pool).unwrap().intention;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
+        let given = state.given(&[own], None);
+        let [given] = given[0].addresses.as_slice() else { panic!("one address, and not {given:?}") };
+        let routes = || given.routes.iter().map(|route| (route.destination, route.gateway));
+        assert_eq!((given.gateway, routes().collect()), model.way_of(held));
+        assert_eq!(routes().count(), model.way_of(held).1.len(), "two routes lead to one place");
     }
 }
 

@@ -298,6 +298,11 @@ impl Model {
             if new != old && new.gateway.is_some_and(taken) {
                 return Err(Code::InUse);
             }
+            let mut after = self.clone();
+            after.subnets.insert(new.name.clone(), new.clone());
+            if after.gives_a_gateway() {
+                return Err(Code::Overlap);
+            }
         } else if !self.networks.contains_key(&new.network) {
             return Err(Code::NotFound);
         } else if self.subnets.values().any(|other| {
@@ -348,6 +353,7 @@ impl Model {
         if all_of(subnet.cidr).any(|address| mine(address) && others(address)) {
             return Err(Code::Overlap);
         }
+        self.check_gateway(&new)?;
         let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.intention.drains_to.clone());
         let other_way = drains(&old) != new.drains_to;
         if other_way {

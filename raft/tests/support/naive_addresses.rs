@@ -26,15 +26,18 @@ impl Model {
             && !pool.exclude.iter().any(|range| range.contains(&AddressRange::single(address)))
     }
 
-    pub(crate) fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
-        let subnet = self.subnet_of(pool);
-        let is_edge = match subnet.cidr {
+    pub(crate) fn is_edge(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+        match self.subnet_of(pool).cidr {
             IpNet::V4(net) => {
                 net.prefix_len() < 31 && (address == net.network() || address == net.broadcast())
             }
             IpNet::V6(net) => net.prefix_len() < 127 && address == net.network(),
-        };
-        self.owns(pool, address) && subnet.gateway != Some(address) && (pool.allow_edges || !is_edge)
+        }
+    }
+
+    pub(crate) fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+        let is_gateway = [self.subnet_of(pool).gateway, pool.gateway].contains(&Some(address));
+        self.owns(pool, address) && !is_gateway && (pool.allow_edges || !self.is_edge(pool, address))
     }
 
     pub(crate) fn is_reserved(&self, network: &Name, address: IpAddr) -> bool {

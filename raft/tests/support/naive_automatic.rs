@@ -89,8 +89,10 @@ impl Model {
         let row = &self.subnets[subnet];
         let of_subnet = || self.pools.values().filter(|pool| pool.intention.subnet == *subnet);
         let whole = plain(Name::lowest(), subnet.clone());
+        let gateways: Vec<_> = of_subnet().filter_map(|pool| pool.intention.gateway).collect();
         let is_spare = |address: &IpAddr| {
             self.giveable(&whole, *address)
+                && !gateways.contains(address)
                 && !of_subnet().any(|pool| self.has(&pool.intention, *address))
                 && !self.is_reserved(&row.network, *address)
         };
@@ -281,6 +283,8 @@ fn plain(name: Name, subnet: Name) -> PoolIntention {
         cooling_ms: COOLING_MS_DEFAULT,
         strict_cooling: false,
         allow_edges: false,
+        gateway: None,
+        routes: Vec::new(),
         default: false,
         takers: Takers::default(),
         scale_down: ScaleDown::Release,

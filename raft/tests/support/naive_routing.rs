@@ -1,13 +1,62 @@
-//! The model's routes: whose they are.
+//! The model's gateways and routes: whose they are.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 
-use ipam_api::Code;
-use ipam_raft::machine::command::{Allocate, Setting};
+use ipam_api::{Code, Family};
+use ipam_raft::machine::command::{Allocate, PoolIntention, Setting};
+use ipnet::IpNet;
 
-use crate::naive::{Held, Model, Spot};
+use crate::naive::{Held, Model, Pool, Spot};
 
 impl Model {
+    /// Whether a pool's subnet can have its gateway and routes, and no pool would give a gateway.
+    pub(crate) fn check_gateway(&self, pool: &PoolIntention) -> Result<(), Code> {
+        let cidr = self.subnet_of(pool).cidr;
+        let is_of_family = |address: IpAddr| Family::of(address) == Family::of(cidr.addr());
+        if let Some(gateway) = pool.gateway {
+            if !is_of_family(gateway) {
+                return Err(Code::FamilyMismatch);
+            }
+            if !cidr.contains(&gateway) {
+                return Err(Code::OutsideSubnet);
+            }
+            if self.is_edge(pool, gateway) {
+                return Err(Code::GatewayInRange);
+            }
+        }
+        for route in &pool.routes {
+            if !is_of_family(route.destination.addr()) || !is_of_family(route.gateway) {
+                return Err(Code::FamilyMismatch);
+            }
+            if !cidr.contains(&route.gateway) {
+                return Err(Code::OutsideSubnet);
+            }
+        }
+        let mut after = self.clone();
+        let made = Pool { intention: pool.clone(), cursor: None, automatic: None };
+        after.pools.insert(pool.name.clone(), made);
+        if after.gives_a_gateway() { Err(Code::Overlap) } else { Ok(()) }
+    }
+
+    /// Whether a pool gives an address that is a pool's gateway.
+    pub(crate) fn gives_a_gateway(&self) -> bool {
+        let network = |pool: &Pool| &self.subnet_of(&pool.intention).network;
+        self.pools.values().any(|pool| {
+            let mut near = self.pools.values().filter(|other| network(other) == network(pool));
+            pool.intention.gateway.is_some_and(|at| near.any(|other| self.giveable(&other.intention, at)))
+        })
+    }
+
+    /// The gateway of an address, and its routes by where they lead: what is said last counts.
+    pub(crate) fn way_of(&self, held: &Held) -> (Option<IpAddr>, BTreeMap<IpNet, IpAddr>) {
+        let pool = &self.pools[&held.pool].intention;
+        let subnet = self.subnet_of(pool);
+        let routes = subnet.routes.iter().chain(&pool.routes).chain(&held.setting.routes);
+        let routes = routes.map(|route| (route.destination, route.gateway)).collect();
+        (pool.gateway.or(subnet.gateway), routes)
+    }
+
     /// What of a request's routing is whose. Of several that could have a route, it is the one whose interface the
     /// request names first; one that this ADD is about before another.
     pub(crate) fn settings(

@@ -252,6 +252,8 @@ impl Draw<'_> {
             _ => self.ranges(subnet, 3),
         };
         let exclude = if self.dice.chance(50) { Vec::new() } else { self.ranges(subnet, 2) };
+        let near = if self.dice.chance(3) { "six" } else { subnet };
+        let (gateway, through) = (self.range(near, 1).first_address(), self.range(near, 1).first_address());
         let intention = PoolIntention {
             name: Name::new(name).unwrap(),
             subnet: Name::new(subnet).unwrap(),
@@ -262,6 +264,8 @@ impl Draw<'_> {
             cooling_ms: [0, 30, 200][usize::try_from(self.dice.below(3)).unwrap()],
             strict_cooling: self.dice.chance(30),
             allow_edges: self.dice.chance(30),
+            gateway: self.dice.chance(30).then_some(gateway),
+            routes: self.routes(through),
             default: self.dice.chance(40),
             takers: self.takers(),
             scale_down: if self.dice.chance(20) { ScaleDown::Keep } else { ScaleDown::Release },

@@ -1,7 +1,10 @@
 //! At random: what administrators want.
 
+use std::net::IpAddr;
+
 use ipam_api::address::number;
 use ipam_api::name::Name;
+use ipam_api::resource::Route;
 use ipam_api::{Code, Family};
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{
@@ -31,7 +34,7 @@ impl Draw<'_> {
             gateway: self.dice.chance(60).then(|| Family::of(cidr.addr()).address(inside)),
             vlan: None,
             mtu: self.dice.chance(30).then_some(9000),
-            routes: Vec::new(),
+            routes: self.routes(Family::of(cidr.addr()).address(inside)),
             dns: Dns::default(),
             remarks: self.remarks(),
         };
@@ -42,6 +45,20 @@ impl Draw<'_> {
             intention.gateway = None;
         }
         put(&intention)
+    }
+
+    /// Rarely any, all of them through one address.
+    pub(super) fn routes(&mut self, gateway: IpAddr) -> Vec<Route> {
+        let destinations = match Family::of(gateway) {
+            Family::V4 => ["10.9.0.0/16", "10.8.0.0/16", "10.9.1.0/24"],
+            Family::V6 => ["2001:db8:9::/48", "2001:db8:8::/48", "fd00::/8"],
+        };
+        let mut routes = Vec::new();
+        for destination in destinations {
+            let route = Route { destination: destination.parse().unwrap(), gateway };
+            routes.extend(self.dice.chance(15).then_some(route));
+        }
+        routes
     }
 
     /// Mostly anybody.

@@ -119,6 +119,8 @@ fn pool() -> PoolIntention {
         cooling_ms: 30_000,
         strict_cooling: true,
         allow_edges: false,
+        gateway: Some("10.1.2.254".parse().unwrap()),
+        routes: subnet().routes,
         default: true,
         takers: takers(),
         scale_down: ScaleDown::Keep,

@@ -185,6 +185,8 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 cooling_ms: words.field("cooling_ms").map_or(0, |text| text.parse().unwrap()),
                 strict_cooling: words.flag("strict"),
                 allow_edges: words.flag("edges"),
+                gateway: words.field("gateway").map(|text| parse_address(&text)).transpose()?,
+                routes: words.all("route").iter().map(|text| route(text)).collect::<Result<_, _>>()?,
                 default: words.flag("default"),
                 takers: Takers {
                     realms: names(&words.list("realms"))?,

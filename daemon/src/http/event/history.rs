@@ -213,6 +213,8 @@ mod tests {
             cooling_ms: 0,
             strict_cooling: false,
             allow_edges: false,
+            gateway: None,
+            routes: Vec::new(),
             default: true,
             takers: Takers::default(),
             scale_down: Default::default(),

@@ -1,17 +1,21 @@
 //! What `pool create` and `pool set` say about a pool.
 
+use std::net::IpAddr;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use ipam_api::address::{parse_address, parse_cidr};
 use ipam_api::limits::COOLING_MS_DEFAULT;
-use ipam_api::resource::{Labels, Pool, PoolStatus, ScaleDown, Strategy};
+use ipam_api::resource::{Labels, Pool, PoolStatus, Route, ScaleDown, Strategy};
 use ipam_api::{AddressRange, Name, Selector};
+use ipnet::IpNet;
 
 use super::ranges;
 use super::takers::TakerArguments;
 use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::text::{milliseconds, parse_duration};
+use crate::subnet::{add_routes, parse_route};
 
 /// How a pool chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -60,6 +64,12 @@ pub(crate) struct CreateArguments {
     /// It gives out its subnet's first and last address too
     #[arg(long)]
     allow_edges: bool,
+    /// The router's address, in place of the subnet's
+    #[arg(long, value_parser = parse_address)]
+    gateway: Option<IpAddr>,
+    /// A further route, over the subnet's; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
     /// Requests that name no pool may take from it
     #[arg(long)]
     default: bool,
@@ -88,6 +98,8 @@ impl CreateArguments {
             cooling_ms: self.cooling.map_or(COOLING_MS_DEFAULT, milliseconds),
             strict_cooling: self.strict_cooling,
             allow_edges: self.allow_edges,
+            gateway: self.gateway,
+            routes: Vec::new(),
             default: self.default,
             realms: Vec::new(),
             node_names: Vec::new(),
@@ -106,6 +118,7 @@ impl CreateArguments {
             annotations: Labels::new(),
             managed_by: None,
         };
+        add_routes(&mut pool.routes, &self.routes);
         self.takers.apply(&mut pool);
         self.metadata.apply(metadata_fields!(pool));
         pool
@@ -139,6 +152,18 @@ pub(crate) struct SetArguments {
     /// What becomes of the addresses of sticky endpoints that nobody wants any more: release or keep
     #[arg(long, value_name = "POLICY")]
     scale_down: Option<ScaleDown>,
+    /// The router's address, in place of the subnet's
+    #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
+    gateway: Option<IpAddr>,
+    /// Its router is its subnet's
+    #[arg(long)]
+    no_gateway: bool,
+    /// A further route, over the subnet's; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
+    /// A route to take away, by its destination; may be repeated
+    #[arg(long = "remove-route", value_name = "CIDR", value_parser = parse_cidr)]
+    remove_routes: Vec<IpNet>,
     /// Whether an automatic pool goes with its application, once it is empty: true or false
     #[arg(long, value_name = "BOOL")]
     reclaim: Option<bool>,
@@ -224,6 +249,12 @@ impl SetArguments {
         if let Some(scale_down) = self.scale_down {
             pool.scale_down = scale_down;
         }
+        if self.no_gateway {
+            pool.gateway = None;
+        }
+        pool.gateway = self.gateway.or(pool.gateway);
+        pool.routes.retain(|route| !self.remove_routes.contains(&route.destination));
+        add_routes(&mut pool.routes, &self.routes);
         pool.reclaim = self.reclaim.or(pool.reclaim);
         self.switches.apply(pool);
         if self.for_anybody {

@@ -77,6 +77,7 @@ pub(crate) enum Verb {
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
   ipamctl pool set web --remove-range 10.10.0.50-10.10.0.59
   ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
+  ipamctl pool set web --gateway 10.10.0.254 --route 10.99.0.0/16=10.10.0.2
   ipamctl pool set web --disable
   ipamctl pool set auto4-web-eth0-17 --reclaim true")]
     Set(Box<change::SetArguments>),

@@ -10,6 +10,7 @@ use crate::map::{Parts, count_lines};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::resource::Read;
+use crate::subnet::route;
 
 /// The table of `pool list`.
 pub(super) fn table(pools: &[Read<Pools>], wide: bool, _now: Timestamp) -> Table {
@@ -139,6 +140,10 @@ pub(super) fn shown(
     let strict = if intention.strict_cooling { " (strict)" } else { "" };
     let edges = if intention.allow_edges { "   edges allowed" } else { "" };
     let cooling = text::duration(intention.cooling_ms);
+    if let Some(gateway) = intention.gateway {
+        fields.line("gateway", format!("{gateway}, in place of the subnet's"));
+    }
+    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
     fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", strategy(intention.strategy)));
     if intention.default {
         fields.line("default", "yes: requests that name no pool may take from it");

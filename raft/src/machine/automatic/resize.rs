@@ -39,6 +39,8 @@ impl Step<'_> {
             cooling_ms: COOLING_MS_DEFAULT,
             strict_cooling: false,
             allow_edges: false,
+            gateway: None,
+            routes: Vec::new(),
             default: false,
             takers: Takers::default(),
             scale_down: ScaleDown::default(),

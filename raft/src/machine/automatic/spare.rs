@@ -8,6 +8,7 @@ use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
 use crate::machine::free_set::FreeSet;
+use crate::machine::gateway::gateway_key;
 use crate::machine::index::Index;
 use crate::machine::model::{Pool, Subnet};
 use crate::machine::shape::{edges, owned};
@@ -34,6 +35,7 @@ impl Index {
         if !pool.intention.exclude.is_empty() {
             self.excluding.insert((pool.subnet, id));
         }
+        self.gateways.extend(gateway_key(id, &pool.intention, subnet));
     }
 
     /// A pool owns nothing any more.
@@ -46,6 +48,9 @@ impl Index {
             }
         }
         self.excluding.remove(&(pool.subnet, id));
+        if let Some(key) = gateway_key(id, &pool.intention, subnet) {
+            self.gateways.remove(&key);
+        }
     }
 }
 
@@ -89,8 +94,9 @@ impl State {
             let (_, to) = self.owner_from(network, family, at);
             let (left_out, left_out_to) = never.stretch(at);
             let (kept, kept_to) = reserved.map_or((false, u128::MAX), |set| set.stretch(at));
-            let to = to.min(left_out_to).min(kept_to).min(cidr.last());
-            if !left_out && !kept {
+            let (is_gateway, gateway_to) = self.gateway_stretch(network, family, at);
+            let to = to.min(left_out_to).min(kept_to).min(gateway_to).min(cidr.last());
+            if !left_out && !kept && !is_gateway {
                 visit(at, to)?;
             }
             next = to.checked_add(1);

@@ -93,6 +93,10 @@ pub struct PoolIntention {
     pub strict_cooling: bool,
     /// Whether the subnet's edge addresses may be given.
     pub allow_edges: bool,
+    /// The router's address, in place of the subnet's.
+    pub gateway: Option<IpAddr>,
+    /// Further routes, over the subnet's.
+    pub routes: Vec<Route>,
     /// Whether requests that name no pool may take from it.
     pub default: bool,
     /// Who may take from it.

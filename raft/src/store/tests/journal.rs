@@ -71,6 +71,8 @@ impl Naive {
                     cooling_ms: 1000 * (number % 3),
                     strict_cooling: false,
                     allow_edges: false,
+                    gateway: None,
+                    routes: Vec::new(),
                     default: true,
                     takers: Takers::default(),
                     scale_down: Default::default(),
