@@ -1,9 +1,8 @@
 //! Leases of real processes: given, renewed, ended; and none ends because the cluster was down.
 
-use std::time::{Duration, Instant};
-
 use ipam_api::client::{Call, Client};
 use ipam_api::request::{Allocated, Renewed};
+use ipam_api::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::command_line::ipamctl;
@@ -32,6 +31,10 @@ async fn state_of(client: &Client) -> String {
     known(client, "10.30.0.1".parse().unwrap()).await.state
 }
 
+fn is_past(time: Timestamp) -> Result<(), String> {
+    if Timestamp::now() > time { Ok(()) } else { Err(format!("{time:?} is to come")) }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lease_is_given_renewed_and_ends_by_itself() {
     let cluster = Cluster::up(3).await;
@@ -50,12 +53,13 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
     assert!(renewed.leases[0].lease.ends_at < second.ends_at, "{renewed:?}");
     assert_eq!(renewed.leases[0].allocation, given.interfaces[0].addresses[0].allocation);
     // Without a body for as long again; so it stays for as long as somebody says so.
-    let renewing = Instant::now();
-    while renewing.elapsed() < Duration::from_secs(5) {
+    let short = renewed.leases[0].lease.ends_at;
+    until("it is renewed when it would have ended", async || {
         let renewed: Renewed = client.call(Call::post(path).repeatable().within(LONG)).await.unwrap();
         assert_eq!(renewed.leases[0].lease.ttl_ms, 3000);
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
+        is_past(short)
+    })
+    .await;
     assert_eq!(state_of(&client).await, "allocated");
     until("the lease ends and the address rests", async || match state_of(&client).await.as_str() {
         "cooling" => Ok(()),
@@ -77,10 +81,11 @@ async fn a_lease_is_given_renewed_and_ends_by_itself() {
 async fn no_lease_ends_because_the_cluster_was_down() {
     let mut cluster = Cluster::up(3).await;
     pool(&cluster.ask(), 600_000).await;
-    lease(&cluster.ask(), "tmp-3", 10_000).await;
+    let given = lease(&cluster.ask(), "tmp-3", 10_000).await;
+    let ends_at = given.interfaces[0].addresses[0].lease.clone().unwrap().ends_at;
     cluster.kill_all();
-    // Longer than the lease lasts: whoever judges by a wall clock ends it at once.
-    tokio::time::sleep(Duration::from_secs(11)).await;
+    // Whoever judges by a wall clock ends it at once.
+    until("the lease has ended by the wall clock", async || is_past(ends_at)).await;
     cluster.start_all();
     cluster.ready().await;
     // A command of a new leader clears away what has ended.
