@@ -4,25 +4,29 @@ use serde_json::{Value, json};
 
 use crate::command_line::ipamctl;
 use crate::support::Cluster;
-use crate::support::ask::put;
+use crate::support::ask::subnet_with_pool;
 use crate::support::plugin::{Plugin, network};
 use crate::support::raw::ask;
-
-/// A subnet, and a pool that has all of it.
-async fn pool(cluster: &Cluster, name: &str, cidr: &str, more: Value) {
-    put(&cluster.ask(), "subnets", json!({"name": name, "cidr": cidr})).await;
-    let mut pool = json!({"name": name, "subnet": name});
-    pool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    put(&cluster.ask(), "pools", pool).await;
-}
 
 /// The zone example once more, by the labels of nodes: a node is moved by a label, and no pool changes.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_gets_of_its_zone_by_its_labels() {
     let cluster = Cluster::up(3).await;
     let to = cluster.members[0].client;
-    pool(&cluster, "zone-a", "10.1.0.0/24", json!({"node_selector": "zone=a", "default": true})).await;
-    pool(&cluster, "zone-b", "10.2.0.0/24", json!({"node_selector": "zone in (b,c)", "default": true})).await;
+    subnet_with_pool(
+        &cluster.ask(),
+        "zone-a",
+        "10.1.0.0/24",
+        json!({"node_selector": "zone=a", "default": true}),
+    )
+    .await;
+    subnet_with_pool(
+        &cluster.ask(),
+        "zone-b",
+        "10.2.0.0/24",
+        json!({"node_selector": "zone in (b,c)", "default": true}),
+    )
+    .await;
     let on = |node: &str| network(&cluster.urls(), node, &[]);
     let add = async |node: &str, container: &str| Plugin::new("ADD", container, &on(node)).run().await;
     let why = add("n1", "c1").await.fails(104);
@@ -47,10 +51,10 @@ async fn a_node_gets_of_its_zone_by_its_labels() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_first_who_names_pools_counts() {
     let cluster = Cluster::up(1).await;
-    pool(&cluster, "common", "10.1.0.0/24", json!({"default": true})).await;
-    pool(&cluster, "conf", "10.2.0.0/24", json!({})).await;
-    pool(&cluster, "team", "10.3.0.0/24", json!({"namespace_selector": "team=web"})).await;
-    pool(&cluster, "own", "10.4.0.0/24", json!({})).await;
+    subnet_with_pool(&cluster.ask(), "common", "10.1.0.0/24", json!({"default": true})).await;
+    subnet_with_pool(&cluster.ask(), "conf", "10.2.0.0/24", json!({})).await;
+    subnet_with_pool(&cluster.ask(), "team", "10.3.0.0/24", json!({"namespace_selector": "team=web"})).await;
+    subnet_with_pool(&cluster.ask(), "own", "10.4.0.0/24", json!({})).await;
     let pod = |name: &str| format!("IgnoreUnknown=1;K8S_POD_NAMESPACE=web;K8S_POD_NAME={name}");
     let given = async |name: &str, conf: &Value| {
         let answer = Plugin::new("ADD", name, conf).arguments(&pod(name)).run().await;

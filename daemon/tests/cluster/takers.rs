@@ -4,24 +4,16 @@ use serde_json::{Value, json};
 
 use crate::command_line::ipamctl;
 use crate::support::Cluster;
-use crate::support::ask::put;
+use crate::support::ask::subnet_with_pool;
 use crate::support::plugin::{Plugin, network};
 use crate::support::raw::ask;
-
-/// A subnet, and a pool that has all of it and this to say about who may take from it.
-async fn pool(cluster: &Cluster, name: &str, cidr: &str, more: Value) {
-    put(&cluster.ask(), "subnets", json!({"name": name, "cidr": cidr})).await;
-    let mut pool = json!({"name": name, "subnet": name});
-    pool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    put(&cluster.ask(), "pools", pool).await;
-}
 
 /// One configuration for all nodes: each gets its own zone's addresses.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn two_nodes_two_subnets_and_the_right_address_on_each() {
     let cluster = Cluster::up(3).await;
-    pool(&cluster, "zone-a", "10.1.0.0/24", json!({"node_names": ["a1", "a2"]})).await;
-    pool(&cluster, "zone-b", "10.2.0.0/24", json!({"node_names": ["b1"]})).await;
+    subnet_with_pool(&cluster.ask(), "zone-a", "10.1.0.0/24", json!({"node_names": ["a1", "a2"]})).await;
+    subnet_with_pool(&cluster.ask(), "zone-b", "10.2.0.0/24", json!({"node_names": ["b1"]})).await;
     let on = |node: &str| network(&cluster.urls(), node, &["zone-*"]);
     let add = async |node: &str, container: &str| Plugin::new("ADD", container, &on(node)).run().await;
     assert_eq!(add("a1", "c1").await.addresses()[0].to_string(), "10.1.0.1");
@@ -44,10 +36,11 @@ async fn two_nodes_two_subnets_and_the_right_address_on_each() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn labels_realms_and_attachments_reach_the_pools_through_the_plugin() {
     let cluster = Cluster::up(1).await;
-    pool(&cluster, "db", "10.1.0.0/24", json!({"endpoint_selector": "app=db,!legacy"})).await;
-    pool(&cluster, "east", "10.2.0.0/24", json!({"realms": ["east"]})).await;
-    pool(&cluster, "west", "10.3.0.0/24", json!({"realms": ["west"]})).await;
-    pool(&cluster, "san", "10.4.0.0/24", json!({"network_attachments": ["san"]})).await;
+    subnet_with_pool(&cluster.ask(), "db", "10.1.0.0/24", json!({"endpoint_selector": "app=db,!legacy"}))
+        .await;
+    subnet_with_pool(&cluster.ask(), "east", "10.2.0.0/24", json!({"realms": ["east"]})).await;
+    subnet_with_pool(&cluster.ask(), "west", "10.3.0.0/24", json!({"realms": ["west"]})).await;
+    subnet_with_pool(&cluster.ask(), "san", "10.4.0.0/24", json!({"network_attachments": ["san"]})).await;
     let run = async |container: &str, conf: &Value| Plugin::new("ADD", container, conf).run().await;
     let conf = |pools: &[&str], change: fn(&mut Value)| {
         let mut conf = network(&cluster.urls(), "n1", pools);
@@ -86,7 +79,7 @@ async fn what_is_said_of_takers_is_shown_kept_and_checked() {
         "realms": ["east"], "node_names": ["a1"], "namespaces": ["web"],
         "endpoint_selector": "app=web,tier in (front,back)", "network_attachments": ["kube-system/macvlan"],
     });
-    pool(&cluster, "web", "10.1.0.0/24", said.clone()).await;
+    subnet_with_pool(&cluster.ask(), "web", "10.1.0.0/24", said.clone()).await;
     let shown: Value = ask(to, "GET", "/v1/pools/web", &[], &Value::Null).await.json();
     for (field, value) in said.as_object().unwrap() {
         assert_eq!(shown[field], *value, "{field}");

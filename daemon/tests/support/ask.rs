@@ -31,6 +31,14 @@ pub(crate) fn put(client: &Client, plural: &str, body: Value) -> impl Future<Out
     async move { client.send(call).await.unwrap_or_else(|problem| panic!("{body}: {problem}")) }
 }
 
+/// Puts a subnet, and a pool of the same name that has all of it, with this to say beside.
+pub(crate) async fn subnet_with_pool(client: &Client, name: &str, cidr: &str, more: Value) {
+    put(client, "subnets", json!({"name": name, "cidr": cidr})).await;
+    let mut pool = json!({"name": name, "subnet": name});
+    pool.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    put(client, "pools", pool).await;
+}
+
 pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Result<T, Problem> {
     client.call(Call::get(path).within(LONG)).await
 }
