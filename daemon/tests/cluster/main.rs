@@ -36,6 +36,7 @@ mod maps;
 mod members;
 mod nodes_and_namespaces;
 mod prefixes;
+mod quotas;
 mod resources;
 mod rest;
 mod schema;
