@@ -131,6 +131,8 @@ pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
 pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 /// Longest lease: a year.
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Applications whose quota one namespace may say.
+pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 /// Claims that wait for addresses.
 pub const WAITING_MAX: usize = 4096;
 /// Pools that one claim waits for; of more only the first ones in its order wake it.

@@ -4,7 +4,7 @@ mod context;
 
 use std::fmt;
 
-pub use context::{Context, FieldError, Holder, PoolVerdict};
+pub use context::{Context, FieldError, Holder, PoolVerdict, QuotaUse};
 use serde::{Deserialize, Serialize};
 
 use crate::brand::PROBLEM_TYPE_PREFIX;

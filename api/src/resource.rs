@@ -12,6 +12,7 @@ mod node;
 mod pool;
 mod pool_size;
 mod prefix;
+mod quota;
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -29,11 +30,12 @@ pub use controller::{Controller, ScaleDown};
 pub use endpoint::{EndpointKey, EndpointKind};
 pub use lease::Lease;
 pub use map::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
-pub use namespace::{Namespace, NamespaceStatus};
+pub use namespace::{HeldAddresses, Namespace, NamespaceStatus};
 pub use node::{Node, NodeStatus};
 pub use pool::{Counts, Pool, PoolStatus, Strategy};
 pub use pool_size::PoolSize;
 pub use prefix::Prefix;
+pub use quota::{AddressLimits, ApplicationQuota, Quota};
 
 /// Labels or annotations.
 pub type Labels = BTreeMap<String, String>;

@@ -31,6 +31,8 @@ mod naive_change;
 mod naive_lease;
 #[path = "support/naive_prefix.rs"]
 mod naive_prefix;
+#[path = "support/naive_quota.rs"]
+mod naive_quota;
 #[path = "support/naive_routing.rs"]
 mod naive_routing;
 #[path = "support/naive_sticky.rs"]

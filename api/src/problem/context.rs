@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::address::Family;
-use crate::name::{InterfaceName, Name};
+use crate::name::{InterfaceName, Name, ObjectName};
 use crate::problem::Code;
 use crate::resource::{Counts, EndpointKey};
 
@@ -37,7 +37,7 @@ pub struct Context {
     /// With `pool-exhausted` and the like: the interface that wants an address.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interface: Option<InterfaceName>,
-    /// With `pool-exhausted` and the like: of which family.
+    /// With `pool-exhausted`, `quota-exceeded` and the like: of which family.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub family: Option<Family>,
     /// With `pool-exhausted`: in how many milliseconds of log time the first address has rested.
@@ -46,6 +46,9 @@ pub struct Context {
     /// With `pool-exhausted` and the like: why each pool can't give.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pools: Vec<PoolVerdict>,
+    /// With `quota-exceeded`: whose quota it is, and what it allows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quota: Option<QuotaUse>,
     /// With `not-found`: names that exist and look like it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub similar: Vec<String>,
@@ -61,6 +64,25 @@ pub struct PoolVerdict {
     pub verdict: String,
     /// How its addresses stand.
     pub counts: Counts,
+}
+
+/// A quota of which too little is left.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QuotaUse {
+    /// The realm of the namespace that has it.
+    pub realm: Name,
+    /// The namespace.
+    pub namespace: ObjectName,
+    /// The application that it bounds, as `group/kind/name`; without it the whole namespace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<String>,
+    /// How many addresses of the family it allows.
+    pub limit: u64,
+    /// How many there are.
+    pub held: u64,
+    /// How many more were asked for.
+    pub asked: u64,
 }
 
 /// A held address with its holder.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::Labels;
+use super::{Labels, Quota};
 use crate::name::{Name, NamePattern, ObjectName};
 
 /// A group of endpoints.
@@ -22,6 +22,9 @@ pub struct Namespace {
     /// IPv6 pools, in the same way.
     #[serde(default)]
     pub default_ipv6_pools: Vec<NamePattern>,
+    /// How many addresses it and its applications may have.
+    #[serde(default, skip_serializing_if = "Quota::is_empty")]
+    pub quota: Quota,
     /// A sentence for people.
     #[serde(default)]
     pub description: String,
@@ -36,7 +39,20 @@ pub struct Namespace {
     pub managed_by: Option<String>,
 }
 
-/// What is the case with a namespace: nothing that it doesn't say itself.
+/// What is the case with a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct NamespaceStatus {}
+pub struct NamespaceStatus {
+    /// How many addresses its endpoints hold, those of automatic pools included, as its quota counts them.
+    pub held: HeldAddresses,
+}
+
+/// How many addresses somebody has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct HeldAddresses {
+    /// IPv4 addresses.
+    pub ipv4: u64,
+    /// IPv6 addresses.
+    pub ipv6: u64,
+}

@@ -7,7 +7,6 @@ use ipam_api::request::{Released, ScaleRequest};
 use ipam_api::resource as shown;
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{Controller, ScaleController, Stickiness, Text, Via};
-use ipam_raft::machine::model::Sticky;
 
 use super::App;
 use super::automatic::end_of;
@@ -62,10 +61,6 @@ pub(super) fn stickiness(
 pub(super) fn controller_in(controller: shown::Controller) -> Controller {
     let shown::Controller { group, kind, name, uid } = controller;
     Controller { group: Text::from(group), kind: Text::from(kind), name, uid: uid.map(Text::from) }
-}
-
-pub(super) fn controller_of(sticky: &Sticky) -> Option<shown::Controller> {
-    sticky.controller.as_ref().map(controller_out)
 }
 
 pub(super) fn controller_out(controller: &Controller) -> shown::Controller {

@@ -14,7 +14,7 @@ use ipam_raft::machine::{Action, Answer, State};
 
 use super::App;
 use super::asker::Asker;
-use super::controller::controller_of;
+use super::controller::controller_out;
 use super::convert::{interface, meta, waits};
 use super::lease::{renewal, renewed};
 use super::list::{Field, Item, Listed, Shape, Test};
@@ -183,7 +183,7 @@ fn view(state: &State, id: u64) -> Option<View> {
             key: row.key.clone(),
             uid: row.uid.as_ref().map(ToString::to_string),
             sticky: sticky.is_some(),
-            controller: sticky.and_then(controller_of),
+            controller: row.controller.as_deref().map(controller_out),
             scale_down: sticky.and_then(|sticky| sticky.scale_down),
         },
         meta: meta(&row.meta),

@@ -168,11 +168,11 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
     fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
     fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
     fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
+    let controller = endpoint.intention.controller.as_ref().map(controller::written);
+    fields.line_if("controller", controller.as_deref().unwrap_or_default());
     if endpoint.intention.sticky {
-        let controller = endpoint.intention.controller.as_ref();
-        let of = controller.map(|controller| format!("   controller {}", controller::written(controller)));
         let scale_down = endpoint.intention.scale_down.map(|policy| format!("   when scaled down {policy}"));
-        fields.line("sticky", format!("yes{}{}", of.unwrap_or_default(), scale_down.unwrap_or_default()));
+        fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
     }
     for interface in &endpoint.status.interfaces {
         if interface.kept {

@@ -1,8 +1,10 @@
-//! `ipamctl namespace`: groups of endpoints, and what they take from.
+//! `ipamctl namespace`: groups of endpoints, what they take from, and how much they may have.
+
+mod quota;
 
 use clap::{Args, Subcommand};
 use ipam_api::name::{NamePattern, ResourceName};
-use ipam_api::resource::{Labels, Namespace, NamespaceStatus};
+use ipam_api::resource::{Labels, Namespace, NamespaceStatus, Quota};
 use ipam_api::time::Timestamp;
 
 use crate::context::Context;
@@ -11,6 +13,8 @@ use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::resource::{self, Noun, Read};
+use quota::{QuotaArguments, of_limit};
+
 use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -54,12 +58,14 @@ pub(crate) enum Verb {
     /// Describe a namespace that nobody has described yet
     #[command(after_help = "Examples:
   ipamctl namespace create web --label team=web
-  ipamctl namespace create prod-eu/web --ipv4-pool web-a --ipv4-pool web-? --ipv6-pool web6")]
+  ipamctl namespace create prod-eu/web --ipv4-pool web-a --ipv4-pool web-? --ipv6-pool web6
+  ipamctl namespace create shop --quota ipv4=500 --quota-per-application ipv4=50,ipv6=50")]
     Create(CreateArguments),
     /// Change what is said of a namespace
     #[command(after_help = "Examples:
   ipamctl namespace set web --label team=shop --ipv4-pool shop
-  ipamctl namespace set web --no-pools")]
+  ipamctl namespace set web --no-pools
+  ipamctl namespace set shop --quota ipv4=800 --quota-of apps/StatefulSet/db,ipv4=120")]
     Set(SetArguments),
     /// Forget what was said of a namespace; what its endpoints hold stays
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl namespace delete web")]
@@ -100,6 +106,8 @@ pub(crate) struct CreateArguments {
     #[command(flatten)]
     pools: PoolArguments,
     #[command(flatten)]
+    quota: QuotaArguments,
+    #[command(flatten)]
     metadata: MetadataArguments,
 }
 
@@ -113,6 +121,11 @@ pub(crate) struct SetArguments {
     /// Have no pools of its own any more
     #[arg(long, conflicts_with_all = ["ipv4_pools", "ipv6_pools"])]
     no_pools: bool,
+    #[command(flatten)]
+    quota: QuotaArguments,
+    /// Have no bounds any more
+    #[arg(long, conflicts_with_all = ["quota", "quota_per_application", "quotas_of"])]
+    no_quota: bool,
     #[command(flatten)]
     metadata: MetadataChanges,
 }
@@ -134,12 +147,14 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 name,
                 default_ipv4_pools: Vec::new(),
                 default_ipv6_pools: Vec::new(),
+                quota: Quota::default(),
                 description: String::new(),
                 labels: Labels::new(),
                 annotations: Labels::new(),
                 managed_by: None,
             };
             arguments.pools.apply(&mut namespace);
+            arguments.quota.apply(&mut namespace);
             arguments.metadata.apply(metadata_fields!(namespace));
             resource::create::<Namespaces>(context, &namespace).await
         }
@@ -150,6 +165,10 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                     namespace.default_ipv6_pools.clear();
                 }
                 arguments.pools.apply(namespace);
+                if arguments.no_quota {
+                    namespace.quota = Quota::default();
+                }
+                arguments.quota.apply(namespace);
                 arguments.metadata.apply(metadata_fields!(namespace));
                 Ok(())
             };
@@ -167,6 +186,8 @@ fn table(namespaces: &[Read<Namespaces>], _wide: bool, _now: Timestamp) -> Table
         .spare("REALM", 1)
         .text("IPV4 POOLS")
         .text("IPV6 POOLS")
+        .text("IPV4")
+        .text("IPV6")
         .spare("LABELS", 3)
         .spare("DESCRIPTION", 2);
     for namespace in namespaces {
@@ -176,6 +197,8 @@ fn table(namespaces: &[Read<Namespaces>], _wide: bool, _now: Timestamp) -> Table
             intention.realm.to_string(),
             text::joined(&intention.default_ipv4_pools),
             text::joined(&intention.default_ipv6_pools),
+            of_limit(namespace.status.held.ipv4, intention.quota.ipv4),
+            of_limit(namespace.status.held.ipv6, intention.quota.ipv6),
             text::labels(&intention.labels),
             text::dash(&intention.description),
         ]);
@@ -190,6 +213,7 @@ fn shown(namespace: &Read<Namespaces>) -> String {
     fields.raw(&text::heading("namespace", name.as_str(), &namespace.meta, None));
     fields.line("IPv4 pools", text::joined(&intention.default_ipv4_pools));
     fields.line("IPv6 pools", text::joined(&intention.default_ipv6_pools));
+    quota::lines(&mut fields, &intention.quota, &namespace.status.held);
     text::metadata_lines(
         &mut fields,
         &intention.description,

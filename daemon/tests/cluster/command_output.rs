@@ -100,7 +100,8 @@ const LINES: &[(&str, &str)] = &[
     ("node list --limit 1", "NodePage"),
     (
         "namespace create web --ipv4-pool web --ipv6-pool web6 --label team=web --description x --annotation c=d \
-         --managed-by me",
+         --managed-by me --quota ipv4=900,ipv6=900 --quota-per-application ipv4=90,ipv6=90 \
+         --quota-of apps/StatefulSet/db,ipv4=91,ipv6=91",
         "NamespaceView",
     ),
     ("namespace create more", "NamespaceView"),
@@ -208,6 +209,12 @@ async fn data_is_what_the_api_describes() {
             schemas.check("PoolView", &shown["results"][1]["body"]).unwrap();
         }
     }
+    done("namespace create poor --quota-per-application ipv4=0").await;
+    done("pool create room --subnet own --range 10.7.0.9").await;
+    let too_many = "explain --endpoint pod/poor/x --pool room --controller apps/Deployment/x -o json";
+    let too_many = ipamctl(&servers, too_many).await.ends(1).json();
+    assert_eq!(too_many["problem"]["code"], "quota-exceeded", "{too_many}");
+    schemas.check("Explanation", &too_many).unwrap_or_else(|why| panic!("{why}\n{too_many:#}"));
     let page = done("allocation list --endpoint host/db-07").await.json();
     let id = &page["items"][0]["id"];
     let prefix = done("prefix list --limit 1").await.json()["items"][0]["id"].clone();

@@ -37,6 +37,7 @@ mod members;
 mod nodes_and_namespaces;
 mod pool_gateway;
 mod prefixes;
+mod quotas;
 mod resources;
 mod rest;
 mod schema;

@@ -7,7 +7,7 @@ use ipam_api::access::Role;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_raft::machine::command::{
-    Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Put, Remarks,
+    Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Put, Quota, Remarks,
     SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, At, Command, Grant, State, Terms, apply};
@@ -92,6 +92,7 @@ pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
     let intention = NamespaceIntention {
         realm: Name::default_name(),
         name: namespace.parse().unwrap(),
+        quota: Quota::default(),
         default_pools: PoolPatterns::default(),
         remarks: labelled(label),
     };

@@ -81,6 +81,8 @@ impl Step<'_> {
             let moves = self.state.moves(&row, wish.lifecycle, pick);
             let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
             self.write_allocation(id, wish, endpoint_id, to, (pick, settings.of_pick(place)), moves);
+            let accounts = self.state.accounts(&row, pick.pool);
+            self.state.count_address(accounts, pick.address, true);
         }
         row.allocations.extend_from_slice(&ids);
         if wish.attachment.is_none() && ids.is_empty() {
@@ -108,6 +110,7 @@ impl Step<'_> {
             meta: self.new_meta(id),
             key: wish.endpoint.clone(),
             uid: wish.uid.clone(),
+            controller: None,
             sticky: None,
             allocations: Vec::new(),
             waiting: None,
@@ -260,6 +263,7 @@ impl State {
             false => self.unclaimed_and_unwanted(&comer, &stays),
         };
         self.check_portable(wish, &along, &left, grant)?;
+        self.check_quota(wish, row, &picks, &left)?;
         let settings = self.settings(wish, row, &picks, &along, &left)?;
         let arrived = row.map(|row| self.arrived(row, wish));
         Ok(Plan { endpoint, arrived, picks, along, left, settings })

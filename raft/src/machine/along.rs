@@ -142,16 +142,14 @@ impl State {
     pub(super) fn arrived(&self, old: &Endpoint, wish: &Allocate) -> Endpoint {
         let mut row = old.clone();
         let said = &wish.stickiness;
+        row.controller = said.controller.clone().map(Box::new).or(row.controller);
         if old.sticky.is_none() && !said.is_sticky() {
             return row;
         }
         let before = row.sticky.take().unwrap_or_default();
         row.uid = wish.uid.clone().or(row.uid);
-        row.sticky = Some(Box::new(Sticky {
-            controller: said.controller.clone().or(before.controller),
-            scale_down: said.scale_down.or(before.scale_down),
-            wanted: true,
-        }));
+        row.sticky =
+            Some(Box::new(Sticky { scale_down: said.scale_down.or(before.scale_down), wanted: true }));
         row
     }
 }
@@ -172,14 +170,16 @@ impl Step<'_> {
     pub(super) fn put_endpoint(&mut self, id: u64, mut row: Endpoint) {
         if let Some(old) = self.state.endpoints.get(id) {
             let said = |row: &Endpoint| {
-                let sticky = row.sticky.as_ref().map(|sticky| (sticky.controller.clone(), sticky.scale_down));
-                (row.uid.clone(), sticky)
+                let sticky = row.sticky.as_ref().map(|sticky| sticky.scale_down);
+                (row.uid.clone(), row.controller.clone(), sticky)
             };
             let (before, changed) = (ControllerKey::of(old), said(old) != said(&row));
             if let Some(key) = before {
                 self.state.index.controllers.remove(&(key, id));
             }
             if changed {
+                let old = old.clone();
+                self.state.count_for_another(&old, &row);
                 let now = self.state.tick();
                 let fresh = self.new_meta(now);
                 row.meta.revision = now;

@@ -55,13 +55,18 @@ impl<'a> Application<'a> {
 }
 
 impl Automatic {
+    /// Whose it is.
+    pub(super) fn application(&self) -> Application<'_> {
+        Application { realm: &self.realm, namespace: &self.namespace, controller: &self.controller }
+    }
+
     /// By which it is found.
     pub(super) fn key(&self) -> ControllerKey {
         ControllerKey::new(&self.realm, &self.namespace, &self.controller)
     }
 
     /// How many addresses the pool shall have.
-    fn wanted(&self) -> u128 {
+    pub(super) fn wanted(&self) -> u128 {
         self.size.of(self.replicas).into()
     }
 }

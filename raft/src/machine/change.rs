@@ -2,13 +2,14 @@
 
 use std::fmt::Display;
 
+use ipam_api::Family;
 use ipam_api::limits::FIELD_CHANGE_CHARS_MAX;
 use ipam_api::resource::Route;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Dns, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, Remarks, ReservationIntention,
-    SubnetIntention,
+    AddressLimits, Dns, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, Quota, Remarks,
+    ReservationIntention, SubnetIntention,
 };
 
 /// Characters shown of what two long values have in common.
@@ -166,12 +167,31 @@ impl Fields for NodeIntention {
     }
 }
 
+impl Fields for Quota {
+    fn fields(&self) -> Vec<Field> {
+        let applications =
+            self.applications.iter().map(|(name, limits)| format!("{name} {}", limits_in_words(*limits)));
+        vec![
+            ("quota", limits_in_words(self.whole)),
+            ("quota.per_application", limits_in_words(self.per_application)),
+            ("quota.applications", list(applications)),
+        ]
+    }
+}
+
+fn limits_in_words(limits: AddressLimits) -> String {
+    let words =
+        Family::BOTH.into_iter().filter_map(|family| Some(format!("{family} {}", limits.of(family)?)));
+    words.collect::<Vec<_>>().join(" and ")
+}
+
 impl Fields for NamespaceIntention {
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
             ("default_ipv4_pools", list(&self.default_pools.ipv4)),
             ("default_ipv6_pools", list(&self.default_pools.ipv6)),
         ];
+        fields.extend(self.quota.fields());
         fields.extend(self.remarks.fields());
         fields
     }

@@ -222,6 +222,7 @@ impl Takers {
 impl NamespaceIntention {
     fn check(&self) -> Result<(), Refusal> {
         self.default_pools.check("default pools of a namespace")?;
+        self.quota.check()?;
         self.remarks.check()
     }
 }

@@ -10,6 +10,7 @@ mod manner;
 mod members;
 mod outcome;
 mod prefix;
+mod quota;
 mod routing;
 mod sticky;
 mod terms;
@@ -35,6 +36,7 @@ pub use outcome::{
     Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
 };
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use quota::{AddressLimits, ControllerName, Quota};
 pub use routing::{Routing, Setting};
 pub use sticky::{Controller, ScaleController, Stickiness};
 pub use terms::{

@@ -15,8 +15,9 @@ use super::command::{Kind, PoolIntention, SecretHash, Text};
 use super::free_set::FreeSet;
 use super::gateway::GatewayKey;
 use super::hashed::ByAttachment;
-use super::model::{Pool, PrefixOwner, Subnet, Waiting};
+use super::model::{Account, Pool, PrefixOwner, Scarce, Subnet, Waiting};
 use super::prefix::Division;
+use super::quota::Had;
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
 use super::sticky::ControllerKey;
@@ -61,12 +62,14 @@ pub(super) struct Index {
     pub(super) cooling_until: OrdSet<(u64, u64)>,
     /// Which endpoint has which place in line.
     pub(super) waiting: OrdMap<u64, u64>,
-    /// Pool, how many addresses it would have to have, and place in line.
-    pub(super) waiting_for: OrdSet<(u64, u32, u64)>,
-    /// The first place in line that a pool could help now.
-    pub(super) head_of: OrdMap<u64, u64>,
+    /// What is waited for, how many addresses it would have to have, and place in line.
+    pub(super) waiting_for: OrdSet<(Scarce, u32, u64)>,
+    /// The first place in line that something could help now.
+    pub(super) head_of: OrdMap<Scarce, u64>,
     /// The same by place.
-    pub(super) heads: OrdSet<(u64, u64)>,
+    pub(super) heads: OrdSet<(u64, Scarce)>,
+    /// How many addresses namespaces and applications have.
+    pub(super) had: OrdMap<Account, Had>,
     /// When leases end.
     pub(super) lease_ends: OrdSet<(u64, u64)>,
     pub(super) token_secrets: OrdMap<SecretHash, u64>,
@@ -113,6 +116,7 @@ impl Index {
             waiting_for,
             head_of,
             heads,
+            had,
             lease_ends,
             token_secrets,
             replays,
@@ -148,6 +152,7 @@ impl Index {
         join_sets(&mut self.waiting_for, waiting_for);
         join_maps(&mut self.head_of, head_of);
         join_sets(&mut self.heads, heads);
+        join_maps(&mut self.had, had);
         join_sets(&mut self.lease_ends, lease_ends);
         join_maps(&mut self.token_secrets, token_secrets);
         join_maps(&mut self.replays, replays);
@@ -179,7 +184,7 @@ impl Index {
     /// Gives a claim its place in line.
     pub(super) fn note_waiting(&mut self, endpoint: u64, waiting: &Waiting) {
         self.waiting.insert(waiting.order, endpoint);
-        let places = waiting.lacks.iter().map(|(pool, need)| (*pool, *need, waiting.order));
+        let places = waiting.lacks.iter().map(|(of, need)| (of.clone(), *need, waiting.order));
         self.waiting_for.extend(places);
     }
 }
@@ -276,16 +281,19 @@ impl State {
             let subnet = self.subnets.get(pool.subnet).ok_or_else(|| lost("subnet", pool.subnet))?.clone();
             self.index_pool(*id, pool, &subnet);
         }
-        let allocated: Vec<(u64, IpAddr)> =
-            self.allocations.iter().map(|(_, row)| (row.pool, row.address)).collect();
+        let allocated: Vec<(u64, IpAddr, u64)> =
+            self.allocations.iter().map(|(_, row)| (row.pool, row.address, row.endpoint)).collect();
         let stray = |address: IpAddr| Damaged(format!("{address} is occupied and not its pool's to give"));
-        for (pool, address) in allocated {
+        for (pool, address, endpoint) in allocated {
             let space = self.space_mut(pool).ok_or_else(|| lost("pool", pool))?;
             if !space.giveable.contains(number(address)) {
                 return Err(stray(address));
             }
             space.allocated += 1;
             space.occupy(number(address));
+            let holder = self.endpoints.get(endpoint).ok_or_else(|| lost("endpoint", endpoint))?;
+            let accounts = self.accounts(holder, pool);
+            self.count_address(accounts, address, true);
         }
         let coolings: Vec<(u64, u64, IpAddr)> =
             self.coolings.iter().map(|(id, row)| (id, row.pool, row.address)).collect();
@@ -298,9 +306,7 @@ impl State {
             space.occupy(number(address));
         }
         self.index_blocks()?;
-        for (id, _) in &pools {
-            self.refresh_head(*id);
-        }
+        self.refresh_all_heads();
         Ok(())
     }
 
@@ -317,6 +323,7 @@ impl State {
         self.index.applications.extend(pool.automatic.as_deref().map(|automatic| (automatic.key(), id)));
         self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
         self.index.own(id, pool, subnet);
+        self.count_pool(pool, subnet, true);
         let mut space = Space::empty(subnet.intention.cidr);
         space.reshape(self.shape_of(&pool.intention, subnet), |_, _| std::iter::empty());
         self.index.spaces.insert(id, Arc::new(space));
@@ -333,6 +340,7 @@ impl State {
             self.index.default_pools.remove(&key);
         }
         self.index.disown(id, pool, subnet);
+        self.count_pool(pool, subnet, false);
         self.index.spaces.remove(&id);
     }
 

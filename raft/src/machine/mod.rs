@@ -41,6 +41,7 @@ mod node;
 mod pick;
 mod pool;
 mod prefix;
+pub mod quota;
 mod release;
 mod replay;
 mod reservation;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::sync::Arc;
 
+use ipam_api::Family;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
@@ -11,9 +12,9 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::command::{
-    Allocate, Controller, Credential, Grant, NamespaceIntention, NetworkIntention, NodeIntention, Note,
-    Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started, SubnetIntention,
-    Text,
+    Allocate, Controller, ControllerName, Credential, Grant, NamespaceIntention, NetworkIntention,
+    NodeIntention, Note, Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started,
+    SubnetIntention, Text,
 };
 use super::event::{Readiness, Why};
 use super::journal::Segment;
@@ -150,6 +151,8 @@ pub struct Endpoint {
     pub key: EndpointKey,
     /// Which incarnation, as the system that named it says.
     pub uid: Option<Text>,
+    /// What makes it, as was last said.
+    pub controller: Option<Box<Controller>>,
     /// What it is as one that comes back; nothing if it doesn't.
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
@@ -177,15 +180,33 @@ pub struct Waiting {
     pub why: Why,
     /// Why, in a sentence.
     pub detail: Text,
-    /// Pools that may help, with how many addresses each would have to have; none if nothing helps by itself.
-    pub lacks: Vec<(u64, u32)>,
+    /// What may help, with how many addresses each would have to have; none if nothing helps by itself.
+    pub lacks: Vec<(Scarce, u32)>,
+}
+
+/// What a claim waits for addresses of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scarce {
+    /// A pool, by its id.
+    Pool(u64),
+    /// What a quota leaves of a family.
+    Quota(Account, Family),
+}
+
+/// Whose addresses are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Account {
+    /// The realm.
+    pub realm: Name,
+    /// The namespace.
+    pub namespace: ObjectName,
+    /// What makes the endpoints; without it all of the namespace are counted.
+    pub application: Option<ControllerName>,
 }
 
 /// What an endpoint that comes back is.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sticky {
-    /// What makes it.
-    pub controller: Option<Controller>,
     /// What becomes of its addresses once it isn't wanted; without it their pools say.
     pub scale_down: Option<ScaleDown>,
     /// Whether its controller wants it, as far as anybody has said.

@@ -27,6 +27,7 @@ impl Step<'_> {
                 let id = meta.id;
                 let row = Namespace { meta, intention: intention.clone() };
                 step.state.namespaces.put(id, row.clone(), &mut step.state.ledger);
+                step.state.refresh_heads_of(&row.intention);
                 Stored::Namespace(row)
             }));
         }
@@ -35,6 +36,7 @@ impl Step<'_> {
         let row = Namespace { meta: self.new_meta(revision), intention: intention.clone() };
         self.state.index.names.insert((kind, name.clone()), revision);
         self.state.namespaces.put(revision, row.clone(), &mut self.state.ledger);
+        self.state.refresh_heads_of(&row.intention);
         self.emit(What::Created { kind, name });
         Ok(Answer::created(revision, Stored::Namespace(row)))
     }
@@ -51,7 +53,10 @@ impl Step<'_> {
         self.check_manager(kind, name)?;
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));
-        self.state.namespaces.remove(id, &mut self.state.ledger);
+        let row = self.state.namespaces.remove(id, &mut self.state.ledger);
+        if let Some(row) = row {
+            self.state.refresh_heads_of(&row.intention);
+        }
         self.emit(What::Deleted { kind, name: name.clone() });
         Ok(Answer::Gone)
     }

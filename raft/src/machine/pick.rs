@@ -371,6 +371,9 @@ impl State {
             format!("{interface} {family}: {}", told(parts.into_iter(), "; ")),
         )
         .context(self.verdicts(interface, family, fit, fallen));
+        if let Some(refusal) = self.stunted(fit, family) {
+            return refusal;
+        }
         match fit.first() {
             Some(candidate) if candidate.pool.automatic.is_some() => refusal.help(
                 "It has as many as its application asks for, or as its subnet has left: ask for more, or delete pools \

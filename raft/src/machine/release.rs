@@ -80,7 +80,8 @@ impl Step<'_> {
         let row = self.state.allocations.get(id)?.clone();
         let pool = &self.state.pools.get(row.pool)?.intention;
         let (pool_name, cooling_ms) = (pool.name.clone(), pool.cooling_ms);
-        let endpoint = self.state.endpoints.get(row.endpoint)?.key.clone();
+        let holder = self.state.endpoints.get(row.endpoint)?;
+        let (endpoint, accounts) = (holder.key.clone(), self.state.accounts(holder, row.pool));
         let revision = self.state.tick();
         self.state.allocations.remove(id, &mut self.state.ledger);
         self.forget_in_endpoint(row.endpoint, id);
@@ -96,6 +97,7 @@ impl Step<'_> {
             space.vacate(number(row.address));
         }
         let address = row.address;
+        self.state.count_address(accounts, address, false);
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.intention.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let rests = cooling_ms > 0 && !drained;

@@ -34,6 +34,7 @@ impl State {
             ("waiting claims of pools", index.waiting_for.len()),
             ("pools that could help", index.head_of.len()),
             ("pools by whom they could help", index.heads.len()),
+            ("namespaces and applications with addresses", index.had.len()),
             ("leases by their end", index.lease_ends.len()),
             ("secrets of tokens", index.token_secrets.len()),
             ("kept answers", index.replays.len()),

@@ -7,7 +7,7 @@ use super::At;
 use super::command::{Context, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
 use super::event::{Readiness, What};
 use super::level::maker;
-use super::model::{Meta, PoolState};
+use super::model::{Meta, PoolState, Scarce};
 use super::state::State;
 use ipam_api::Code;
 
@@ -46,7 +46,7 @@ impl Step<'_> {
 
     /// Takes note of whether a pool can give, and says so when that has changed.
     pub(super) fn refresh_readiness(&mut self, pool: u64) {
-        self.state.refresh_head(pool);
+        self.state.refresh_head(&Scarce::Pool(pool));
         let Some(row) = self.state.pools.get(pool) else { return };
         let readiness = if row.intention.terminating {
             Readiness::Terminating

@@ -6,7 +6,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::{Lifecycle, ScaleDown};
 
 use super::check::{invalid, text};
-use super::command::{Answer, Controller, Refusal, ScaleController, Stickiness, Text};
+use super::command::{Answer, Controller, ControllerName, Refusal, ScaleController, Stickiness};
 use super::event::Reason;
 use super::model::{Allocation, Endpoint, Sticky};
 use super::state::State;
@@ -21,9 +21,7 @@ const KIND_BYTES_MAX: usize = 63;
 pub(super) struct ControllerKey {
     realm: Name,
     namespace: ObjectName,
-    group: Text,
-    kind: Text,
-    name: ObjectName,
+    controller: ControllerName,
 }
 
 impl ControllerKey {
@@ -31,15 +29,13 @@ impl ControllerKey {
         Self {
             realm: realm.clone(),
             namespace: namespace.clone(),
-            group: Text::clone(&controller.group),
-            kind: Text::clone(&controller.kind),
-            name: controller.name.clone(),
+            controller: ControllerName::of(controller),
         }
     }
 
-    /// Of an endpoint that has one.
+    /// Of a sticky endpoint that has one.
     pub(super) fn of(row: &Endpoint) -> Option<Self> {
-        let controller = row.sticky.as_ref()?.controller.as_ref()?;
+        let controller = row.controller.as_deref().filter(|_| row.sticky.is_some())?;
         Some(Self::new(&row.key.realm, &row.key.namespace, controller))
     }
 }
@@ -110,7 +106,7 @@ impl Step<'_> {
         for id in ids {
             let Some(mut row) = self.state.endpoints.get(id).cloned() else { continue };
             let Some(sticky) = row.sticky.as_mut() else { continue };
-            if !sticky.controller.as_ref().is_some_and(|controller| controller.may_be(&scale.controller)) {
+            if !row.controller.as_ref().is_some_and(|controller| controller.may_be(&scale.controller)) {
                 continue;
             }
             let wanted = scale.wants(&row.key.name);

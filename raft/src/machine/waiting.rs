@@ -1,21 +1,25 @@
 //! Waiting claims: who asks with `wait` stays in line while pools can't give, and gets what it asked for in the
 //! same `apply` that makes it possible.
 //!
-//! A claim waits for the pools of the first family that couldn't be given, and says of each how many addresses it
-//! would have to have. So whatever frees an address finds the first that it helps without looking at the others;
+//! A claim waits for the pools of the first family that couldn't be given, or for what a quota leaves, and says of each
+//! how many addresses it would have to have. So whatever frees an address finds the first that it helps without looking at the others;
 //! whoever was looked at in vain waits for something else then, and isn't found again before that has come.
 //! ADR 14 has the reasons.
 
-use ipam_api::Code;
+use std::collections::BTreeSet;
+
 use ipam_api::limits::{INTERFACES_MAX, WAITING_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
 use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Family};
 
 use super::along::Comer;
 use super::candidates::Choice;
 use super::check::{invalid, within};
-use super::command::{Action, Allocate, Answer, Grant, Kind, Manager, Origin, Pending, Refusal, Text, Via};
+use super::command::{
+    Action, Allocate, Answer, Grant, Kind, Manager, NamespaceIntention, Origin, Pending, Refusal, Text, Via,
+};
 use super::event::{What, Why};
-use super::model::Waiting;
+use super::model::{Account, Scarce, Waiting};
 use super::pick::Pick;
 use super::state::State;
 use super::step::Step;
@@ -63,33 +67,66 @@ impl State {
     }
 
     /// Finds out again which claim a pool could help first.
-    pub(super) fn refresh_head(&mut self, pool: u64) {
-        let old = self.index.head_of.get(&pool).copied();
-        let mut of_pool = self.index.waiting_for.range((pool, 0, 0)..=(pool, u32::MAX, u64::MAX));
-        if old.is_none() && of_pool.next().is_none() {
+    pub(super) fn refresh_head(&mut self, of: &Scarce) {
+        if self.index.waiting_for.is_empty() && self.index.head_of.is_empty() {
+            return;
+        }
+        let old = self.index.head_of.get(of).copied();
+        if old.is_none() && self.orders_for(of).next().is_none() {
             return;
         }
         let first = |need: u32| {
-            let mut alike = self.index.waiting_for.range((pool, need, 0)..=(pool, need, u64::MAX));
-            alike.next().map(|(_, _, order)| *order)
+            let alike = (of.clone(), need, 0)..=(of.clone(), need, u64::MAX);
+            self.index.waiting_for.range(alike).next().map(|(_, _, order)| *order)
         };
-        let new = (1..=self.room(pool)).filter_map(first).min();
+        let room = match of {
+            Scarce::Pool(pool) => self.room(*pool),
+            Scarce::Quota(account, family) => self.room_of_quota(account, *family),
+        };
+        let new = (1..=room).filter_map(first).min();
         if old == new {
             return;
         }
         if let Some(order) = old {
-            self.index.heads.remove(&(order, pool));
-            self.index.head_of.remove(&pool);
+            self.index.heads.remove(&(order, of.clone()));
+            self.index.head_of.remove(of);
         }
         if let Some(order) = new {
-            self.index.heads.insert((order, pool));
-            self.index.head_of.insert(pool, order);
+            self.index.heads.insert((order, of.clone()));
+            self.index.head_of.insert(of.clone(), order);
         }
     }
 
+    /// The same for all that anybody waits for.
+    pub(super) fn refresh_all_heads(&mut self) {
+        let all: BTreeSet<Scarce> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
+        for of in all.iter().chain(&self.index.head_of.keys().cloned().collect::<Vec<_>>()) {
+            self.refresh_head(of);
+        }
+    }
+
+    /// The same for what a namespace's quota leaves, which has changed.
+    pub(super) fn refresh_heads_of(&mut self, namespace: &NamespaceIntention) {
+        let (realm, name) = (&namespace.realm, &namespace.name);
+        let whole = Account::of_namespace(realm, name);
+        let from = (Scarce::Quota(whole, Family::V4), 0, 0);
+        let behind = self.index.waiting_for.range(from..).map(|(of, ..)| of);
+        let is_of = |of: &&Scarce| matches!(of, Scarce::Quota(account, _) if account.is_of(realm, name));
+        let all: BTreeSet<Scarce> = behind.take_while(is_of).cloned().collect();
+        for of in &all {
+            self.refresh_head(of);
+        }
+    }
+
+    /// The places in line of those who wait for something, those first who need least of it.
+    fn orders_for(&self, of: &Scarce) -> impl Iterator<Item = u64> + use<'_> {
+        let range = (of.clone(), 0, 0)..=(of.clone(), u32::MAX, u64::MAX);
+        self.index.waiting_for.range(range).map(|(_, _, order)| *order)
+    }
+
     /// What a wish lacks: the pools of the first family that can't be given, with how many addresses of each it
-    /// would have to have. None if no pool could ever help.
-    fn lacks(&self, wish: &Allocate, grant: &Grant) -> Vec<(u64, u32)> {
+    /// would have to have; or what a quota leaves. None if nothing of that could ever help.
+    fn lacks(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Vec<(Scarce, u32)> {
         let mut picks: Vec<Pick> = Vec::new();
         for interface in &wish.interfaces {
             let taker = Taker::of(self, wish, interface);
@@ -115,7 +152,8 @@ impl State {
                     );
                     if may_come && lacking.len() < WAITING_POOLS_MAX {
                         let taken = picks.iter().filter(|pick| pick.pool == candidate.id).count();
-                        lacking.push((candidate.id, u32::try_from(taken + 1).unwrap_or(u32::MAX)));
+                        let of = Scarce::Pool(candidate.id);
+                        lacking.push((of, u32::try_from(taken + 1).unwrap_or(u32::MAX)));
                     }
                 }
                 match pick {
@@ -124,7 +162,7 @@ impl State {
                 }
             }
         }
-        Vec::new()
+        self.lacks_of_quota(wish, endpoint.and_then(|id| self.endpoints.get(id)), &picks)
     }
 
     /// Whether an endpoint has addresses on one of these interfaces: then it comes back, and asks for others.
@@ -142,9 +180,8 @@ impl State {
 
     /// Who waits for a pool, those first who need least of it.
     fn waiting_for(&self, pool: u64) -> Vec<(u64, Waiting)> {
-        let range = (pool, 0, 0)..=(pool, u32::MAX, u64::MAX);
-        let orders = self.index.waiting_for.range(range).map(|(_, _, order)| order);
-        let endpoints = orders.filter_map(|order| self.index.waiting.get(order).copied());
+        let orders = self.orders_for(&Scarce::Pool(pool));
+        let endpoints = orders.filter_map(|order| self.index.waiting.get(&order).copied());
         endpoints.filter_map(|endpoint| Some((endpoint, self.waiting(endpoint)?.clone()))).collect()
     }
 
@@ -168,7 +205,7 @@ impl Step<'_> {
             // What it has stays as it is, and is nothing to wait with.
             return Err(refusal);
         }
-        let lacks = self.state.lacks(wish, grant);
+        let lacks = self.state.lacks(wish, endpoint, grant);
         if let Some(waiting) = endpoint.and_then(|id| self.state.waiting(id)) {
             if waiting.wish != *wish {
                 return Err(Refusal::new(
@@ -225,27 +262,27 @@ impl Step<'_> {
     /// Writes what an endpoint waits for, or that it waits no longer.
     pub(super) fn put_waiting(&mut self, endpoint: u64, waiting: Option<Waiting>) {
         let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
-        let mut pools = Vec::new();
+        let mut touched = Vec::new();
         if let Some(old) = &row.waiting {
             self.state.index.waiting.remove(&old.order);
-            for (pool, need) in &old.lacks {
-                self.state.index.waiting_for.remove(&(*pool, *need, old.order));
-                pools.push(*pool);
+            for (of, need) in &old.lacks {
+                self.state.index.waiting_for.remove(&(of.clone(), *need, old.order));
+                touched.push(of.clone());
             }
         }
         if let Some(new) = &waiting {
             self.state.index.note_waiting(endpoint, new);
-            pools.extend(new.lacks.iter().map(|(pool, _)| *pool));
+            touched.extend(new.lacks.iter().map(|(of, _)| of.clone()));
         }
         row.waiting = waiting.map(Box::new);
         self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
-        for pool in pools {
-            self.state.refresh_head(pool);
+        for of in &touched {
+            self.state.refresh_head(of);
         }
     }
 
     /// Takes note of what a claim waits for now, and says so if the reason has changed.
-    fn note_waiting(&mut self, endpoint: u64, lacks: Vec<(u64, u32)>, why: Why, detail: Text) {
+    fn note_waiting(&mut self, endpoint: u64, lacks: Vec<(Scarce, u32)>, why: Why, detail: Text) {
         let Some(old) = self.state.waiting(endpoint).cloned() else { return };
         // The sentence alone, with its counts, is no reason to write anything.
         if (&lacks, why) == (&old.lacks, old.why) {
@@ -263,8 +300,8 @@ impl Step<'_> {
     /// next commands.
     pub(super) fn serve_waiting(&mut self) {
         for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
-            let Some((order, _)) = self.state.index.heads.get_min().copied() else { return };
-            let Some(endpoint) = self.state.index.waiting.get(&order).copied() else { return };
+            let Some((order, _)) = self.state.index.heads.get_min() else { return };
+            let Some(endpoint) = self.state.index.waiting.get(order).copied() else { return };
             self.serve(endpoint);
         }
     }
@@ -292,7 +329,8 @@ impl Step<'_> {
         let refused = step.try_waiting(endpoint, &waiting).err();
         self.events = step.events;
         let Some(refusal) = refused else { return };
-        let lacks = rights.map(|(grant, _)| self.state.lacks(&waiting.wish, &grant)).unwrap_or_default();
+        let lacks = rights.map(|(grant, _)| self.state.lacks(&waiting.wish, Some(endpoint), &grant));
+        let lacks = lacks.unwrap_or_default();
         let why = why(&refusal, &lacks);
         self.note_waiting(endpoint, lacks, why, Text::from(refusal.detail.as_str()));
     }
@@ -337,9 +375,10 @@ impl Step<'_> {
         let Some(to) = to.and_then(|to| self.state.id_of(Kind::Pool, to)) else { return };
         for (endpoint, waiting) in self.state.waiting_for(drained) {
             let mut lacks = waiting.lacks.clone();
-            let need = lacks.iter().find(|(pool, _)| *pool == drained).map_or(1, |(_, need)| *need);
-            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&(to, need)) {
-                lacks.push((to, need));
+            let need = lacks.iter().find(|(of, _)| *of == Scarce::Pool(drained)).map_or(1, |(_, need)| *need);
+            let more = (Scarce::Pool(to), need);
+            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
+                lacks.push(more);
             }
             self.note_waiting(endpoint, lacks, waiting.why, waiting.detail);
         }
@@ -348,8 +387,8 @@ impl Step<'_> {
     /// Nobody waits for a pool that is gone.
     pub(super) fn forget_waiting_for(&mut self, pool: u64) {
         for (endpoint, waiting) in self.state.waiting_for(pool) {
-            let lacks: Vec<(u64, u32)> =
-                waiting.lacks.iter().copied().filter(|(of, _)| *of != pool).collect();
+            let lacks: Vec<(Scarce, u32)> =
+                waiting.lacks.iter().filter(|(of, _)| *of != Scarce::Pool(pool)).cloned().collect();
             let (why, detail) = if lacks.is_empty() {
                 (Why::AllocationFailed, Text::from("the pools that it waited for are gone"))
             } else {
@@ -357,14 +396,15 @@ impl Step<'_> {
             };
             self.note_waiting(endpoint, lacks, why, detail);
         }
-        self.state.refresh_head(pool);
+        self.state.refresh_head(&Scarce::Pool(pool));
     }
 }
 
-fn why(refusal: &Refusal, lacks: &[(u64, u32)]) -> Why {
+fn why(refusal: &Refusal, lacks: &[(Scarce, u32)]) -> Why {
     match refusal.code {
         _ if lacks.is_empty() => Why::AllocationFailed,
         Code::PoolExhausted => Why::PoolExhausted,
+        Code::QuotaExceeded => Why::QuotaExceeded,
         _ => Why::PoolNotReady,
     }
 }

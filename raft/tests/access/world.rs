@@ -8,7 +8,8 @@ use ipam_api::{Code, Selector};
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
     Manner, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
-    ReleaseAttachment, Remarks, ReservationIntention, Routing, Started, Stored, SubnetIntention, Takers, Via,
+    Quota, ReleaseAttachment, Remarks, ReservationIntention, Routing, Started, Stored, SubnetIntention,
+    Takers, Via,
 };
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
@@ -106,7 +107,7 @@ pub(crate) fn put_in_realm(kind: Kind, name: &str) -> Action {
     }
     let default_pools = PoolPatterns::default();
     Action::PutNamespace(Put {
-        intention: NamespaceIntention { realm, name, default_pools, remarks },
+        intention: NamespaceIntention { realm, name, default_pools, quota: Quota::default(), remarks },
         expect,
     })
 }

@@ -106,6 +106,7 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
     assert_eq!(state.endpoints.len(), model.endpoints.len(), "endpoints");
     for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
         assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
+        assert_eq!(row.controller.as_deref(), endpoint.controller.as_ref());
         assert_eq!(row.sticky.as_deref(), endpoint.sticky.as_ref());
         let claim = endpoint.claim.as_ref().map(|claim| (&claim.wish, claim.why));
         assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.wish, waiting.why)), claim);

@@ -62,7 +62,8 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
         }
         Ok(Answer::Pending(pending)) => {
             let refused = explanation.choices.iter().any(|choice| choice.refused.is_some());
-            assert!(refused || pending.why == Why::AllocationFailed, "it waits for nothing: {command:?}");
+            let otherwise = matches!(pending.why, Why::AllocationFailed | Why::QuotaExceeded);
+            assert!(refused || otherwise, "it waits for nothing: {command:?}");
         }
         Ok(_) => assert!(explanation.choices.is_empty(), "nothing was chosen: {command:?}"),
         Err(refusal) => {

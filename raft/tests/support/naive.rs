@@ -11,8 +11,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_raft::machine::command::{
-    Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, ReservationIntention,
-    Setting, Started, SubnetIntention, Text,
+    Controller, Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
+    ReservationIntention, Setting, Started, SubnetIntention, Text,
 };
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Automatic, Sticky};
@@ -86,6 +86,7 @@ pub(crate) struct Incarnation {
     pub(crate) number: u64,
     pub(crate) key: EndpointKey,
     pub(crate) uid: Option<Text>,
+    pub(crate) controller: Option<Controller>,
     pub(crate) sticky: Option<Sticky>,
     pub(crate) claim: Option<Claim>,
 }

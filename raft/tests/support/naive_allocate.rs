@@ -142,6 +142,9 @@ impl Model {
                 }
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
+        if self.exceeded(wish, meant, &given, &left).is_some() {
+            return Err(Code::QuotaExceeded);
+        }
         let settings = self.settings(wish, endpoint, &given, &along, &left)?;
         Ok(Plan { given, along, left, settings })
     }
@@ -196,7 +199,7 @@ impl Model {
     pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
         self.incarnations += 1;
         let (number, key, uid) = (self.incarnations, wish.endpoint.clone(), wish.uid.clone());
-        let fresh = Incarnation { number, key, uid, sticky: None, claim: None };
+        let fresh = Incarnation { number, key, uid, controller: None, sticky: None, claim: None };
         self.endpoints.push(Model::arrived(&fresh, wish));
     }
 
@@ -390,7 +393,8 @@ impl Model {
             let meant: Vec<Code> = meant.collect();
             return Err(if let [only] = meant[..] { only } else { Code::NoPoolFits });
         }
-        fit.into_iter().find_map(|pool| Some((pool, self.next_in(pool, taken)?))).ok_or(Code::PoolExhausted)
+        let first = fit.iter().find_map(|pool| Some((*pool, self.next_in(pool, taken)?)));
+        first.ok_or_else(|| self.why_exhausted(fit[0]))
     }
 
     fn choose_asked<'a>(

@@ -14,7 +14,7 @@ use ipam_raft::machine::model::{Automatic, AutomaticStanding};
 use crate::naive::{Model, Pool, Said, all_of};
 use crate::naive_change::runs;
 
-fn wanted(automatic: &Automatic) -> usize {
+pub(crate) fn wanted(automatic: &Automatic) -> usize {
     let count = match automatic.size {
         PoolSize::Fixed(count) => count,
         PoolSize::Flexible(more) => automatic.replicas + more,
@@ -99,7 +99,7 @@ impl Model {
         all_of(row.cidr).filter(is_spare).collect()
     }
 
-    fn usable(&self, pool: &PoolIntention) -> usize {
+    pub(crate) fn usable(&self, pool: &PoolIntention) -> usize {
         ["allocated", "cooling", "free"].iter().map(|state| self.in_state(pool, state).len()).sum()
     }
 
@@ -108,11 +108,26 @@ impl Model {
         let Some(said) = all.automatic_pool else { return Ok(()) };
         let before = self.clone();
         let mut planned: Vec<IpAddr> = Vec::new();
+        let mut rooms = Family::BOTH.map(|family| {
+            let (realm, namespace) = (&all.endpoint.realm, &all.endpoint.namespace);
+            let controller = all.stickiness.controller.as_ref().expect("it was looked at");
+            self.room_for_pools(realm, namespace, controller, family)
+        });
         for wish in all.interfaces.iter().filter(|wish| !wish.subnets.is_empty()) {
             let families = Family::BOTH.into_iter();
             for family in families.filter(|one| wish.families.is_empty() || wish.families.contains(one)) {
                 let Some(subnet) = before.own_subnet(wish, family)? else { continue };
                 let present = before.present(all, &wish.name, family, &subnet);
+                let room = &mut rooms[usize::from(family == Family::V6)];
+                for name in before.own_pools(all, &wish.name, family) {
+                    let pool = &before.pools[&name];
+                    let lasts = Some(&name) != present.as_ref() && !pool.intention.terminating;
+                    let is_empty =
+                        ["allocated"].iter().all(|of| before.in_state(&pool.intention, of).is_empty());
+                    if lasts && is_empty && *room != usize::MAX {
+                        *room += before.owned_by(pool).len();
+                    }
+                }
                 let mut spare = before.spare(&subnet);
                 spare.retain(|address| !planned.contains(address));
                 match &present {
@@ -124,7 +139,8 @@ impl Model {
                         let uid = all.stickiness.controller.as_ref().and_then(|one| one.uid.clone());
                         automatic.controller.uid = uid.or(automatic.controller.uid.take());
                         let missing = wanted(automatic).saturating_sub(before.usable(&pool.intention));
-                        spare.truncate(missing);
+                        spare.truncate(missing.min(*room));
+                        *room -= if *room == usize::MAX { 0 } else { spare.len() };
                         planned.extend(&spare);
                         (pool.intention.reclaim, pool.intention.terminating) = (Some(said.reclaim), false);
                         self.pools.insert(name.clone(), pool);
@@ -140,10 +156,14 @@ impl Model {
                             replicas: said.replicas,
                             standing: AutomaticStanding::Present,
                         };
+                        if wanted(&automatic) > *room {
+                            return Err(Code::QuotaExceeded);
+                        }
                         if spare.len() < wanted(&automatic) {
                             return Err(Code::PoolExhausted);
                         }
                         spare.truncate(wanted(&automatic));
+                        *room -= if *room == usize::MAX { 0 } else { spare.len() };
                         planned.extend(&spare);
                         // What is refused in the end is never told.
                         let mut untold = (0..).map(|i| Name::new(&format!("auto-untold-{i}")).unwrap());
@@ -232,8 +252,11 @@ impl Model {
             }
             automatic.replicas = scale.replicas;
             let (wanted, intention) = (wanted(automatic), pool.intention.clone());
+            let own = automatic.clone();
             let mut more = self.spare(&intention.subnet);
-            more.truncate(wanted.saturating_sub(self.usable(&intention)));
+            let family = Family::of(self.subnet_of(&intention).cidr.addr());
+            let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
+            more.truncate(wanted.saturating_sub(self.usable(&intention)).min(room));
             self.fit(&name, &more);
         }
     }

@@ -62,15 +62,13 @@ impl Model {
     /// The incarnation as a request leaves it.
     pub(crate) fn arrived(meant: &Incarnation, wish: &Allocate) -> Incarnation {
         let said = &wish.stickiness;
+        let controller = if said.controller.is_some() { &said.controller } else { &meant.controller };
+        let meant = &Incarnation { controller: controller.clone(), ..meant.clone() };
         if meant.sticky.is_none() && !said.is_sticky() {
             return meant.clone();
         }
         let before = meant.sticky.clone().unwrap_or_default();
-        let sticky = Sticky {
-            controller: said.controller.clone().or(before.controller),
-            scale_down: said.scale_down.or(before.scale_down),
-            wanted: true,
-        };
+        let sticky = Sticky { scale_down: said.scale_down.or(before.scale_down), wanted: true };
         let uid = if wish.uid.is_some() { wish.uid.clone() } else { meant.uid.clone() };
         Incarnation { uid, sticky: Some(sticky), ..meant.clone() }
     }
@@ -121,7 +119,7 @@ impl Model {
         for place in (0..self.endpoints.len()).rev() {
             let one = &self.endpoints[place];
             let Some(sticky) = one.sticky.clone() else { continue };
-            let Some(by) = &sticky.controller else { continue };
+            let Some(by) = &one.controller else { continue };
             let other = &scale.controller;
             if (&by.group, &by.kind, &by.name) != (&other.group, &other.kind, &other.name)
                 || (&one.key.realm, &one.key.namespace) != (&scale.realm, &scale.namespace)

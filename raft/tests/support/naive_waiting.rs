@@ -7,6 +7,7 @@ use ipam_raft::machine::command::Allocate;
 use ipam_raft::machine::event::Why;
 
 use crate::naive::{Held, Incarnation, Model, Said};
+use crate::naive_quota::Bound;
 
 /// What an endpoint waits for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,7 +18,12 @@ pub(crate) struct Claim {
     pub(crate) why: Why,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) lacks: Vec<(Name, usize)>,
+    /// The quota that leaves too little, with how much it would have to leave.
+    pub(crate) quota: Option<(Bound, usize)>,
 }
+
+/// Pools, or a quota.
+type Lacks = (Vec<(Name, usize)>, Option<(Bound, usize)>);
 
 impl Model {
     /// Lets a request wait that was refused.
@@ -30,24 +36,24 @@ impl Model {
         if wish.interfaces.iter().any(|interface| !self.portable(wish, meant, interface).is_empty()) {
             return Err(code);
         }
-        let lacks = self.lacks(wish);
-        let why = why(code, &lacks);
+        let (lacks, quota) = self.lacks(wish, meant);
+        let why = why(code, lacks.is_empty() && quota.is_none());
         let number = meant.map_or(self.incarnations + 1, |one| one.number);
         if let Some(claim) = self.claim_of(number) {
             if claim.wish != *wish {
                 return Err(Code::AlreadyExists);
             }
-            (claim.why, claim.lacks) = (why, lacks);
+            (claim.why, claim.lacks, claim.quota) = (why, lacks, quota);
             return Ok(Said::Pending { repeated: true, why });
         }
-        if lacks.is_empty() {
+        if lacks.is_empty() && quota.is_none() {
             return Err(code);
         }
         if meant.is_none() {
             self.begin_incarnation(wish);
         }
         self.places += 1;
-        let claim = Claim { place: self.places, wish: wish.clone(), why, lacks };
+        let claim = Claim { place: self.places, wish: wish.clone(), why, lacks, quota };
         let endpoint = self.endpoints.iter_mut().find(|one| one.number == number);
         endpoint.expect("it was just made").claim = Some(claim);
         Ok(Said::Pending { repeated: false, why })
@@ -87,11 +93,11 @@ impl Model {
         }
     }
 
-    /// The pools of the first family that can't be given.
-    fn lacks(&self, wish: &Allocate) -> Vec<(Name, usize)> {
+    /// The pools of the first family that can't be given; or the quota.
+    fn lacks(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Lacks {
         let mut taken: Vec<Held> = Vec::new();
         for interface in &wish.interfaces {
-            let Ok(families) = self.candidates(wish, interface) else { return Vec::new() };
+            let Ok(families) = self.candidates(wish, interface) else { return (Vec::new(), None) };
             for (_, pools) in families {
                 let ready = pools.iter().filter(|pool| self.why_not(pool, wish, interface).is_none());
                 let given = ready.clone().find_map(|pool| Some((*pool, self.next_in(pool, &taken)?)));
@@ -106,26 +112,31 @@ impl Model {
                     let number = taken.iter().filter(|one| one.pool == name).count() + 1;
                     (name, number)
                 });
-                return lacking.take(WAITING_POOLS_MAX).collect();
+                return (lacking.take(WAITING_POOLS_MAX).collect(), None);
             }
         }
-        Vec::new()
+        (Vec::new(), self.exceeded(wish, meant, &taken, &[]))
     }
 
     /// Whoever has waited longest of those for whom something has come gets it, if that is enough.
     pub(crate) fn serve_waiting(&mut self) {
         for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
-            let could = |claim: &&Claim| claim.lacks.iter().any(|(pool, need)| self.room(pool) >= *need);
+            let could = |claim: &&Claim| {
+                claim.lacks.iter().any(|(pool, need)| self.room(pool) >= *need)
+                    || claim.quota.iter().any(|(bound, need)| self.room_of_quota(bound) >= *need)
+            };
             let claims = self.endpoints.iter().filter_map(|one| one.claim.as_ref());
             let Some(claim) = claims.filter(could).min_by_key(|claim| claim.place).cloned() else { return };
             let place = claim.place;
             if let Err(code) = self.give_to_waiting(&claim) {
-                let lacks = self.lacks(&claim.wish);
+                let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);
+                let (lacks, quota) = self.lacks(&claim.wish, self.endpoints.iter().find(waits));
                 let of =
                     |one: &&mut Incarnation| one.claim.as_ref().is_some_and(|claim| claim.place == place);
                 let claim = self.endpoints.iter_mut().find(of).and_then(|one| one.claim.as_mut());
                 let claim = claim.expect("it waits");
-                (claim.why, claim.lacks) = (why(code, &lacks), lacks);
+                claim.why = why(code, lacks.is_empty() && quota.is_none());
+                (claim.lacks, claim.quota) = (lacks, quota);
             }
         }
     }
@@ -159,10 +170,11 @@ impl Model {
     }
 }
 
-fn why(code: Code, lacks: &[(Name, usize)]) -> Why {
+fn why(code: Code, is_hopeless: bool) -> Why {
     match code {
-        _ if lacks.is_empty() => Why::AllocationFailed,
+        _ if is_hopeless => Why::AllocationFailed,
         Code::PoolExhausted => Why::PoolExhausted,
+        Code::QuotaExceeded => Why::QuotaExceeded,
         _ => Why::PoolNotReady,
     }
 }

@@ -4,13 +4,13 @@ use std::fmt::Write;
 
 use ipam_api::Problem;
 use ipam_api::address::parse_address;
-use ipam_api::name::{Name, ObjectName};
+use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::change::FieldChange;
 use ipam_raft::machine::command::{Given, GivenPrefix, Kind, Renewed};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::model::{Automatic, Sticky};
+use ipam_raft::machine::model::{Automatic, Endpoint};
 use ipam_raft::machine::space::Counts;
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
@@ -277,7 +277,7 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
                     "incarnation {}{}{}: allocations {}",
                     id(endpoint),
                     row.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default(),
-                    row.sticky.as_deref().map(sticky).unwrap_or_default(),
+                    comes_back(row),
                     ids.join(", ")
                 );
             }
@@ -296,6 +296,12 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
             ),
             None => "no such attachment\n".to_owned(),
         },
+        "namespace" => {
+            let name: ResourceName = which.parse().unwrap();
+            let (realm, namespace) = name.parts().unwrap();
+            let had = state.had_by_namespace(&realm, &namespace);
+            format!("has {} IPv4 and {} IPv6 addresses\n", had.ipv4, had.ipv6)
+        }
         "node" => {
             let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
             let boot = row.boot_id.as_deref().unwrap_or("none");
@@ -315,10 +321,12 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
     }
 }
 
-fn sticky(sticky: &Sticky) -> String {
+fn comes_back(row: &Endpoint) -> String {
+    let of = row.controller.as_ref().map(|controller| format!(" of {} {}", controller.kind, controller.name));
+    let Some(sticky) = &row.sticky else { return of.unwrap_or_default() };
     let mut text = " sticky".to_owned();
-    if let Some(controller) = &sticky.controller {
-        let _ = write!(text, ", of {} {}", controller.kind, controller.name);
+    if let Some(of) = of {
+        let _ = write!(text, ",{of}");
     }
     if let Some(scale_down) = sticky.scale_down {
         let _ = write!(text, ", to {scale_down}");

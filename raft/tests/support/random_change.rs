@@ -4,7 +4,8 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::Action;
 use ipam_raft::machine::command::{
-    Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, SplitPool,
+    AddressLimits, ControllerName, Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, Quota,
+    SplitPool,
 };
 
 use crate::random::{Draw, POOLS, part};
@@ -39,6 +40,24 @@ impl Draw<'_> {
         })
     }
 
+    /// Mostly none, else a tight one.
+    fn quota(&mut self) -> Quota {
+        let mut quota = Quota::default();
+        if self.dice.chance(55) {
+            return quota;
+        }
+        let mut limits = |most: u64| {
+            let mut limit = || self.dice.chance(60).then(|| self.dice.below(most));
+            AddressLimits { ipv4: limit(), ipv6: limit() }
+        };
+        (quota.whole, quota.per_application) = (limits(6), limits(4));
+        let own = limits(5);
+        if own != AddressLimits::default() {
+            quota.applications.insert(ControllerName::of(&self.controller()), own);
+        }
+        quota
+    }
+
     pub(crate) fn put_in_realm(&mut self, kind: Kind, name: &str, expect: Expect) -> Action {
         let (realm, name) = ResourceName::new(name).unwrap().parts().unwrap();
         let mut remarks = self.remarks();
@@ -51,7 +70,7 @@ impl Draw<'_> {
         }
         let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
         Action::PutNamespace(Put {
-            intention: NamespaceIntention { realm, name, default_pools, remarks },
+            intention: NamespaceIntention { realm, name, default_pools, quota: self.quota(), remarks },
             expect,
         })
     }

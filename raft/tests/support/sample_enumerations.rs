@@ -48,7 +48,7 @@ pub(crate) fn enumerations() -> Vec<(&'static str, Vec<u8>)> {
             ]),
         ),
         ("reason-of-leases-and-claims", bytes(&[Reason::LeaseEnded, Reason::Adopted, Reason::Waited])),
-        ("why", bytes(&[Why::PoolExhausted, Why::PoolNotReady, Why::AllocationFailed])),
+        ("why", bytes(&[Why::PoolExhausted, Why::PoolNotReady, Why::AllocationFailed, Why::QuotaExceeded])),
         ("readiness-of-a-drained-pool", bytes(&[Readiness::Drained])),
         ("scale-down", bytes(&[ScaleDown::Release, ScaleDown::Keep])),
         ("pool-size", bytes(&[PoolSize::Fixed(5), PoolSize::Flexible(2)])),

@@ -3,11 +3,11 @@
 use ipam_raft::machine::command::{Context, Given, GivenInterface, Pending, Renewed, Stored};
 use ipam_raft::machine::{Answer, Applied, Outcome, Refusal};
 
-use ipam_api::Code;
+use ipam_api::{Code, Family};
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::Network;
 
-use super::{attachment, dns, given_prefix, lease, meta, name, network, note, subnet, wish};
+use super::{account, attachment, dns, given_prefix, lease, meta, name, network, note, subnet, wish};
 
 /// Each kind of answer once, and a refusal.
 pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
@@ -76,8 +76,11 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         context: Some(Box::new(Context::Step { step: 3, inner: Some(Box::new(held)) })),
         replayed: true,
     };
+    let account = account();
+    let quota = Context::Quota { account, family: Family::V6, limit: 20, had: 19, asked: 2 };
+    let by_quota = Refusal { context: Some(Box::new(quota)), ..refusal.clone() };
     let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
-    named.chain([("refused", Err(refusal))]).collect()
+    named.chain([("refused", Err(refusal)), ("refused-by-quota", Err(by_quota))]).collect()
 }
 
 fn answer_name(answer: &Answer) -> &'static str {

@@ -3,17 +3,18 @@
 use ipam_raft::machine::command::{Credential, Purpose, Setting};
 use ipam_raft::machine::{EventId, State};
 
+use ipam_api::Family;
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_raft::machine::event::{Readiness, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Namespace, Network,
-    Node, Pool, PoolState, Prefix, Replay, Reservation, Sticky, Subnet, Token, Tombstone, Waiting,
+    Node, Pool, PoolState, Prefix, Replay, Reservation, Scarce, Sticky, Subnet, Token, Tombstone, Waiting,
 };
 use ipam_raft::machine::table::Ledger;
 
 use super::{
-    attachment, automatic, controller, given_prefix, grant, lease, meta, name, namespace, network,
+    account, attachment, automatic, controller, given_prefix, grant, lease, meta, name, namespace, network,
     node_intention, note, outcomes, pool, prefix_owner, reservation, started, subnet, wish,
 };
 
@@ -33,7 +34,7 @@ pub(crate) fn rows() -> State {
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     state.pool_states.put(103, row, &mut ledger);
     let (endpoint, uid) = (wish().endpoint, wish().uid);
-    let sticky = Sticky { controller: Some(controller()), scale_down: Some(ScaleDown::Keep), wanted: true };
+    let sticky = Sticky { scale_down: Some(ScaleDown::Keep), wanted: true };
     let sticky = Some(Box::new(sticky));
     let waiting = Waiting {
         order: 109,
@@ -44,10 +45,12 @@ pub(crate) fn rows() -> State {
         since_wall_ms: 5,
         why: Why::AllocationFailed,
         detail: "gone".into(),
-        lacks: vec![(103, 2)],
+        lacks: vec![(Scarce::Pool(103), 2), (Scarce::Quota(account(), Family::V6), 1)],
     };
     let waiting = Some(Box::new(waiting));
-    let row = Endpoint { meta: meta(105), key: endpoint, uid, sticky, allocations: vec![107], waiting };
+    let controller = Some(Box::new(controller()));
+    let row =
+        Endpoint { meta: meta(105), key: endpoint, uid, controller, sticky, allocations: vec![107], waiting };
     state.endpoints.put(105, row, &mut ledger);
     let row = Attachment { key: key.clone(), started: started(), endpoint: 105, allocations: vec![107] };
     state.attachments.put(106, row, &mut ledger);

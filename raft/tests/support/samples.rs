@@ -16,10 +16,10 @@ pub(crate) use sample_rows::rows;
 
 use ipam_api::access::{NodeKey, Role};
 use ipam_raft::machine::command::{
-    Allocate, AutomaticPool, Controller, Credential, Dns, GivenPrefix, Idempotency, InterfaceWish,
-    KnownMember, Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, Origin,
-    PoolIntention, PoolPatterns, Remarks, ReservationIntention, Routing, Started, Stickiness,
-    SubnetIntention, Takers, Via,
+    AddressLimits, Allocate, AutomaticPool, Controller, ControllerName, Credential, Dns, GivenPrefix,
+    Idempotency, InterfaceWish, KnownMember, Manager, Manner, NamespaceIntention, NetworkIntention,
+    NodeIntention, Note, Origin, PoolIntention, PoolPatterns, Quota, Remarks, ReservationIntention, Routing,
+    Started, Stickiness, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -27,7 +27,7 @@ use std::collections::BTreeMap;
 use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, PoolSize, Route, ScaleDown, Strategy};
-use ipam_raft::machine::model::{Automatic, AutomaticStanding, Lease, Meta, PrefixOwner};
+use ipam_raft::machine::model::{Account, Automatic, AutomaticStanding, Lease, Meta, PrefixOwner};
 
 pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
@@ -153,8 +153,23 @@ fn namespace() -> NamespaceIntention {
         realm: name("prod"),
         name: "web".parse().unwrap(),
         default_pools: pool_patterns(),
+        quota: quota(),
         remarks: remarks(),
     }
+}
+
+fn quota() -> Quota {
+    Quota {
+        whole: AddressLimits { ipv4: Some(500), ipv6: None },
+        per_application: AddressLimits { ipv4: Some(20), ipv6: Some(0) },
+        applications: [(ControllerName::of(&controller()), AddressLimits { ipv4: None, ipv6: Some(40) })]
+            .into(),
+    }
+}
+
+fn account() -> Account {
+    let application = Some(ControllerName::of(&controller()));
+    Account { realm: name("prod"), namespace: "web".parse().unwrap(), application }
 }
 
 fn reservation() -> ReservationIntention {

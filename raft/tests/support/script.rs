@@ -4,7 +4,7 @@
 //! at 1000 [wall=MS]                                   log time of what follows, in milliseconds; the wall clock
 //!                                                     goes with it unless it is said otherwise
 //! put network|subnet|pool|reservation NAME field=value flag …
-//! put node|namespace REALM/NAME label=KEY=VALUE …
+//! put node|namespace REALM/NAME label=KEY=VALUE … [quota=4:COUNT] [per_application=6:COUNT] [quota=KIND/NAME=4:COUNT] …
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [clean] [+ INTERFACE field=value …] [field=value …] [route=TO>GATEWAY …]
@@ -15,7 +15,7 @@
 //! scale NAMESPACE/KIND/NAME replicas=COUNT [start=NUMBER]     end-of NAMESPACE/KIND/NAME[:UID]
 //! renew allocation ID [ttl=MS]        renew endpoint ENDPOINT [ttl=MS]
 //! transaction [if=KIND/NAME:absent] [if=KIND/NAME:REVISION] … steps … end
-//! show pool|address|endpoint|node|attachment NAME        show state        show prefixes POOL
+//! show pool|address|endpoint|node|namespace|attachment NAME        show state        show prefixes POOL
 //! ```
 //!
 //! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time after which
@@ -222,7 +222,8 @@ fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> 
         Kind::Node => Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect }),
         _ => {
             let default_pools = pools(words, "")?;
-            let intention = NamespaceIntention { realm, name, default_pools, remarks };
+            let quota = words.quota(controller);
+            let intention = NamespaceIntention { realm, name, default_pools, quota, remarks };
             Action::PutNamespace(Put { intention, expect })
         }
     })

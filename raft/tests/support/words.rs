@@ -3,7 +3,7 @@
 use ipam_api::address::{AddressRange, number, parse_address};
 use ipam_api::resource::Route;
 use ipam_api::{Code, Family, Problem};
-use ipam_raft::machine::command::AutomaticPool;
+use ipam_raft::machine::command::{AddressLimits, AutomaticPool, Controller, ControllerName, Quota};
 
 /// The words of a line that are not understood yet: plain ones, and `field=value`.
 #[derive(Debug)]
@@ -50,6 +50,23 @@ impl Words {
         parts
     }
 
+    /// `quota=4:COUNT,6:COUNT`, `per_application=4:COUNT`, `quota=KIND/NAME=4:COUNT`.
+    pub(super) fn quota(&mut self, controller: impl Fn(&str) -> Controller) -> Quota {
+        let mut quota = Quota::default();
+        for text in self.all("per_application") {
+            quota.per_application = limits(&text);
+        }
+        for text in self.all("quota") {
+            match text.split_once('=') {
+                Some((which, text)) => {
+                    quota.applications.insert(ControllerName::of(&controller(which)), limits(text));
+                }
+                None => quota.whole = limits(&text),
+            }
+        }
+        quota
+    }
+
     /// `automatic=SIZE replicas=COUNT [reclaim=no]`.
     pub(super) fn automatic_pool(&mut self) -> Result<Option<AutomaticPool>, Problem> {
         let Some(size) = self.field("automatic") else { return Ok(None) };
@@ -57,6 +74,12 @@ impl Words {
         let reclaim = self.field("reclaim").as_deref() != Some("no");
         Ok(Some(AutomaticPool { size: size.parse()?, replicas, reclaim }))
     }
+}
+
+/// `4:COUNT,6:COUNT`, or `none`.
+fn limits(text: &str) -> AddressLimits {
+    let of = |family| text.split(',').find_map(|part| part.strip_prefix(family)?.parse().ok());
+    AddressLimits { ipv4: of("4:"), ipv6: of("6:") }
 }
 
 /// Ranges; `65*10.0.0.0` is 65 addresses.

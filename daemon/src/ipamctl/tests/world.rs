@@ -91,8 +91,10 @@ fn node(name: &str) -> Value {
 fn namespace(name: &str) -> Value {
     item(
         json!({"realm": "prod-eu", "name": name, "default_ipv4_pools": ["web-a", "web-*"],
-               "default_ipv6_pools": ["web6"], "labels": {"team": "web"}}),
-        json!({}),
+               "default_ipv6_pools": ["web6"], "labels": {"team": "web"},
+               "quota": {"ipv4": 500, "per_application": {"ipv4": 50, "ipv6": 50},
+                         "applications": [{"group": "apps", "kind": "StatefulSet", "name": "db", "ipv4": 120}]}}),
+        json!({"held": {"ipv4": 117, "ipv6": 1204}}),
     )
 }
 

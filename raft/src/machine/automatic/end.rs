@@ -21,7 +21,8 @@ impl Step<'_> {
             let automatic = Automatic { replicas: scale.replicas, ..old.clone() };
             let Some(space) = self.state.space(id) else { continue };
             let planned = RangeSet::empty(space.family);
-            let more = self.state.growth(pool, space.usable(), automatic.wanted(), &planned);
+            let room = self.state.room_for_pools(&old.application(), space.family);
+            let more = self.state.growth(pool, space.usable(), automatic.wanted(), &planned, room);
             let reclaim = pool.intention.reclaim.unwrap_or(true);
             self.use_pool(id, automatic, reclaim, &more);
         }

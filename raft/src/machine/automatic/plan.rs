@@ -32,6 +32,8 @@ struct Draft<'a> {
     makings: Vec<Making>,
     /// By subnet, what pools of this request get.
     planned: BTreeMap<u64, RangeSet>,
+    /// How many more addresses of a family its pools may have; any number if nothing is said.
+    room: BTreeMap<Family, u64>,
 }
 
 impl Step<'_> {
@@ -104,7 +106,10 @@ impl State {
         let (Some(said), Some(application)) = (wish.automatic_pool, Application::of(wish)) else {
             return Ok(Vec::new());
         };
-        let mut draft = Draft { application, said, makings: Vec::new(), planned: BTreeMap::new() };
+        let rooms =
+            Family::BOTH.into_iter().map(|family| (family, self.room_for_pools(&application, family)));
+        let room = rooms.filter_map(|(family, room)| Some((family, room?))).collect();
+        let mut draft = Draft { application, said, makings: Vec::new(), planned: BTreeMap::new(), room };
         for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
             for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
                 self.plan_for(&mut draft, interface, family, grant)?;
@@ -123,16 +128,19 @@ impl State {
         let Some(subnet) = self.subnet_of_family(family, interface)? else { return Ok(()) };
         let key = draft.application.key();
         let present = self.present_pool(&key, &interface.name, family, subnet);
+        let present_id = present.map(|(id, ..)| id);
+        for (id, pool, _) in self.pools_of_interface(&key, &interface.name, family) {
+            if Some(id) != present_id && !pool.intention.terminating {
+                self.permit_pool(grant, id)?;
+                draft.makings.push(Making::Leave { pool: id });
+                if let Some(room) = draft.room.get_mut(&family) {
+                    *room = room.saturating_add(self.freed_by_leaving(id, pool));
+                }
+            }
+        }
         match present {
             Some((id, pool, old)) => self.plan_use(draft, id, pool, old),
             None => self.plan_make(draft, &interface.name, family, subnet)?,
-        }
-        let present = present.map(|(id, ..)| id);
-        for (id, pool, _) in self.pools_of_interface(&key, &interface.name, family) {
-            if Some(id) != present && !pool.intention.terminating {
-                self.permit_pool(grant, id)?;
-                draft.makings.push(Making::Leave { pool: id });
-            }
         }
         Ok(())
     }
@@ -148,8 +156,10 @@ impl State {
         let (has, wanted) = (space.usable(), automatic.wanted());
         let family = space.family;
         let planned = draft.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
-        let more = self.growth(pool, has, wanted, planned);
+        let room = draft.room.get_mut(&family);
+        let more = self.growth(pool, has, wanted, planned, room.as_deref().copied());
         *planned = planned.union(&more);
+        take_from(room, &more);
         let shrinks = has > wanted && space.counts().free > 0;
         let is_so = *old == automatic
             && pool.intention.reclaim == Some(reclaim)
@@ -161,14 +171,22 @@ impl State {
         }
     }
 
-    /// What a pool gets in addition: as much of what it lacks as its subnet has.
-    pub(super) fn growth(&self, pool: &Pool, has: u128, wanted: u128, planned: &RangeSet) -> RangeSet {
+    /// What a pool gets in addition: as much of what it lacks as its subnet has, and as a quota leaves `room` for.
+    pub(super) fn growth(
+        &self,
+        pool: &Pool,
+        has: u128,
+        wanted: u128,
+        planned: &RangeSet,
+        room: Option<u64>,
+    ) -> RangeSet {
         // After a restore nobody knows what of a subnet is spare.
         if has >= wanted || self.unconfirmed().is_some() {
             return RangeSet::empty(planned.family());
         }
         let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());
-        self.spare(pool.subnet, wanted - has, ranges_max, planned)
+        let missing = room.map_or(wanted - has, |room| (wanted - has).min(room.into()));
+        self.spare(pool.subnet, missing, ranges_max, planned)
     }
 
     fn plan_make(
@@ -192,12 +210,17 @@ impl State {
             standing: AutomaticStanding::Present,
         };
         let wanted = automatic.wanted();
+        let room = draft.room.get_mut(&family);
+        if let Some(room) = room.as_deref() {
+            self.check_pool_quota(&draft.application, family, wanted, *room)?;
+        }
         let planned = draft.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
         let ranges = self.spare(subnet, wanted, RANGES_MAX, planned);
         if ranges.size() < wanted {
             return Err(self.too_few(&automatic, family, subnet, ranges.size()));
         }
         *planned = planned.union(&ranges);
+        take_from(room, &ranges);
         draft.makings.push(Making::Make { subnet, automatic, reclaim, ranges });
         Ok(())
     }
@@ -213,5 +236,12 @@ impl State {
         );
         Refusal::new(Code::PoolExhausted, detail)
             .help("Ask for fewer, name another subnet, or delete pools that are no longer needed.")
+    }
+}
+
+/// Addresses that a pool gets leave less room for others.
+fn take_from(room: Option<&mut u64>, more: &RangeSet) {
+    if let Some(room) = room {
+        *room = room.saturating_sub(u64::try_from(more.size()).unwrap_or(u64::MAX));
     }
 }

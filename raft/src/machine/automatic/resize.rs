@@ -19,7 +19,7 @@ use crate::machine::step::Step;
 
 impl Space {
     /// Addresses that the pool gives, or has given.
-    pub(super) fn usable(&self) -> u128 {
+    pub(in crate::machine) fn usable(&self) -> u128 {
         let counts = self.counts();
         counts.allocated + counts.cooling + counts.quarantined + counts.free
     }

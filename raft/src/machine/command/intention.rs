@@ -11,7 +11,7 @@ use ipam_api::{Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{AutomaticPool, Manner, Routing, Stickiness, Text};
+use super::{AutomaticPool, Manner, Quota, Routing, Stickiness, Text};
 
 /// What people write on every resource.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -162,6 +162,8 @@ pub struct NamespaceIntention {
     pub name: ObjectName,
     /// What its endpoints take from, where a request names nothing.
     pub default_pools: PoolPatterns,
+    /// How many addresses it and its applications may have.
+    pub quota: Quota,
     /// What people write on it. Pools select namespaces by its labels.
     pub remarks: Remarks,
 }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::super::event::Why;
-use super::super::model::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use super::super::model::{Account, Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
 use super::super::space::Counts;
 use super::{Dns, GivenPrefix, Note, Text};
 
@@ -276,6 +276,19 @@ pub enum Context {
         /// Why each of them can't.
         pools: Vec<Verdict>,
     },
+    /// A quota is used up.
+    Quota {
+        /// Whose.
+        account: Account,
+        /// Of which family.
+        family: Family,
+        /// How many addresses it allows.
+        limit: u64,
+        /// How many there are.
+        had: u64,
+        /// How many more are asked for.
+        asked: u64,
+    },
 }
 
 /// Why a pool can't give.
@@ -348,6 +361,17 @@ impl Context {
                     counts: counts.into(),
                 };
                 shown.pools = pools.into_iter().map(verdict).collect();
+            }
+            Context::Quota { account, family, limit, had, asked } => {
+                shown.family = Some(family);
+                shown.quota = Some(ipam_api::problem::QuotaUse {
+                    realm: account.realm,
+                    namespace: account.namespace,
+                    application: account.application.map(|name| name.to_string()),
+                    limit,
+                    held: had,
+                    asked,
+                });
             }
         }
     }

@@ -70,6 +70,8 @@ pub enum Why {
     PoolNotReady,
     /// Something else is wrong, and no freed address helps.
     AllocationFailed,
+    /// A quota leaves too little.
+    QuotaExceeded,
 }
 
 impl Why {
@@ -80,6 +82,7 @@ impl Why {
             Why::PoolExhausted => "PoolExhausted",
             Why::PoolNotReady => "PoolNotReady",
             Why::AllocationFailed => "AllocationFailed",
+            Why::QuotaExceeded => "QuotaExceeded",
         }
     }
 }

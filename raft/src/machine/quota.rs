@@ -1,0 +1,383 @@
+//! Quotas: how many addresses a namespace and each of its applications may have.
+//!
+//! What they have is counted as it comes and goes, whether anybody has set a quota or not, so that setting one costs no
+//! scan. An address is somebody's from when an endpoint of his gets it until it is taken back. Those of an application's
+//! own pools are its from when the pool has them, since nobody else can take them; they aren't counted once more when
+//! they are given.
+
+use std::net::IpAddr;
+
+use ipam_api::limits::{INTERFACES_MAX, QUOTA_APPLICATIONS_MAX};
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Family};
+
+use super::automatic::Application;
+use super::candidates::Candidate;
+use super::check::{invalid, within};
+use super::command::{Allocate, Context, Controller, ControllerName, Quota, Refusal};
+use super::model::{Account, Endpoint, Pool, Scarce, Subnet};
+use super::pick::Pick;
+use super::shape::owned;
+use super::state::State;
+
+/// How many addresses somebody has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Had {
+    /// IPv4 addresses.
+    pub ipv4: u64,
+    /// IPv6 addresses.
+    pub ipv6: u64,
+}
+
+impl Had {
+    fn of(self, family: Family) -> u64 {
+        match family {
+            Family::V4 => self.ipv4,
+            Family::V6 => self.ipv6,
+        }
+    }
+
+    fn of_mut(&mut self, family: Family) -> &mut u64 {
+        match family {
+            Family::V4 => &mut self.ipv4,
+            Family::V6 => &mut self.ipv6,
+        }
+    }
+}
+
+impl Account {
+    /// That of a namespace.
+    pub(super) fn of_namespace(realm: &Name, namespace: &ObjectName) -> Self {
+        Self { realm: realm.clone(), namespace: namespace.clone(), application: None }
+    }
+
+    fn of_application(realm: &Name, namespace: &ObjectName, controller: &Controller) -> Self {
+        let application = Some(ControllerName::of(controller));
+        Self { application, ..Self::of_namespace(realm, namespace) }
+    }
+
+    /// Those that an endpoint's addresses are counted in.
+    fn all_of(endpoint: &EndpointKey, controller: Option<&Controller>) -> impl Iterator<Item = Self> {
+        let (realm, namespace) = (&endpoint.realm, &endpoint.namespace);
+        let own = controller.map(|controller| Self::of_application(realm, namespace, controller));
+        std::iter::once(Self::of_namespace(realm, namespace)).chain(own)
+    }
+
+    pub(super) fn is_of(&self, realm: &Name, namespace: &ObjectName) -> bool {
+        (&self.realm, &self.namespace) == (realm, namespace)
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(application) = &self.application {
+            write!(f, "{application} of ")?;
+        }
+        match self.realm == Name::default_name() {
+            true => write!(f, "namespace {}", self.namespace),
+            false => write!(f, "namespace {}/{}", self.realm, self.namespace),
+        }
+    }
+}
+
+impl Quota {
+    pub(super) fn check(&self) -> Result<(), Refusal> {
+        within("applications of a quota", self.applications.len(), QUOTA_APPLICATIONS_MAX)?;
+        for (ControllerName { group, kind, name }, limits) in &self.applications {
+            let controller =
+                Controller { group: group.clone(), kind: kind.clone(), name: name.clone(), uid: None };
+            controller.check()?;
+            if *limits == super::command::AddressLimits::default() {
+                return Err(invalid(format!("the quota of {kind} {name} says nothing"))
+                    .help("Say how many IPv4 or IPv6 addresses it may have, or leave it out."));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What keeps somebody from having more.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Bound {
+    account: Account,
+    family: Family,
+    limit: u64,
+    had: u64,
+}
+
+impl Bound {
+    fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.had)
+    }
+
+    /// Where the limit stands in its namespace.
+    fn field(&self, is_own: bool) -> String {
+        let family = match self.family {
+            Family::V4 => "ipv4",
+            Family::V6 => "ipv6",
+        };
+        match &self.account.application {
+            None => format!("quota.{family}"),
+            Some(application) if is_own => format!("quota.applications of {application}, {family}"),
+            Some(_) => format!("quota.per_application.{family}"),
+        }
+    }
+
+    /// The refusal of so many addresses more.
+    fn refusal(&self, is_own: bool, asked: u64) -> Refusal {
+        let Self { account, family, limit, had } = self;
+        let addresses = if *limit == 1 { "address" } else { "addresses" };
+        let detail =
+            format!("{account} may have {limit} {family} {addresses} and has {had}; this needs {asked} more");
+        Refusal::new(Code::QuotaExceeded, detail)
+            .help(format!("Release some of them, or raise {} of the namespace.", self.field(is_own)))
+            .context(Context::Quota {
+                account: account.clone(),
+                family: *family,
+                limit: *limit,
+                had: *had,
+                asked,
+            })
+    }
+}
+
+impl State {
+    /// How many addresses the endpoints and applications of a namespace have.
+    #[must_use]
+    pub fn had_by_namespace(&self, realm: &Name, namespace: &ObjectName) -> Had {
+        self.had(&Account::of_namespace(realm, namespace))
+    }
+
+    fn had(&self, account: &Account) -> Had {
+        self.index.had.get(account).copied().unwrap_or_default()
+    }
+
+    /// Counts addresses that somebody has from now on, or no longer.
+    pub(super) fn count_for(&mut self, account: Account, family: Family, has: bool, number: u64) {
+        if number == 0 {
+            return;
+        }
+        let had = self.index.had.entry(account.clone()).or_default();
+        let of_family = had.of_mut(family);
+        *of_family = match has {
+            true => of_family.saturating_add(number),
+            false => of_family.saturating_sub(number),
+        };
+        if *had == Had::default() {
+            self.index.had.remove(&account);
+        }
+        if !self.index.waiting_for.is_empty() {
+            self.refresh_head(&Scarce::Quota(account, family));
+        }
+    }
+
+    /// Counts an address that somebody has from now on, or no longer.
+    pub(super) fn count_address(&mut self, accounts: Vec<Account>, address: IpAddr, has: bool) {
+        for account in accounts {
+            self.count_for(account, Family::of(address), has, 1);
+        }
+    }
+
+    /// In what an endpoint's address of a pool is counted when it is given.
+    pub(super) fn accounts(&self, endpoint: &Endpoint, pool: u64) -> Vec<Account> {
+        match self.counts_given(pool) {
+            true => Account::all_of(&endpoint.key, endpoint.controller.as_deref()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Counts the addresses of an automatic pool as its application's.
+    pub(super) fn count_pool(&mut self, pool: &Pool, subnet: &Subnet, has: bool) {
+        let Some(automatic) = pool.automatic.as_deref() else { return };
+        let addresses = owned(&pool.intention, subnet.intention.cidr);
+        let number = u64::try_from(addresses.size()).unwrap_or(u64::MAX);
+        let (realm, namespace) = (&automatic.realm, &automatic.namespace);
+        let own = Account::of_application(realm, namespace, &automatic.controller);
+        self.count_for(own, addresses.family(), has, number);
+        self.count_for(Account::of_namespace(realm, namespace), addresses.family(), has, number);
+    }
+
+    /// Whether the addresses of a pool are counted when they are given.
+    fn counts_given(&self, pool: u64) -> bool {
+        self.pools.get(pool).is_some_and(|pool| pool.automatic.is_none())
+    }
+
+    /// What an endpoint has of a family, as far as it is counted when it is given.
+    fn given_to(&self, allocations: &[u64], family: Family) -> u64 {
+        let rows = allocations.iter().filter_map(|id| self.allocations.get(*id));
+        let counted = rows.filter(|row| Family::of(row.address) == family && self.counts_given(row.pool));
+        counted.count() as u64
+    }
+
+    /// Counts what an endpoint has as that of the application that it is of now.
+    pub(super) fn count_for_another(&mut self, old: &Endpoint, new: &Endpoint) {
+        let (realm, namespace) = (&old.key.realm, &old.key.namespace);
+        let account = |row: &Endpoint| {
+            row.controller.as_deref().map(|own| Account::of_application(realm, namespace, own))
+        };
+        let (before, after) = (account(old), account(new));
+        if before == after {
+            return;
+        }
+        for family in Family::BOTH {
+            let number = self.given_to(&old.allocations, family);
+            for (account, has) in [(&before, false), (&after, true)] {
+                if let Some(account) = account {
+                    self.count_for(account.clone(), family, has, number);
+                }
+            }
+        }
+    }
+
+    /// The limit of somebody's addresses of a family, and whether it is said of that application alone.
+    fn limit(&self, account: &Account, family: Family) -> Option<(u64, bool)> {
+        let quota = &self.namespace(&account.realm, &account.namespace)?.intention.quota;
+        match &account.application {
+            None => quota.whole.of(family).map(|limit| (limit, false)),
+            Some(application) => quota.of_application(application, family),
+        }
+    }
+
+    fn bound(&self, account: Account, family: Family) -> Option<(Bound, bool)> {
+        let (limit, is_own) = self.limit(&account, family)?;
+        let had = self.had(&account).of(family);
+        Some((Bound { account, family, limit, had }, is_own))
+    }
+
+    /// How many addresses a quota leaves to somebody, as far as that matters to anybody who waits.
+    pub(super) fn room_of_quota(&self, account: &Account, family: Family) -> u32 {
+        let most = INTERFACES_MAX as u64;
+        let room = self
+            .limit(account, family)
+            .map_or(most, |(limit, _)| limit.saturating_sub(self.had(account).of(family)).min(most));
+        u32::try_from(room).unwrap_or(0)
+    }
+
+    fn has_quota(&self, realm: &Name, namespace: &ObjectName) -> bool {
+        self.namespace(realm, namespace).is_some_and(|row| !row.intention.quota.is_empty())
+    }
+
+    /// The first quota that a request would exceed, by how much it asks for.
+    fn exceeded(
+        &self,
+        wish: &Allocate,
+        row: Option<&Endpoint>,
+        picks: &[Pick],
+        left: &[u64],
+    ) -> Option<(Bound, bool, u64)> {
+        if picks.is_empty() || !self.has_quota(&wish.endpoint.realm, &wish.endpoint.namespace) {
+            return None;
+        }
+        let before = row.and_then(|row| row.controller.as_deref());
+        let controller = wish.stickiness.controller.as_ref().or(before);
+        let is_other = before.map(ControllerName::of) != controller.map(ControllerName::of);
+        for account in Account::all_of(&wish.endpoint, controller) {
+            // Whoever is of another application now takes along to it what he has.
+            let comes = account.application.is_some() && is_other;
+            for family in Family::BOTH {
+                let is_new =
+                    |pick: &&Pick| Family::of(pick.address) == family && self.counts_given(pick.pool);
+                let asked = picks.iter().filter(is_new).count() as u64;
+                let Some((mut bound, is_own)) = self.bound(account.clone(), family).filter(|_| asked > 0)
+                else {
+                    continue;
+                };
+                if comes {
+                    bound.had += row.map_or(0, |row| self.given_to(&row.allocations, family));
+                }
+                if (bound.had + asked).saturating_sub(self.given_to(left, family)) > bound.limit {
+                    return Some((bound, is_own, asked));
+                }
+            }
+        }
+        None
+    }
+
+    /// Refuses to give more than a quota allows.
+    pub(super) fn check_quota(
+        &self,
+        wish: &Allocate,
+        row: Option<&Endpoint>,
+        picks: &[Pick],
+        left: &[u64],
+    ) -> Result<(), Refusal> {
+        match self.exceeded(wish, row, picks, left) {
+            None => Ok(()),
+            Some((bound, is_own, asked)) => Err(bound.refusal(is_own, asked)),
+        }
+    }
+
+    /// What of a quota a request that waits lacks, if its pools could give all of it.
+    pub(super) fn lacks_of_quota(
+        &self,
+        wish: &Allocate,
+        row: Option<&Endpoint>,
+        picks: &[Pick],
+    ) -> Vec<(Scarce, u32)> {
+        let exceeded = self.exceeded(wish, row, picks, &[]);
+        let lacking = exceeded.map(|(Bound { account, family, .. }, _, asked)| {
+            (Scarce::Quota(account, family), u32::try_from(asked).unwrap_or(u32::MAX))
+        });
+        lacking.into_iter().collect()
+    }
+
+    /// The quotas that bound the pools of an application.
+    fn bounds(
+        &self,
+        application: &Application<'_>,
+        family: Family,
+    ) -> impl Iterator<Item = (Bound, bool)> + use<'_> {
+        let Application { realm, namespace, controller } = application;
+        let accounts = match self.has_quota(realm, namespace) {
+            true => vec![
+                Account::of_namespace(realm, namespace),
+                Account::of_application(realm, namespace, controller),
+            ],
+            false => Vec::new(),
+        };
+        accounts.into_iter().filter_map(move |account| self.bound(account, family))
+    }
+
+    /// How many addresses more an application's pools may have.
+    pub(super) fn room_for_pools(&self, application: &Application<'_>, family: Family) -> Option<u64> {
+        self.bounds(application, family).map(|(bound, _)| bound.room()).min()
+    }
+
+    /// How many addresses an application has less once it has left a pool: all, if nothing of it is held.
+    pub(super) fn freed_by_leaving(&self, id: u64, pool: &Pool) -> u64 {
+        let Some(subnet) = self.subnets.get(pool.subnet) else { return 0 };
+        let is_empty = self.space(id).is_some_and(|space| space.held() == 0);
+        let addresses = || owned(&pool.intention, subnet.intention.cidr).size();
+        if is_empty { u64::try_from(addresses()).unwrap_or(u64::MAX) } else { 0 }
+    }
+
+    /// The refusal of an address of an application's own pool that is smaller than it shall be, since a quota leaves
+    /// nothing.
+    pub(super) fn stunted(&self, exhausted: &[Candidate<'_>], family: Family) -> Option<Refusal> {
+        let candidate = exhausted.first()?;
+        let automatic = candidate.pool.automatic.as_deref()?;
+        let lacking = automatic.wanted().checked_sub(self.space(candidate.id)?.usable())?;
+        let mut used_up =
+            self.bounds(&automatic.application(), family).filter(|(bound, _)| bound.room() == 0);
+        let (bound, is_own) = used_up.next().filter(|_| lacking > 0)?;
+        Some(bound.refusal(is_own, u64::try_from(lacking).unwrap_or(u64::MAX)))
+    }
+
+    /// Refuses a new pool that is larger than what a quota leaves to its application.
+    pub(super) fn check_pool_quota(
+        &self,
+        application: &Application<'_>,
+        family: Family,
+        wanted: u128,
+        room: u64,
+    ) -> Result<(), Refusal> {
+        let tightest = self.bounds(application, family).min_by_key(|(bound, _)| bound.room());
+        match tightest {
+            Some((bound, is_own)) if wanted > room.into() => {
+                Err(bound.refusal(is_own, u64::try_from(wanted).unwrap_or(u64::MAX)))
+            }
+            _ => Ok(()),
+        }
+    }
+}
