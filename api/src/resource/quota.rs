@@ -75,8 +75,11 @@ impl FromStr for AddressLimits {
     fn from_str(text: &str) -> Result<Self, Problem> {
         let mut limits = Self::default();
         let odd = || {
-            Problem::new(Code::InvalidField, format!("{} doesn't say how many addresses", shown(text)))
-                .help("Write ipv4=COUNT, ipv6=COUNT, both with a comma between, or none.")
+            let detail = format!(
+                "{} doesn't say how many addresses; write ipv4=COUNT, ipv6=COUNT, both with a comma between, or none",
+                shown(text)
+            );
+            Problem::new(Code::InvalidField, detail)
         };
         for part in text.split(',').filter(|_| text != "none") {
             let (family, count) = part.split_once('=').ok_or_else(odd)?;

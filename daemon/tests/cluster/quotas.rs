@@ -72,6 +72,10 @@ async fn a_pod_too_many_is_told_which_quota_is_used_up() {
     delete(&cluster, "web-1").await;
     add(&cluster, "big-3", "big", json!({})).await.succeeds();
     add(&cluster, "web-3", "web", json!({})).await.fails(114);
+    let line = "explain --endpoint pod/shop/web-3 --pool web --controller apps/Deployment/web";
+    let explained = ipamctl(&servers, line).await.ends(1).stdout;
+    assert!(explained.contains("would be refused: quota-exceeded"), "{explained}");
+    assert!(explained.contains("what would help\n  Release some of them, or raise quota."), "{explained}");
     done("namespace set shop --quota ipv4=4,ipv6=100").await;
     add(&cluster, "web-3", "web", json!({})).await.succeeds();
     done("namespace set shop --no-quota").await;

@@ -31,10 +31,14 @@ fn shown(explanation: &Explanation) -> String {
         text.push('\n');
         text.push_str(&chosen(choice));
     }
-    if !explanation.helps.is_empty() {
+    let mut helps: Vec<String> = explanation.helps.iter().map(helped).collect();
+    if helps.is_empty() {
+        helps.extend(explanation.problem.as_ref().map(|problem| problem.help.clone()));
+    }
+    if !helps.is_empty() {
         text.push_str("\nwhat would help\n");
-        for help in &explanation.helps {
-            text.push_str(&format!("  {}\n", helped(help)));
+        for help in helps {
+            text.push_str(&format!("  {help}\n"));
         }
     }
     text
