@@ -162,6 +162,14 @@ impl Member {
         std::fs::read_to_string(&self.log).unwrap_or_default()
     }
 
+    /// What it said to people in the end. A thread that is still ending may log something behind it: the log's files
+    /// complain once more when they are closed on a disk that has failed.
+    pub(crate) fn last_word(&self) -> String {
+        let log = self.logged();
+        let said = log.lines().rev().find(|line| line.starts_with("ipamd: "));
+        said.unwrap_or_else(|| panic!("it said nothing: {}", self.tail())).to_owned()
+    }
+
     /// The end of its log.
     pub(crate) fn tail(&self) -> String {
         let log = self.logged();
