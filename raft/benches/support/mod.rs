@@ -7,8 +7,8 @@ use ipam_api::access::Role;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_raft::machine::command::{
-    Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Put, Quota, Remarks,
-    SubnetIntention, Takers, Via,
+    AddressLimits, Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention, PoolPatterns, Put,
+    Quota, Remarks, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::{Action, At, Command, Grant, State, Terms, apply};
 
@@ -89,10 +89,12 @@ pub(crate) fn put_node(node: &str, label: (&str, &str)) -> Action {
 }
 
 pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
+    let limits = AddressLimits { ipv4: Some(1 << 32), ipv6: Some(1 << 32) };
     let intention = NamespaceIntention {
         realm: Name::default_name(),
         name: namespace.parse().unwrap(),
-        quota: Quota::default(),
+        // Wide enough, and looked at all the same.
+        quota: Quota { whole: limits, per_application: limits, ..Quota::default() },
         default_pools: PoolPatterns::default(),
         remarks: labelled(label),
     };

@@ -15,7 +15,7 @@ use ipam_api::{Code, Family};
 use super::automatic::Application;
 use super::candidates::Candidate;
 use super::check::{invalid, within};
-use super::command::{Allocate, Context, Controller, ControllerName, Quota, Refusal};
+use super::command::{AddressLimits, Allocate, Context, Controller, ControllerName, Quota, Refusal};
 use super::model::{Account, Endpoint, Pool, Scarce, Subnet};
 use super::pick::Pick;
 use super::shape::owned;
@@ -88,12 +88,20 @@ impl Quota {
             let controller =
                 Controller { group: group.clone(), kind: kind.clone(), name: name.clone(), uid: None };
             controller.check()?;
-            if *limits == super::command::AddressLimits::default() {
+            if *limits == AddressLimits::default() {
                 return Err(invalid(format!("the quota of {kind} {name} says nothing"))
                     .help("Say how many IPv4 or IPv6 addresses it may have, or leave it out."));
             }
         }
         Ok(())
+    }
+
+    /// The limit of somebody's addresses of a family, and whether it is said of that application alone.
+    fn limit(&self, account: &Account, family: Family) -> Option<(u64, bool)> {
+        match &account.application {
+            None => self.whole.of(family).map(|limit| (limit, false)),
+            Some(application) => self.of_application(application, family),
+        }
     }
 }
 
@@ -230,17 +238,14 @@ impl State {
         }
     }
 
-    /// The limit of somebody's addresses of a family, and whether it is said of that application alone.
-    fn limit(&self, account: &Account, family: Family) -> Option<(u64, bool)> {
-        let quota = &self.namespace(&account.realm, &account.namespace)?.intention.quota;
-        match &account.application {
-            None => quota.whole.of(family).map(|limit| (limit, false)),
-            Some(application) => quota.of_application(application, family),
-        }
+    /// What bounds a namespace and its applications, if anything does.
+    fn quota_of(&self, realm: &Name, namespace: &ObjectName) -> Option<&Quota> {
+        let quota = &self.namespace(realm, namespace)?.intention.quota;
+        (!quota.is_empty()).then_some(quota)
     }
 
-    fn bound(&self, account: Account, family: Family) -> Option<(Bound, bool)> {
-        let (limit, is_own) = self.limit(&account, family)?;
+    fn bound(&self, quota: &Quota, account: Account, family: Family) -> Option<(Bound, bool)> {
+        let (limit, is_own) = quota.limit(&account, family)?;
         let had = self.had(&account).of(family);
         Some((Bound { account, family, limit, had }, is_own))
     }
@@ -248,14 +253,10 @@ impl State {
     /// How many addresses a quota leaves to somebody, as far as that matters to anybody who waits.
     pub(super) fn room_of_quota(&self, account: &Account, family: Family) -> u32 {
         let most = INTERFACES_MAX as u64;
-        let room = self
-            .limit(account, family)
-            .map_or(most, |(limit, _)| limit.saturating_sub(self.had(account).of(family)).min(most));
+        let quota = self.quota_of(&account.realm, &account.namespace);
+        let bound = quota.and_then(|quota| self.bound(quota, account.clone(), family));
+        let room = bound.map_or(most, |(bound, _)| bound.room().min(most));
         u32::try_from(room).unwrap_or(0)
-    }
-
-    fn has_quota(&self, realm: &Name, namespace: &ObjectName) -> bool {
-        self.namespace(realm, namespace).is_some_and(|row| !row.intention.quota.is_empty())
     }
 
     /// The first quota that a request would exceed, by how much it asks for.
@@ -266,9 +267,10 @@ impl State {
         picks: &[Pick],
         left: &[u64],
     ) -> Option<(Bound, bool, u64)> {
-        if picks.is_empty() || !self.has_quota(&wish.endpoint.realm, &wish.endpoint.namespace) {
+        if picks.is_empty() {
             return None;
         }
+        let quota = self.quota_of(&wish.endpoint.realm, &wish.endpoint.namespace)?;
         let before = row.and_then(|row| row.controller.as_deref());
         let controller = wish.stickiness.controller.as_ref().or(before);
         let is_other = before.map(ControllerName::of) != controller.map(ControllerName::of);
@@ -279,10 +281,10 @@ impl State {
                 let is_new =
                     |pick: &&Pick| Family::of(pick.address) == family && self.counts_given(pick.pool);
                 let asked = picks.iter().filter(is_new).count() as u64;
-                let Some((mut bound, is_own)) = self.bound(account.clone(), family).filter(|_| asked > 0)
-                else {
+                if asked == 0 {
                     continue;
-                };
+                }
+                let Some((mut bound, is_own)) = self.bound(quota, account.clone(), family) else { continue };
                 if comes {
                     bound.had += row.map_or(0, |row| self.given_to(&row.allocations, family));
                 }
@@ -329,14 +331,15 @@ impl State {
         family: Family,
     ) -> impl Iterator<Item = (Bound, bool)> + use<'_> {
         let Application { realm, namespace, controller } = application;
-        let accounts = match self.has_quota(realm, namespace) {
-            true => vec![
+        let quota = self.quota_of(realm, namespace);
+        let accounts = quota.map(|quota| {
+            let of_both = [
                 Account::of_namespace(realm, namespace),
                 Account::of_application(realm, namespace, controller),
-            ],
-            false => Vec::new(),
-        };
-        accounts.into_iter().filter_map(move |account| self.bound(account, family))
+            ];
+            of_both.map(|account| self.bound(quota, account, family))
+        });
+        accounts.into_iter().flatten().flatten()
     }
 
     /// How many addresses more an application's pools may have.
