@@ -18,6 +18,9 @@ const NAME_BYTES: usize = 200;
 /// Segments are sealed by then: the snapshot doesn't hold those, they must be fetched.
 const ROUNDS_MIN: usize = 14;
 
+/// How often a member goes until it is sent a snapshot.
+const AWAY_MAX: usize = 4;
+
 /// Members that make a snapshot after each MiB and keep little of the log behind it.
 async fn restless() -> Cluster {
     let timing = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
@@ -93,21 +96,29 @@ async fn who_was_away_for_long_gets_a_snapshot_and_all_of_history() {
     let client = cluster.ask();
     give(&client, 0).await;
     let late = cluster.follower().await;
-    assert!(cluster.stop(late).await.success());
     let others: Vec<usize> = (0..3).filter(|at| *at != late).collect();
-    let before = [counted(&cluster, others[0], "built").await, counted(&cluster, others[1], "built").await];
     let mut round = 1;
-    // The third comes after the log was cut behind the second, wherever the leader is.
-    let built = async |which: usize| counted(&cluster, others[which], "built").await >= before[which] + 3;
-    while round < ROUNDS_MIN || !built(0).await || !built(1).await {
-        give(&client, round).await;
-        round += 1;
-        assert!(round < 80, "no snapshots, whatever was written");
+    // What a leader is sending to a follower when that goes it doesn't cut, and then the log is enough: once more.
+    for _ in 0..AWAY_MAX {
+        assert!(cluster.stop(late).await.success());
+        let before =
+            [counted(&cluster, others[0], "built").await, counted(&cluster, others[1], "built").await];
+        // The third comes after the log was cut behind the second, wherever the leader is.
+        let built = async |which: usize| counted(&cluster, others[which], "built").await >= before[which] + 3;
+        while round < ROUNDS_MIN || !built(0).await || !built(1).await {
+            give(&client, round).await;
+            round += 1;
+            assert!(round < 80, "no snapshots, whatever was written");
+        }
+        cluster.start(late);
+        cluster.ready().await;
+        all_tell_the_same(&cluster, round * STEPS).await;
+        if counted(&cluster, late, "installed").await > 0 {
+            break;
+        }
     }
-    cluster.start(late);
-    cluster.ready().await;
-    all_tell_the_same(&cluster, round * STEPS).await;
-    assert_eq!(counted(&cluster, late, "installed").await, 1);
+    // More than one if another was being made when it came, and the log was cut behind that, too.
+    assert!(counted(&cluster, late, "installed").await > 0, "it never got a snapshot");
     for at in others {
         assert_eq!(counted(&cluster, at, "installed").await, 0);
     }
