@@ -13,20 +13,12 @@ use crate::support::raw::ask;
 async fn a_node_gets_of_its_zone_by_its_labels() {
     let cluster = Cluster::up(3).await;
     let to = cluster.members[0].client;
-    subnet_with_pool(
-        &cluster.ask(),
-        "zone-a",
-        "10.1.0.0/24",
-        json!({"node_selector": "zone=a", "default": true}),
-    )
-    .await;
-    subnet_with_pool(
-        &cluster.ask(),
-        "zone-b",
-        "10.2.0.0/24",
-        json!({"node_selector": "zone in (b,c)", "default": true}),
-    )
-    .await;
+    for (name, cidr, zone) in
+        [("zone-a", "10.1.0.0/24", "zone=a"), ("zone-b", "10.2.0.0/24", "zone in (b,c)")]
+    {
+        let selected = json!({"node_selector": zone, "default": true});
+        subnet_with_pool(&cluster.ask(), name, cidr, selected).await;
+    }
     let on = |node: &str| network(&cluster.urls(), node, &[]);
     let add = async |node: &str, container: &str| Plugin::new("ADD", container, &on(node)).run().await;
     let why = add("n1", "c1").await.fails(104);

@@ -111,6 +111,8 @@ struct Bound {
     account: Account,
     family: Family,
     limit: u64,
+    /// Whether that is said of this application alone.
+    is_own: bool,
     had: u64,
 }
 
@@ -120,26 +122,26 @@ impl Bound {
     }
 
     /// Where the limit stands in its namespace.
-    fn field(&self, is_own: bool) -> String {
+    fn field(&self) -> String {
         let family = match self.family {
             Family::V4 => "ipv4",
             Family::V6 => "ipv6",
         };
         match &self.account.application {
             None => format!("quota.{family}"),
-            Some(application) if is_own => format!("quota.applications of {application}, {family}"),
+            Some(application) if self.is_own => format!("quota.applications of {application}, {family}"),
             Some(_) => format!("quota.per_application.{family}"),
         }
     }
 
     /// The refusal of so many addresses more.
-    fn refusal(&self, is_own: bool, asked: u64) -> Refusal {
-        let Self { account, family, limit, had } = self;
+    fn refusal(&self, asked: u64) -> Refusal {
+        let Self { account, family, limit, is_own: _, had } = self;
         let addresses = if *limit == 1 { "address" } else { "addresses" };
         let detail =
             format!("{account} may have {limit} {family} {addresses} and has {had}; this needs {asked} more");
         Refusal::new(Code::QuotaExceeded, detail)
-            .help(format!("Release some of them, or raise {} of the namespace.", self.field(is_own)))
+            .help(format!("Release some of them, or raise {} of the namespace.", self.field()))
             .context(Context::Quota {
                 account: account.clone(),
                 family: *family,
@@ -162,7 +164,7 @@ impl State {
     }
 
     /// Counts addresses that somebody has from now on, or no longer.
-    pub(super) fn count_for(&mut self, account: Account, family: Family, has: bool, number: u64) {
+    fn count_for(&mut self, account: Account, family: Family, has: bool, number: u64) {
         if number == 0 {
             return;
         }
@@ -198,12 +200,11 @@ impl State {
     /// Counts the addresses of an automatic pool as its application's.
     pub(super) fn count_pool(&mut self, pool: &Pool, subnet: &Subnet, has: bool) {
         let Some(automatic) = pool.automatic.as_deref() else { return };
-        let addresses = owned(&pool.intention, subnet.intention.cidr);
-        let number = u64::try_from(addresses.size()).unwrap_or(u64::MAX);
+        let (family, number) = (Family::of(subnet.intention.cidr.addr()), size(pool, subnet));
         let (realm, namespace) = (&automatic.realm, &automatic.namespace);
         let own = Account::of_application(realm, namespace, &automatic.controller);
-        self.count_for(own, addresses.family(), has, number);
-        self.count_for(Account::of_namespace(realm, namespace), addresses.family(), has, number);
+        self.count_for(own, family, has, number);
+        self.count_for(Account::of_namespace(realm, namespace), family, has, number);
     }
 
     /// Whether the addresses of a pool are counted when they are given.
@@ -244,10 +245,10 @@ impl State {
         (!quota.is_empty()).then_some(quota)
     }
 
-    fn bound(&self, quota: &Quota, account: Account, family: Family) -> Option<(Bound, bool)> {
+    fn bound(&self, quota: &Quota, account: Account, family: Family) -> Option<Bound> {
         let (limit, is_own) = quota.limit(&account, family)?;
         let had = self.had(&account).of(family);
-        Some((Bound { account, family, limit, had }, is_own))
+        Some(Bound { account, family, limit, is_own, had })
     }
 
     /// How many addresses a quota leaves to somebody, as far as that matters to anybody who waits.
@@ -255,7 +256,7 @@ impl State {
         let most = INTERFACES_MAX as u64;
         let quota = self.quota_of(&account.realm, &account.namespace);
         let bound = quota.and_then(|quota| self.bound(quota, account.clone(), family));
-        let room = bound.map_or(most, |(bound, _)| bound.room().min(most));
+        let room = bound.map_or(most, |bound| bound.room().min(most));
         u32::try_from(room).unwrap_or(0)
     }
 
@@ -266,7 +267,7 @@ impl State {
         row: Option<&Endpoint>,
         picks: &[Pick],
         left: &[u64],
-    ) -> Option<(Bound, bool, u64)> {
+    ) -> Option<(Bound, u64)> {
         if picks.is_empty() {
             return None;
         }
@@ -284,12 +285,12 @@ impl State {
                 if asked == 0 {
                     continue;
                 }
-                let Some((mut bound, is_own)) = self.bound(quota, account.clone(), family) else { continue };
+                let Some(mut bound) = self.bound(quota, account.clone(), family) else { continue };
                 if comes {
                     bound.had += row.map_or(0, |row| self.given_to(&row.allocations, family));
                 }
                 if (bound.had + asked).saturating_sub(self.given_to(left, family)) > bound.limit {
-                    return Some((bound, is_own, asked));
+                    return Some((bound, asked));
                 }
             }
         }
@@ -306,7 +307,7 @@ impl State {
     ) -> Result<(), Refusal> {
         match self.exceeded(wish, row, picks, left) {
             None => Ok(()),
-            Some((bound, is_own, asked)) => Err(bound.refusal(is_own, asked)),
+            Some((bound, asked)) => Err(bound.refusal(asked)),
         }
     }
 
@@ -318,18 +319,14 @@ impl State {
         picks: &[Pick],
     ) -> Vec<(Scarce, u32)> {
         let exceeded = self.exceeded(wish, row, picks, &[]);
-        let lacking = exceeded.map(|(Bound { account, family, .. }, _, asked)| {
+        let lacking = exceeded.map(|(Bound { account, family, .. }, asked)| {
             (Scarce::Quota(account, family), u32::try_from(asked).unwrap_or(u32::MAX))
         });
         lacking.into_iter().collect()
     }
 
     /// The quotas that bound the pools of an application.
-    fn bounds(
-        &self,
-        application: &Application<'_>,
-        family: Family,
-    ) -> impl Iterator<Item = (Bound, bool)> + use<'_> {
+    fn bounds(&self, application: &Application<'_>, family: Family) -> impl Iterator<Item = Bound> + use<'_> {
         let Application { realm, namespace, controller } = application;
         let quota = self.quota_of(realm, namespace);
         let accounts = quota.map(|quota| {
@@ -344,15 +341,14 @@ impl State {
 
     /// How many addresses more an application's pools may have.
     pub(super) fn room_for_pools(&self, application: &Application<'_>, family: Family) -> Option<u64> {
-        self.bounds(application, family).map(|(bound, _)| bound.room()).min()
+        self.bounds(application, family).map(|bound| bound.room()).min()
     }
 
     /// How many addresses an application has less once it has left a pool: all, if nothing of it is held.
     pub(super) fn freed_by_leaving(&self, id: u64, pool: &Pool) -> u64 {
         let Some(subnet) = self.subnets.get(pool.subnet) else { return 0 };
         let is_empty = self.space(id).is_some_and(|space| space.held() == 0);
-        let addresses = || owned(&pool.intention, subnet.intention.cidr).size();
-        if is_empty { u64::try_from(addresses()).unwrap_or(u64::MAX) } else { 0 }
+        if is_empty { size(pool, subnet) } else { 0 }
     }
 
     /// The refusal of an address of an application's own pool that is smaller than it shall be, since a quota leaves
@@ -361,10 +357,9 @@ impl State {
         let candidate = exhausted.first()?;
         let automatic = candidate.pool.automatic.as_deref()?;
         let lacking = automatic.wanted().checked_sub(self.space(candidate.id)?.usable())?;
-        let mut used_up =
-            self.bounds(&automatic.application(), family).filter(|(bound, _)| bound.room() == 0);
-        let (bound, is_own) = used_up.next().filter(|_| lacking > 0)?;
-        Some(bound.refusal(is_own, u64::try_from(lacking).unwrap_or(u64::MAX)))
+        let mut used_up = self.bounds(&automatic.application(), family).filter(|bound| bound.room() == 0);
+        let bound = used_up.next().filter(|_| lacking > 0)?;
+        Some(bound.refusal(u64::try_from(lacking).unwrap_or(u64::MAX)))
     }
 
     /// Refuses a new pool that is larger than what a quota leaves to its application.
@@ -375,12 +370,17 @@ impl State {
         wanted: u128,
         room: u64,
     ) -> Result<(), Refusal> {
-        let tightest = self.bounds(application, family).min_by_key(|(bound, _)| bound.room());
+        let tightest = self.bounds(application, family).min_by_key(Bound::room);
         match tightest {
-            Some((bound, is_own)) if wanted > room.into() => {
-                Err(bound.refusal(is_own, u64::try_from(wanted).unwrap_or(u64::MAX)))
+            Some(bound) if wanted > room.into() => {
+                Err(bound.refusal(u64::try_from(wanted).unwrap_or(u64::MAX)))
             }
             _ => Ok(()),
         }
     }
+}
+
+/// Addresses that a pool has, whatever their state.
+fn size(pool: &Pool, subnet: &Subnet) -> u64 {
+    u64::try_from(owned(&pool.intention, subnet.intention.cidr).size()).unwrap_or(u64::MAX)
 }

@@ -122,8 +122,7 @@ impl Model {
                 for name in before.own_pools(all, &wish.name, family) {
                     let pool = &before.pools[&name];
                     let lasts = Some(&name) != present.as_ref() && !pool.intention.terminating;
-                    let is_empty =
-                        ["allocated"].iter().all(|of| before.in_state(&pool.intention, of).is_empty());
+                    let is_empty = before.in_state(&pool.intention, "allocated").is_empty();
                     if lasts && is_empty && *room != usize::MAX {
                         *room += before.owned_by(pool).len();
                     }
