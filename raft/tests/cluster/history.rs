@@ -33,13 +33,14 @@ async fn history(cluster: &Cluster, at: usize) -> Option<Vec<Event>> {
     }
 }
 
+/// The files of a member's journal; without those that are renamed or dropped meanwhile.
 fn segments(dir: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files: Vec<_> = std::fs::read_dir(dir.join("journal"))
         .unwrap()
         .map(|entry| entry.unwrap())
         .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
         .filter(|(name, _)| name.starts_with("segment-"))
-        .map(|(name, path)| (name, std::fs::read(path).unwrap()))
+        .filter_map(|(name, path)| Some((name, std::fs::read(path).ok()?)))
         .collect();
     files.sort_unstable();
     files
