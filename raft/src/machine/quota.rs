@@ -7,7 +7,7 @@
 
 use std::net::IpAddr;
 
-use ipam_api::limits::{INTERFACES_MAX, QUOTA_APPLICATIONS_MAX};
+use ipam_api::limits::{INTERFACES_MAX, JSON_INTEGER_MAX, QUOTA_APPLICATIONS_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
@@ -91,6 +91,13 @@ impl Quota {
             if *limits == AddressLimits::default() {
                 return Err(invalid(format!("the quota of {kind} {name} says nothing"))
                     .help("Say how many IPv4 or IPv6 addresses it may have, or leave it out."));
+            }
+        }
+        let all = [&self.whole, &self.per_application].into_iter().chain(self.applications.values());
+        for limit in all.flat_map(|limits| [limits.ipv4, limits.ipv6]).flatten() {
+            if limit > JSON_INTEGER_MAX {
+                return Err(invalid(format!("a quota of {limit} is more than {JSON_INTEGER_MAX}"))
+                    .help("Leave out what is not to be bounded."));
             }
         }
         Ok(())
