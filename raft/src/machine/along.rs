@@ -167,7 +167,11 @@ fn same_place(one: &AttachmentKey, other: &AttachmentKey) -> bool {
 
 impl Step<'_> {
     /// Writes what an endpoint is now. Its revision moves with what somebody says about it.
-    pub(super) fn put_endpoint(&mut self, id: u64, mut row: Endpoint) {
+    pub(super) fn put_endpoint(&mut self, id: u64, row: Endpoint) {
+        self.with_its_needs(id, |step| step.write_endpoint(id, row));
+    }
+
+    fn write_endpoint(&mut self, id: u64, mut row: Endpoint) {
         if let Some(old) = self.state.endpoints.get(id) {
             let said = |row: &Endpoint| {
                 let sticky = row.sticky.as_ref().map(|sticky| sticky.scale_down);

@@ -7,7 +7,9 @@
 
 use std::net::IpAddr;
 
-use ipam_api::limits::{INTERFACES_MAX, JSON_INTEGER_MAX, QUOTA_APPLICATIONS_MAX};
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, INTERFACES_MAX, JSON_INTEGER_MAX, QUOTA_APPLICATIONS_MAX,
+};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
@@ -20,6 +22,9 @@ use super::model::{Account, Endpoint, Pool, Scarce, Subnet};
 use super::pick::Pick;
 use super::shape::owned;
 use super::state::State;
+
+/// The most that a claim can need of a quota: what it asks for, and what its endpoint brings along.
+const NEED_MAX: u64 = (INTERFACES_MAX + ALLOCATIONS_PER_ENDPOINT_MAX) as u64;
 
 /// How many addresses somebody has.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -260,10 +265,9 @@ impl State {
 
     /// How many addresses a quota leaves to somebody, as far as that matters to anybody who waits.
     pub(super) fn room_of_quota(&self, account: &Account, family: Family) -> u32 {
-        let most = INTERFACES_MAX as u64;
         let quota = self.quota_of(&account.realm, &account.namespace);
         let bound = quota.and_then(|quota| self.bound(quota, account.clone(), family));
-        let room = bound.map_or(most, |bound| bound.room().min(most));
+        let room = bound.map_or(NEED_MAX, |bound| bound.room().min(NEED_MAX));
         u32::try_from(room).unwrap_or(0)
     }
 
@@ -281,10 +285,7 @@ impl State {
         let quota = self.quota_of(&wish.endpoint.realm, &wish.endpoint.namespace)?;
         let before = row.and_then(|row| row.controller.as_deref());
         let controller = wish.stickiness.controller.as_ref().or(before);
-        let is_other = before.map(ControllerName::of) != controller.map(ControllerName::of);
         for account in Account::all_of(&wish.endpoint, controller) {
-            // Whoever is of another application now takes along to it what he has.
-            let comes = account.application.is_some() && is_other;
             for family in Family::BOTH {
                 let is_new =
                     |pick: &&Pick| Family::of(pick.address) == family && self.counts_given(pick.pool);
@@ -293,9 +294,8 @@ impl State {
                     continue;
                 }
                 let Some(mut bound) = self.bound(quota, account.clone(), family) else { continue };
-                if comes {
-                    bound.had += row.map_or(0, |row| self.given_to(&row.allocations, family));
-                }
+                // Whoever is of another application now takes along to it what he has.
+                bound.had += row.map_or(0, |row| self.brought(row, &account, family));
                 if (bound.had + asked).saturating_sub(self.given_to(left, family)) > bound.limit {
                     return Some((bound, asked));
                 }
@@ -327,9 +327,20 @@ impl State {
     ) -> Vec<(Scarce, u32)> {
         let exceeded = self.exceeded(wish, row, picks, &[]);
         let lacking = exceeded.map(|(Bound { account, family, .. }, asked)| {
-            (Scarce::Quota(account, family), u32::try_from(asked).unwrap_or(u32::MAX))
+            let brought = row.map_or(0, |row| self.brought(row, &account, family));
+            (Scarce::Quota(account, family), u32::try_from(asked + brought).unwrap_or(u32::MAX))
         });
         lacking.into_iter().collect()
+    }
+
+    /// What an endpoint has of a family and would bring along to an application, were it of that one: nothing if it
+    /// is already, or if a whole namespace is counted.
+    pub(super) fn brought(&self, row: &Endpoint, account: &Account, family: Family) -> u64 {
+        let Some(application) = &account.application else { return 0 };
+        match row.controller.as_deref().map(ControllerName::of) {
+            Some(own) if own == *application => 0,
+            _ => self.given_to(&row.allocations, family),
+        }
     }
 
     /// The quotas that bound the pools of an application.

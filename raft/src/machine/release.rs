@@ -83,8 +83,10 @@ impl Step<'_> {
         let holder = self.state.endpoints.get(row.endpoint)?;
         let (endpoint, accounts) = (holder.key.clone(), self.state.accounts(holder, row.pool));
         let revision = self.state.tick();
-        self.state.allocations.remove(id, &mut self.state.ledger);
-        self.forget_in_endpoint(row.endpoint, id);
+        self.with_its_needs(row.endpoint, |step| {
+            step.state.allocations.remove(id, &mut step.state.ledger);
+            step.forget_in_endpoint(row.endpoint, id);
+        });
         for attachment in row.attachment.iter().chain(&row.also_attached) {
             self.forget_in_attachment(*attachment, id);
         }

@@ -75,15 +75,18 @@ impl State {
         if old.is_none() && self.orders_for(of).next().is_none() {
             return;
         }
-        let first = |need: u32| {
-            let alike = (of.clone(), need, 0)..=(of.clone(), need, u64::MAX);
-            self.index.waiting_for.range(alike).next().map(|(_, _, order)| *order)
-        };
         let room = match of {
             Scarce::Pool(pool) => self.room(*pool),
             Scarce::Quota(account, family) => self.room_of_quota(account, *family),
         };
-        let new = (1..=room).filter_map(first).min();
+        // The first of all who need as much, for each number that anybody needs.
+        let first_from = |need: u32| {
+            let enough = (of.clone(), need, 0)..=(of.clone(), room, u64::MAX);
+            let found = if need <= room { self.index.waiting_for.range(enough).next() } else { None };
+            found.map(|(_, need, order)| (*need, *order))
+        };
+        let firsts = std::iter::successors(first_from(1), |(need, _)| first_from(need.saturating_add(1)));
+        let new = firsts.map(|(_, order)| order).min();
         if old == new {
             return;
         }
@@ -176,6 +179,19 @@ impl State {
     #[must_use]
     pub fn waiting(&self, endpoint: u64) -> Option<&Waiting> {
         self.endpoints.get(endpoint)?.waiting.as_deref()
+    }
+
+    /// What of the quotas that an endpoint waits for it would use up itself, by what it would bring along.
+    fn brought_by(&self, endpoint: u64) -> Vec<u32> {
+        let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
+        let Some(waiting) = &row.waiting else { return Vec::new() };
+        let brought = waiting.lacks.iter().map(|(of, _)| match of {
+            Scarce::Pool(_) => 0,
+            Scarce::Quota(account, family) => {
+                u32::try_from(self.brought(row, account, *family)).unwrap_or(u32::MAX)
+            }
+        });
+        brought.collect()
     }
 
     /// Who waits for a pool, those first who need least of it.
@@ -278,6 +294,24 @@ impl Step<'_> {
         self.state.endpoints.put(endpoint, row, &mut self.state.ledger);
         for of in &touched {
             self.state.refresh_head(of);
+        }
+    }
+
+    /// Changes what an endpoint is or has, and with it how much of a quota it would have to get.
+    pub(super) fn with_its_needs(&mut self, endpoint: u64, change: impl FnOnce(&mut Self)) {
+        if self.state.index.waiting.is_empty() {
+            return change(self);
+        }
+        let before = self.state.brought_by(endpoint);
+        change(self);
+        let after = self.state.brought_by(endpoint);
+        if before != after
+            && let Some(mut waiting) = self.state.waiting(endpoint).cloned()
+        {
+            for ((_, need), (before, after)) in waiting.lacks.iter_mut().zip(before.iter().zip(&after)) {
+                *need = need.saturating_sub(*before).saturating_add(*after);
+            }
+            self.put_waiting(endpoint, Some(waiting));
         }
     }
 

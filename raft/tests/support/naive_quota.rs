@@ -76,6 +76,19 @@ impl Model {
         limit.saturating_sub(self.had(bound))
     }
 
+    /// What an endpoint would bring along to an application that it isn't of yet.
+    pub(crate) fn brought(&self, one: &Incarnation, bound: &Bound) -> usize {
+        if bound.is_of(&one.key.realm, &one.key.namespace, one.controller.as_ref()) {
+            return 0;
+        }
+        let brings = |held: &&Held| {
+            held.endpoint == one.number
+                && Family::of(held.address) == bound.family
+                && self.pools[&held.pool].automatic.is_none()
+        };
+        self.held.iter().filter(brings).count()
+    }
+
     /// What keeps an application's pools from having more, and how many they may have.
     pub(crate) fn room_for_pools(
         &self,

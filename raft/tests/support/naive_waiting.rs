@@ -18,7 +18,7 @@ pub(crate) struct Claim {
     pub(crate) why: Why,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) lacks: Vec<(Name, usize)>,
-    /// The quota that leaves too little, with how much it would have to leave.
+    /// The quota that leaves too little, with how much it would have to leave besides what the endpoint brings along.
     pub(crate) quota: Option<(Bound, usize)>,
 }
 
@@ -121,12 +121,16 @@ impl Model {
     /// Whoever has waited longest of those for whom something has come gets it, if that is enough.
     pub(crate) fn serve_waiting(&mut self) {
         for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
-            let could = |claim: &&Claim| {
+            let could = |(one, claim): &(&Incarnation, &Claim)| {
+                let leaves_enough = |bound: &Bound, asked: usize| {
+                    self.room_of_quota(bound) >= asked + self.brought(one, bound)
+                };
                 claim.lacks.iter().any(|(pool, need)| self.room(pool) >= *need)
-                    || claim.quota.iter().any(|(bound, need)| self.room_of_quota(bound) >= *need)
+                    || claim.quota.iter().any(|(bound, asked)| leaves_enough(bound, *asked))
             };
-            let claims = self.endpoints.iter().filter_map(|one| one.claim.as_ref());
-            let Some(claim) = claims.filter(could).min_by_key(|claim| claim.place).cloned() else { return };
+            let claims = self.endpoints.iter().filter_map(|one| Some((one, one.claim.as_ref()?)));
+            let first = claims.filter(could).min_by_key(|(_, claim)| claim.place);
+            let Some(claim) = first.map(|(_, claim)| claim.clone()) else { return };
             let place = claim.place;
             if let Err(code) = self.give_to_waiting(&claim) {
                 let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);
