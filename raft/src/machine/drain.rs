@@ -38,10 +38,16 @@ impl State {
         }))
     }
 
+    /// By its name, which may be another pool's by now: it must be one that it could be drained to.
     fn stand_in(&self, drained: &Candidate<'_>) -> Option<Candidate<'_>> {
         let to = drained.pool.intention.drains_to.as_ref()?;
-        let id = self.id_of(Kind::Pool, to)?;
-        self.pools.get(id).map(|pool| Candidate { id, pool })
+        let found = self.id_of(Kind::Pool, to).and_then(|id| self.candidate(id))?;
+        let place = |pool: &Pool| {
+            let subnet = self.subnets.get(pool.subnet)?;
+            Some((subnet.network, Family::of(subnet.intention.cidr.addr())))
+        };
+        let is_alike = place(found.pool).is_some_and(|there| Some(there) == place(drained.pool));
+        (is_alike && found.pool.automatic.is_none()).then_some(found)
     }
 
     /// Whether a pool stands in for one that somebody names.

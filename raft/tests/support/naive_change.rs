@@ -98,7 +98,12 @@ impl Model {
         for pool in candidates {
             all.push(*pool);
             let to = pool.intention.drains_to.as_ref().filter(|_| may_take(pool));
-            all.extend(to.and_then(|to| self.pools.get(to)));
+            let place = |pool: &Pool| {
+                let subnet = self.subnet_of(&pool.intention);
+                (subnet.network.clone(), Family::of(subnet.cidr.addr()))
+            };
+            let could = |other: &&Pool| other.automatic.is_none() && place(other) == place(pool);
+            all.extend(to.and_then(|to| self.pools.get(to)).filter(could));
         }
         all
     }
