@@ -14,7 +14,7 @@ use super::along::Comer;
 use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Setting, Text};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
-use super::pick::{Pick, Taken};
+use super::pick::{Pick, Spoken, Taken, behind};
 use super::routing::Settings;
 use super::state::{Occupant, State};
 use super::step::Step;
@@ -223,7 +223,8 @@ impl State {
         let comer = Comer { wish, row };
         let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen_to = Vec::new();
-        for interface in &wish.interfaces {
+        let asked = self.asked_by_value(wish);
+        for (place, interface) in wish.interfaces.iter().enumerate() {
             let portable = match self.needs(&comer, interface) {
                 Needs::Nothing => continue,
                 Needs::Claims(ids) => {
@@ -237,7 +238,9 @@ impl State {
                 self.pick_adopted(interface, &portable, &picks, grant)?
             } else {
                 let taker = Taker::of(self, wish, interface);
-                self.pick_for(interface, &taker, &portable, &picks, grant)?
+                let behind = behind(&asked, place);
+                let spoken = Spoken { picked: &picks, behind: &behind };
+                self.pick_for(interface, &taker, &portable, spoken, grant)?
             };
             for one in taken {
                 match one {

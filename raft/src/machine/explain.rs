@@ -11,7 +11,7 @@ use super::along::Comer;
 use super::candidates::{Candidate, Choice, Rule};
 use super::command::{Allocate, Grant, Outcome, Refusal};
 use super::model::Subnet;
-use super::pick::{Judged, Judgement, Pick, Taken};
+use super::pick::{Judged, Judgement, Pick, Spoken, Taken, behind};
 use super::space::Counts;
 use super::state::State;
 use super::takers::Taker;
@@ -113,21 +113,24 @@ impl State {
         let mut picked: Vec<Pick> = Vec::new();
         let row = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
-        for interface in &wish.interfaces {
+        let asked_by_value = self.asked_by_value(wish);
+        for (place, interface) in wish.interfaces.iter().enumerate() {
             // What it has, or finds waiting, is not chosen now.
             let Needs::Addresses(portable) = self.needs(&comer, interface) else { continue };
             let taker = Taker::of(self, wish, interface);
             // What can't even be looked for has no candidates, and ends it; the outcome says why.
             let Ok(choices) = self.candidates(interface, &taker) else { break };
             let mut taken = Vec::new();
+            let behind = behind(&asked_by_value, place);
+            let spoken = Spoken { picked: &picked, behind: &behind };
             for Choice { family, rule, candidates } in choices {
                 let asked = interface.asked(family);
-                let judge = |candidate| self.judged(candidate, asked, &taker, &picked, grant);
+                let judge = |candidate| self.judged(candidate, asked, &taker, spoken, grant);
                 let mut judged: Vec<Judged<'_>> =
                     candidates.take(CANDIDATES_EXPLAINED_MAX + 1).map(judge).collect();
                 let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
                 judged.truncate(CANDIDATES_EXPLAINED_MAX);
-                let pick = self.pick_in_family(interface, family, &taker, &portable, &picked, grant);
+                let pick = self.pick_in_family(interface, family, &taker, &portable, spoken, grant);
                 let stays = matches!(pick, Ok(Taken::Along(_)));
                 let (given, refused) = match pick {
                     Ok(Taken::Along(id)) => {

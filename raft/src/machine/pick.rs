@@ -8,7 +8,7 @@ use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
 use super::candidates::{Candidate, Candidates, Choice, Fallen, told};
-use super::command::{Grant, InterfaceWish, Refusal};
+use super::command::{Allocate, Grant, InterfaceWish, Refusal};
 use super::model::Pool;
 use super::row::RowKey;
 use super::space::Space;
@@ -23,6 +23,22 @@ pub(super) struct Pick {
     pub(super) interface: InterfaceName,
     pub(super) pool: u64,
     pub(super) address: IpAddr,
+}
+
+/// Addresses of a request that none of its other interfaces gets.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Spoken<'a> {
+    /// What its interfaces before this one have chosen.
+    pub(super) picked: &'a [Pick],
+    /// What those behind it ask for by value: whoever takes any address leaves it to them.
+    pub(super) behind: &'a [Pick],
+}
+
+impl Spoken<'_> {
+    fn has(&self, pool: u64, address: IpAddr) -> bool {
+        let mut all = self.picked.iter().chain(self.behind);
+        all.any(|pick| pick.pool == pool && pick.address == address)
+    }
 }
 
 /// What an interface gets in one family.
@@ -54,20 +70,56 @@ pub(super) enum Judgement {
     Gives(IpAddr),
 }
 
+/// Of what is asked for by value, that of interfaces behind a place.
+pub(super) fn behind(asked: &[(usize, Pick)], place: usize) -> Vec<Pick> {
+    asked.iter().filter(|(other, _)| *other > place).map(|(_, pick)| pick.clone()).collect()
+}
+
 impl State {
-    /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has. `picked`
-    /// are those that the same request has chosen already; `portable` are allocations that the endpoint may take
-    /// along, those first that it rather takes.
+    /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
+    /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
     pub(super) fn pick_for(
         &self,
         wish: &InterfaceWish,
         taker: &Taker<'_>,
         portable: &[u64],
-        picked: &[Pick],
+        spoken: Spoken<'_>,
         grant: &Grant,
     ) -> Result<Vec<Taken>, Refusal> {
         let choices = self.candidates(wish, taker)?.into_iter();
-        choices.map(|choice| self.pick_from(wish, choice, taker, portable, picked, grant)).collect()
+        choices.map(|choice| self.pick_from(wish, choice, taker, portable, spoken, grant)).collect()
+    }
+
+    /// What interfaces of a request ask for by value, and the pools that could give it; each with the interface's place.
+    pub(super) fn asked_by_value(&self, wish: &Allocate) -> Vec<(usize, Pick)> {
+        // What exists already is all asked for by value.
+        if wish.interfaces.len() < 2 || wish.manner.adopt {
+            return Vec::new();
+        }
+        let mut all = Vec::new();
+        for (place, interface) in
+            wish.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
+        {
+            let taker = Taker::of(self, wish, interface);
+            // What can't be looked for is refused in its turn.
+            let Ok(choices) = self.candidates(interface, &taker) else { continue };
+            for Choice { family, mut candidates, .. } in choices {
+                let Some(address) = interface.asked(family) else { continue };
+                let gives = |candidate: &Candidate<'_>| self.could_give(address, candidate);
+                let pick = candidates.find(gives).map(|candidate| Pick {
+                    interface: interface.name.clone(),
+                    pool: candidate.id,
+                    address,
+                });
+                all.extend(pick.map(|pick| (place, pick)));
+            }
+        }
+        all
+    }
+
+    /// Whether an address is one that a pool may ever give.
+    fn could_give(&self, address: IpAddr, candidate: &Candidate<'_>) -> bool {
+        self.space(candidate.id).is_some_and(|space| space.giveable.contains(number(address)))
     }
 
     /// The first of these allocations whose pool is still a candidate for its endpoint, with the pool; and the
@@ -107,12 +159,12 @@ impl State {
         family: Family,
         taker: &Taker<'_>,
         portable: &[u64],
-        picked: &[Pick],
+        spoken: Spoken<'_>,
         grant: &Grant,
     ) -> Result<Taken, Refusal> {
         let choice = self.candidates(wish, taker)?.into_iter().find(|choice| choice.family == family);
         match choice {
-            Some(choice) => self.pick_from(wish, choice, taker, portable, picked, grant),
+            Some(choice) => self.pick_from(wish, choice, taker, portable, spoken, grant),
             None => Err(self.nothing_fits(&wish.name, family, &[])),
         }
     }
@@ -123,7 +175,7 @@ impl State {
         choice: Choice<'_>,
         taker: &Taker<'_>,
         portable: &[u64],
-        picked: &[Pick],
+        spoken: Spoken<'_>,
         grant: &Grant,
     ) -> Result<Taken, Refusal> {
         let Choice { family, candidates, .. } = choice;
@@ -142,10 +194,10 @@ impl State {
         let pick = match asked {
             Some(address) => {
                 let candidates: Vec<Candidate<'_>> = candidates.collect();
-                self.pick_asked(&wish.name, address, &candidates, taker, picked, grant)
+                self.pick_asked(&wish.name, address, &candidates, taker, spoken.picked, grant)
             }
             None => {
-                let judged = candidates.map(|candidate| self.judged(candidate, None, taker, picked, grant));
+                let judged = candidates.map(|candidate| self.judged(candidate, None, taker, spoken, grant));
                 self.pick_any(&wish.name, family, judged)
             }
         };
@@ -158,12 +210,12 @@ impl State {
         candidate: Candidate<'a>,
         asked: Option<IpAddr>,
         taker: &Taker<'_>,
-        picked: &[Pick],
+        spoken: Spoken<'_>,
         grant: &Grant,
     ) -> Judged<'a> {
         let judgement = match (self.why_fallen(&candidate, taker, grant), asked) {
             (Some(why), _) => Judgement::Falls(why),
-            (None, None) => match self.pick_in(&candidate, picked) {
+            (None, None) => match self.pick_in(&candidate, spoken) {
                 Some(address) => Judgement::Gives(address),
                 None => Judgement::Exhausted,
             },
@@ -174,9 +226,7 @@ impl State {
     }
 
     fn has_to_give(&self, address: IpAddr, candidate: &Candidate<'_>) -> bool {
-        let is_inside =
-            self.space(candidate.id).is_some_and(|space| space.giveable.contains(number(address)));
-        is_inside && self.check_givable(address, candidate).is_ok()
+        self.could_give(address, candidate) && self.check_givable(address, candidate).is_ok()
     }
 
     fn pick_any<'a>(
@@ -203,11 +253,10 @@ impl State {
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
-    pub(super) fn pick_in(&self, candidate: &Candidate<'_>, picked: &[Pick]) -> Option<IpAddr> {
+    pub(super) fn pick_in(&self, candidate: &Candidate<'_>, spoken: Spoken<'_>) -> Option<IpAddr> {
         let space = self.space(candidate.id)?;
         let intention = &candidate.pool.intention;
-        let is_picked =
-            |address: IpAddr| picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address);
+        let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
         let from = |start: u128| {
             let mut next = space.free.lowest_from(start)?;
             while is_picked(space.family.address(next)) {
@@ -222,7 +271,9 @@ impl State {
         let fresh = match intention.strategy {
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
-            Strategy::Random => self.drawn(candidate.id, space, picked).and_then(from).or_else(|| from(0)),
+            Strategy::Random => {
+                self.drawn(candidate.id, space, spoken.picked).and_then(from).or_else(|| from(0))
+            }
         };
         if fresh.is_some() || intention.strict_cooling {
             return fresh;

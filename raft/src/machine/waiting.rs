@@ -20,7 +20,7 @@ use super::command::{
 };
 use super::event::{What, Why};
 use super::model::{Account, Scarce, Waiting};
-use super::pick::Pick;
+use super::pick::{Pick, Spoken};
 use super::state::State;
 use super::step::Step;
 use super::takers::Taker;
@@ -140,7 +140,9 @@ impl State {
                 for candidate in candidates {
                     let fallen = self.why_fallen(&candidate, &taker, grant).map(|fallen| fallen.code);
                     if fallen.is_none() {
-                        pick = self.pick_in(&candidate, &picks).map(|address| Pick {
+                        // Nothing is asked for by value.
+                        let spoken = Spoken { picked: &picks, behind: &[] };
+                        pick = self.pick_in(&candidate, spoken).map(|address| Pick {
                             interface: interface.name.clone(),
                             pool: candidate.id,
                             address,

@@ -88,7 +88,7 @@ impl Model {
         let mut given: Vec<Held> = Vec::new();
         let mut waiting: Vec<Spot> = Vec::new();
         let mut chosen_for = Vec::new();
-        for interface in &wish.interfaces {
+        for (place, interface) in wish.interfaces.iter().enumerate() {
             match self.found(wish, meant, interface) {
                 Found::Nothing => {}
                 Found::Enough => continue,
@@ -100,7 +100,7 @@ impl Model {
             chosen_for.push(interface.name.clone());
             let portable = self.portable(wish, meant, interface);
             let mut chosen = Vec::new();
-            for choice in self.choose(wish, interface, &given, &portable)? {
+            for choice in self.choose(wish, place, &given, &portable)? {
                 match choice {
                     Choice::Along(held) if own(wish, interface) => along.push(held),
                     Choice::Along(held) => waiting.push(held.spot()),
@@ -258,10 +258,11 @@ impl Model {
     fn choose(
         &self,
         all: &Allocate,
-        wish: &InterfaceWish,
+        place: usize,
         taken: &[Held],
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
+        let wish = &all.interfaces[place];
         if all.manner.adopt {
             return self.choose_adopted(wish, taken, portable);
         }
@@ -288,11 +289,30 @@ impl Model {
             }
             let (pool, address) = match asked(family) {
                 Some(address) => self.choose_asked(address, &candidates, taken, why_not)?,
-                None => self.choose_any(&candidates, taken, why_not)?,
+                None => {
+                    let mut taken = taken.to_vec();
+                    taken.extend(self.asked_behind(all, place));
+                    self.choose_any(&candidates, &taken, why_not)?
+                }
             };
             chosen.push(Choice::New(pool, address));
         }
         Ok(chosen)
+    }
+
+    /// What the interfaces behind one ask for by value.
+    fn asked_behind(&self, all: &Allocate, place: usize) -> Vec<Held> {
+        let mut asked = Vec::new();
+        for wish in &all.interfaces[place + 1..] {
+            for (family, pools) in self.candidates(all, wish).unwrap_or_default() {
+                let of_family = wish.addresses.iter().filter(|address| Family::of(**address) == family);
+                asked.extend(of_family.filter_map(|address| {
+                    let pool = pools.iter().find(|pool| self.giveable(&pool.intention, *address))?;
+                    Some(self.as_held(pool, *address))
+                }));
+            }
+        }
+        asked
     }
 
     /// The pools that each family is taken from, in the order in which they are tried.

@@ -77,7 +77,7 @@ impl Model {
         given.len()
     }
 
-    fn as_held(&self, pool: &crate::naive::Pool, address: std::net::IpAddr) -> Held {
+    pub(crate) fn as_held(&self, pool: &crate::naive::Pool, address: std::net::IpAddr) -> Held {
         Held {
             id: 0,
             network: self.subnet_of(&pool.intention).network.clone(),
