@@ -200,7 +200,10 @@ impl State {
             }
             next = last.checked_add(1)?;
         }
-        (next <= cidr.last()).then(|| self.for_hosts(row, next, cidr.last())).flatten()
+        // Where so many were looked at there may be more.
+        let (owner, to) = self.owner_from(row.network, family, next);
+        let is_spare = owner.is_none() && next <= cidr.last();
+        is_spare.then(|| self.for_hosts(row, next, to.min(cidr.last()))).flatten()
     }
 
     /// The part of a range that hosts may have: without edges, and up to the first gateway if one lies within.
