@@ -14,11 +14,11 @@ use std::collections::VecDeque;
 
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, PAST_BOOTS_MAX,
-    TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
+    RANGES_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
     WAITING_TRIED_PER_COMMAND_MAX,
 };
 use ipam_api::{Code, Name};
-use ipam_raft::machine::command::{Kind, Transaction};
+use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Remarks, Transaction};
 use ipam_raft::machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_raft::machine::{Action, Answer, At, Outcome, State, apply};
 use script::Line;
@@ -256,4 +256,54 @@ fn so_many_claims_wait_and_are_served_in_order_a_bounded_number_with_each_comman
     );
     say(&mut state, 3, "expire").unwrap();
     assert_eq!(state.waiting_count(), WAITING_MAX - 2 * WAITING_TRIED_PER_COMMAND_MAX);
+}
+
+#[test]
+fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_back() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16"]);
+    let count = 2 * RANGES_MAX + 100;
+    let allocate = |state: &mut State, number: usize, replicas: usize| {
+        let of = format!("controller=apps/Deployment/a automatic=+0 replicas={replicas}");
+        say(state, 0, &format!("allocate pod/shop/a{number} eth0 subnets=lan lifecycle=held {of}"))
+    };
+    let pool = |state: &State| state.pools.iter().next().map(|(id, row)| (id, row.clone())).unwrap();
+    let usable = |state: &State| {
+        let counts = state.space(pool(state).0).unwrap().counts();
+        usize::try_from(counts.allocated + counts.cooling + counts.free).unwrap()
+    };
+    for number in 0..count {
+        allocate(&mut state, number, count).unwrap();
+    }
+    let mut intention = pool(&state).1.intention;
+    intention.cooling_ms = 0;
+    let put = |state: &mut State, intention: &PoolIntention| {
+        let put = Put { intention: intention.clone(), expect: Expect::Anything };
+        let at = At { log_time_ms: 0, wall_ms: 1, term: 1 };
+        apply(state, at, &script::command(Action::PutPool(put), None)).0
+    };
+    put(&mut state, &intention).unwrap();
+    say(&mut state, 0, "scale shop/apps/Deployment/a replicas=100").unwrap();
+    for number in (0..count).step_by(2) {
+        say(&mut state, 0, &format!("release endpoint pod/shop/a{number}")).unwrap();
+    }
+    // What is in the way of being in few pieces stays.
+    let intention = pool(&state).1.intention;
+    assert_eq!(intention.ranges.len(), RANGES_MAX);
+    assert!(usable(&state) > count / 2, "{}", usable(&state));
+    let described = PoolIntention {
+        remarks: Remarks { description: "as it is".into(), ..intention.remarks.clone() },
+        ..intention
+    };
+    put(&mut state, &described).unwrap();
+    // One more of its endpoints changes nothing of that, and once it wants more it gets what lies between its own.
+    allocate(&mut state, 0, 100).unwrap();
+    assert_eq!(pool(&state).1.intention.ranges.len(), RANGES_MAX);
+    say(&mut state, 0, &format!("scale shop/apps/Deployment/a replicas={count}")).unwrap();
+    assert_eq!(usable(&state), count);
+    say(&mut state, 0, "scale shop/apps/Deployment/a replicas=100").unwrap();
+    assert!(pool(&state).1.intention.ranges.len() <= RANGES_MAX);
+    for number in (0..count).filter(|number| number % 2 == 1) {
+        say(&mut state, 0, &format!("release endpoint pod/shop/a{number}")).unwrap();
+    }
+    assert_eq!(usable(&state), 100);
 }

@@ -160,7 +160,8 @@ impl State {
         let more = self.growth(pool, has, wanted, planned, room.as_deref().copied());
         *planned = planned.union(&more);
         take_from(room, &more);
-        let shrinks = has > wanted && space.counts().free > 0;
+        let may_shrink = pool.intention.ranges.len() < RANGES_MAX;
+        let shrinks = has > wanted && space.counts().free > 0 && may_shrink;
         let is_so = *old == automatic
             && pool.intention.reclaim == Some(reclaim)
             && !pool.intention.terminating
@@ -184,9 +185,18 @@ impl State {
         if has >= wanted || self.unconfirmed().is_some() {
             return RangeSet::empty(planned.family());
         }
-        let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());
         let missing = room.map_or(wanted - has, |room| (wanted - has).min(room.into()));
-        self.spare(pool.subnet, missing, ranges_max, planned)
+        let spare = self.spare(pool.subnet, missing, RANGES_MAX, planned);
+        let own = RangeSet::new(spare.family(), &pool.intention.ranges);
+        let fits = |more: &RangeSet| own.union(more).ranges().count() <= RANGES_MAX;
+        if fits(&spare) {
+            return spare;
+        }
+        // Those at least that lie at its own.
+        spare.ranges().fold(RangeSet::empty(spare.family()), |some, range| {
+            let more = some.union(&RangeSet::new(spare.family(), &[range]));
+            if fits(&more) { more } else { some }
+        })
     }
 
     fn plan_make(

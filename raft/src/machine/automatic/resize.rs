@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
-use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX};
+use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX, RANGES_MAX};
 use ipam_api::name::Name;
 use ipam_api::resource::{ScaleDown, Strategy};
 use ipam_api::{Family, RangeSet};
@@ -96,6 +96,10 @@ impl Step<'_> {
         let family = Family::of(address);
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
         let left = RangeSet::new(family, &old.intention.ranges).minus(&less);
+        if left.ranges().count() > RANGES_MAX {
+            // More pieces than a pool may have: it goes with one beside it.
+            return;
+        }
         let intention = PoolIntention { ranges: left.ranges().collect(), ..old.intention.clone() };
         self.rewrite(id, &old, intention, automatic, by_itself);
     }
@@ -134,7 +138,8 @@ impl Step<'_> {
 }
 
 impl State {
-    /// So many of a pool's free addresses, the highest ones: what is left lies close together.
+    /// So many of a pool's free addresses, the highest ones: what is left lies close together, and in no more ranges
+    /// than a pool may have.
     fn highest_free(&self, id: u64, pool: &Pool, count: u128) -> RangeSet {
         let (Some(space), Some(subnet)) = (self.space(id), self.subnets.get(pool.subnet)) else {
             return RangeSet::empty(Family::V4);
@@ -153,8 +158,10 @@ impl State {
         highest.reverse();
         let mut missing = count;
         let mut taken = Vec::new();
+        // Each that goes leaves one more at most.
+        let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());
         for range in highest {
-            if missing == 0 {
+            if missing == 0 || taken.len() >= ranges_max {
                 break;
             }
             let first = range.first().max(range.last().saturating_sub(missing - 1));
