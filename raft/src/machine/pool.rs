@@ -160,7 +160,9 @@ impl Step<'_> {
 
     /// Removes a pool of which nothing is held. What rests in it is forgotten.
     fn remove_pool(&mut self, id: u64) {
-        self.drop_coolings(id, |_| true);
+        let resting =
+            self.state.space(id).map_or_else(Vec::new, |space| space.cooling.iter().copied().collect());
+        self.drop_coolings(id, resting);
         let Some(row) = self.state.pools.remove(id, &mut self.state.ledger) else { return };
         self.state.pool_states.remove(id, &mut self.state.ledger);
         if let Some(subnet) = self.state.subnets.get(row.subnet).cloned() {

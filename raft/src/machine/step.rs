@@ -1,15 +1,14 @@
 //! One command on its way through the state.
 
 use std::fmt::Display;
-use std::net::IpAddr;
 
 use super::At;
 use super::command::{Context, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
 use super::event::{Readiness, What};
 use super::level::maker;
 use super::model::{Meta, PoolState, Scarce};
-use super::state::State;
-use ipam_api::Code;
+use super::state::{Occupant, State};
+use ipam_api::{Code, RangeSet};
 
 /// The state, the entry's time, the asker, and what has happened so far.
 ///
@@ -73,21 +72,34 @@ impl Step<'_> {
         self.emit(What::PoolReady { pool: name, readiness });
     }
 
-    /// Forgets all resting addresses of a pool that `gone` picks: they leave the pool, or the pool goes.
-    pub(super) fn drop_coolings(&mut self, pool: u64, gone: impl Fn(IpAddr) -> bool) {
-        let Some(space) = self.state.space(pool) else { return };
-        let ids: Vec<u64> = space
-            .cooling
-            .iter()
-            .copied()
-            .filter(|id| self.state.coolings.get(*id).is_some_and(|row| gone(row.address)))
-            .collect();
+    /// Forgets resting addresses of a pool: they leave it, or it goes.
+    pub(super) fn drop_coolings(&mut self, pool: u64, ids: Vec<u64>) {
         let Some(name) = self.state.pools.get(pool).map(|row| row.intention.name.clone()) else { return };
         for id in ids {
             let Some(row) = self.state.end_cooling(id) else { continue };
             let network = self.state.name_of_network(row.network);
             self.emit(What::Cooled { network, address: row.address, pool: name.clone() });
         }
+    }
+}
+
+impl State {
+    /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there is of them,
+    /// and not what rests in the pool.
+    pub(super) fn resting_in(&self, pool: u64, network: u64, ranges: &RangeSet) -> Vec<u64> {
+        let resting = ranges.ranges().flat_map(|range| {
+            let range = (network, range.first_address())..=(network, range.last_address());
+            self.index.resting.range(range)
+        });
+        let ids = resting.filter_map(|(network, address)| match self.occupant(*network, *address)? {
+            Occupant::Cooling(id) => Some(id),
+            Occupant::Allocation(_) => None,
+        });
+        // What is being split off rests in another pool already.
+        let mut ids: Vec<u64> =
+            ids.filter(|id| self.coolings.get(*id).is_some_and(|row| row.pool == pool)).collect();
+        ids.sort_unstable();
+        ids
     }
 }
 

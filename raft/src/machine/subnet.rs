@@ -1,7 +1,7 @@
 //! Subnets: they don't overlap inside a network, and keep their CIDR for life.
 
 use ipam_api::Code;
-use ipam_api::address::{AddressRange, number};
+use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 
 use super::automatic::all_spare;
@@ -113,7 +113,9 @@ impl Step<'_> {
         let Some(row) = self.state.pools.get(pool) else { return };
         let intention = row.intention.clone();
         let giveable = giveable(&intention, &subnet.intention);
-        self.drop_coolings(pool, |address| !giveable.contains(number(address)));
+        let lost = self.state.space(pool).map(|space| space.giveable.minus(&giveable));
+        let gone = lost.map_or_else(Vec::new, |lost| self.state.resting_in(pool, subnet.network, &lost));
+        self.drop_coolings(pool, gone);
         let shape = self.state.shape_of(&intention, subnet);
         self.state.reshape_pool(pool, shape, subnet.network);
         self.refresh_readiness(pool);
