@@ -64,6 +64,8 @@ impl Step<'_> {
         });
         self.refresh_readiness(new_id);
         self.refresh_readiness(id);
+        // Whose turn it is stays so, in whichever part something comes free.
+        self.wait_for_both(id, new_id);
         Ok(Answer::created(new_id, Stored::Pool(row)))
     }
 

@@ -409,10 +409,15 @@ impl Step<'_> {
     pub(super) fn wait_for_stand_in(&mut self, drained: u64) {
         let to = self.state.pools.get(drained).and_then(|pool| pool.intention.drains_to.as_ref());
         let Some(to) = to.and_then(|to| self.state.id_of(Kind::Pool, to)) else { return };
-        for (endpoint, waiting) in self.state.waiting_for(drained) {
+        self.wait_for_both(drained, to);
+    }
+
+    /// Whoever waits for one pool waits for another one, too.
+    pub(super) fn wait_for_both(&mut self, one: u64, other: u64) {
+        for (endpoint, waiting) in self.state.waiting_for(one) {
             let mut lacks = waiting.lacks.clone();
-            let need = lacks.iter().find(|(of, _)| *of == Scarce::Pool(drained)).map_or(1, |(_, need)| *need);
-            let more = (Scarce::Pool(to), need);
+            let need = lacks.iter().find(|(of, _)| *of == Scarce::Pool(one)).map_or(1, |(_, need)| *need);
+            let more = (Scarce::Pool(other), need);
             if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
                 lacks.push(more);
             }

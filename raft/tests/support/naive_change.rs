@@ -64,6 +64,7 @@ impl Model {
         for one in self.resting.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
+        self.wait_for_both(&split.name, &split.into);
         Ok(Said::Stored { created: true })
     }
 

@@ -156,6 +156,11 @@ impl Model {
     /// Whoever waits for a pool waits for the one that stands in for it.
     pub(crate) fn wait_for_stand_in(&mut self, name: &Name) {
         let Some(to) = self.pools.get(name).and_then(|pool| pool.intention.drains_to.clone()) else { return };
+        self.wait_for_both(name, &to);
+    }
+
+    /// Whoever waits for one pool waits for another one, too.
+    pub(crate) fn wait_for_both(&mut self, name: &Name, to: &Name) {
         for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
             let need = claim.lacks.iter().find(|(pool, _)| pool == name).map(|(_, need)| *need);
             claim.lacks.extend(need.map(|need| (to.clone(), need)));
