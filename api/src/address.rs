@@ -108,6 +108,13 @@ pub fn parse_address(text: &str) -> Result<IpAddr, Problem> {
         .map_err(|_| Problem::new(Code::InvalidField, format!("{} is not an IP address", shown(text))))
 }
 
+/// A hardware address in the form that is kept and compared: lower case, with colons. What is none is left to whoever
+/// checks it.
+#[must_use]
+pub fn canonical_mac(text: &str) -> String {
+    text.replace('-', ":").to_ascii_lowercase()
+}
+
 /// Reads a CIDR without host bits.
 ///
 /// # Errors

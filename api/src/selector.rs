@@ -140,24 +140,32 @@ fn requirement(part: &str) -> Result<Requirement, Problem> {
     }
 }
 
+/// Refuses a label that no selector could ask for.
+///
+/// # Errors
+/// `invalid-filter`, which says what is odd.
+pub fn check_label(key: &str, value: &str) -> Result<(), Problem> {
+    if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || !key.bytes().all(is_label_byte) {
+        return Err(wrong(format!("{} is no label's key", shown(key))));
+    }
+    if value.len() > LABEL_VALUE_CHARS_MAX || !value.bytes().all(is_label_byte) {
+        return Err(wrong(format!("{} is no label's value that can be selected by", shown(value))));
+    }
+    Ok(())
+}
+
 fn is_label_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':')
 }
 
 fn read_key(text: &str) -> Result<String, Problem> {
     let key = text.trim();
-    if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || !key.bytes().all(is_label_byte) {
-        return Err(wrong(format!("{} is no label's key", shown(key))));
-    }
-    Ok(key.to_owned())
+    check_label(key, "").map(|()| key.to_owned())
 }
 
 fn read_value(text: &str) -> Result<String, Problem> {
     let value = text.trim();
-    if value.len() > LABEL_VALUE_CHARS_MAX || !value.bytes().all(is_label_byte) {
-        return Err(wrong(format!("{} is no label's value that can be selected by", shown(value))));
-    }
-    Ok(value.to_owned())
+    check_label("key", value).map(|()| value.to_owned())
 }
 
 fn wrong(detail: impl Into<String>) -> Problem {

@@ -11,7 +11,7 @@ use ipam_api::request::InterfaceRequest;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS, named};
 use crate::fail::Failure;
 use crate::json::Section;
-use crate::routing::is_clean;
+use crate::routing::{DEFAULT_ROUTE_INTERFACE, is_clean};
 
 /// The list.
 pub const INTERFACES: &str = "interfaces";
@@ -60,6 +60,23 @@ pub fn interfaces(network: &Network, own: InterfaceRequest) -> Result<Vec<Interf
     Ok(all)
 }
 
+/// Refuses a default route for an interface that the list doesn't name: its endpoint would have none at all.
+///
+/// # Errors
+/// Code 7.
+pub fn check_default_route(
+    network: &Network,
+    interfaces: &[InterfaceRequest],
+    interface: Option<&InterfaceName>,
+) -> Result<(), Failure> {
+    let arguments = network.arguments()?;
+    let is_listed = !arguments.sections(INTERFACES)?.is_empty();
+    match interface.filter(|name| is_listed && interfaces.iter().all(|one| one.name != **name)) {
+        None => Ok(()),
+        Some(_) => Err(arguments.wrong(DEFAULT_ROUTE_INTERFACE, "must be one of interfaces")),
+    }
+}
+
 /// The own interface: what the list says where it takes from, and what only this ADD knows.
 fn merged(listed: InterfaceRequest, own: &InterfaceRequest) -> InterfaceRequest {
     let is_silent = listed.subnets.is_empty() && listed.ipv4_pools.is_empty() && listed.ipv6_pools.is_empty();
@@ -103,6 +120,26 @@ mod tests {
             format!("{}{} {names}{by}{clean}", one.name, if one.mac.is_some() { "!" } else { "" })
         };
         Ok(interfaces(&network, own)?.iter().map(one).collect::<Vec<_>>().join("; "))
+    }
+
+    #[test]
+    fn the_default_route_is_of_an_interface_of_the_list() {
+        for (arguments, is_fine) in [
+            (r#"{"default_route_interface":"net9"}"#, true),
+            (r#"{"interfaces":[{"name":"eth0"}],"default_route_interface":"eth0"}"#, true),
+            (r#"{"interfaces":[{"name":"eth0"}],"default_route_interface":"net9"}"#, false),
+        ] {
+            let text = format!(r#"{{"name":"n","args":{{"cni":{arguments}}}}}"#);
+            let document = crate::json::parse(text.as_bytes()).unwrap();
+            let network = Network::new(document, CniVersion::LATEST).unwrap();
+            let all = interfaces(&network, InterfaceRequest::blank("eth0".parse().unwrap())).unwrap();
+            let by_default = crate::routing::default_route_interface(&network).unwrap();
+            assert_eq!(
+                check_default_route(&network, &all, by_default.as_ref()).is_ok(),
+                is_fine,
+                "{arguments}"
+            );
+        }
     }
 
     #[test]

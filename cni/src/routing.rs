@@ -14,7 +14,8 @@ const ROUTES: &str = "routes";
 /// Ours, and those of CNI and of Spiderpool.
 const DESTINATION: [&str; 2] = ["destination", "dst"];
 const GATEWAY: [&str; 2] = ["gateway", "gw"];
-const DEFAULT_ROUTE_INTERFACE: &str = "default_route_interface";
+/// The one interface whose routers get the default route.
+pub const DEFAULT_ROUTE_INTERFACE: &str = "default_route_interface";
 
 /// What `args.cni.routes` asks for.
 ///

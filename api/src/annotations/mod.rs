@@ -61,6 +61,7 @@ pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem
     }
     let Said { subnets, subnet, pools, pool, size, reclaim, routes, default_route_interface } =
         read(&annotations)?;
+    let are_listed = subnets.is_some() || pools.is_some();
     if let Some(items) = subnets {
         no_subnet_twice(&items)?;
         list(&mut request, SUBNETS, items, by_subnet)?;
@@ -80,6 +81,12 @@ pub fn taken_in(mut request: AllocateRequest) -> Result<AllocateRequest, Problem
     if let Some(interface) = default_route_interface {
         let said = request.default_route_interface.as_ref();
         agree(DEFAULT_ROUTE, "default_route_interface", said.is_none_or(|said| *said == interface))?;
+        if are_listed && request.interfaces.iter().all(|one| one.name != interface) {
+            return Err(wrong(
+                DEFAULT_ROUTE,
+                &format!("names {interface}, which is none of the interfaces listed"),
+            ));
+        }
         request.default_route_interface = Some(interface);
     }
     Ok(request)

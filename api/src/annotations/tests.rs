@@ -193,6 +193,11 @@ fn what_contradicts_or_says_nothing_is_refused() {
             json!({"default_route_interface": "net1"}),
             "default-route-nic and default_route_interface of the request contradict",
         ),
+        (
+            json!({"ippools": [one()], "default-route-nic": "net9"}),
+            json!({}),
+            "default-route-nic names net9, which is none of the interfaces",
+        ),
         // One that doesn't count is a mistake, too.
         (json!({"ippools": [one()], "ippool": "x"}), json!({}), "ippool can't be read: "),
     ];

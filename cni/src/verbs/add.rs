@@ -11,7 +11,7 @@ use crate::ask::Ask;
 use crate::config::{IPV4_POOLS, IPV6_POOLS, Network, SUBNETS};
 use crate::environment::Environment;
 use crate::fail::Failure;
-use crate::interfaces::interfaces;
+use crate::interfaces::{check_default_route, interfaces};
 use crate::result::{self, defect};
 use crate::routing::{clean_gateway, default_route_interface, routes};
 
@@ -74,6 +74,9 @@ pub fn request(
         clean_gateway: clean_gateway(network)?,
         ..InterfaceRequest::blank(container.interface.clone())
     };
+    let interfaces = interfaces(network, own)?;
+    let default_route_interface = default_route_interface(network)?;
+    check_default_route(network, &interfaces, default_route_interface.as_ref())?;
     Ok(AllocateRequest {
         endpoint,
         uid,
@@ -86,10 +89,10 @@ pub fn request(
         replicas: network.replicas()?,
         automatic_pool: network.automatic_pool()?,
         lifecycle: None,
-        interfaces: interfaces(network, own)?,
+        interfaces,
         annotations: network.annotations()?,
         routes: routes(network)?,
-        default_route_interface: default_route_interface(network)?,
+        default_route_interface,
         started,
         ttl_ms: None,
         adopt: false,

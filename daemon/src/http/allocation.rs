@@ -5,7 +5,7 @@ use axum::extract::{Path, State as AppState};
 use axum::http::{StatusCode, Uri};
 use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
-use ipam_api::address::AddressRange;
+use ipam_api::address::{AddressRange, canonical_mac};
 use ipam_api::annotations;
 use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
@@ -137,7 +137,7 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
         default_pools: PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools },
         families,
         addresses,
-        mac: mac.map(Text::from),
+        mac: mac.map(|mac| Text::from(canonical_mac(&mac))),
         network_attachment,
     }
 }
@@ -168,7 +168,7 @@ pub(super) const SHAPE: Shape = Shape {
         Field::text("node", "node"),
         Field::text("lifecycle", "lifecycle"),
         Field::text("ends_at", "lease.ends_at"),
-        Field::text("mac", "mac"),
+        Field::mac("mac", "mac"),
         Field::text("hostname", "hostname"),
         Field::flag("checked", "checked"),
         Field::text("created_at", "created_at"),

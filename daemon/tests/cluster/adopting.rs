@@ -36,7 +36,7 @@ async fn what_exists_is_recorded_and_never_twice() {
         let mut body = wish(name, address);
         body["hostname"] = json!(format!("{name}.example.com"));
         body["description"] = json!("by the door");
-        body["interfaces"][0]["mac"] = json!("3c:ec:ef:12:00:07");
+        body["interfaces"][0]["mac"] = json!("3C-EC-ef:12:00:07");
         let adopted = ask(to, "POST", "/v1/allocations", &[], &body).await;
         assert_eq!(adopted.status, 201, "{adopted:?}");
         let again = ask(to, "POST", "/v1/allocations", &[], &body).await;
@@ -54,6 +54,11 @@ async fn what_exists_is_recorded_and_never_twice() {
     let by_name: Value =
         ask(to, "GET", "/v1/allocations?hostname=db-07.example.com", &[], &Value::Null).await.json();
     assert_eq!(by_name["items"][0]["address"], "10.20.12.50/24", "{by_name}");
+    for mac in ["3c:ec:ef:12:00:07", "3C-EC-EF-12-00-07"] {
+        let by_mac: Value =
+            ask(to, "GET", &format!("/v1/allocations?mac={mac}"), &[], &Value::Null).await.json();
+        assert_eq!(by_mac["items"].as_array().unwrap().len(), 3, "however it is written: {by_mac}");
+    }
 
     let nameless = json!({"adopt": true, "endpoint": {"kind": "host", "name": "x"},
                           "interfaces": [{"name": "eth0", "ipv4_pools": ["db"]}]});

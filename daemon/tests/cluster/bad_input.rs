@@ -71,6 +71,26 @@ fn resources() -> Vec<Row> {
     vec![
         subnet(json!({"cidr": "10.2.0.5/24"}), 422, "cidr-has-host-bits", "10.2.0.0/24"),
         subnet(json!({"cidr": "2001:db8:2::1/64"}), 422, "cidr-has-host-bits", "2001:db8:2::/64"),
+        subnet(
+            json!({"cidr": "10.2.0.0/24", "description": "\u{1b}[31mred"}),
+            422,
+            "invalid-field",
+            "control",
+        ),
+        subnet(json!({"cidr": "10.2.0.0/24", "description": "a\nb"}), 422, "invalid-field", "one line"),
+        subnet(json!({"cidr": "10.2.0.0/24", "labels": {"a b": "c"}}), 422, "invalid-field", "label's key"),
+        subnet(
+            json!({"cidr": "10.2.0.0/24", "labels": {"a": "\u{1b}"}}),
+            422,
+            "invalid-field",
+            "label's value",
+        ),
+        subnet(
+            json!({"cidr": "10.2.0.0/24", "annotations": {"a": "\u{7}"}}),
+            422,
+            "invalid-field",
+            "control",
+        ),
         subnet(json!({"cidr": "::/0"}), 422, "limit-exceeded", "::/0"),
         subnet(json!({"cidr": "0.0.0.0/0"}), 422, "limit-exceeded", "0.0.0.0/0"),
         subnet(json!({"cidr": "10.2.0.0/33"}), 422, "invalid-field", "invalid"),

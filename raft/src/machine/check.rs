@@ -13,7 +13,9 @@ use ipam_api::limits::{
     TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
+use ipam_api::selector::check_label;
 use ipam_api::{Code, Family};
+use ipnet::IpNet;
 
 use super::command::{
     Action, Allocate, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note, PoolIntention, PoolPatterns,
@@ -134,10 +136,32 @@ impl Remarks {
         if let Some(managed_by) = &self.managed_by {
             text("managed_by", managed_by)?;
         }
-        check_labels("labels", &self.labels)?;
-        check_labels("annotations", &self.annotations)?;
-        Ok(())
+        check_labels(&self.labels)?;
+        check_annotations(&self.annotations)
     }
+}
+
+/// Refuses a CIDR in which nobody can have an address (RFC 6890 and its registries): it is a slip of the hand.
+fn check_for_hosts(cidr: IpNet) -> Result<(), Refusal> {
+    // A subnet is never larger than any of these.
+    let what = match cidr.addr() {
+        IpAddr::V4(address) => match address.octets() {
+            [0, ..] => "\"this network\"",
+            [127, ..] => "loopback interfaces",
+            [224..=239, ..] => "multicast groups",
+            _ => return Ok(()),
+        },
+        IpAddr::V6(address) => match (address.to_ipv4_mapped(), address.segments()) {
+            (Some(meant), _) if cidr.prefix_len() >= 96 => {
+                let meant = format!("{meant}/{}", cidr.prefix_len() - 96);
+                return Err(invalid(format!("{cidr} is IPv4 in the form of IPv6; did you mean {meant}?")));
+            }
+            (_, [0, ..]) => "special purposes",
+            (_, [0xff00..=0xffff, ..]) => "multicast groups",
+            _ => return Ok(()),
+        },
+    };
+    Err(invalid(format!("{cidr} is for {what}, and no host can have an address of it")))
 }
 
 impl SubnetIntention {
@@ -154,6 +178,7 @@ impl SubnetIntention {
                 format!("{} is too large: an {family} subnet is a /{shortest} at most", self.cidr),
             ));
         }
+        check_for_hosts(self.cidr)?;
         if let Some(gateway) = self.gateway {
             check_gateway(self.cidr, gateway)?;
         }
@@ -287,7 +312,7 @@ impl Allocate {
         if let Some(uid) = &self.uid {
             text("uid", uid)?;
         }
-        check_labels("labels", &self.labels)?;
+        check_labels(&self.labels)?;
         self.stickiness.check(self.lifecycle)?;
         self.check_automatic()?;
         self.check_lifecycle()?;
@@ -347,14 +372,37 @@ fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
         .help("Use letters, digits and hyphens, 63 at most between two dots, and 253 in all."))
 }
 
-fn check_labels(what: &str, labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
-    within(what, labels.len(), LABELS_MAX)?;
+/// What selectors can ask for, and no more: a label that nobody could select by would be a trap.
+fn check_labels(labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
+    check_keys("labels", labels)?;
     for (key, value) in labels {
+        check_label(key, value).map_err(|problem| {
+            invalid(problem.detail)
+                .help("Use letters, digits and -_./: in labels; annotations may say anything.")
+        })?;
+    }
+    Ok(())
+}
+
+fn check_annotations(annotations: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
+    check_keys("annotations", annotations)?;
+    for (key, value) in annotations {
+        let is_odd = |c: char| c.is_control() && !matches!(c, '\n' | '\t');
+        if key.chars().any(char::is_control) || value.chars().any(is_odd) {
+            return Err(invalid(format!("annotation {} has control characters", ipam_api::name::shown(key))));
+        }
+    }
+    Ok(())
+}
+
+fn check_keys(what: &str, all: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
+    within(what, all.len(), LABELS_MAX)?;
+    for (key, value) in all {
         if key.is_empty() || key.len() > LABEL_KEY_CHARS_MAX || value.len() > LABEL_VALUE_CHARS_MAX {
             return Err(Refusal::new(
                 Code::LimitExceeded,
                 format!(
-                    "label {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
+                    "{what}: {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
                     ipam_api::name::shown(key)
                 ),
             ));
@@ -402,7 +450,15 @@ pub(super) fn invalid(detail: impl Into<String>) -> Refusal {
     Refusal::new(Code::InvalidField, detail)
 }
 
+/// Text of people: not too long, and nothing that moves a terminal's cursor or forges a line.
 pub(super) fn text(what: &str, value: &str) -> Result<(), Refusal> {
+    if value.chars().any(char::is_control) {
+        return Err(invalid(format!(
+            "{what} has control characters, or more than one line: {}",
+            ipam_api::name::shown(value)
+        ))
+        .help("Longer texts of several lines may be annotations."));
+    }
     if value.chars().count() <= TEXT_CHARS_MAX {
         return Ok(());
     }

@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::net::IpAddr;
 
-use ipam_api::address::parse_address;
+use ipam_api::address::{canonical_mac, parse_address};
 use ipam_api::name::shown;
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Problem};
@@ -18,6 +18,8 @@ pub(crate) enum Holds {
     Flag,
     /// An address, with or without a prefix length.
     Address,
+    /// A hardware address, however it is written.
+    Mac,
     /// Who holds something.
     Endpoint,
 }
@@ -38,7 +40,7 @@ impl Holds {
         match self {
             Holds::Number => "integer",
             Holds::Flag => "boolean",
-            Holds::Text | Holds::Address | Holds::Endpoint => "string",
+            Holds::Text | Holds::Address | Holds::Mac | Holds::Endpoint => "string",
         }
     }
 }
@@ -60,6 +62,10 @@ impl Field {
         Self { name, path, holds: Holds::Address }
     }
 
+    pub(crate) const fn mac(name: &'static str, path: &'static str) -> Self {
+        Self { name, path, holds: Holds::Mac }
+    }
+
     /// A value to compare with.
     pub(super) fn read(&self, text: &str) -> Result<Key, Problem> {
         let key = match self.holds {
@@ -67,6 +73,7 @@ impl Field {
             Holds::Number => text.parse().ok().map(Key::Number),
             Holds::Flag => text.parse().ok().map(Key::Flag),
             Holds::Address => address(text),
+            Holds::Mac => Some(Key::Text(canonical_mac(text))),
             Holds::Endpoint => text.parse::<EndpointKey>().ok().map(|key| Key::Text(key.to_string())),
         };
         let what = match self.holds {
@@ -74,6 +81,7 @@ impl Field {
             Holds::Number => "a number",
             Holds::Flag => "true or false",
             Holds::Address => "an address or CIDR",
+            Holds::Mac => "a hardware address",
             Holds::Endpoint => "an endpoint, such as host/db-07",
         };
         key.ok_or_else(|| {
