@@ -192,7 +192,10 @@ fn view(state: &State, id: u64) -> Option<View> {
             conditions: row
                 .waiting
                 .iter()
-                .map(|waiting| waits(waiting.why, &waiting.detail, waiting.since_wall_ms))
+                .map(|waiting| {
+                    let (why, detail) = state.why_waiting(waiting);
+                    waits(why, &detail, waiting.since_wall_ms)
+                })
                 .collect(),
         },
     })

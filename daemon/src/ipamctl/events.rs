@@ -233,9 +233,10 @@ fn table() -> Table {
 
 fn row(event: &Event) -> [String; 6] {
     let place = if event.number == 0 { event.revision.to_string() } else { event.id() };
-    let object = match &event.endpoint {
-        Some(endpoint) if endpoint.to_string() != event.object => format!("{} → {endpoint}", event.object),
-        _ => event.object.clone(),
+    let whose = event.endpoint.as_ref().map(ToString::to_string).or_else(|| event.owner.clone());
+    let object = match whose.filter(|whose| *whose != event.object) {
+        Some(whose) => format!("{} → {whose}", event.object),
+        None => event.object.clone(),
     };
     [
         place,
@@ -303,6 +304,12 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("NET-4711 · ranges: nothing → 10.10.0.200-10.10.0.229 · description: a → b"));
+    }
+
+    #[test]
+    fn whose_a_prefix_is_stands_beside_it() {
+        let event = Event { object: "10.1.0.0/28".into(), owner: Some("default/trench-a".into()), ..event() };
+        assert!(line(row(&event)).contains(" 10.1.0.0/28 → default/trench-a "));
     }
 
     #[test]

@@ -51,8 +51,7 @@ impl State {
         let most = INTERFACES_MAX as u128;
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
         let intention = &row.intention;
-        let gives_none = intention.terminating || intention.disabled || intention.drains_to.is_some();
-        if gives_none || !self.is_confirmed(pool) {
+        if self.why_closed(pool).is_some() {
             return 0;
         }
         let free = space.counts().free.min(most);
@@ -64,6 +63,42 @@ impl State {
             offered.take(INTERFACES_MAX).count() as u128
         };
         u32::try_from((free + resting).min(most)).unwrap_or(0)
+    }
+
+    /// Why a pool gives nothing, whatever it has.
+    fn why_closed(&self, pool: u64) -> Option<&'static str> {
+        let row = &self.pools.get(pool)?.intention;
+        match () {
+            () if row.terminating => Some("is being deleted"),
+            () if row.disabled => Some("is disabled"),
+            () if row.drains_to.is_some() => Some("is drained"),
+            () if !self.is_confirmed(pool) => Some("is not confirmed"),
+            () => None,
+        }
+    }
+
+    /// Why somebody waits, as it is now: pools may have been opened or closed since they were tried.
+    #[must_use]
+    pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Text) {
+        let as_it_was = (waiting.why, Text::clone(&waiting.detail));
+        let pools = waiting.lacks.iter().filter_map(|(of, _)| match of {
+            Scarce::Pool(pool) => Some((&self.pools.get(*pool)?.intention.name, self.why_closed(*pool))),
+            Scarce::Quota(..) => None,
+        });
+        let pools: Vec<_> = pools.collect();
+        let closed: Vec<String> =
+            pools.iter().filter_map(|(name, why)| why.map(|why| format!("{name} {why}"))).collect();
+        match waiting.why {
+            _ if pools.is_empty() => as_it_was,
+            Why::PoolExhausted | Why::PoolNotReady if closed.len() == pools.len() => {
+                (Why::PoolNotReady, closed.join(", ").into())
+            }
+            Why::PoolNotReady if closed.is_empty() => {
+                let names: Vec<String> = pools.iter().map(|(name, _)| name.to_string()).collect();
+                (Why::PoolExhausted, format!("nothing is free in {}", names.join(", ")).into())
+            }
+            _ => as_it_was,
+        }
     }
 
     /// Finds out again which claim a pool could help first.

@@ -282,7 +282,8 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
                 );
             }
             for one in state.incarnations(&which.parse().unwrap()).filter_map(|one| state.waiting(one)) {
-                let _ = writeln!(text, "waits, {}: {}", one.why.as_str(), short(&one.detail));
+                let (why, detail) = state.why_waiting(one);
+                let _ = writeln!(text, "waits, {}: {}", why.as_str(), short(&detail));
             }
             if text.is_empty() { "no such endpoint\n".to_owned() } else { text }
         }
