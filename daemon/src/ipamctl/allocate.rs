@@ -6,10 +6,10 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use ipam_api::address::parse_address;
 use ipam_api::client::Call;
-use ipam_api::name::{InterfaceName, NetworkAttachment};
+use ipam_api::name::{InterfaceName, NamePattern, NetworkAttachment};
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
 use ipam_api::resource::{EndpointKey, Route};
-use ipam_api::{Family, Name, ObjectName};
+use ipam_api::{Code, Family, Name, ObjectName, Problem};
 
 use crate::context::Context;
 use crate::controller::{AutomaticArguments, StickyArguments};
@@ -19,7 +19,7 @@ use crate::metadata::parse_pair;
 use crate::output::table::Table;
 use crate::output::text;
 use crate::pool::Pools;
-use crate::resource;
+use crate::resource::{self, Read};
 use crate::subnet::parse_route;
 
 /// What to take, and for whom.
@@ -33,7 +33,7 @@ use crate::subnet::parse_route;
   ipamctl allocate --endpoint host/lab/tmp-3 --pool lab --ttl 8h
   ipamctl allocate --endpoint host/printer-12 --address 10.20.12.9 --adopt --hostname printer-12.example.com
   ipamctl allocate --endpoint claim/lab/build-7 --pool lab --wait
-  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
+  ipamctl allocate --endpoint vm/lab/build-4 --pool \"web*\" --node worker-3
   ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
@@ -46,9 +46,9 @@ pub(crate) struct WishArguments {
     /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long)]
     pub(crate) endpoint: Option<String>,
-    /// A pool to take from, tried in this order, one address a family; may be repeated
+    /// A pool to take from, tried in this order, one address a family; may have wildcards, may be repeated
     #[arg(long = "pool", value_name = "POOL")]
-    pools: Vec<Name>,
+    pools: Vec<NamePattern>,
     /// A subnet to take from, whichever of its pools is for it, in place of pools; may be repeated
     #[arg(long = "subnet", value_name = "SUBNET", conflicts_with = "pools")]
     subnets: Vec<Name>,
@@ -117,13 +117,23 @@ pub(crate) async fn request(
         clean_gateway: arguments.clean_gateway,
         ..InterfaceRequest::blank(arguments.interface.clone())
     };
-    for name in &arguments.pools {
+    for pattern in &arguments.pools {
         // The request says which pools are for which family, the command line needn't.
-        let (pool, _) = resource::fetch::<Pools>(context, name).await?;
-        match pool.status.family {
-            Family::V4 => interface.ipv4_pools.push(name.into()),
-            Family::V6 => interface.ipv6_pools.push(name.into()),
+        let families = families(context, pattern).await?;
+        for (family, pools) in
+            [(Family::V4, &mut interface.ipv4_pools), (Family::V6, &mut interface.ipv6_pools)]
+        {
+            pools.extend(families.contains(&family).then(|| pattern.clone()));
         }
+    }
+    for name in &arguments.subnets {
+        context.check_named("subnet", "subnets", name.as_str()).await?;
+    }
+    if arguments.pools.is_empty() && arguments.subnets.is_empty() && context.said.network.is_some() {
+        return Err(Failure::usage(
+            "--network chooses among no pools here: a request has the network of the pools or subnets it names",
+            "Name a pool of that network with --pool, or a subnet of it with --subnet.",
+        ));
     }
     Ok(AllocateRequest {
         endpoint,
@@ -148,6 +158,25 @@ pub(crate) async fn request(
         hostname: arguments.hostname.clone(),
         description: arguments.description.clone().unwrap_or_default(),
     })
+}
+
+/// The families of the pools that a pattern stands for.
+async fn families(context: &Context, pattern: &NamePattern) -> Result<Vec<Family>, Failure> {
+    if let Some(name) = pattern.name() {
+        return Ok(vec![resource::fetch::<Pools>(context, &name).await?.0.status.family]);
+    }
+    let fits = |pool: &Read<Pools>| pattern.fits(&pool.intention.name);
+    let pools = context.list::<Read<Pools>>("/v1/pools", fits).await?.items;
+    for pool in &pools {
+        if let Some(network) = &pool.intention.network {
+            context.check_network(&format!("pool {}", pool.intention.name), network)?;
+        }
+    }
+    if pools.is_empty() {
+        let nothing = Problem::new(Code::NotFound, format!("{pattern} stands for no pool"));
+        return Err(nothing.help("See what there is: ipamctl pool list").into());
+    }
+    Ok(pools.iter().map(|pool| pool.status.family).collect())
 }
 
 /// Runs the command.

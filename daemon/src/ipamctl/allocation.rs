@@ -10,6 +10,7 @@ use crate::fail::Failure;
 use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::release;
 use crate::watch::{self, WatchArguments, Watched};
 
@@ -20,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// What to do with allocations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All allocations, or those of a pool, an endpoint, a node
+    /// All allocations, or those of a pool, an endpoint, a node, a realm, a namespace
     #[command(
         alias = "ls",
         after_help = "Examples:
@@ -72,6 +73,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { id } => {
             let answer = context.read(&format!("/v1/allocations/{id}")).await?;
+            context.check_placed(&format!("allocation {id}"), "allocations", &answer.body)?;
             context.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, context.now())))
         }
         Verb::Delete { id } => release::allocation(context, id).await,
@@ -86,8 +88,10 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
             && endpoint.as_ref().is_none_or(|endpoint| *endpoint == allocation.endpoint)
             && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
             && context.network.as_ref().is_none_or(|network| *network == allocation.network)
+            && context.said.fits_realm(&allocation.endpoint.realm)
+            && context.said.fits_namespace(&allocation.endpoint.namespace)
     };
-    let mut filters = context.network_filter();
+    let mut filters = context.narrowed("allocations", &[Part::Network, Part::Realm, Part::Namespace])?;
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
     filters.extend(endpoint.iter().map(|endpoint| ("endpoint", endpoint.to_string())));
     filters.extend(arguments.node.iter().map(|node| ("node", node.to_string())));

@@ -14,6 +14,7 @@ use crate::fail::Failure;
 use crate::global::{GlobalArguments, ReadingArguments, WritingArguments};
 use crate::output::Tone;
 use crate::output::format::Format;
+use crate::place::Said;
 use crate::settings::Settings;
 use crate::surroundings::Surroundings;
 
@@ -36,8 +37,10 @@ pub(crate) struct Context {
     pub(crate) interactive: bool,
     /// Whether somebody sits there.
     pub(crate) attended: bool,
-    /// The network, if one was named.
+    /// The network, if one was named, by the command line or by the context.
     pub(crate) network: Option<Name>,
+    /// Where to look, as far as the command line says it.
+    pub(crate) said: Said,
     color: bool,
     /// Columns of the terminal; none where there is no terminal.
     pub(crate) width: Option<usize>,
@@ -61,6 +64,7 @@ impl Context {
         Ok(Self {
             client: Client::with(&settings.servers, &settings.options)?,
             network: settings.network.clone(),
+            said: Said::from(&global.connection),
             settings,
             reading: global.reading.clone(),
             writing: global.writing.clone(),
@@ -105,11 +109,6 @@ impl Context {
         self.network.clone().unwrap_or_else(Name::default_name)
     }
 
-    /// The network that was named, as what a list is narrowed by.
-    pub(crate) fn network_filter(&self) -> Vec<(&'static str, String)> {
-        self.network.iter().map(|network| ("network", network.to_string())).collect()
-    }
-
     /// Where something is, by `--realm` and `--namespace`.
     pub(crate) fn home(&self) -> (Name, ObjectName) {
         (self.settings.realm.clone(), self.settings.namespace.clone())
@@ -130,6 +129,8 @@ impl Context {
         if parts < 3 {
             key.namespace = self.settings.namespace.clone();
         }
+        self.check_realm(text, &key.realm)?;
+        self.check_namespace(text, &key.namespace)?;
         Ok(key)
     }
 
@@ -137,7 +138,11 @@ impl Context {
     pub(crate) fn in_realm(&self, text: &str) -> Result<ResourceName, Failure> {
         let whole =
             if text.contains('/') { text.to_owned() } else { format!("{}/{text}", self.settings.realm) };
-        ResourceName::new(&whole).map_err(Failure::from)
+        let name = ResourceName::new(&whole).map_err(Failure::from)?;
+        if let Some((realm, _)) = name.parts() {
+            self.check_realm(text, &realm)?;
+        }
+        Ok(name)
     }
 
     /// Writes data to standard output.

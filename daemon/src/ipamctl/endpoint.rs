@@ -16,6 +16,7 @@ use crate::fail::Failure;
 use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::watch::{self, WatchArguments, Watched};
 
 pub(crate) const EXAMPLES: &str = "Examples:
@@ -29,10 +30,10 @@ type Read = Resource<Endpoint, EndpointStatus>;
 /// What to do with endpoints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All endpoints, or those of a kind
+    /// All endpoints, or those of a kind, a realm, a namespace
     #[command(
         alias = "ls",
-        after_help = "Examples:\n  ipamctl endpoint list\n  ipamctl endpoint list --kind pod -o name"
+        after_help = "Examples:\n  ipamctl endpoint list\n  ipamctl endpoint list --kind pod -o name\n  ipamctl endpoint list --realm prod-eu --namespace web"
     )]
     List(ListArguments),
     /// One endpoint with all that it holds
@@ -99,10 +100,17 @@ pub(crate) fn path(key: &EndpointKey) -> String {
 }
 
 async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failure> {
-    let keep = |found: &Read| arguments.kind.is_none_or(|kind| kind == found.intention.key.kind);
+    let mut filters = context.narrowed("endpoints", &[Part::Realm, Part::Namespace])?;
+    filters.extend(arguments.kind.iter().map(|kind| ("kind", kind.to_string())));
+    let keep = |found: &Read| {
+        let key = &found.intention.key;
+        arguments.kind.is_none_or(|kind| kind == key.kind)
+            && context.said.fits_realm(&key.realm)
+            && context.said.fits_namespace(&key.namespace)
+    };
     let listing = Listing {
         path: "/v1/endpoints",
-        filters: arguments.kind.iter().map(|kind| ("kind", kind.to_string())).collect(),
+        filters,
         name: |found: &Read| found.intention.key.to_string(),
         table,
         words: ("endpoint", "endpoints"),
@@ -139,6 +147,8 @@ fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
 
 /// Reads one; a name that doesn't exist comes with the one that was probably meant.
 async fn fetch(context: &Context, key: &EndpointKey) -> Result<(Read, ipam_api::client::Answer), Failure> {
+    // It may hold addresses of several networks; a part of them is neither shown nor released here.
+    context.without("endpoints", &[Part::Network])?;
     let failure = match context.read(&path(key)).await {
         Ok(answer) => return Ok((answer.read()?, answer)),
         Err(failure) => failure,

@@ -17,6 +17,7 @@ use crate::output::format::Format;
 use crate::output::json;
 use crate::output::table::Table;
 use crate::output::text;
+use crate::place::Part;
 
 /// How many of the newest are shown, where nothing else is said.
 const NEWEST: usize = 50;
@@ -157,6 +158,9 @@ pub(crate) async fn follow(
 /// Where the events are, with what was said about them.
 fn path(context: &Context, arguments: &EventsArguments) -> Result<String, Failure> {
     let mut path = "/v1/events".to_owned();
+    if arguments.endpoint.is_none() {
+        context.without("events", &[Part::Realm, Part::Namespace])?;
+    }
     let endpoint = arguments.endpoint.as_deref().map(|text| context.endpoint_key(text)).transpose()?;
     let kinds = (!arguments.kind.is_empty()).then(|| arguments.kind.join(","));
     let moment = |when: &Option<String>| when.as_deref().map(|when| moment(when, context.now())).transpose();

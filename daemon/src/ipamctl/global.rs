@@ -49,10 +49,11 @@ pub(crate) struct ConnectionArguments {
     /// Network (address space); lists show all networks without it, other commands take `default`
     #[arg(long, global = true)]
     pub(crate) network: Option<Name>,
-    /// Realm of endpoints that don't say theirs: the cluster or site that named them [default: default]
+    /// Realm of names that don't say theirs: the cluster or site that gave them [default: default]; lists show all
+    /// realms without it
     #[arg(long, global = true)]
     pub(crate) realm: Option<Name>,
-    /// Namespace of endpoints that don't say theirs [default: default]
+    /// Namespace of endpoints that don't say theirs [default: default]; lists show all namespaces without it
     #[arg(short, long, global = true)]
     pub(crate) namespace: Option<ObjectName>,
 }

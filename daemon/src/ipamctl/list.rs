@@ -61,7 +61,7 @@ impl Context {
         if !fields.is_empty() && !matches!(self.format, Format::Name) {
             return self.show_fields(&listing).await;
         }
-        let path = self.selected(listing.path.to_owned());
+        let path = self.narrowed_path(&listing);
         let listed = self.pages(&path, self.wanted(), keep).await?;
         if self.data(&listed.json)? {
             return Ok(());
@@ -78,11 +78,7 @@ impl Context {
     /// Shows some fields of a list. The servers choose the items, since ours may lack what is asked for.
     async fn show_fields<Item>(&self, listing: &Listing<Item>) -> Result<(), Failure> {
         let fields = &self.reading.fields;
-        let mut path = self.selected(listing.path.to_owned());
-        for (field, value) in &listing.filters {
-            path = with_query(&path, field, value);
-        }
-        let path = with_query(&path, "fields", &fields.join(","));
+        let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
         let listed: Listed<Data> = self.pages(&path, self.wanted(), |_| true).await?;
         if self.data(&listed.json)? {
             return Ok(());
@@ -99,6 +95,12 @@ impl Context {
         keep: impl Fn(&Item) -> bool,
     ) -> Result<Listed<Item>, Failure> {
         self.pages(path, None, keep).await
+    }
+
+    /// A list's path with all that it is narrowed by.
+    fn narrowed_path<Item>(&self, listing: &Listing<Item>) -> String {
+        let path = self.selected(listing.path.to_owned());
+        listing.filters.iter().fold(path, |path, (field, value)| with_query(&path, field, value))
     }
 
     /// A list's path with what was said about order and labels.

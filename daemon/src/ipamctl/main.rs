@@ -35,6 +35,7 @@ mod namespace;
 mod network;
 mod node;
 mod output;
+mod place;
 mod pool;
 mod prefix;
 mod release;

@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::fail::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::resource;
 
 /// Free ranges and namespaces that `pool show` names.
@@ -59,6 +60,8 @@ enum StateArgument {
 
 /// Shows a part of the map of a pool or of a subnet.
 pub(crate) async fn run(context: &Context, plural: &str, arguments: &MapArguments) -> Result<(), Failure> {
+    let word = if plural == "pools" { "pool" } else { "subnet" };
+    context.check_named(word, plural, arguments.name.as_str()).await?;
     let mut path = of(context, plural, &arguments.name, arguments.from);
     if let Some(state) = arguments.state.and_then(|state| state.to_possible_value()) {
         path = with_query(&path, "state", state.get_name());
@@ -80,6 +83,7 @@ pub(crate) async fn run(context: &Context, plural: &str, arguments: &MapArgument
 
 /// Shows the subnets of a network by address.
 pub(crate) async fn run_network(context: &Context, arguments: &NetworkMapArguments) -> Result<(), Failure> {
+    context.without("networks", &[Part::Network])?;
     let answer = match context.read(&of(context, "networks", &arguments.name, arguments.from)).await {
         Ok(answer) => answer,
         Err(failure) => {

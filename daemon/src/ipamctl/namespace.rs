@@ -12,6 +12,7 @@ use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::resource::{self, Noun, Read};
 use quota::{QuotaArguments, of_limit};
 
@@ -37,10 +38,10 @@ impl Noun for Namespaces {
 /// What to do with namespaces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All namespaces
+    /// All namespaces, or those of --realm
     #[command(
         alias = "ls",
-        after_help = "Examples:\n  ipamctl namespace list\n  ipamctl namespace list -o json"
+        after_help = "Examples:\n  ipamctl namespace list\n  ipamctl namespace list --realm prod-eu -o json"
     )]
     List,
     /// One namespace
@@ -134,7 +135,11 @@ pub(crate) struct SetArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Named("namespace"), &arguments).await,
-        Verb::List => resource::show_list::<Namespaces>(context, Vec::new(), |_| true, table).await,
+        Verb::List => {
+            let filters = context.narrowed("namespaces", &[Part::Realm])?;
+            let keep = |found: &Read<Namespaces>| context.said.fits_realm(&found.intention.realm);
+            resource::show_list::<Namespaces>(context, filters, keep, table).await
+        }
         Verb::Show { name } => {
             let name = context.in_realm(&name)?;
             let (namespace, answer) = resource::fetch::<Namespaces>(context, &name).await?;

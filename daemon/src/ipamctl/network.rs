@@ -93,7 +93,10 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Named("network"), &arguments).await,
         Verb::Map(arguments) => map::run_network(context, &arguments).await,
-        Verb::List => resource::show_list::<Networks>(context, Vec::new(), |_| true, table).await,
+        Verb::List => {
+            let filters = context.narrowed("networks", &[])?;
+            resource::show_list::<Networks>(context, filters, |_| true, table).await
+        }
         Verb::Show { name } => {
             let (network, answer) = resource::fetch::<Networks>(context, &name).await?;
             context.show(&answer, name.as_str(), || Ok(shown(&network)))

@@ -10,6 +10,7 @@ use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::resource::{self, Noun, Read};
 use crate::watch::{self, WatchArguments, Watched};
 
@@ -33,8 +34,11 @@ impl Noun for Nodes {
 /// What to do with nodes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
-    /// All nodes
-    #[command(alias = "ls", after_help = "Examples:\n  ipamctl node list\n  ipamctl node list -o json")]
+    /// All nodes, or those of --realm
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl node list\n  ipamctl node list --realm prod-eu -o json"
+    )]
     List,
     /// One node
     #[command(
@@ -86,7 +90,11 @@ pub(crate) struct SetArguments {
 pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(context, Watched::Named("node"), &arguments).await,
-        Verb::List => resource::show_list::<Nodes>(context, Vec::new(), |_| true, table).await,
+        Verb::List => {
+            let filters = context.narrowed("nodes", &[Part::Realm])?;
+            let keep = |found: &Read<Nodes>| context.said.fits_realm(&found.intention.realm);
+            resource::show_list::<Nodes>(context, filters, keep, table).await
+        }
         Verb::Show { name } => {
             let name = context.in_realm(&name)?;
             let (node, answer) = resource::fetch::<Nodes>(context, &name).await?;

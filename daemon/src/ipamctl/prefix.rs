@@ -17,6 +17,7 @@ use crate::fail::Failure;
 use crate::list::Listing;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl prefix allocate rack-7 --pool blocks --length 28
@@ -125,6 +126,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List(arguments) => list(context, &arguments).await,
         Verb::Show { id } => {
             let answer = context.read(&path_of(id)).await?;
+            context.check_placed(&format!("prefix {id}"), "prefixes", &answer.body)?;
             context.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, context.now())))
         }
         Verb::Release { id } => release(context, id).await,
@@ -152,6 +154,9 @@ async fn allocate(context: &Context, arguments: &AllocateArguments) -> Result<()
         keep_edges: arguments.keep_edges,
         ttl_ms: arguments.ttl.map(|ttl| u64::try_from(ttl.as_millis()).unwrap_or(u64::MAX)),
     };
+    if let Some(pool) = &request.pool {
+        context.check_named("pool", "pools", pool.as_str()).await?;
+    }
     let repeat = format!("the same command again; what {} has by then is shown", request.owner);
     // The servers know it again by its owner and what it is cut from.
     let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
@@ -189,10 +194,9 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
             && arguments.realm.as_ref().is_none_or(|realm| *realm == prefix.realm)
             && context.network.as_ref().is_none_or(|network| *network == prefix.network)
     };
-    let mut filters = context.network_filter();
+    let mut filters = context.narrowed("prefixes", &[Part::Network, Part::Realm])?;
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
     filters.extend(arguments.parent.iter().map(|parent| ("parent", parent.to_string())));
-    filters.extend(arguments.realm.iter().map(|realm| ("realm", realm.to_string())));
     let listing = Listing {
         path: "/v1/prefixes",
         filters,
@@ -262,6 +266,7 @@ fn shown(prefix: &Prefix, now: Timestamp) -> String {
 
 async fn release(context: &Context, id: u64) -> Result<(), Failure> {
     let found: Prefix = context.read(&path_of(id)).await?.read()?;
+    context.check_network(&format!("prefix {id}"), &found.network)?;
     if found.children > 0 {
         let below = text::plural(found.children, "prefix is", "prefixes are");
         let summary = [

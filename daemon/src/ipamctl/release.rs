@@ -92,6 +92,7 @@ pub(crate) async fn allocation(context: &Context, id: u64) -> Result<(), Failure
 }
 
 async fn release(context: &Context, allocation: &Allocation) -> Result<(), Failure> {
+    context.check_network(&format!("allocation {}", allocation.id), &allocation.network)?;
     let (id, address, holder) = (allocation.id, allocation.address.addr(), &allocation.endpoint);
     if allocation.lifecycle == Lifecycle::Attached {
         let node = allocation.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();

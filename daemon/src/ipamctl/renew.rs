@@ -15,6 +15,7 @@ use crate::exchange::Again;
 use crate::fail::Failure;
 use crate::output::table::Table;
 use crate::output::text;
+use crate::place::Part;
 use crate::release::{Target, parse_target};
 use crate::who_has;
 
@@ -40,7 +41,10 @@ pub(crate) struct RenewArguments {
 /// Runs the command.
 pub(crate) async fn run(context: &Context, arguments: &RenewArguments) -> Result<(), Failure> {
     let path = match (&arguments.endpoint, arguments.target) {
-        (Some(text), _) => of_endpoint(&context.endpoint_key(text)?),
+        (Some(text), _) => {
+            context.without("endpoints", &[Part::Network])?;
+            of_endpoint(&context.endpoint_key(text)?)
+        }
         (None, Some(Target::Allocation(id))) => of_allocation(id),
         (None, Some(Target::Address(at))) => of_address(context, at).await?,
         (None, None) => {

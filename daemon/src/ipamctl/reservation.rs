@@ -11,6 +11,7 @@ use crate::fail::Failure;
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::pool::ranges;
 use crate::resource::{self, Noun, Read};
 use crate::watch::{self, WatchArguments, Watched};
@@ -150,7 +151,8 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
 async fn list(context: &Context) -> Result<(), Failure> {
     let keep =
         |found: &Read<Reservations>| context.network.as_ref().is_none_or(|n| *n == found.intention.network);
-    resource::show_list::<Reservations>(context, context.network_filter(), keep, table).await
+    let filters = context.narrowed("reservations", &[Part::Network])?;
+    resource::show_list::<Reservations>(context, filters, keep, table).await
 }
 
 fn table(reservations: &[Read<Reservations>], _wide: bool, _now: Timestamp) -> Table {

@@ -65,7 +65,10 @@ pub(crate) async fn fetch<N: Noun>(
 ) -> Result<(Read<N>, Answer), Failure> {
     let name = name.into();
     match context.read(&path::<N>(&name)).await {
-        Ok(answer) => Ok((answer.read()?, answer)),
+        Ok(answer) => {
+            context.check_placed(&format!("{} {name}", N::WORD), N::PLURAL, &answer.body)?;
+            Ok((answer.read()?, answer))
+        }
         Err(failure) => Err(suggest(context, failure, N::PLURAL, name.as_str()).await),
     }
 }
@@ -159,6 +162,7 @@ pub(crate) async fn delete<N: Noun>(
     drain: bool,
 ) -> Result<(), Failure> {
     let name = &name.into();
+    context.check_named(N::WORD, N::PLURAL, name.as_str()).await?;
     let mut call = Call::delete(path::<N>(name));
     if drain {
         call = call.query("drain", "true");

@@ -16,6 +16,7 @@ use crate::map::{self, MapArguments, count_lines};
 use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
+use crate::place::Part;
 use crate::resource::{self, Noun, Read};
 use crate::watch::{self, WatchArguments, Watched};
 
@@ -254,7 +255,8 @@ async fn create(context: &Context, arguments: CreateArguments) -> Result<(), Fai
 async fn list(context: &Context) -> Result<(), Failure> {
     let keep =
         |subnet: &Read<Subnets>| context.network.as_ref().is_none_or(|n| *n == subnet.intention.network);
-    resource::show_list::<Subnets>(context, context.network_filter(), keep, table).await
+    let filters = context.narrowed("subnets", &[Part::Network])?;
+    resource::show_list::<Subnets>(context, filters, keep, table).await
 }
 
 fn table(subnets: &[Read<Subnets>], wide: bool, _now: Timestamp) -> Table {

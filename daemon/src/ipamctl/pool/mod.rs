@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::fail::Failure;
 use crate::map::{self, MapArguments, Parts};
 use crate::output::text;
+use crate::place::Part;
 use crate::resource::{self, Noun, Read};
 use crate::subnet::Subnets;
 use crate::watch::{self, WatchArguments, Watched};
@@ -143,7 +144,9 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             Ok(())
         }
         Verb::Create(arguments) => {
-            let pool = arguments.pool();
+            let mut pool = arguments.pool();
+            // The servers refuse one that isn't its subnet's.
+            pool.network.clone_from(&context.said.network);
             match resource::create::<Pools>(context, &pool).await {
                 Err(failure) => {
                     Err(resource::suggest(context, failure, "subnets", pool.subnet.as_str()).await)
@@ -162,7 +165,7 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
         arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
             && context.network.as_ref().is_none_or(|n| intention.network.as_ref().is_none_or(|of| of == n))
     };
-    let mut filters = context.network_filter();
+    let mut filters = context.narrowed("pools", &[Part::Network])?;
     filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
     resource::show_list::<Pools>(context, filters, keep, view::table).await
 }

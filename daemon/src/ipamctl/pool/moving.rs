@@ -38,6 +38,7 @@ pub(crate) struct DrainArguments {
 /// Splits a pool.
 pub(crate) async fn split(context: &Context, arguments: SplitArguments) -> Result<(), Failure> {
     let SplitArguments { name, into, ranges } = arguments;
+    context.check_named("pool", "pools", name.as_str()).await?;
     let request = SplitRequest { into: into.clone(), ranges };
     let call = Call::post(format!("/v1/pools/{name}/split")).json(&request)?;
     let answer = match context.write(call, Again::ByKey).await {

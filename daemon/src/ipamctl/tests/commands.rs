@@ -105,11 +105,15 @@ async fn what_hurts_needs_a_word() {
 #[tokio::test]
 async fn an_address_is_released_by_its_allocation() {
     let (server, seen) = pretend(|method, path, _| match (method, path) {
-        ("GET", "/v1/addresses/10.10.0.77?network=lab") => Some((
-            200,
-            json!({"address": "10.10.0.77", "network": "lab", "state": "allocated", "revision": 9,
-                   "allocation": allocation("held")}),
-        )),
+        ("GET", "/v1/addresses/10.10.0.77?network=lab") => {
+            let mut allocation = allocation("held");
+            allocation["network"] = "lab".into();
+            Some((
+                200,
+                json!({"address": "10.10.0.77", "network": "lab", "state": "allocated", "revision": 9,
+                       "allocation": allocation}),
+            ))
+        }
         ("GET", "/v1/addresses/10.10.0.9") => {
             Some((200, json!({"address": "10.10.0.9", "network": "default", "state": "free", "revision": 9})))
         }

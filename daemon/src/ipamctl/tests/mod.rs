@@ -6,6 +6,7 @@ mod exits;
 mod flags;
 mod golden;
 mod grammar;
+mod places;
 pub(crate) mod world;
 
 use std::cell::RefCell;

@@ -172,7 +172,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         Verb::List => {
             let listing = Listing {
                 path: PATH,
-                filters: Vec::new(),
+                filters: context.narrowed("tokens", &[])?,
                 name: |token: &Token| token.name.to_string(),
                 table: view::table,
                 words: ("token", "tokens"),
