@@ -58,6 +58,14 @@ impl Failure {
         self
     }
 
+    /// The same with what would help, where this side knows better than the server.
+    pub(crate) fn helped_by(mut self, help: String) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.problem.help = help;
+        }
+        self
+    }
+
     /// The same with who said which servers to ask.
     pub(crate) fn about_servers(mut self, origin: String) -> Self {
         if let Self::Refused(refusal) = &mut self {
@@ -94,6 +102,28 @@ impl Failure {
             // The same as an unavailable server: nothing is known to be wrong with the request.
             Self::Output(_) => exit::UNAVAILABLE,
         }
+    }
+
+    /// The problem for programs, in one line, where it is one: what was wrong with the command line is said as the
+    /// servers say it of a request.
+    pub(crate) fn json(&self) -> Option<String> {
+        let problem = match self {
+            Self::Refused(refusal) => {
+                let mut problem = refusal.problem.clone();
+                let (_, _, lines) = refusal.parts();
+                problem.help =
+                    lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+                if let Some(meant) = &refusal.meant {
+                    problem.help = format!("Did you mean {meant}? {}", problem.help);
+                }
+                problem
+            }
+            Self::Usage { detail, help } => {
+                Problem::new(Code::InvalidField, detail.clone()).help(help.clone())
+            }
+            _ => return None,
+        };
+        serde_json::to_string(&problem).ok()
     }
 
     /// What is said about it, if anything: a sentence, what would help, and the exit code at the end.
@@ -205,6 +235,23 @@ mod tests {
             failure.text(false).unwrap(),
             "outcome unknown: the connection broke\n  repeat safely:  ipamctl endpoint show host/a   (exit 6)"
         );
+    }
+
+    #[test]
+    fn programs_get_the_problem() {
+        let read = |failure: Failure| -> Problem { serde_json::from_str(&failure.json().unwrap()).unwrap() };
+        let refused = Problem::new(Code::NotFound, "pool wbe doesn't exist");
+        let problem = read(Failure::from(refused).meant(Some("web".to_owned())));
+        assert_eq!((problem.code, problem.detail.as_str()), (Code::NotFound, "pool wbe doesn't exist"));
+        assert!(problem.help.starts_with("Did you mean web? Check the name"), "{}", problem.help);
+        let unknown = Problem::new(Code::DeadlineExceeded, "the connection broke").maybe_applied();
+        let problem = read(Failure::from(unknown).repeat_by("ipamctl x --idempotency-key k"));
+        assert!(problem.help.contains("--idempotency-key k"), "{}", problem.help);
+        assert_eq!(problem.applied, Applied::Unknown);
+        let problem = read(Failure::usage("nothing is named", "Name one."));
+        assert_eq!((problem.detail.as_str(), problem.help.as_str()), ("nothing is named", "Name one."));
+        assert_eq!(problem.exit_code(), 2);
+        assert!(Failure::Found.json().is_none() && Failure::Explained(Code::NotFound).json().is_none());
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use clap::Args;
 use ipam_api::resource::Labels;
 
+use crate::fail::Failure;
+
 /// Who reads it and how it is found.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MetadataArguments {
@@ -69,19 +71,22 @@ pub(crate) use metadata_fields;
 
 impl MetadataArguments {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, fields: MetadataFields<'_>) {
+    pub(crate) fn apply(&self, fields: MetadataFields<'_>) -> Result<(), Failure> {
         say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
-        fields.labels.extend(self.labels.iter().cloned());
-        fields.annotations.extend(self.annotations.iter().cloned());
+        let set = |pairs: &[(String, String)]| -> Vec<Edit> {
+            pairs.iter().map(|(key, value)| Edit::Set(key.clone(), value.clone())).collect()
+        };
+        edit(fields.labels, "--label", &set(&self.labels))?;
+        edit(fields.annotations, "--annotation", &set(&self.annotations))
     }
 }
 
 impl MetadataChanges {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, fields: MetadataFields<'_>) {
+    pub(crate) fn apply(&self, fields: MetadataFields<'_>) -> Result<(), Failure> {
         say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
-        edit(fields.labels, &self.labels);
-        edit(fields.annotations, &self.annotations);
+        edit(fields.labels, "--label", &self.labels)?;
+        edit(fields.annotations, "--annotation", &self.annotations)
     }
 }
 
@@ -99,13 +104,61 @@ fn say(
     }
 }
 
-fn edit(labels: &mut Labels, edits: &[Edit]) {
+impl Edit {
+    fn key(&self) -> &str {
+        match self {
+            Edit::Set(key, _) | Edit::Remove(key) => key,
+        }
+    }
+}
+
+/// As it is typed.
+impl std::fmt::Display for Edit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Edit::Set(key, value) => write!(f, "{key}={value}"),
+            Edit::Remove(key) => write!(f, "{key}-"),
+        }
+    }
+}
+
+/// Writes edits into labels. Two about one key have no order that somebody could mean.
+fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> {
+    for (number, one) in edits.iter().enumerate() {
+        let before = edits.iter().take(number);
+        for other in before.filter(|other| other.key() == one.key() && *other != one) {
+            return Err(contradiction(&format!("{flag} {other}"), &format!("{flag} {one}")));
+        }
+    }
     for edit in edits {
         match edit {
             Edit::Set(key, value) => labels.insert(key.clone(), value.clone()),
             Edit::Remove(key) => labels.remove(key),
         };
     }
+    Ok(())
+}
+
+/// Two flags that can't both be meant.
+pub(crate) fn contradiction(one: &str, other: &str) -> Failure {
+    Failure::usage(
+        format!("{one} and {other} contradict each other"),
+        "Nothing was changed. Say one of them, or each in a command of its own.",
+    )
+}
+
+/// Refuses a flag that adds what another one takes away; `meet` says whether two of their values are about the same.
+pub(crate) fn check_apart<Added: std::fmt::Display, Gone: std::fmt::Display>(
+    (add, added): (&str, &[Added]),
+    (remove, gone): (&str, &[Gone]),
+    meet: impl Fn(&Added, &Gone) -> bool,
+) -> Result<(), Failure> {
+    for one in added {
+        if let Some(other) = gone.iter().find(|other| meet(one, other)) {
+            return Err(contradiction(&format!("{add} {one}"), &format!("{remove} {other}")));
+        }
+    }
+    Ok(())
 }
 
 /// Reads `key=value`.
@@ -140,7 +193,12 @@ mod tests {
             assert!(parse_edit(bad).is_err(), "{bad}");
         }
         let mut labels = Labels::from([("old".to_owned(), "x".to_owned())]);
-        edit(&mut labels, &[Edit::Remove("old".to_owned()), Edit::Set("a".to_owned(), "b".to_owned())]);
+        edit(
+            &mut labels,
+            "--label",
+            &[Edit::Remove("old".to_owned()), Edit::Set("a".to_owned(), "b".to_owned())],
+        )
+        .unwrap();
         assert_eq!(labels, Labels::from([("a".to_owned(), "b".to_owned())]));
     }
 }

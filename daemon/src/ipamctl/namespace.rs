@@ -159,8 +159,8 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 managed_by: None,
             };
             arguments.pools.apply(&mut namespace);
-            arguments.quota.apply(&mut namespace);
-            arguments.metadata.apply(metadata_fields!(namespace));
+            arguments.quota.apply(&mut namespace)?;
+            arguments.metadata.apply(metadata_fields!(namespace))?;
             resource::create::<Namespaces>(context, &namespace).await
         }
         Verb::Set(arguments) => {
@@ -173,9 +173,8 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 if arguments.no_quota {
                     namespace.quota = Quota::default();
                 }
-                arguments.quota.apply(namespace);
-                arguments.metadata.apply(metadata_fields!(namespace));
-                Ok(())
+                arguments.quota.apply(namespace)?;
+                arguments.metadata.apply(metadata_fields!(namespace))
             };
             resource::edit::<Namespaces>(context, &context.in_realm(&arguments.name)?, change).await
         }

@@ -109,13 +109,12 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 annotations: Labels::new(),
                 managed_by: None,
             };
-            arguments.metadata.apply(metadata_fields!(network));
+            arguments.metadata.apply(metadata_fields!(network))?;
             resource::create::<Networks>(context, &network).await
         }
         Verb::Set(arguments) => {
             let change = |network: &mut Network, _: &NetworkStatus| {
-                arguments.metadata.apply(metadata_fields!(network));
-                Ok(())
+                arguments.metadata.apply(metadata_fields!(network))
             };
             resource::edit::<Networks>(context, &arguments.name, change).await
         }

@@ -110,14 +110,11 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 annotations: Labels::new(),
                 managed_by: None,
             };
-            arguments.metadata.apply(metadata_fields!(node));
+            arguments.metadata.apply(metadata_fields!(node))?;
             resource::create::<Nodes>(context, &node).await
         }
         Verb::Set(arguments) => {
-            let change = |node: &mut Node, _: &NodeStatus| {
-                arguments.metadata.apply(metadata_fields!(node));
-                Ok(())
-            };
+            let change = |node: &mut Node, _: &NodeStatus| arguments.metadata.apply(metadata_fields!(node));
             resource::edit::<Nodes>(context, &context.in_realm(&arguments.name)?, change).await
         }
         Verb::Delete { name } => resource::delete::<Nodes>(context, &context.in_realm(&name)?, false).await,

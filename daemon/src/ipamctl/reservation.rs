@@ -8,7 +8,7 @@ use ipam_api::{AddressRange, Name};
 
 use crate::context::Context;
 use crate::fail::Failure;
-use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::metadata::{MetadataArguments, MetadataChanges, check_apart, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::place::Part;
@@ -100,6 +100,7 @@ pub(crate) struct SetArguments {
 
 impl SetArguments {
     fn apply(&self, reservation: &mut Reservation) -> Result<(), Failure> {
+        check_apart(("--add", &self.add), ("--remove", &self.remove), ranges::meet)?;
         let kept = ranges::without(&reservation.addresses, &self.remove);
         reservation.addresses = ranges::with(kept, &self.add);
         if reservation.addresses.is_empty() {
@@ -108,8 +109,7 @@ impl SetArguments {
                 format!("Delete it instead: ipamctl reservation delete {}", self.name),
             ));
         }
-        self.metadata.apply(metadata_fields!(reservation));
-        Ok(())
+        self.metadata.apply(metadata_fields!(reservation))
     }
 }
 
@@ -132,7 +132,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
                 annotations: Labels::new(),
                 managed_by: None,
             };
-            arguments.metadata.apply(metadata_fields!(reservation));
+            arguments.metadata.apply(metadata_fields!(reservation))?;
             match resource::create::<Reservations>(context, &reservation).await {
                 Err(failure) => {
                     Err(resource::suggest(context, failure, "networks", reservation.network.as_str()).await)

@@ -13,7 +13,7 @@ use ipnet::IpNet;
 use crate::context::Context;
 use crate::fail::Failure;
 use crate::map::{self, MapArguments, count_lines};
-use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::metadata::{MetadataArguments, MetadataChanges, check_apart, metadata_fields};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 use crate::place::Part;
@@ -138,6 +138,12 @@ pub(crate) fn add_routes(routes: &mut Vec<Route>, more: &[Route]) {
     }
 }
 
+/// Refuses routes that shall be there and shall go.
+pub(crate) fn check_routes(routes: &[Route], gone: &[IpNet]) -> Result<(), Failure> {
+    let added: Vec<IpNet> = routes.iter().map(|route| route.destination).collect();
+    check_apart(("--route", &added), ("--remove-route", gone), PartialEq::eq)
+}
+
 fn add_new<Item: Clone + PartialEq>(list: &mut Vec<Item>, more: &[Item]) {
     for item in more {
         if !list.contains(item) {
@@ -185,7 +191,15 @@ pub(crate) struct SetArguments {
 }
 
 impl SetArguments {
-    fn apply(&self, subnet: &mut Subnet) {
+    fn apply(&self, subnet: &mut Subnet) -> Result<(), Failure> {
+        let HostArguments { routes, dns, dns_search, dns_domain: _ } = &self.hosts;
+        check_routes(routes, &self.remove_routes)?;
+        check_apart(("--dns", dns), ("--remove-dns", &self.remove_dns), PartialEq::eq)?;
+        check_apart(
+            ("--dns-search", dns_search),
+            ("--remove-dns-search", &self.remove_dns_search),
+            PartialEq::eq,
+        )?;
         if self.no_gateway {
             subnet.gateway = None;
         }
@@ -202,7 +216,7 @@ impl SetArguments {
         subnet.dns.nameservers.retain(|server| !self.remove_dns.contains(server));
         subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
         self.hosts.apply(subnet);
-        self.metadata.apply(metadata_fields!(subnet));
+        self.metadata.apply(metadata_fields!(subnet))
     }
 }
 
@@ -218,10 +232,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
         }
         Verb::Create(arguments) => create(context, arguments).await,
         Verb::Set(arguments) => {
-            let change = |subnet: &mut Subnet, _: &SubnetStatus| {
-                arguments.apply(subnet);
-                Ok(())
-            };
+            let change = |subnet: &mut Subnet, _: &SubnetStatus| arguments.apply(subnet);
             resource::edit::<Subnets>(context, &arguments.name, change).await
         }
         // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
@@ -245,7 +256,7 @@ async fn create(context: &Context, arguments: CreateArguments) -> Result<(), Fai
         managed_by: None,
     };
     arguments.hosts.apply(&mut subnet);
-    arguments.metadata.apply(metadata_fields!(subnet));
+    arguments.metadata.apply(metadata_fields!(subnet))?;
     match resource::create::<Subnets>(context, &subnet).await {
         Err(failure) => Err(resource::suggest(context, failure, "networks", subnet.network.as_str()).await),
         done => done,

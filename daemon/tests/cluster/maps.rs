@@ -216,7 +216,14 @@ async fn a_person_splits_and_drains() {
     let tried = done("pool drain web --to web-b --dry-run").await;
     assert!(tried.stdout.contains("10.1.0.2") && tried.stdout.contains("held"), "{tried:?}");
     assert!(tried.stderr.contains("3 addresses are held in it"), "{tried:?}");
-    done("pool drain web --to web-b").await;
+    let unasked = ipamctl(&servers, "pool drain web --to web-b").await.ends(2);
+    assert!(
+        unasked.stderr.contains("3 addresses are held") && unasked.stderr.contains("--yes"),
+        "{unasked:?}"
+    );
+    done("pool drain web --to web-b --yes").await;
+    let again = done("pool drain web --to web-b").await;
+    assert!(again.stderr.contains("is drained to web-b already; nothing was changed"), "{again:?}");
     assert!(done("pool show web").await.stdout.contains("web-b stands in for it"));
     assert!(done("allocate --endpoint host/h9 --pool web").await.stdout.contains("10.1.0.5"));
     done("pool set web --no-drain").await;

@@ -4,6 +4,7 @@ use clap::Args;
 use ipam_api::resource::{AddressLimits, ApplicationQuota, Controller, HeldAddresses, Namespace, Quota};
 
 use crate::controller;
+use crate::fail::Failure;
 use crate::output::text::Fields;
 
 /// How many addresses a namespace may have. What is said takes the place of what was said of the same.
@@ -22,7 +23,8 @@ pub(crate) struct QuotaArguments {
 
 impl QuotaArguments {
     /// Writes what was said. What wasn't said stays.
-    pub(super) fn apply(&self, namespace: &mut Namespace) {
+    pub(super) fn apply(&self, namespace: &mut Namespace) -> Result<(), Failure> {
+        self.check()?;
         let quota = &mut namespace.quota;
         if let Some(AddressLimits { ipv4, ipv6 }) = self.quota {
             (quota.ipv4, quota.ipv6) = (ipv4, ipv6);
@@ -34,6 +36,24 @@ impl QuotaArguments {
                 quota.applications.push(one.clone());
             }
         }
+        Ok(())
+    }
+
+    /// Refuses two of one application, as the servers do: the last one would count, and nobody be told.
+    fn check(&self) -> Result<(), Failure> {
+        for (number, one) in self.quotas_of.iter().enumerate() {
+            if self.quotas_of.iter().take(number).any(|other| other.is_of(one)) {
+                let ApplicationQuota { group, kind, name, .. } = one.clone();
+                let name = controller::written(&Controller { group, kind, name, uid: None });
+                return Err(Failure::usage(
+                    format!("there are two quotas of {name}"),
+                    format!(
+                        "Nothing was changed. Say both families in one: --quota-of {name},ipv4=50,ipv6=50"
+                    ),
+                ));
+            }
+        }
+        Ok(())
     }
 }
 

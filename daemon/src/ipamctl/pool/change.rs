@@ -13,9 +13,9 @@ use ipnet::IpNet;
 use super::ranges;
 use super::takers::TakerArguments;
 use crate::fail::Failure;
-use crate::metadata::{MetadataArguments, MetadataChanges, metadata_fields};
+use crate::metadata::{MetadataArguments, MetadataChanges, check_apart, metadata_fields};
 use crate::output::text::{milliseconds, parse_duration};
-use crate::subnet::{add_routes, parse_route};
+use crate::subnet::{add_routes, check_routes, parse_route};
 
 /// How a pool chooses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -87,7 +87,7 @@ pub(crate) struct CreateArguments {
 
 impl CreateArguments {
     /// The pool as it is sent.
-    pub(super) fn pool(self) -> Pool {
+    pub(super) fn pool(self) -> Result<Pool, Failure> {
         let mut pool = Pool {
             name: self.name,
             subnet: self.subnet,
@@ -120,8 +120,8 @@ impl CreateArguments {
         };
         add_routes(&mut pool.routes, &self.routes);
         self.takers.apply(&mut pool);
-        self.metadata.apply(metadata_fields!(pool));
-        pool
+        self.metadata.apply(metadata_fields!(pool))?;
+        Ok(pool)
     }
 }
 
@@ -231,13 +231,22 @@ impl SwitchArguments {
 }
 
 impl SetArguments {
-    /// Addresses that the pool won't give out any more.
-    pub(super) fn taken_away(&self) -> Vec<AddressRange> {
-        self.remove_ranges.iter().chain(&self.exclude).copied().collect()
+    /// Whether addresses are taken out of the pool.
+    pub(super) fn shrinks(&self) -> bool {
+        !self.remove_ranges.is_empty() || !self.exclude.is_empty()
+    }
+
+    /// Whether it shall go away with its last address.
+    pub(super) fn drains(&self) -> bool {
+        self.switches.drain
     }
 
     /// Writes the changes into a pool.
     pub(super) fn apply(&self, pool: &mut Pool, status: &PoolStatus) -> Result<(), Failure> {
+        let (ranges, exclude) = (&self.add_ranges, &self.exclude);
+        check_apart(("--add-range", ranges), ("--remove-range", &self.remove_ranges), ranges::meet)?;
+        check_apart(("--exclude", exclude), ("--remove-exclude", &self.remove_exclude), ranges::meet)?;
+        check_routes(&self.routes, &self.remove_routes)?;
         self.change_ranges(pool, status)?;
         pool.exclude = ranges::with(ranges::without(&pool.exclude, &self.remove_exclude), &self.exclude);
         if let Some(strategy) = self.strategy {
@@ -267,8 +276,7 @@ impl SetArguments {
             pool.endpoint_selector = Selector::default();
         }
         self.takers.apply(pool);
-        self.metadata.apply(metadata_fields!(pool));
-        Ok(())
+        self.metadata.apply(metadata_fields!(pool))
     }
 
     /// A pool without ranges has all of its subnet. Nobody who adds a range means to shrink it to that

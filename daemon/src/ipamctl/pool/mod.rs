@@ -8,8 +8,8 @@ pub(crate) mod view;
 
 use clap::{Args, Subcommand};
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{Allocation, Pool, PoolStatus};
-use ipam_api::{AddressRange, Name};
+use ipam_api::resource::{Pool, PoolStatus};
+use ipam_api::{Code, Name};
 
 use crate::confirm;
 use crate::context::Context;
@@ -144,7 +144,7 @@ pub(crate) async fn run(context: &Context, verb: Verb) -> Result<(), Failure> {
             Ok(())
         }
         Verb::Create(arguments) => {
-            let mut pool = arguments.pool();
+            let mut pool = arguments.pool()?;
             // The servers refuse one that isn't its subnet's.
             pool.network.clone_from(&context.said.network);
             match resource::create::<Pools>(context, &pool).await {
@@ -171,59 +171,46 @@ async fn list(context: &Context, arguments: &ListArguments) -> Result<(), Failur
 }
 
 async fn set(context: &Context, arguments: &change::SetArguments) -> Result<(), Failure> {
-    let gone = arguments.taken_away();
-    if !gone.is_empty() {
-        confirm_shrinking(context, arguments, &gone).await?;
+    let name = &arguments.name;
+    if arguments.drains() {
+        let (mut pool, _) = resource::fetch::<Pools>(context, name).await?;
+        let goes_already = pool.intention.terminating;
+        // What can't be meant is said before anybody is asked.
+        arguments.apply(&mut pool.intention, &pool.status)?;
+        if !goes_already {
+            confirm_draining(context, &pool, "Drain it all the same?").await?;
+        }
     }
     let change = |pool: &mut Pool, status: &PoolStatus| arguments.apply(pool, status);
-    resource::edit::<Pools>(context, &arguments.name, change).await
+    let edited = resource::edit::<Pools>(context, name, change).await;
+    // Nobody is asked before: the servers let go of no address that is held, whatever somebody says to it.
+    edited.map_err(|failure| match failure.code() {
+        Some(Code::InUse) if arguments.shrinks() => failure.helped_by(format!(
+            "Nothing was changed. Who holds them: ipamctl allocation list --pool {name}. Give them back first \
+             (ipamctl release ADDRESS), or make them a pool of their own that drains (ipamctl pool split {name} \
+             --into NAME --range RANGE, ipamctl pool drain NAME --to OTHER)."
+        )),
+        _ => failure,
+    })
 }
 
-/// Asks before addresses that somebody holds are taken out of a pool.
-async fn confirm_shrinking(
-    context: &Context,
-    arguments: &change::SetArguments,
-    gone: &[AddressRange],
-) -> Result<(), Failure> {
-    let (mut pool, _) = resource::fetch::<Pools>(context, &arguments.name).await?;
-    // What can't be meant is said before anybody is asked.
-    arguments.apply(&mut pool.intention, &pool.status)?;
-    if pool.status.counts.allocated == 0 {
+/// Asks before a pool that is in use goes away.
+async fn confirm_draining(context: &Context, pool: &Read<Pools>, question: &str) -> Result<(), Failure> {
+    let held = pool.status.counts.allocated;
+    if held == 0 {
         return Ok(());
     }
-    let held = held_in(context, &arguments.name, gone).await?;
-    let Some(example) = held.first() else { return Ok(()) };
+    let name = &pool.intention.name;
     let summary = [
-        format!(
-            "pool {}: {} held in what is taken away, for example {} by {}.",
-            arguments.name,
-            text::plural(held.len() as u64, "address is", "addresses are"),
-            example.address.addr(),
-            example.endpoint,
-        ),
-        "What is held stays with its holder until it is released, and isn't given out again.".to_owned(),
+        format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
+        "It will give out nothing more, and it goes away with its last address.".to_owned(),
     ];
-    confirm::moderate(context, &summary, "Take the addresses out of the pool all the same?").await
-}
-
-/// Allocations of a pool inside some ranges.
-async fn held_in(context: &Context, pool: &Name, gone: &[AddressRange]) -> Result<Vec<Allocation>, Failure> {
-    let keep = |allocation: &Allocation| {
-        let single = AddressRange::single(allocation.address.addr());
-        allocation.pool == *pool && gone.iter().any(|range| range.contains(&single))
-    };
-    Ok(context.list::<Allocation>("/v1/allocations", keep).await?.items)
+    confirm::moderate(context, &summary, question).await
 }
 
 async fn delete(context: &Context, name: &Name, drain: bool) -> Result<(), Failure> {
     let (pool, _) = resource::fetch::<Pools>(context, name).await?;
+    confirm_draining(context, &pool, "Drain and delete it all the same?").await?;
     let held = pool.status.counts.allocated;
-    if held > 0 {
-        let summary = [
-            format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
-            "It will give out nothing more, and it goes away with its last address.".to_owned(),
-        ];
-        confirm::moderate(context, &summary, "Drain and delete it all the same?").await?;
-    }
     resource::delete::<Pools>(context, name, drain || held > 0).await
 }

@@ -5,6 +5,8 @@ use ipam_api::client::Call;
 use ipam_api::request::{DrainRequest, Drained, SplitRequest};
 use ipam_api::{AddressRange, Name};
 
+use super::Pools;
+use crate::confirm;
 use crate::context::Context;
 use crate::exchange::Again;
 use crate::fail::Failure;
@@ -56,6 +58,16 @@ pub(crate) async fn split(context: &Context, arguments: SplitArguments) -> Resul
 /// Drains a pool to another one.
 pub(crate) async fn drain(context: &Context, arguments: DrainArguments) -> Result<(), Failure> {
     let DrainArguments { name, to } = arguments;
+    let (pool, _) = resource::fetch::<Pools>(context, &name).await?;
+    let already = pool.intention.drains_to.as_ref() == Some(&to);
+    let held = pool.status.counts.allocated;
+    if held > 0 && !already {
+        let summary = [
+            format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
+            format!("It will give out nothing more, and who asks anew gets another address from {to}."),
+        ];
+        confirm::moderate(context, &summary, "Drain it all the same?").await?;
+    }
     let call = Call::post(format!("/v1/pools/{name}/drain")).json(&DrainRequest { to: to.clone() })?;
     let answer = match context.write(call, Again::ByKey).await {
         Ok(answer) => answer,
@@ -65,11 +77,13 @@ pub(crate) async fn drain(context: &Context, arguments: DrainArguments) -> Resul
     if context.format.is_for_people() && !drained.affected.is_empty() {
         context.print_table(&table(&drained))?;
     }
-    let sentence = format!(
-        "pool {name} {} to {to}; {} in it, and each moves when it is asked for anew",
-        context.tense("drained"),
-        text::plural(drained.held, "address is held", "addresses are held"),
-    );
+    let left = text::plural(drained.held, "address is", "addresses are");
+    let sentence = if already {
+        format!("pool {name} is drained to {to} already; nothing was changed, and {left} held in it")
+    } else {
+        let tense = context.tense("drained");
+        format!("pool {name} {tense} to {to}; {left} held in it, and each moves when it is asked for anew")
+    };
     context.done(&answer, name.as_str(), &sentence)
 }
 

@@ -23,6 +23,11 @@ pub(crate) fn without(list: &[AddressRange], less: &[AddressRange]) -> Vec<Addre
         .collect()
 }
 
+/// Whether two ranges have an address in common.
+pub(crate) fn meet(one: &AddressRange, other: &AddressRange) -> bool {
+    one.family() == other.family() && one.first() <= other.last() && other.first() <= one.last()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -79,7 +79,7 @@ async fn tables_are_what_they_were() {
         "pool map web",
         "pool map web --state free",
         "subnet map lan-10",
-        "pool drain web --to web-b",
+        "pool drain web --to web-b --yes",
         "network map lab",
         "pool list --field name,subnet,status.counts.free",
         "reservation list",

@@ -1,5 +1,6 @@
 //! The command line as a whole: its help, its words, and what it sends to a server that only pretends.
 
+mod changes;
 mod cluster;
 mod commands;
 mod exits;

@@ -1,0 +1,90 @@
+//! Changes that can't be meant, or that the servers refuse.
+
+use super::*;
+
+#[tokio::test]
+async fn flags_that_contradict_each_other_are_usage() {
+    let (server, seen) = pretend(world::world).await;
+    for (line, one, other) in [
+        (
+            "pool set web --add-range 10.10.0.40-10.10.0.50 --remove-range 10.10.0.45",
+            "--add-range 10.10.0.40-10.10.0.50",
+            "--remove-range 10.10.0.45",
+        ),
+        (
+            "pool set web --exclude 10.10.0.77 --remove-exclude 10.10.0.77",
+            "--exclude 10.10.0.77",
+            "--remove-exclude 10.10.0.77",
+        ),
+        ("pool set web --label env=prod --label env-", "--label env=prod", "--label env-"),
+        ("pool set web --label env=prod --label env=lab", "--label env=prod", "--label env=lab"),
+        ("pool create web --subnet lan --label a=b --label a=c", "--label a=b", "--label a=c"),
+        ("node set worker-3 --annotation a=b --annotation a-", "--annotation a=b", "--annotation a-"),
+        (
+            "pool set web --route 10.9.0.0/16=10.10.0.2 --remove-route 10.9.0.0/16",
+            "--route 10.9.0.0/16",
+            "--remove-route 10.9.0.0/16",
+        ),
+        ("subnet set lan --dns 10.0.0.1 --remove-dns 10.0.0.1", "--dns 10.0.0.1", "--remove-dns 10.0.0.1"),
+        (
+            "reservation set printers --add 10.10.0.20-10.10.0.22 --remove 10.10.0.21",
+            "--add 10.10.0.20-10.10.0.22",
+            "--remove 10.10.0.21",
+        ),
+    ] {
+        let (result, text) = run(&server, line).await;
+        assert_eq!((code(&result), text.as_str()), (2, ""), "{line}");
+        let said = result.unwrap_err().text(false).unwrap();
+        assert!(said.contains(&format!("{one} and {other} contradict each other")), "{line}: {said}");
+    }
+    for (line, says) in [
+        (
+            "namespace set prod-eu/web --quota-of apps/Deployment/a,ipv4=4 --quota-of apps/Deployment/a,ipv4=5",
+            2,
+        ),
+        (
+            "namespace set prod-eu/web --quota-of apps/Deployment/a,ipv4=4 --quota-of apps/Deployment/b,ipv4=5",
+            0,
+        ),
+        ("namespace create web --quota-of Job/a,ipv4=4 --quota-of Job/a,ipv6=5", 2),
+    ] {
+        let (result, _) = run(&server, line).await;
+        assert_eq!(code(&result), says, "{line}: {result:?}");
+        let said = result.err().and_then(|failure| failure.text(false)).unwrap_or_default();
+        assert!(said.is_empty() || said.contains("there are two quotas of "), "{line}: {said}");
+    }
+    let seen = seen.lock().unwrap();
+    assert_eq!(seen.iter().filter(|line| !line.starts_with("GET")).count(), 1, "{seen:?}");
+    drop(seen);
+    // The same twice is no contradiction, and what lies apart isn't either.
+    let line = "pool set web --add-range 10.10.0.40 --remove-range 10.10.0.50 --label a=b --label a=b";
+    assert_eq!(code(&run(&server, line).await.0), 0);
+}
+
+#[tokio::test]
+async fn what_is_held_is_not_taken_out_of_a_pool_whatever_somebody_says() {
+    let (server, seen) = pretend(|method, path, _| match (method, path) {
+        ("GET", "/v1/pools/web") => Some((200, pool("web", 2))),
+        ("PATCH", _) => {
+            let problem = Problem::new(Code::InUse, "2 addresses that pool web would lose are held");
+            Some((409, serde_json::to_value(problem.help("Release them first.")).unwrap()))
+        }
+        _ => None,
+    })
+    .await;
+    for line in [
+        "pool set web --remove-range 10.10.0.50-10.10.0.60",
+        "pool set web --exclude 10.10.0.50 --yes",
+        "pool set web --exclude 10.10.0.50 --dry-run",
+    ] {
+        let (result, _) = run(&server, line).await;
+        assert_eq!(code(&result), 1, "{line}");
+        let said = result.unwrap_err().text(false).unwrap();
+        for part in ["in use: 2 addresses", "ipamctl allocation list --pool web", "ipamctl release", "drain"]
+        {
+            assert!(said.contains(part), "{part}: {said}");
+        }
+        assert!(!said.contains("--yes"), "{said}");
+        assert!(seen.lock().unwrap().last().unwrap().starts_with("PATCH"), "the servers know what is held");
+    }
+}
