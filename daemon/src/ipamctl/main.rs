@@ -64,6 +64,7 @@ use clap::Parser as _;
 use arguments::{Arguments, Command};
 use context::Context;
 use fail::Failure;
+use output::format::Format;
 use settings::Settings;
 use surroundings::Surroundings;
 
@@ -106,6 +107,7 @@ fn start(arguments: Arguments) -> u8 {
         }
     };
     let color = arguments.global.color_on_errors();
+    let for_programs = matches!(arguments.global.output.format, Format::Json);
     let code = runtime.block_on(async {
         tokio::select! {
             // Ctrl-C is listened for before anything is sent.
@@ -117,7 +119,8 @@ fn start(arguments: Arguments) -> u8 {
             result = run(arguments) => match result {
                 Ok(()) => ipam_api::problem::exit::DONE,
                 Err(failure) => {
-                    if let Some(text) = failure.text(color) {
+                    let document = for_programs.then(|| failure.json()).flatten();
+                    if let Some(text) = document.or_else(|| failure.text(color)) {
                         say(&text);
                     }
                     failure.exit_code()

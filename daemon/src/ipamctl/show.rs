@@ -2,6 +2,7 @@
 
 use ipam_api::client::Answer;
 use ipam_api::{Code, Problem};
+use serde_json::json;
 
 use crate::context::Context;
 use crate::fail::Failure;
@@ -31,11 +32,21 @@ impl Context {
             self.say(&format!("{sentence}{tried}"));
             return Ok(());
         }
-        // A removal may have nothing to say.
-        if !answer.body.is_empty() && self.data(&answer.body)? {
+        // A removal may have nothing to say, and whoever reads documents waits for one.
+        let document = if answer.body.is_empty() { self.removed(answer, name) } else { answer.body.clone() };
+        if self.data(&document)? {
             return Ok(());
         }
         if matches!(self.format, Format::Name) { self.print(name) } else { Ok(()) }
+    }
+
+    /// The document about what is no longer there.
+    fn removed(&self, answer: &Answer, name: &str) -> Vec<u8> {
+        let mut document = json!({"name": name, "deleted": !self.writing.dry_run});
+        if let (Some(revision), Some(fields)) = (answer.revision, document.as_object_mut()) {
+            fields.insert("revision".to_owned(), revision.into());
+        }
+        document.to_string().into_bytes()
     }
 
     /// Writes JSON in the format of data that is wanted; says whether one is.

@@ -26,6 +26,7 @@ mod command_files;
 mod command_line;
 mod command_output;
 mod command_watch;
+mod command_words;
 mod events;
 mod explain;
 mod forming;

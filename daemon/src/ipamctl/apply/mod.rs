@@ -13,7 +13,7 @@ use clap::Args;
 use ipam_api::client::Call;
 use ipam_api::limits::TRANSACTION_STEPS_MAX;
 use ipam_api::{Code, Problem};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::confirm;
 use crate::context::Context;
@@ -68,7 +68,7 @@ struct FileArguments {
 /// Makes it so.
 pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result<(), Failure> {
     let files = &arguments.files;
-    let plan = compare(context, files, arguments.prune).await?;
+    let (plan, revision) = compare(context, files, arguments.prune).await?;
     let changes = plan.len();
     if changes > TRANSACTION_STEPS_MAX {
         return Err(Failure::usage(
@@ -80,7 +80,11 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
         context.print(&view::text(&plan))?;
     }
     if changes == 0 {
-        context.say("all is as the files say; nothing was changed");
+        // What a transaction without steps would answer.
+        let nothing = json!({"results": [], "revision": revision});
+        if !context.data(nothing.to_string().as_bytes())? {
+            context.say("all is as the files say; nothing was changed");
+        }
         return Ok(());
     }
     check_managers(&plan, context.writing.take_over)?;
@@ -99,7 +103,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
 
 /// Says what would change.
 pub(crate) async fn diff(context: &Context, arguments: &DiffArguments) -> Result<(), Failure> {
-    let plan = compare(context, &arguments.files, false).await?;
+    let (plan, _) = compare(context, &arguments.files, false).await?;
     if !context.data(view::json(&plan).to_string().as_bytes())? {
         let name = matches!(context.format, Format::Name);
         context.print(&if name { names(&plan) } else { view::text(&plan) })?;
@@ -125,20 +129,22 @@ fn names(plan: &Plan) -> String {
 }
 
 /// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
-/// some that the files don't.
-async fn compare(context: &Context, files: &FileArguments, prune: bool) -> Result<Plan, Failure> {
+/// some that the files don't. The revision is that of what was read last.
+async fn compare(context: &Context, files: &FileArguments, prune: bool) -> Result<(Plan, u64), Failure> {
     let manager = context.writing.manager.as_deref();
     let documents = documents::read(&files.files, manager)?;
-    let mut current = Vec::new();
+    let (mut current, mut revision) = (Vec::new(), 0);
     for kind in Kind::ALL {
         if manager.is_some() || documents.iter().any(|document| document.kind == kind) {
-            current.extend(list(context, kind).await?);
+            let (found, of) = list(context, kind).await?;
+            current.extend(found);
+            revision = of;
         }
     }
-    Ok(Plan::of(documents, &current, manager, prune))
+    Ok((Plan::of(documents, &current, manager, prune), revision))
 }
 
-async fn list(context: &Context, kind: Kind) -> Result<Vec<Current>, Failure> {
+async fn list(context: &Context, kind: Kind) -> Result<(Vec<Current>, u64), Failure> {
     let listed = context.list::<Value>(kind.path(), |_| true).await?;
     let mut found = Vec::new();
     for item in listed.items {
@@ -151,7 +157,7 @@ async fn list(context: &Context, kind: Kind) -> Result<Vec<Current>, Failure> {
         let held = held.and_then(Value::as_u64).unwrap_or_default();
         found.push(Current { kind, name, intention, revision, held });
     }
-    Ok(found)
+    Ok((found, listed.revision))
 }
 
 /// What this program can't see it would take away.

@@ -88,3 +88,19 @@ async fn what_is_held_is_not_taken_out_of_a_pool_whatever_somebody_says() {
         assert!(seen.lock().unwrap().last().unwrap().starts_with("PATCH"), "the servers know what is held");
     }
 }
+
+#[tokio::test]
+async fn applying_what_is_so_already_prints_a_document_too() {
+    let (server, _) = pretend(world::world).await;
+    let file = tempfile::NamedTempFile::with_suffix(".yaml").unwrap();
+    let (_, web) = run(&server, "reservation show printers -o yaml").await;
+    std::fs::write(file.path(), format!("kind: reservation\n{web}")).unwrap();
+    let apply = format!("apply -f {}", file.path().display());
+    let (result, text) = run(&server, &format!("{apply} -o json")).await;
+    assert_eq!(code(&result), 0, "{result:?}");
+    assert_eq!(
+        serde_json::from_str::<Value>(&text).unwrap(),
+        json!({"results": [], "revision": 48_211_907}),
+        "there was nothing to change"
+    );
+}
