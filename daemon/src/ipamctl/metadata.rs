@@ -125,8 +125,8 @@ impl std::fmt::Display for Edit {
 /// Writes edits into labels. Two about one key have no order that somebody could mean.
 fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> {
     for (number, one) in edits.iter().enumerate() {
-        let before = edits.iter().take(number);
-        for other in before.filter(|other| other.key() == one.key() && *other != one) {
+        let mut before = edits.iter().take(number);
+        if let Some(other) = before.find(|other| other.key() == one.key() && *other != one) {
             return Err(contradiction(&format!("{flag} {other}"), &format!("{flag} {one}")));
         }
     }
