@@ -23,7 +23,7 @@ const RESOURCES: [(&str, &str, &str); 9] = [
     ("pool", "Pool", "PoolStatus"),
     ("reservation", "Reservation", "ReservationStatus"),
     ("node", "Node", "NodeStatus"),
-    ("namespace", "Namespace", ""),
+    ("namespace", "Namespace", "NamespaceStatus"),
     ("endpoint", "Endpoint", "EndpointStatus"),
     ("allocation", "Allocation", ""),
     ("prefix", "Prefix", ""),
@@ -167,6 +167,19 @@ mod tests {
         let (code, text) = explain("pool.ranges").await;
         assert_eq!((code, text.lines().next().unwrap()), (0, "pool.ranges   list of address ranges"));
         assert!(text.contains("all of the subnet if none are named"), "{text}");
+        for (path, kind) in [
+            ("pool.strategy", "next, sequential or random"),
+            ("pool.scale_down", "release or keep"),
+            ("allocation.lifecycle", "attached, leased or held"),
+            ("endpoint.scale_down", "release or keep, or none"),
+            ("pool.node_selector", "label selector, as team=web,tier!=db"),
+            ("namespace.default_ipv4_pools", "list of names with or without wildcards"),
+        ] {
+            let (_, text) = explain(path).await;
+            assert_eq!(text.lines().next().unwrap(), format!("{path}   {kind}"));
+        }
+        let (_, text) = explain("namespace.quota.applications").await;
+        assert!(text.contains("ipv4") && text.contains("group"), "{text}");
         let (_, text) = explain("prefixes").await;
         assert!(text.contains("ttl_ms"), "{text}");
         let (_, text) = explain("pools").await;
@@ -192,6 +205,8 @@ mod tests {
             assert!(!shape.says.is_empty() && shape.fields.len() > 3, "{noun}");
             for field in &shape.fields {
                 assert!(!field.says.is_empty(), "{noun}.{}", field.name);
+                let below = source::shape(source::inner(&field.kind)).is_some();
+                assert!(below || !source::words(&field.kind).contains("object"), "{noun}.{}", field.name);
             }
         }
         let pool: ipam_api::resource::Pool = strict::from_slice(br#"{"name":"a","subnet":"b"}"#).unwrap();

@@ -3,6 +3,7 @@
 /// Where the resources are written down.
 const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource.rs"),
+    include_str!("../../../../api/src/resource/application.rs"),
     include_str!("../../../../api/src/resource/controller.rs"),
     include_str!("../../../../api/src/resource/endpoint.rs"),
     include_str!("../../../../api/src/resource/namespace.rs"),
@@ -10,6 +11,7 @@ const SOURCE: &str = concat!(
     include_str!("../../../../api/src/resource/map.rs"),
     include_str!("../../../../api/src/resource/pool.rs"),
     include_str!("../../../../api/src/resource/prefix.rs"),
+    include_str!("../../../../api/src/resource/quota.rs"),
     include_str!("../../../../api/src/resource/lease.rs")
 );
 
@@ -92,7 +94,24 @@ pub(super) fn words(kind: &str) -> String {
     if let Some(rest) = kind.strip_prefix("Option<").and_then(|rest| rest.strip_suffix('>')) {
         return format!("{}, or none", words(rest));
     }
-    one(kind).to_owned()
+    match one(kind) {
+        "object" => values(kind).unwrap_or_else(|| "object".to_owned()),
+        word => word.to_owned(),
+    }
+}
+
+/// The words of a type that is one of some.
+fn values(kind: &str) -> Option<String> {
+    let head = format!("pub enum {kind} {{");
+    let lines = SOURCE.lines().skip_while(|line| *line != head).skip(1).map(str::trim);
+    let words: Vec<String> = lines
+        .take_while(|line| *line != "}")
+        .filter_map(|line| line.strip_suffix(','))
+        // Every one that is sent is written in lower case.
+        .map(str::to_ascii_lowercase)
+        .collect();
+    let (last, before) = words.split_last()?;
+    Some(if before.is_empty() { last.clone() } else { format!("{} or {last}", before.join(", ")) })
 }
 
 fn one(kind: &str) -> &str {
@@ -101,6 +120,10 @@ fn one(kind: &str) -> &str {
         "bool" => "true or false",
         "u64" | "u32" | "u16" | "u8" => "number",
         "Name" | "ObjectName" | "InterfaceName" => "name",
+        "NamePattern" => "name with or without wildcards",
+        "NetworkAttachment" => "name or namespace/name",
+        "Selector" => "label selector, as team=web,tier!=db",
+        "PoolSize" => "number, or +number",
         "IpNet" => "CIDR",
         "IpAddr" => "address",
         "AddressRange" => "address range",
@@ -115,6 +138,8 @@ fn one(kind: &str) -> &str {
 fn plural(kind: &str) -> String {
     match one(kind) {
         "address" => "addresses".to_owned(),
+        "name with or without wildcards" => "names with or without wildcards".to_owned(),
+        "name or namespace/name" => "names or namespace/names".to_owned(),
         word => format!("{word}s"),
     }
 }
