@@ -154,11 +154,18 @@ fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Documen
         return Err(at("that is no resource".to_owned(), "A resource has fields, such as `kind: pool`."));
     };
     let kind = match data.get("kind") {
-        None => Kind::guess(|field| data.get(field).is_some()),
+        None => Kind::guess(|path| data.at(path).is_some()).ok_or_else(|| {
+            let name =
+                data.get("name").map(|name| format!(" of {}", shown(&name.cell()))).unwrap_or_default();
+            at(
+                format!("the kind{name} is missing, and what is there fits several kinds"),
+                &format!("Write it, as `kind: pool`. The kinds are {}.", Kind::words()),
+            )
+        })?,
         Some(word) => Kind::of(&word.cell()).ok_or_else(|| {
             at(
                 format!("{} is no kind of resource that files describe", shown(&word.cell())),
-                "The kinds are network, subnet, pool and reservation.",
+                &format!("The kinds are {}.", Kind::words()),
             )
         })?,
     };
@@ -217,13 +224,18 @@ mod tests {
         let found = documents(text).unwrap();
         assert_eq!((found[0].kind, found[0].revision), (Kind::Pool, Some(1204)));
         assert_eq!(names(r#"{"items":[{"name":"lan","cidr":"10.0.0.0/24"}],"revision":9}"#), ["subnet/lan"]);
-        assert_eq!(names(r#"[{"name":"a","description":"x"},{"name":"r","addresses":[]}]"#).len(), 2);
+        let network = r#"[{"name":"a","meta":{"id":1},"status":{"subnets":0}},{"name":"r","addresses":[]}]"#;
+        assert_eq!(names(network), ["network/a", "reservation/r"]);
+        let node = r#"{"items":[{"name":"w3","realm":"eu","labels":{},"meta":{"id":1},"status":{}}]}"#;
+        assert_eq!(names(node), ["node/eu/w3"]);
     }
 
     #[test]
     fn what_is_wrong_is_said_with_its_place() {
         for (text, word) in [
-            ("kind: prefix\nname: a\n", "network, subnet, pool and reservation"),
+            ("kind: prefix\nname: a\n", "network, subnet, pool, reservation, node and namespace"),
+            ("name: foo\n", "the kind of \"foo\" is missing"),
+            ("name: foo\nrealm: prod-eu\n", "network, subnet, pool, reservation, node and namespace"),
             ("kind: pool\nname: web\nsubnet: lan\nrange: [10.0.0.1]\n", "did you mean \"ranges\""),
             ("kind: pool\nname: web\nsubnet: lan\nranges: [10.0.0.9-10.0.0.1]\n", "document 1"),
             ("kind: pool\nname: web\nsubnet: lan\n---\nkind: pool\nname: web\nsubnet: lan\n", "twice"),

@@ -57,21 +57,32 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.word() == singular)
     }
 
-    /// The kind of a resource that doesn't say it: lists have none in their items. Each has a field that the
-    /// others don't.
-    pub(super) fn guess(has: impl Fn(&str) -> bool) -> Self {
-        if has("cidr") {
+    /// The kind of a resource that doesn't say it: lists have none in their items. Most have a field that the
+    /// others don't; networks and nodes are told only as the servers show them.
+    pub(super) fn guess(has: impl Fn(&str) -> bool) -> Option<Self> {
+        Some(if has("cidr") {
             Kind::Subnet
         } else if has("subnet") {
             Kind::Pool
         } else if has("addresses") {
             Kind::Reservation
-        } else if has("default_ipv4_pools") || has("default_ipv6_pools") {
+        } else if has("default_ipv4_pools") || has("default_ipv6_pools") || has("quota") {
             Kind::Namespace
-        } else if has("realm") {
+        } else if has("status.subnets") {
+            Kind::Network
+        } else if has("meta") && has("status") && has("realm") {
             Kind::Node
         } else {
-            Kind::Network
+            return None;
+        })
+    }
+
+    /// `network, subnet, … and namespace`.
+    pub(super) fn words() -> String {
+        let words = Self::ALL.map(Self::word);
+        match words.split_last() {
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
         }
     }
 

@@ -27,8 +27,19 @@ use plan::{Change, Current, Plan};
 /// What to make so.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool,
-reservation), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
+    after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool, reservation,
+node, namespace), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
+
+  kind: subnet
+  name: lan-10
+  cidr: 10.10.0.0/24
+  ---
+  kind: pool
+  name: web
+  subnet: lan-10
+  ranges: [10.10.0.50-10.10.0.199]
+
+All fields of a kind: ipamctl explain pool. More about files: deploy/docs/files.md.
 
 Examples:
   ipamctl apply -f pools.yaml
