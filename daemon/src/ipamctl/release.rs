@@ -5,11 +5,12 @@
 
 use std::net::IpAddr;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipam_api::address::parse_address;
 use ipam_api::client::Call;
-use ipam_api::request::Released;
-use ipam_api::resource::{Address, Allocation, Lifecycle};
+use ipam_api::request::{Allocated, Released};
+use ipam_api::resource::{Address, Allocation, EndpointKey, Lifecycle};
+use ipam_api::{Family, Name, ObjectName};
 
 use crate::confirm;
 use crate::context::Context;
@@ -21,6 +22,7 @@ use crate::who_has;
 
 /// What to release.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
 #[command(after_help = "Examples:
   ipamctl release 10.10.0.77
   ipamctl release 48190233
@@ -28,7 +30,7 @@ use crate::who_has;
   ipamctl release 10.10.0.77 --yes")]
 pub(crate) struct ReleaseArguments {
     /// An address, or the number of an allocation
-    #[arg(value_name = "ADDRESS|ALLOCATION", required_unless_present = "endpoint", value_parser = parse_target)]
+    #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
     target: Option<Target>,
     /// All that this endpoint holds: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long, conflicts_with = "target")]
@@ -108,12 +110,76 @@ async fn release(context: &Context, allocation: &Allocation) -> Result<(), Failu
     let call = Call::delete(format!("/v1/allocations/{id}"));
     let answer = context.write(call, Again::ByKey).await?;
     let released: Released = answer.read()?;
-    let sentence = format!(
-        "{} of {holder} {}   back again: ipamctl allocate --endpoint {holder} --interface {} --pool {} --address {address}",
-        text::joined(&released.addresses),
-        context.tense("released"),
+    let sentence = format!("{} of {holder} {}", text::joined(&released.addresses), context.tense("released"));
+    let wanted = context.format.is_for_people() && !context.writing.dry_run;
+    let again = if wanted { back_again(context, allocation).await } else { None };
+    let again = again.map(|command| format!("   back again: {command}")).unwrap_or_default();
+    context.done(&answer, &address.to_string(), &(sentence + &again))
+}
+
+/// The command that undoes a release, if there is one. The servers are asked what it would do: a line that somebody
+/// copies has to work, and much stands in its way, from what the interface still holds to who may take from a pool.
+async fn back_again(context: &Context, allocation: &Allocation) -> Option<String> {
+    // One that belonged to an attachment comes back with its next ADD.
+    if allocation.lifecycle == Lifecycle::Attached {
+        return None;
+    }
+    for adopt in [false, true] {
+        let address = allocation.address.addr();
+        let call = Call::post("/v1/allocations").json(&wish(allocation, adopt)).ok()?;
+        let Ok(answer) = context.preview(call).await else { continue };
+        let Ok(allocated) = answer.read::<Allocated>() else { continue };
+        let mut given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+        if given.any(|given| given.address.addr() == address) {
+            return Some(typed(context, allocation, adopt));
+        }
+    }
+    None
+}
+
+/// The request that the command sends.
+fn wish(allocation: &Allocation, adopt: bool) -> serde_json::Value {
+    let pools = match Family::of(allocation.address.addr()) {
+        Family::V4 => "ipv4_pools",
+        Family::V6 => "ipv6_pools",
+    };
+    let mut wish = serde_json::json!({
+        "endpoint": allocation.endpoint,
+        "interfaces": [{"name": allocation.interface, pools: [allocation.pool],
+                        "addresses": [allocation.address.addr()]}],
+    });
+    if let Some(fields) = wish.as_object_mut() {
+        fields.extend(adopt.then(|| ("adopt".to_owned(), true.into())));
+        fields.extend(allocation.node.as_ref().map(|node| ("node".to_owned(), node.to_string().into())));
+        let ttl_ms = allocation.lease.as_ref().map(|lease| lease.ttl_ms);
+        fields.extend(ttl_ms.map(|ttl_ms| ("ttl_ms".to_owned(), ttl_ms.into())));
+    }
+    wish
+}
+
+/// The command itself. The name of the endpoint is whole where a context would fill in something else.
+fn typed(context: &Context, allocation: &Allocation, adopt: bool) -> String {
+    let EndpointKey { kind, realm, namespace, name } = &allocation.endpoint;
+    let (own_realm, own_namespace) = context.home();
+    let holder = if own_realm == Name::default_name() && own_namespace == ObjectName::default_name() {
+        allocation.endpoint.to_string()
+    } else {
+        format!("{kind}/{realm}/{namespace}/{name}")
+    };
+    let mut command = format!(
+        "ipamctl allocate --endpoint {holder} --interface {} --pool {} --address {}",
         allocation.interface,
         allocation.pool,
+        allocation.address.addr()
     );
-    context.done(&answer, &address.to_string(), &sentence)
+    if let Some(node) = &allocation.node {
+        command.push_str(&format!(" --node {node}"));
+    }
+    if let Some(lease) = &allocation.lease {
+        command.push_str(&format!(" --ttl {}", text::duration(lease.ttl_ms)));
+    }
+    if adopt {
+        command.push_str(" --adopt");
+    }
+    command
 }

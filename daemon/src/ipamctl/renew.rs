@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 use ipam_api::Code;
 use ipam_api::client::Call;
 use ipam_api::request::{RenewRequest, Renewed};
@@ -21,6 +21,7 @@ use crate::who_has;
 
 /// What to renew.
 #[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
 #[command(after_help = "Examples:
   ipamctl renew --endpoint host/lab/tmp-3
   ipamctl renew --endpoint host/lab/tmp-3 --ttl 24h
@@ -28,7 +29,7 @@ use crate::who_has;
   ipamctl renew 46999000 -o json")]
 pub(crate) struct RenewArguments {
     /// An address, or the number of an allocation
-    #[arg(value_name = "ADDRESS|ALLOCATION", required_unless_present = "endpoint", value_parser = parse_target)]
+    #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
     target: Option<Target>,
     /// All leases of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long, conflicts_with = "target")]

@@ -157,6 +157,9 @@ fn add_new<Item: Clone + PartialEq>(list: &mut Vec<Item>, more: &[Item]) {
 pub(crate) struct SetArguments {
     /// Its name
     name: Name,
+    /// Only says why not
+    #[arg(long, value_name = "CIDR", hide = true, value_parser = stays)]
+    cidr: Option<IpNet>,
     /// The router's address
     #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
     gateway: Option<IpAddr>,
@@ -188,6 +191,12 @@ pub(crate) struct SetArguments {
     remove_dns_search: Vec<String>,
     #[command(flatten)]
     metadata: MetadataChanges,
+}
+
+fn stays(_: &str) -> Result<IpNet, String> {
+    Err("the CIDR of a subnet can't be changed; make another subnet (ipamctl subnet create) and pools in it, and \
+         drain those of this one to them (ipamctl pool drain POOL --to OTHER)"
+        .to_owned())
 }
 
 impl SetArguments {

@@ -134,6 +134,9 @@ pub(crate) struct SetArguments {
     /// Addresses to give out as well; may be repeated
     #[arg(long = "add-range", value_name = "RANGE")]
     add_ranges: Vec<AddressRange>,
+    /// Only says what to write instead
+    #[arg(long, value_name = "RANGE", hide = true, value_parser = other_flags)]
+    range: Option<AddressRange>,
     /// Addresses that are no longer its own; may be repeated
     #[arg(long = "remove-range", value_name = "RANGE")]
     remove_ranges: Vec<AddressRange>,
@@ -176,6 +179,13 @@ pub(crate) struct SetArguments {
     for_anybody: bool,
     #[command(flatten)]
     metadata: MetadataChanges,
+}
+
+/// Ranges of a pool that is there are added and taken away, so that nobody takes away what they forgot to write.
+fn other_flags(_: &str) -> Result<AddressRange, String> {
+    Err("a pool has ranges already; say which ones to add and which to take away: --add-range RANGE, \
+         --remove-range RANGE"
+        .to_owned())
 }
 
 /// What a pool does or doesn't.

@@ -90,6 +90,28 @@ fn other_words_for_the_same() {
 }
 
 #[test]
+fn a_flag_that_is_not_there_says_which_one_is() {
+    for (line, words) in [
+        ("ipamctl renew", "--endpoint"),
+        ("ipamctl release", "--endpoint"),
+        ("ipamctl pool set web --range 10.0.0.1", "--add-range RANGE, --remove-range RANGE"),
+        ("ipamctl subnet set lan --cidr 10.0.0.0/8", "CIDR of a subnet can't be changed"),
+    ] {
+        let error = parse(line).unwrap_err();
+        assert_eq!(error.exit_code(), 2, "{line}");
+        assert!(error.to_string().contains(words), "{line}: {error}");
+    }
+    walk(&Arguments::command(), &mut |command| {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let mut examples: Vec<&str> = after.lines().filter(|line| line.contains("ipamctl ")).collect();
+        let number = examples.len();
+        examples.sort_unstable();
+        examples.dedup();
+        assert_eq!(examples.len(), number, "{} has an example twice", command.get_name());
+    });
+}
+
+#[test]
 fn what_cannot_be_meant_is_usage() {
     for line in [
         "ipamctl pool create Web --subnet lan",
