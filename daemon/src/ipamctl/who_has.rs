@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use clap::Args;
 use ipam_api::address::parse_address;
 use ipam_api::client::with_query;
-use ipam_api::event::{AddressHistory, Event};
+use ipam_api::event::{AddressHistory, Event, EventPage};
 use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::resource::{Address, Allocation, Prefix};
 use ipam_api::time::Timestamp;
@@ -52,11 +52,13 @@ pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Resul
     let history_path = history_path(context, arguments.address);
     if let Some(at) = &arguments.at {
         let at = events::moment(at, context.now())?;
+        check_past(&at, context.now())?;
         let answer = context.read(&with_query(&history_path, "at", &at)).await?;
         let history: AddressHistory = answer.read()?;
         let holder = history.last_holder.as_ref().map(ToString::to_string).unwrap_or_default();
+        let begins = begins_after(context, &history).await;
         return context.show(&answer, &holder, || {
-            Ok(then(&history) + &table(&history.events).render(context.headers, context.width))
+            Ok(then(&history, begins) + &table(&history.events).render(context.headers, context.width))
         });
     }
     let answer = context.read(&path(context, arguments.address)).await?;
@@ -87,6 +89,35 @@ pub(crate) async fn run(context: &Context, arguments: &WhoHasArguments) -> Resul
     Ok(())
 }
 
+/// Nobody knows what will be. A clock that is a little behind the servers' is none of it.
+fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
+    const AHEAD_MS: u64 = 30_000;
+    let future = at.parse::<Timestamp>().is_ok_and(|at| at.0 > now.0.saturating_add(AHEAD_MS));
+    if !future {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("{at} is in the future; who will have an address then isn't known"),
+        "Name a moment that has been. Who has it now: ipamctl who-has ADDRESS",
+    ))
+}
+
+/// Where history begins, if that is after the moment that was asked for.
+async fn begins_after(context: &Context, history: &AddressHistory) -> Option<Timestamp> {
+    if !context.format.is_for_people() {
+        return None;
+    }
+    let begins = match history.oldest_kept {
+        Some(oldest) => oldest,
+        // Nothing was given up yet: it begins with the first event there is. Who may not read it isn't told.
+        None => {
+            let first: EventPage = context.read("/v1/events?limit=1").await.ok()?.read().ok()?;
+            first.items.first()?.at
+        }
+    };
+    history.at.is_some_and(|at| at < begins).then_some(begins)
+}
+
 fn history_path(context: &Context, address: IpAddr) -> String {
     let path = format!("/v1/addresses/{address}/history");
     match &context.network {
@@ -111,15 +142,20 @@ async fn past(context: &Context, path: &str, wanted: usize) -> Result<(Vec<Event
 }
 
 /// How it stood at a moment.
-fn then(history: &AddressHistory) -> String {
+fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     let mut fields = Fields::default();
     let state = history.state.as_deref().unwrap_or("unknown");
+    // Whoever has held it all along is known all the same.
+    let state = if begins.is_some() && state != "allocated" { "unknown" } else { state };
     let at = history.at.map(text::moment).unwrap_or_default();
     fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
     if let Some(holder) = &history.last_holder {
         fields.line(if state == "allocated" { "holder" } else { "last holder" }, holder);
     }
-    if let Some(oldest) = history.oldest_kept {
+    if let Some(begins) = begins {
+        let begins = text::moment(begins);
+        fields.line("history", format!("begins at {begins}; what was before isn't known"));
+    } else if let Some(oldest) = history.oldest_kept {
         fields.line("kept since", text::moment(oldest));
     }
     fields.text() + "\n"
@@ -159,7 +195,12 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
         fields.line("reservation", format!("{reservation}   ipamctl reservation show {reservation}"));
     }
     if let Some(left) = address.cooling_ms {
-        fields.line("cooling", format!("for {} more; then it is free again", text::roughly(left)));
+        let then = match (&address.reservation, &address.pool) {
+            (Some(reservation), _) => format!("then reservation {reservation} keeps it"),
+            (None, Some(_)) => "then it is free again".to_owned(),
+            (None, None) => "then no pool gives it out".to_owned(),
+        };
+        fields.line("cooling", format!("for {} more; {then}", text::roughly(left)));
     }
     match address.state.as_str() {
         "excluded" => {
@@ -261,6 +302,29 @@ mod tests {
     }
 
     #[test]
+    fn nobody_knows_what_will_be() {
+        let at = |ahead_ms: u64| Timestamp(NOW.0 + ahead_ms).to_string();
+        let failure = check_past(&at(3_600_000), NOW).unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        assert!(failure.text(false).unwrap().contains("is in the future"));
+        assert!(check_past(&at(1_000), NOW).is_ok(), "clocks differ");
+        assert!(check_past(&at(0), NOW).is_ok());
+    }
+
+    #[test]
+    fn what_was_before_history_is_not_known() {
+        let history: AddressHistory = serde_json::from_value(serde_json::json!({
+            "address": "10.10.0.77", "network": "default", "at": "2026-11-19T22:13:10Z", "state": "free",
+            "events": [], "revision": 9
+        }))
+        .unwrap();
+        assert!(then(&history, None).contains("free"));
+        let text = then(&history, Some(NOW));
+        assert!(text.contains("unknown") && text.contains("history      begins at "), "{text}");
+        assert!(!text.contains("free"), "{text}");
+    }
+
+    #[test]
     fn nobody_has_it() {
         let cooling = address(serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400}));
         assert_eq!(
@@ -268,6 +332,11 @@ mod tests {
             "10.10.0.77   cooling      network default · pool web\n\
              cooling      for 9s more; then it is free again\n"
         );
+        let kept = serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400,
+                                      "reservation": "printers"});
+        assert!(shown(&address(kept), NOW, None).contains("9s more; then reservation printers keeps it"));
+        let outside = address(serde_json::json!({"state": "cooling", "cooling_ms": 9_400}));
+        assert!(shown(&outside, NOW, None).contains("for 9s more; then no pool gives it out"));
         let reserved = address(serde_json::json!({"state": "reserved", "reservation": "printers"}));
         assert_eq!(
             shown(&reserved, NOW, None),

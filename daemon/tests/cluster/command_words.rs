@@ -69,3 +69,42 @@ async fn programs_get_one_document_whatever_happens() {
     done("token create ci --role viewer -o json").await.json();
     assert_eq!(done("token delete ci -o json --yes").await.json()["deleted"], true);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hint_after_a_release_works_or_is_not_there() {
+    let cluster = Cluster::up(1).await;
+    let servers = cluster.urls();
+    let done = async |line: &str| ipamctl(&servers, line).await.ends(0);
+    done("subnet create lan --cidr 10.1.0.0/24").await;
+    done("subnet create lan6 --cidr 2001:db8:1::/64").await;
+    done("pool create web --subnet lan").await;
+    done("pool create web6 --subnet lan6").await;
+    done("reservation create printers --address 10.1.0.9").await;
+    done("allocate --endpoint host/lab/both --pool web --address 10.1.0.7 --pool web6").await;
+    done("allocate --endpoint host/lease --pool web --address 10.1.0.8 --ttl 8h --node n1").await;
+    done("allocate --endpoint host/printer --address 10.1.0.9 --adopt").await;
+    for (address, works) in [("10.1.0.7", false), ("10.1.0.8", true), ("10.1.0.9", true)] {
+        let released = done(&format!("release {address}")).await;
+        let hint = released.stderr.trim().split_once("back again: ipamctl ");
+        assert_eq!(hint.is_some(), works, "{released:?}");
+        let Some((_, line)) = hint else { continue };
+        let again = done(line).await;
+        assert!(again.stdout.contains(&format!("{address}/24")), "{line}: {again:?}");
+        assert_eq!(
+            line.contains("--ttl 8h --node n1") || line.contains("--node n1 --ttl 8h"),
+            address == "10.1.0.8"
+        );
+        assert_eq!(line.contains("--adopt"), address == "10.1.0.9", "{line}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn only_what_has_been_is_known() {
+    let cluster = Cluster::up(1).await;
+    let servers = cluster.urls();
+    ipamctl(&servers, "subnet create lan --cidr 10.1.0.0/24").await.ends(0);
+    let future = ipamctl(&servers, "who-has 10.1.0.7 --at 2999-01-01T00:00:00Z").await.ends(2);
+    assert!(future.stderr.contains("is in the future"), "{future:?}");
+    let before = ipamctl(&servers, "who-has 10.1.0.7 --at 2001-01-01T00:00:00Z").await.ends(0);
+    assert!(before.stdout.contains("unknown") && before.stdout.contains("begins at"), "{before:?}");
+}
