@@ -20,6 +20,10 @@ use super::step::{Step, check_expected, immutable, not_found};
 /// Held addresses that a refusal names.
 const EXAMPLES: usize = 3;
 
+fn addresses_are(count: u64) -> String {
+    if count == 1 { "1 address is".to_owned() } else { format!("{count} addresses are") }
+}
+
 impl Step<'_> {
     pub(super) fn put_pool(&mut self, put: &Put<PoolIntention>) -> Result<Answer, Refusal> {
         let intention = &put.intention;
@@ -125,7 +129,7 @@ impl Step<'_> {
         if !delete.drain {
             let help =
                 format!("Drain it: ipamctl pool delete {name} --drain lets it end when they are released.");
-            return Err(Refusal::new(Code::InUse, format!("{held} addresses of pool {name} are held"))
+            return Err(Refusal::new(Code::InUse, format!("{} held in pool {name}", addresses_are(held)))
                 .help(help)
                 .context(Context::Held { held, examples: Vec::new() }));
         }
@@ -251,7 +255,7 @@ impl Step<'_> {
             examples.iter().map(|(address, endpoint)| format!("{address} by {endpoint}")).collect();
         Err(Refusal::new(
             Code::InUse,
-            format!("{held} addresses that pool {name} would lose are held: {}", named.join(", ")),
+            format!("{} held that pool {name} would lose: {}", addresses_are(held), named.join(", ")),
         )
         .help("Release them first, or keep their addresses in the pool.")
         .context(Context::Held { held, examples }))
