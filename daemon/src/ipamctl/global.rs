@@ -46,7 +46,8 @@ pub(crate) struct ConnectionArguments {
     /// File with that certificate's key [env: IPAM_KEY_FILE]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) key_file: Option<PathBuf>,
-    /// Network (address space); lists show all networks without it, other commands take `default`
+    /// Network (address space); lists show all networks without it, new things and bare addresses are of `default`;
+    /// an object of another one is refused
     #[arg(long, global = true)]
     pub(crate) network: Option<Name>,
     /// Realm of names that don't say theirs: the cluster or site that gave them [default: default]; lists show all

@@ -196,15 +196,23 @@ async fn set(context: &Context, arguments: &change::SetArguments) -> Result<(), 
 
 /// Asks before a pool that is in use goes away.
 async fn confirm_draining(context: &Context, pool: &Read<Pools>, question: &str) -> Result<(), Failure> {
-    let held = pool.status.counts.allocated;
+    let then = "It will give out nothing more, and it goes away with its last address.";
+    confirm_in_use(context, pool, then, question).await
+}
+
+/// Asks before a pool gives out nothing more, if addresses of it are held; `then` says what becomes of them.
+async fn confirm_in_use(
+    context: &Context,
+    pool: &Read<Pools>,
+    then: &str,
+    question: &str,
+) -> Result<(), Failure> {
+    let (name, held) = (&pool.intention.name, pool.status.counts.allocated);
     if held == 0 {
         return Ok(());
     }
-    let name = &pool.intention.name;
-    let summary = [
-        format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
-        "It will give out nothing more, and it goes away with its last address.".to_owned(),
-    ];
+    let held = text::plural(held, "address is", "addresses are");
+    let summary = [format!("pool {name} is in use: {held} held."), then.to_owned()];
     confirm::moderate(context, &summary, question).await
 }
 

@@ -5,8 +5,7 @@ use ipam_api::client::Call;
 use ipam_api::request::{DrainRequest, Drained, SplitRequest};
 use ipam_api::{AddressRange, Name};
 
-use super::Pools;
-use crate::confirm;
+use super::{Pools, confirm_in_use};
 use crate::context::Context;
 use crate::exchange::Again;
 use crate::fail::Failure;
@@ -60,13 +59,10 @@ pub(crate) async fn drain(context: &Context, arguments: DrainArguments) -> Resul
     let DrainArguments { name, to } = arguments;
     let (pool, _) = resource::fetch::<Pools>(context, &name).await?;
     let already = pool.intention.drains_to.as_ref() == Some(&to);
-    let held = pool.status.counts.allocated;
-    if held > 0 && !already {
-        let summary = [
-            format!("pool {name} is in use: {} held.", text::plural(held, "address is", "addresses are")),
-            format!("It will give out nothing more, and who asks anew gets another address from {to}."),
-        ];
-        confirm::moderate(context, &summary, "Drain it all the same?").await?;
+    if !already {
+        let then =
+            format!("It will give out nothing more, and who asks anew gets another address from {to}.");
+        confirm_in_use(context, &pool, &then, "Drain it all the same?").await?;
     }
     let call = Call::post(format!("/v1/pools/{name}/drain")).json(&DrainRequest { to: to.clone() })?;
     let answer = match context.write(call, Again::ByKey).await {

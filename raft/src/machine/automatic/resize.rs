@@ -97,7 +97,7 @@ impl Step<'_> {
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
         let left = RangeSet::new(family, &old.intention.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
-            // More pieces than a pool may have: it goes with one beside it.
+            // More pieces than a pool may have: it stays until there are fewer, and its application is scaled or asks.
             return;
         }
         let intention = PoolIntention { ranges: left.ranges().collect(), ..old.intention.clone() };
