@@ -263,7 +263,7 @@ impl Node {
 
     /// Changes the state of this member alone, as a defect would.
     #[cfg(feature = "spoil")]
-    pub fn spoil(&self, how: impl FnOnce(&mut State)) {
+    pub fn spoil(&self, how: impl FnOnce(&mut State) + Send + 'static) {
         self.inner().state.spoil(how);
     }
 

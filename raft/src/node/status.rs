@@ -55,7 +55,7 @@ impl Inner {
             term: 0,
             leader: None,
             members: Vec::new(),
-            applied: self.state.applied().borrow().map(|applied| applied.index),
+            applied: self.state.applied().map(|applied| applied.index),
             snapshot: None,
             purged: None,
             waiting_for: held(&self.waiting_for).clone(),

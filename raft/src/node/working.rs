@@ -118,8 +118,7 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
         let Some(running) = running_by(inner, deadline).await else { continue };
         match running.reads.log_id(deadline).await {
             Ok(log_id) => {
-                let mut applied = inner.state.applied();
-                let reached = applied.wait_for(|applied| *applied >= Some(log_id));
+                let reached = inner.state.until(|live| live.applied >= Some(log_id));
                 return match timeout_at(deadline, reached).await {
                     Ok(Ok(_)) => trusted(inner),
                     Ok(Err(_)) => Err(ReadError::ShuttingDown),
@@ -141,9 +140,8 @@ fn trusted(inner: &Inner) -> Result<State, ReadError> {
 /// The state as this member has it, once it is at a revision.
 pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> Result<State, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
-    let mut applied = inner.state.applied();
     let mut stopping = inner.stopping.subscribe();
-    let reached = applied.wait_for(|_| inner.state.with(|state| state.revision() >= revision));
+    let reached = inner.state.until(|live| live.state.revision() >= revision);
     tokio::select! {
         reached = timeout_at(deadline, reached) => match reached {
             Ok(Ok(_)) => trusted(inner),

@@ -7,7 +7,8 @@ use ipam_api::backup::{Counts, Header, Writer};
 use ipam_api::time::Timestamp;
 
 use super::journal::{Journal, Whole};
-use super::shared::{Instant, SharedState};
+use super::live::Instant;
+use super::shared::SharedState;
 use super::snapshot::{self, Meta};
 use crate::machine::State;
 
@@ -39,7 +40,7 @@ impl Backup {
         source: Source,
         history: bool,
     ) -> io::Result<Self> {
-        let point = shared.point();
+        let point = shared.live().point();
         let mut segments = Vec::new();
         if history {
             // What was sealed a moment ago may still be in memory only.

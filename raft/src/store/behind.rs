@@ -18,7 +18,7 @@ use super::headroom::Headroom;
 use super::journal::JournalFiles;
 use super::marker::Marker;
 use super::rows::{Point, Rows, put_aside};
-use super::shared::{SharedState, WeakState};
+use super::shared::{SharedState, Taken, WeakState};
 
 /// How far rows and marker may lag.
 const LAG: Duration = Duration::from_millis(250);
@@ -138,7 +138,7 @@ impl Behind {
         }
         // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
         let same = self.rows.is_some() && self.epoch == shared.epoch();
-        if same && shared.applied_state().0 < self.marker.rows_applied {
+        if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
             return;
         }
@@ -148,19 +148,18 @@ impl Behind {
             return;
         }
         drop(shared);
-        let same = self.rows.is_some() && self.epoch == taken.epoch;
-        if same && self.marker.rows_applied == taken.applied && taken.touched.is_empty() {
+        let Taken { live, touched } = taken;
+        let same = self.rows.is_some() && self.epoch == live.epoch;
+        if same && self.marker.rows_applied == live.applied && touched.is_empty() {
             return;
         }
-        if !self.durable.wait_for(taken.applied) {
+        if !self.durable.wait_for(live.applied) {
             return;
         }
         let point =
-            Point { applied: taken.applied, membership: taken.membership, digest: taken.state.digest() };
+            Point { applied: live.applied, membership: live.membership.clone(), digest: live.state.digest() };
         let written = match &self.rows {
-            Some(rows) if same => {
-                rows.write(taken.touched.iter().map(|key| (*key, taken.state.row(*key))), &point)
-            }
+            Some(rows) if same => rows.write(touched.iter().map(|key| (*key, live.state.row(*key))), &point),
             // Another state altogether: a new directory is quicker than deleting, and half a change can't be
             // mistaken for a whole one.
             _ => {
@@ -169,11 +168,11 @@ impl Behind {
                 // The marker lets go of the old rows before they are gone.
                 let clean = self.marker.clean;
                 self.write_marker(clean).map_err(|error| error.to_string()).and_then(|()| {
-                    if taken.corrects {
+                    if live.corrects {
                         put_aside(&self.dir).map_err(|error| error.to_string())?;
                     }
-                    self.rows = Some(Rows::create(&self.dir, &taken.state, &point)?);
-                    self.epoch = taken.epoch;
+                    self.rows = Some(Rows::create(&self.dir, &live.state, &point)?);
+                    self.epoch = live.epoch;
                     Ok(())
                 })
             }

@@ -19,15 +19,16 @@ use super::durable::Durable;
 use super::error::StoreError;
 use super::headroom::Headroom;
 use super::journal::JournalFiles;
+use super::live::{Instant, Live};
 use super::restore::Restored;
-use super::shared::{Instant, Live, SharedState};
+use super::shared::SharedState;
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
 use crate::machine::level::check_known;
 use crate::machine::{self, Action, At};
 use crate::types::{Entry, LogId, Member, Outcomes, Types};
 
-/// Entries that are applied under one lock.
+/// Entries that are handed to the thread that applies at once.
 const CHUNK_ENTRIES_MAX: usize = 256;
 
 pub(super) type Snapshot = SnapshotOf<Types, SnapshotFile>;
@@ -47,7 +48,7 @@ pub(crate) struct MachineStore {
     pub(crate) bytes_per_second: u64,
 }
 
-/// An entry made ready to be applied, with nothing left to do under the lock but that.
+/// An entry that was decoded and checked, and can be applied.
 pub(super) struct Ready {
     log_id: LogId,
     work: Work,
@@ -103,7 +104,7 @@ impl Ready {
             }
         }
         if is_checkpoint {
-            live.checkpoints.note(self.log_id.index, &live.state);
+            Arc::make_mut(&mut live.checkpoints).note(self.log_id.index, &live.state);
         }
         (outcomes.all.len(), self.responder.map(|responder| (responder, outcomes)))
     }
@@ -123,26 +124,16 @@ impl RaftStateMachine<Types> for MachineStore {
     {
         let mut chunks = entries.ready_chunks(CHUNK_ENTRIES_MAX);
         while let Some(chunk) = chunks.next().await {
-            let ready: Vec<Ready> =
-                chunk.into_iter().map(|entry| entry.and_then(Ready::new)).collect::<io::Result<_>>()?;
-            let answers = self.shared.change(|live| {
-                let begun = std::time::Instant::now();
-                let applied = ready.into_iter().map(|entry| entry.apply(live));
-                let (counts, answers): (Vec<usize>, Vec<_>) = applied.unzip();
-                self.counters.apply.observe(begun.elapsed());
-                (counts.iter().sum(), answers)
-            });
-            for (responder, outcomes) in answers.into_iter().flatten() {
-                responder.send(outcomes);
-            }
+            self.shared.apply(chunk.into_iter().collect::<io::Result<_>>()?).await?;
         }
         Ok(())
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {
+        let live = self.shared.live();
         Builder {
-            epoch: self.shared.epoch(),
-            point: self.shared.point(),
+            epoch: live.epoch,
+            point: live.point(),
             shared: self.shared.clone(),
             snapshots: Arc::clone(&self.snapshots),
             durable: Arc::clone(&self.durable),
@@ -168,8 +159,7 @@ impl RaftStateMachine<Types> for MachineStore {
             journal.fit(&state);
             let (applied, membership) = (meta.last_log_id, meta.last_membership);
             durable.set_snapshot(applied);
-            shared.replace(Instant { state, applied, membership, journal: blocks });
-            Ok(())
+            shared.replace(Instant { state, applied, membership, journal: blocks })
         })
         .await
     }
@@ -198,17 +188,16 @@ impl MachineStore {
         let membership = StoredMembership::new(Some(first), membership);
         let (snapshots, journal, path) =
             (Arc::clone(&self.snapshots), Arc::clone(&self.journal), dir.to_owned());
-        let instant = blocking(move || {
+        let (durable, shared) = (Arc::clone(&self.durable), self.shared.clone());
+        let begun = blocking(move || {
             let (state, blocks) = Restored::load(&path)?;
             journal.look_again(&state);
             let instant = Instant { state, applied: Some(first), membership, journal: blocks };
             snapshots.build(&instant, u64::MAX, || true)?;
-            Ok(instant)
+            durable.set_snapshot(instant.applied);
+            shared.replace(instant)
         });
-        let instant = instant.await.map_err(StoreError::io(dir))?;
-        self.durable.set_snapshot(instant.applied);
-        self.shared.replace(instant);
-        Ok(())
+        begun.await.map_err(StoreError::io(dir))
     }
 }
 
@@ -245,7 +234,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
                     return Ok(file);
                 }
                 // Another state is in the place of this one, which may have been wrong.
-                (point, epoch) = (shared.point(), shared.epoch());
+                let live = shared.live();
+                (point, epoch) = (live.point(), live.epoch);
             }
         })
         .await?;

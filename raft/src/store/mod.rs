@@ -6,6 +6,7 @@
 //!
 //! **Invariant:** nothing here knows peers, clients or elections; all disk work is done on threads of its own.
 
+mod apply_thread;
 mod background;
 mod backup;
 mod begin;
@@ -23,6 +24,7 @@ pub mod fuzzing;
 mod headroom;
 mod identity;
 pub(crate) mod journal;
+mod live;
 mod loading;
 mod lock;
 mod log;

@@ -17,6 +17,7 @@ use super::durable::Durable;
 use super::error::StoreError;
 use super::headroom::{Headroom, Room};
 use super::journal::{Journal, JournalFiles};
+use super::live::Instant;
 use super::log::LogStore;
 use super::log_open;
 use super::machine::MachineStore;
@@ -116,8 +117,10 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let (nudger, nudges) = Nudger::new();
     journal.fit(&start.state);
     let (applied, membership) = (start.point.applied, start.point.membership);
-    let shared = SharedState::new(start.state, applied, membership, start.journal, nudger.clone());
+    let first = Instant { state: start.state, applied, membership, journal: start.journal };
     let (failed, failed_watch) = watch::channel(None);
+    let shared = SharedState::start(first, nudger.clone(), Arc::clone(&counters), failed.clone())
+        .map_err(StoreError::io(dir))?;
     let (log, log_thread) = LogStore::start(
         dir,
         opened,

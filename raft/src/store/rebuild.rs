@@ -6,10 +6,10 @@ use std::sync::Arc;
 use openraft::RaftLogReader as _;
 
 use super::frame;
+use super::live::{Instant, Live};
 use super::log::LogStore;
 use super::log_view::next;
 use super::machine::{MachineStore, Ready, blocking};
-use super::shared::{Instant, Live};
 use super::snapshot_dir::SnapshotFile;
 use crate::progress::Progress;
 use crate::types::LogId;
@@ -37,15 +37,18 @@ impl MachineStore {
             if entries.first().is_none_or(|entry| entry.log_id.index != from) {
                 return Err(frame::invalid(format!("entry {from} is gone from the log, and in no snapshot")));
             }
-            for entry in entries {
-                Ready::new((entry, None))?.apply(&mut live);
-                live.keep_journal();
-            }
-            tokio::task::yield_now().await;
+            live = blocking(move || {
+                for entry in entries {
+                    Ready::new((entry, None))?.apply(&mut live);
+                    live.keep_journal();
+                }
+                Ok(live)
+            })
+            .await?;
         }
         self.journal.fit(&live.state);
-        self.shared.put_in_place(live);
-        Ok(())
+        let shared = self.shared.clone();
+        blocking(move || shared.put_in_place(live)).await
     }
 
     async fn beginning(&self, source: Source, applied: Option<LogId>) -> io::Result<Instant> {

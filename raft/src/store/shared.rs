@@ -1,15 +1,24 @@
-//! The applied state, shared by those who apply, read, snapshot and write rows.
+//! The applied state: published by the thread that applies, read by all others.
+//!
+//! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands it
+//! publishes what it has, which costs a clone of persistent maps. Readers use the last published state and wait for
+//! no command; a reader that needs a newer one waits for its publication.
 
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
 use std::time;
 
-use tokio::sync::watch;
+use openraft::storage::EntryResponder;
+use tokio::sync::{oneshot, watch};
 
+use super::apply_thread::{ApplyThread, Job};
 use super::behind::Nudger;
-use super::checkpoints::{Checkpoint, Checkpoints};
-use super::journal::{Blocks, Recent, View};
+use super::checkpoints::Checkpoint;
+use super::counters::StoreCounters;
+use super::journal::{Recent, View};
+use super::live::{Instant, Live};
 use crate::machine::{RowKey, State};
-use crate::types::{LogId, StoredMembership};
+use crate::types::{LogId, StoredMembership, Types};
 
 /// With so many commands unwritten the rows don't wait for the clock.
 const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
@@ -31,140 +40,139 @@ impl WeakState {
 }
 
 struct Inner {
-    live: RwLock<Live>,
-    applied: watch::Sender<Option<LogId>>,
+    board: Arc<Board>,
+    jobs: mpsc::Sender<Job>,
+}
+
+/// Where the thread that applies publishes, and where all others look.
+pub(super) struct Board {
+    published: watch::Sender<Arc<Live>>,
     /// The newest revision that has events.
     events: watch::Sender<u64>,
+    rows: Mutex<Unwritten>,
     nudger: Nudger,
 }
 
-/// The state with what Raft knows of it.
-pub(super) struct Live {
-    pub(super) state: State,
-    pub(super) applied: Option<LogId>,
-    pub(super) membership: StoredMembership,
-    pub(super) checkpoints: Checkpoints,
-    recent: Recent,
-    epoch: u64,
-    /// It was put in the place of one that was wrong.
-    corrects: bool,
-    unwritten: usize,
-    /// When log time last moved here.
-    moved: time::Instant,
+/// What the row writer takes: a published state, with the keys of all rows that were touched up to it.
+struct Unwritten {
+    live: Arc<Live>,
+    touched: Vec<RowKey>,
+    commands: usize,
 }
 
-impl Live {
-    /// The state of an instant, to go on from.
-    pub(super) fn of(instant: Instant) -> Self {
-        let Instant { state, applied, membership, journal } = instant;
-        let recent = Recent::new(&state.header.journal, journal);
-        let checkpoints = Checkpoints::default();
-        let moved = time::Instant::now();
-        Self {
-            state,
-            applied,
-            membership,
-            checkpoints,
-            recent,
-            epoch: 0,
-            corrects: false,
-            unwritten: 0,
-            moved,
+impl Board {
+    pub(super) fn new(first: &Live, nudger: Nudger) -> Self {
+        let live = Arc::new(first.clone());
+        let events = watch::Sender::new(live.state.newest_event().revision);
+        let rows = Unwritten { live: Arc::clone(&live), touched: Vec::new(), commands: 0 };
+        Self { published: watch::Sender::new(live), events, rows: Mutex::new(rows), nudger }
+    }
+
+    /// Publishes the state after so many more commands. No lock is held but for putting values in their place.
+    pub(super) fn publish(&self, live: &mut Live, commands: usize) {
+        live.keep_journal();
+        let touched = live.state.take_touched();
+        if live.state.log_time_ms() != self.published.borrow().state.log_time_ms() {
+            live.moved = time::Instant::now();
         }
+        let fresh = Arc::new(live.clone());
+        let mut rows = self.rows();
+        rows.touched.extend(touched);
+        rows.commands = rows.commands.saturating_add(commands);
+        let many = rows.commands >= UNWRITTEN_COMMANDS_MAX;
+        let _before = std::mem::replace(&mut rows.live, Arc::clone(&fresh));
+        drop(rows);
+        let newest = fresh.state.newest_event().revision;
+        let _before = self.published.send_replace(fresh);
+        self.events.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        if many { self.nudger.soon() } else { self.nudger.changed() }
     }
 
-    /// Takes what the state has written down since the last call into the journal.
-    pub(super) fn keep_journal(&mut self) {
-        let journaled = self.state.take_journaled();
-        self.recent.take(journaled);
+    fn rows(&self) -> MutexGuard<'_, Unwritten> {
+        self.rows.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// State, last applied entry, membership and open segment of the journal, of one instant; by default the one
-/// before the first entry.
-#[derive(Clone, Default)]
-pub(super) struct Instant {
-    pub(super) state: State,
-    pub(super) applied: Option<LogId>,
-    pub(super) membership: StoredMembership,
-    pub(super) journal: Blocks,
 }
 
 /// What the row writer takes at one instant.
 pub(super) struct Taken {
-    pub(super) state: State,
+    pub(super) live: Arc<Live>,
+    /// Each key once.
     pub(super) touched: Vec<RowKey>,
-    pub(super) applied: Option<LogId>,
-    pub(super) membership: StoredMembership,
-    pub(super) epoch: u64,
-    /// What the rows held before was wrong.
-    pub(super) corrects: bool,
 }
 
 impl SharedState {
-    pub(super) fn new(
-        state: State,
-        applied: Option<LogId>,
-        membership: StoredMembership,
-        journal: Blocks,
+    /// Starts the thread that owns the state.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub(super) fn start(
+        first: Instant,
         nudger: Nudger,
-    ) -> Self {
-        let events = watch::Sender::new(state.newest_event().revision);
-        let live = RwLock::new(Live::of(Instant { state, applied, membership, journal }));
-        Self { inner: Arc::new(Inner { live, applied: watch::Sender::new(applied), events, nudger }) }
+        counters: Arc<StoreCounters>,
+        failed: watch::Sender<Option<String>>,
+    ) -> io::Result<Self> {
+        let live = Live::of(first);
+        let board = Arc::new(Board::new(&live, nudger));
+        let jobs = ApplyThread { live, board: Arc::clone(&board), counters, failed }.start()?;
+        Ok(Self { inner: Arc::new(Inner { board, jobs }) })
     }
 
     pub(super) fn downgrade(&self) -> WeakState {
         WeakState(Arc::downgrade(&self.inner))
     }
 
-    /// The state of this instant, to be read at leisure. Costs microseconds, whatever its size.
-    pub(crate) fn view(&self) -> State {
-        self.read().state.clone()
+    /// The last published state with what Raft knows of it.
+    pub(super) fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.inner.board.published.borrow())
     }
 
-    /// Looks at the state in place. Whoever takes long keeps `apply` waiting: clone it instead.
+    /// The last published state, to be read at leisure. Costs microseconds, whatever its size.
+    pub(crate) fn view(&self) -> State {
+        self.live().state.clone()
+    }
+
+    /// Looks at the last published state.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
-        look(&self.read().state)
+        look(&self.live().state)
     }
 
     /// About what log time the leader's next entry would carry: what was applied last, and what this process's
     /// monotonic clock measured since. Never ahead of a leader at work; while nobody leads it goes on.
     pub(crate) fn log_time_ms(&self) -> u64 {
-        let live = self.read();
+        let live = self.live();
         let since = u64::try_from(live.moved.elapsed().as_millis()).unwrap_or(u64::MAX);
         live.state.log_time_ms().saturating_add(since)
     }
 
-    /// Up to where the state has got; raised after each applied chunk.
-    pub(crate) fn applied(&self) -> watch::Receiver<Option<LogId>> {
-        self.inner.applied.subscribe()
+    /// The last log entry whose effect is in the published state.
+    pub(crate) fn applied(&self) -> Option<LogId> {
+        self.live().applied
     }
 
-    /// The newest revision that has events; raised after each applied chunk that has brought some.
+    /// Waits for the first published state of which something holds.
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(crate) async fn until(&self, holds: impl FnMut(&Arc<Live>) -> bool) -> io::Result<Arc<Live>> {
+        let mut published = self.inner.board.published.subscribe();
+        // Cloned at once: a publication waits for those who look.
+        let found = published.wait_for(holds).await.map(|live| Arc::clone(&live));
+        found.map_err(|_| ended())
+    }
+
+    /// The newest revision that has events; raised by each publication that has brought some.
     pub(crate) fn events(&self) -> watch::Receiver<u64> {
-        self.inner.events.subscribe()
+        self.inner.board.events.subscribe()
     }
 
     /// Changes when another state is put in the place of the present one.
     pub(super) fn epoch(&self) -> u64 {
-        self.read().epoch
-    }
-
-    /// All that a snapshot needs, of one instant.
-    pub(super) fn point(&self) -> Instant {
-        let live = self.read();
-        Instant {
-            state: live.state.clone(),
-            applied: live.applied,
-            membership: live.membership.clone(),
-            journal: live.recent.open().to_vec(),
-        }
+        self.live().epoch
     }
 
     /// The journal of one instant.
     pub(super) fn journal_view(&self) -> View {
-        let live = self.read();
+        let live = self.live();
         View {
             revision: live.state.revision(),
             head: live.state.header.journal.clone(),
@@ -176,95 +184,103 @@ impl SharedState {
 
     /// What of the journal is in memory, and the oldest segment that is to be kept.
     pub(super) fn journal_to_write(&self) -> (Recent, u64) {
-        let live = self.read();
+        let live = self.live();
         (live.recent.clone(), live.state.oldest_segment())
     }
 
-    /// Lets go of sealed segments that are on disk by now.
+    /// Lets go of sealed segments that are on disk by now, as soon as the thread comes to it.
     pub(super) fn journal_written(&self, through: u64, epoch: u64) {
-        self.write().recent.forget(through, epoch);
+        let forget = move |live: &mut Live| live.recent.forget(through, epoch);
+        // The thread has ended: there is no memory left to save.
+        let _ended = self.inner.jobs.send(Job::Change(Box::new(forget)));
     }
 
     pub(super) fn applied_state(&self) -> (Option<LogId>, StoredMembership) {
-        let live = self.read();
+        let live = self.live();
         (live.applied, live.membership.clone())
     }
 
-    /// Changes the state under one lock and tells everybody. `change` says how many commands it applied.
-    pub(super) fn change<R>(&self, change: impl FnOnce(&mut Live) -> (usize, R)) -> R {
-        let mut live = self.write();
-        let before_ms = live.state.log_time_ms();
-        let (commands, result) = change(&mut live);
-        if live.state.log_time_ms() != before_ms {
-            live.moved = time::Instant::now();
-        }
-        live.keep_journal();
-        live.unwritten = live.unwritten.saturating_add(commands);
-        let (applied, many) = (live.applied, live.unwritten >= UNWRITTEN_COMMANDS_MAX);
-        let newest = live.state.newest_event().revision;
-        drop(live);
-        self.inner.applied.send_replace(applied);
-        self.inner.events.send_if_modified(|known| std::mem::replace(known, newest) != newest);
-        if many {
-            self.inner.nudger.soon()
-        } else {
-            self.inner.nudger.changed()
-        }
-        result
+    /// Has entries applied, in their order and after all that was asked for before. The answer comes when they are
+    /// published.
+    ///
+    /// # Errors
+    /// When an entry can't be read, or the thread has ended.
+    pub(super) async fn apply(&self, entries: Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let (done, answer) = oneshot::channel();
+        self.inner.jobs.send(Job::Apply { entries, done }).map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
     }
 
-    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: that
-    /// is done when nobody waits for the lock any more.
-    pub(super) fn replace(&self, instant: Instant) {
-        self.put(Live::of(instant));
+    /// Changes the state beside the log, and waits until that is published. Blocks the calling thread.
+    fn change<R: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Live) -> R + Send + 'static,
+    ) -> io::Result<R> {
+        let (done, answer) = mpsc::sync_channel(1);
+        let job = Job::ChangeAndTell(Box::new(move |live| {
+            let result = change(live);
+            Box::new(move || {
+                // Nobody waits any more: the member stops.
+                let _gone = done.send(result);
+            })
+        }));
+        self.inner.jobs.send(job).map_err(|_| ended())?;
+        answer.recv().map_err(|_| ended())
+    }
+
+    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: the
+    /// caller does it, on a thread where that keeps nobody waiting.
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(super) fn replace(&self, instant: Instant) -> io::Result<()> {
+        self.put(Live::of(instant))
     }
 
     /// The same with a state that is right where this one is wrong.
-    pub(super) fn put_in_place(&self, mut fresh: Live) {
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(super) fn put_in_place(&self, mut fresh: Live) -> io::Result<()> {
         fresh.corrects = true;
-        self.put(fresh);
+        self.put(fresh)
     }
 
-    fn put(&self, mut fresh: Live) {
+    fn put(&self, mut fresh: Live) -> io::Result<()> {
+        // Kept until the end, so that it is this thread that lets go of the last of it.
+        let published = self.live();
         let before = self.change(move |live| {
             fresh.epoch = live.epoch.wrapping_add(1);
             fresh.recent = fresh.recent.after(&live.recent);
-            (0, std::mem::replace(live, fresh))
-        });
-        drop(before);
+            std::mem::replace(live, fresh)
+        })?;
+        drop((before, published));
+        Ok(())
     }
 
     /// The newest places at which this state can be compared with others'.
     pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
-        self.read().checkpoints.all()
+        self.live().checkpoints.all()
     }
 
     /// Changes the state beside the log, as a defect would.
     #[cfg(feature = "spoil")]
-    pub(crate) fn spoil(&self, how: impl FnOnce(&mut State)) {
-        self.change(|live| (0, how(&mut live.state)));
+    pub(crate) fn spoil(&self, how: impl FnOnce(&mut State) + Send + 'static) {
+        let spoilt = self.change(|live| how(&mut live.state));
+        debug_assert!(spoilt.is_ok(), "the thread that applies has ended");
     }
 
     pub(super) fn take_for_rows(&self) -> Taken {
-        let mut live = self.write();
-        live.unwritten = 0;
-        // Before the clone, or the clone would carry the keys too.
-        let touched = live.state.take_touched();
-        Taken {
-            state: live.state.clone(),
-            touched,
-            applied: live.applied,
-            membership: live.membership.clone(),
-            epoch: live.epoch,
-            corrects: live.corrects,
-        }
+        let mut rows = self.inner.board.rows();
+        rows.commands = 0;
+        let (live, mut touched) = (Arc::clone(&rows.live), std::mem::take(&mut rows.touched));
+        drop(rows);
+        touched.sort_unstable();
+        touched.dedup();
+        Taken { live, touched }
     }
+}
 
-    fn read(&self) -> RwLockReadGuard<'_, Live> {
-        self.inner.live.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, Live> {
-        self.inner.live.write().unwrap_or_else(PoisonError::into_inner)
-    }
+fn ended() -> io::Error {
+    io::Error::other("the thread that applies has ended")
 }

@@ -14,7 +14,7 @@ use super::background::{self, PacedFile, SYNC_BYTES};
 use super::error::StoreError;
 use super::freeing::{self, Replaceable};
 use super::journal::Blocks;
-use super::shared::Instant;
+use super::live::Instant;
 use super::snapshot::{self, Header, Meta};
 use super::{disk, frame};
 use crate::machine::State;

@@ -20,8 +20,9 @@ async fn leader_of_equals(cluster: &Cluster) -> usize {
 
 /// Adds a row that only this member has.
 fn spoil(node: &Node, with: &str) {
-    node.spoil(|state| {
-        apply(state, At::default(), &command(with)).0.unwrap();
+    let command = command(with);
+    node.spoil(move |state| {
+        apply(state, At::default(), &command).0.unwrap();
     });
     assert!(has(&node.stale().0, with));
 }

@@ -9,6 +9,7 @@
     reason = "these are tests"
 )]
 
+mod applying;
 mod cut_off;
 mod digests;
 mod founding;

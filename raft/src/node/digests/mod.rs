@@ -132,7 +132,7 @@ impl Comparing {
     /// what was applied has stayed uncompared for long.
     async fn prompt(&mut self, inner: &Inner, running: &Running, reports: &BTreeMap<u64, Report>) {
         let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());
-        let applied = inner.state.applied().borrow().map_or(0, |applied| applied.index);
+        let applied = inner.state.applied().map_or(0, |applied| applied.index);
         let since = match self.idle_since {
             Some((index, since)) if index == applied => since,
             _ => self.idle_since.insert((applied, Instant::now())).1,

@@ -96,8 +96,7 @@ impl Awaited {
             return Some(file);
         }
         let last = file.meta().last_log_id;
-        let mut applied = inner.state.applied();
-        if timeout(CATCH_UP_PATIENCE, applied.wait_for(|applied| *applied >= last)).await.is_err() {
+        if timeout(CATCH_UP_PATIENCE, inner.state.until(|live| live.applied >= last)).await.is_err() {
             return Some(file);
         }
         match held(&self.0).take() {

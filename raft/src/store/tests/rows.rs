@@ -29,10 +29,10 @@ async fn specimen(dir: &Path) -> u128 {
 /// Starts, and says up to where the rows were trusted and what the digest became.
 async fn restart(dir: &Path) -> (Option<LogId>, u128) {
     let store = open(dir).await.unwrap();
-    let trusted = *store.shared.applied().borrow();
+    let trusted = store.shared.applied();
     kill(store).await;
     let store = start(dir).await;
-    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 299)));
+    assert_eq!(store.shared.applied(), Some(log_id(1, 299)));
     let digest = store.shared.with(State::digest);
     kill(store).await;
     (trusted, digest)
@@ -160,7 +160,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     let rows_at = || Rows::open_at(dir.path()).unwrap().1.applied;
     // On the way nothing is written to them, and nothing of what changed on the way is forgotten.
     let mut store = open(dir.path()).await.unwrap();
-    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 249)));
+    assert_eq!(store.shared.applied(), Some(log_id(1, 249)));
     apply(&mut store, entries(1, 250..280)).await;
     write_behind(&store).await;
     kill(store).await;
@@ -175,7 +175,7 @@ async fn a_near_snapshot_is_begun_with_and_the_rows_wait_for_it() {
     // They are whole: without the snapshot they are all there is.
     fs::remove_dir_all(dir.path().join("snapshot")).unwrap();
     let store = open(dir.path()).await.unwrap();
-    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 309)));
+    assert_eq!(store.shared.applied(), Some(log_id(1, 309)));
     assert_eq!(store.shared.with(State::digest), digest);
     assert!(put_aside(dir.path()).is_empty());
     kill(store).await;
@@ -191,7 +191,7 @@ async fn a_large_state_is_left_in_a_snapshot_and_a_small_one_is_not() {
         stop(store).await;
         assert_eq!(dir.path().join("snapshot/current").exists(), left);
         let store = open(dir.path()).await.unwrap();
-        assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 299)));
+        assert_eq!(store.shared.applied(), Some(log_id(1, 299)));
         kill(store).await;
     }
 }
@@ -225,7 +225,7 @@ async fn rows_never_get_ahead_of_the_log() {
     stop(store).await;
     assert!(Marker::read(dir.path()).unwrap().unwrap().rows_applied <= Some(log_id(1, 4)));
     let store = start(dir.path()).await;
-    assert_eq!(*store.shared.applied().borrow(), Some(log_id(1, 4)));
+    assert_eq!(store.shared.applied(), Some(log_id(1, 4)));
     stop(store).await;
 }
 

@@ -64,7 +64,7 @@ async fn a_snapshot_travels_and_lasts() {
     kill(receiver).await;
 
     let receiver = open(to.path()).await.unwrap();
-    assert_eq!(*receiver.shared.applied().borrow(), Some(log_id(1, 799)), "the rows have the new state");
+    assert_eq!(receiver.shared.applied(), Some(log_id(1, 799)), "the rows have the new state");
     assert_eq!(receiver.shared.with(State::digest), digest);
     stop(receiver).await;
     stop(sender).await;
@@ -119,7 +119,7 @@ async fn an_older_snapshot_never_replaces_a_newer() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();
     run(&mut store, entries(1, 0..5)).await;
-    let point = store.shared.point();
+    let point = store.shared.live().point();
     run(&mut store, entries(1, 5..9)).await;
     build(&mut store).await;
     let current = store.machine.snapshots.build(&point, u64::MAX, || true).unwrap().unwrap();

@@ -1,0 +1,63 @@
+//! The applied state with what Raft knows of it.
+
+use std::sync::Arc;
+use std::time;
+
+use super::checkpoints::Checkpoints;
+use super::journal::{Blocks, Recent};
+use crate::machine::State;
+use crate::types::{LogId, StoredMembership};
+
+/// The state with what Raft knows of it. A clone costs microseconds, and is not touched by later changes.
+#[derive(Clone)]
+pub(crate) struct Live {
+    pub(crate) state: State,
+    /// The last entry whose effect is in the state.
+    pub(crate) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) checkpoints: Arc<Checkpoints>,
+    pub(super) recent: Recent,
+    /// Changes when another state is put in the place of the present one.
+    pub(super) epoch: u64,
+    /// It was put in the place of one that was wrong.
+    pub(super) corrects: bool,
+    /// When log time last moved here.
+    pub(super) moved: time::Instant,
+}
+
+impl Live {
+    /// The state of an instant, to go on from.
+    pub(super) fn of(instant: Instant) -> Self {
+        let Instant { state, applied, membership, journal } = instant;
+        let recent = Recent::new(&state.header.journal, journal);
+        let checkpoints = Arc::default();
+        let moved = time::Instant::now();
+        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false, moved }
+    }
+
+    /// All that a snapshot needs.
+    pub(super) fn point(&self) -> Instant {
+        Instant {
+            state: self.state.clone(),
+            applied: self.applied,
+            membership: self.membership.clone(),
+            journal: self.recent.open().to_vec(),
+        }
+    }
+
+    /// Takes what the state has written down since the last call into the journal.
+    pub(super) fn keep_journal(&mut self) {
+        let journaled = self.state.take_journaled();
+        self.recent.take(journaled);
+    }
+}
+
+/// State, last applied entry, membership and open segment of the journal, of one instant; by default the one
+/// before the first entry.
+#[derive(Clone, Default)]
+pub(super) struct Instant {
+    pub(super) state: State,
+    pub(super) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) journal: Blocks,
+}
