@@ -209,6 +209,8 @@ pub const DESCRIPTORS_KEPT: usize = 512;
 
 /// Requests that one caller may have on their way to one member at once.
 pub const REQUESTS_IN_FLIGHT_PER_CALLER_MAX: usize = 512;
+/// Dry runs and explanations that one principal may have waiting on one member at once.
+pub const TRIALS_PER_PRINCIPAL_MAX: usize = 4;
 /// Proposals that wait for the log on one member; more are refused as `overloaded`.
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
 /// Commands in one log entry.

@@ -50,7 +50,7 @@ fn main() {
     }
     println!("{:<44} {:>10} {:>10} {:>10} {:>10}", "", "median", "p99", "beside it:", "an empty");
     let mut empty = founded("10.0.0.0/24", "2001:db8::/64");
-    let mut measure = |what: &str, mut full: State, v4| compare(what, &mut full, v4, &mut empty);
+    let mut measure = |what: &str, mut full: State, v4| compare(what, (&mut full, v4), &mut empty, None);
     measure("empty /24 and /64", founded("10.0.0.0/24", "2001:db8::/64"), "four");
     for (count, words) in [(100, "100"), (1000, "1,000"), (10_000, "10,000"), (100_000, "100,000")] {
         measure(&format!("a /8 with {words} held"), filled("held", count), "four");
@@ -69,7 +69,13 @@ fn main() {
     let clones: Vec<State> = (0..1000).map(|_| attached.clone()).collect();
     let clone_ns = begun.elapsed().as_nanos() / 1000;
     drop(clones);
-    measure("a /8 with 1,000,000 attached", attached, "four");
+    measure("a /8 with 1,000,000 attached", attached.clone(), "four");
+    // As the store does after each entry, or after as many commands as wait for one.
+    for (every, words) in [(1, "each ADD and DEL"), (16, "16 of them"), (128, "128 of them")] {
+        let what = format!("the same, published after {words}");
+        compare(&what, (&mut attached.clone(), "four"), &mut empty, Some(every));
+    }
+    drop(attached);
     println!();
     println!("a clone of a state with 1,000,000 attached {clone_ns:>9} ns");
     println!();
@@ -226,11 +232,11 @@ fn started(number: u64) -> Started {
 
 /// ADD and DEL of an attachment with both families, in turns with the same in an empty pool: whatever else
 /// the machine does meets both.
-fn compare(what: &str, full: &mut State, v4: &str, empty: &mut State) {
+fn compare(what: &str, (full, v4): (&mut State, &str), empty: &mut State, publish_every: Option<u64>) {
     let (mut times, mut beside) = (Vec::new(), Vec::new());
     for block in 0..ROUNDS / BLOCK {
-        rounds(full, v4, block, &mut times);
-        rounds(empty, "four", block, &mut beside);
+        rounds((full, v4), block, publish_every, &mut times);
+        rounds((empty, "four"), block, publish_every, &mut beside);
     }
     times.sort_unstable();
     beside.sort_unstable();
@@ -244,8 +250,9 @@ fn compare(what: &str, full: &mut State, v4: &str, empty: &mut State) {
     );
 }
 
-fn rounds(state: &mut State, v4: &str, block: u64, times: &mut Vec<u64>) {
+fn rounds((state, v4): (&mut State, &str), block: u64, publish_every: Option<u64>, times: &mut Vec<u64>) {
     state.take_touched();
+    let mut published = State::new();
     for i in block * BLOCK..(block + 1) * BLOCK {
         let mut wish = allocate(i, "measured", v4, "six");
         let key = attachment(i % KEYS, "measured");
@@ -261,11 +268,15 @@ fn rounds(state: &mut State, v4: &str, block: u64, times: &mut Vec<u64>) {
         let begun = Instant::now();
         let (added, events) = apply(state, at, black_box(&add));
         let (deleted, more) = apply(state, at, black_box(&delete));
+        if publish_every.is_some_and(|every| i.is_multiple_of(every)) {
+            published = state.clone();
+        }
         times.push(begun.elapsed().as_nanos() as u64);
         added.unwrap();
         deleted.unwrap();
         black_box((events, more));
     }
+    black_box(published);
 }
 
 fn report(what: &str, mut times: Vec<u64>) {

@@ -18,6 +18,7 @@ mod leaving;
 mod members;
 mod membership;
 mod proposals;
+mod queue;
 mod reads;
 mod running;
 mod snapshots;
@@ -25,7 +26,6 @@ mod spent;
 mod status;
 mod tasks;
 mod tenure;
-
 mod working;
 
 use std::fmt;

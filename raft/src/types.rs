@@ -18,8 +18,8 @@ openraft::declare_raft_types!(
 pub(crate) struct Outcomes {
     /// In the order of the commands; empty for entries that carry none.
     pub(crate) all: Vec<Outcome>,
-    /// How long this member took to apply them.
-    pub(crate) took: std::time::Duration,
+    /// How long this member took to apply each of them.
+    pub(crate) took: Vec<std::time::Duration>,
 }
 
 /// What the log's membership says of a member. Its addresses here are those of its founding or joining; the

@@ -91,12 +91,12 @@ impl App {
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
         let at = At { log_time_ms: state.log_time_ms(), wall_ms, term: 0 };
-        // A transaction of a thousand steps takes its time, and others wait for this thread.
-        let tried = tokio::task::spawn_blocking(move || {
+        let principal = Text::clone(&command.origin.principal);
+        let try_it = move || {
             let (outcome, _) = apply(&mut state, at, &command);
             (outcome, state)
-        });
-        tried.await.map_err(|_| Problem::new(Code::Internal, "the dry run has ended without an answer"))
+        };
+        self.trials.run(&principal, asker.deadline, try_it).await
     }
 
     /// A state that has everything in it that was done, for what is shown beside it.

@@ -54,10 +54,9 @@ async fn of_allocation(
     let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
     let at = At { log_time_ms: state.log_time_ms(), wall_ms, term: 0 };
     let revision = state.revision();
-    // Thousands of candidates take their time, and others wait for this thread.
-    let explained = tokio::task::spawn_blocking(move || explain(&state, at, &command)).await;
-    let explained =
-        explained.map_err(|_| Problem::new(Code::Internal, "the explanation has ended without an answer"))?;
+    let principal = Text::clone(&command.origin.principal);
+    let explain_it = move || explain(&state, at, &command);
+    let explained = app.trials.run(&principal, write.asker.deadline, explain_it).await?;
     let helps = if explained.outcome.is_err() { helps(&explained.choices) } else { Vec::new() };
     let (outcome, interfaces, problem) = match explained.outcome {
         Ok(applied) => match applied.answer {

@@ -1,13 +1,14 @@
-//! How many requests each caller has on their way, so that none can take the place of all others.
+//! Requests in progress by caller, bounded so that no caller takes the place of all others.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
-
-/// Requests on their way, by caller.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Flights(Arc<Mutex<BTreeMap<String, usize>>>);
+/// Requests in progress, by caller.
+#[derive(Debug, Clone)]
+pub(super) struct Flights {
+    counts: Arc<Mutex<BTreeMap<String, usize>>>,
+    per_caller_max: usize,
+}
 
 /// One request on its way; gone when dropped.
 #[derive(Debug)]
@@ -17,11 +18,16 @@ pub(super) struct Flight {
 }
 
 impl Flights {
-    /// Begins a request, if its caller hasn't too many already.
+    /// None yet, and at most so many of each caller.
+    pub(super) fn new(per_caller_max: usize) -> Self {
+        Self { counts: Arc::default(), per_caller_max }
+    }
+
+    /// Begins a request, unless its caller has as many as it may have.
     pub(super) fn begin(&self, caller: String) -> Option<Flight> {
         let mut counts = self.counts();
         let count = counts.entry(caller.clone()).or_insert(0);
-        if *count >= REQUESTS_IN_FLIGHT_PER_CALLER_MAX {
+        if *count >= self.per_caller_max {
             return None;
         }
         *count += 1;
@@ -30,7 +36,7 @@ impl Flights {
     }
 
     fn counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -52,10 +58,9 @@ mod tests {
 
     #[test]
     fn a_caller_with_too_many_requests_waits_for_itself_only() {
-        let flights = Flights::default();
-        let mut mine: Vec<Flight> =
-            (0..REQUESTS_IN_FLIGHT_PER_CALLER_MAX).filter_map(|_| flights.begin("me".to_owned())).collect();
-        assert_eq!(mine.len(), REQUESTS_IN_FLIGHT_PER_CALLER_MAX);
+        let flights = Flights::new(3);
+        let mut mine: Vec<Flight> = (0..3).filter_map(|_| flights.begin("me".to_owned())).collect();
+        assert_eq!(mine.len(), 3);
         assert!(flights.begin("me".to_owned()).is_none());
         assert!(flights.begin("you".to_owned()).is_some());
         mine.pop();

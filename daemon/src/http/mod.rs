@@ -50,17 +50,19 @@ pub mod tls;
 mod token;
 mod trace;
 mod transaction;
+mod trial;
 mod write;
 
 use std::sync::Arc;
 
 use axum::Router;
 use axum::extract::DefaultBodyLimit;
-use ipam_api::limits::{BODY_BYTES_MAX, EVENT_STREAMS_MAX};
+use ipam_api::limits::{BODY_BYTES_MAX, EVENT_STREAMS_MAX, REQUESTS_IN_FLIGHT_PER_CALLER_MAX};
 use ipam_raft::node::Node;
 use tokio::sync::{Mutex, Semaphore};
 
 use self::flights::Flights;
+use self::trial::Trials;
 use crate::access::Access;
 use crate::metrics::Metrics;
 
@@ -71,6 +73,7 @@ pub struct App {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) access: Access,
     flights: Flights,
+    trials: Trials,
     /// The states that lists are being read from.
     lists: list::Kept,
     /// Room for streams of events.
@@ -88,7 +91,8 @@ impl App {
             node,
             metrics,
             access,
-            flights: Flights::default(),
+            flights: Flights::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
+            trials: Trials::default(),
             lists: list::Kept::default(),
             streams,
             backing_up: Arc::default(),

@@ -1,9 +1,9 @@
-//! Proposals on the member that leads: those that wait together travel together.
+//! Proposals on the member that leads: those that wait together travel together (`queue.rs` says which).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use ipam_api::limits::{BODY_BYTES_MAX, COMMANDS_PER_ENTRY_MAX, ENTRY_BYTES_MAX, PROPOSALS_WAITING_MAX};
+use ipam_api::limits::{BODY_BYTES_MAX, PROPOSALS_WAITING_MAX};
 use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
@@ -13,10 +13,13 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
+use super::inner::held;
+use super::queue::{Costs, Queue, Queued};
 use super::running::RaftHandle;
 use super::spent::Spent;
 use super::tenure::Tenure;
 use crate::batch::{Batch, Opened};
+use crate::machine::command::Text;
 use crate::machine::{Command, Outcome};
 use crate::transport::{Declined, Stage};
 use crate::types::{Outcomes, Types};
@@ -36,11 +39,18 @@ struct Proposal {
     ticket: Ticket,
 }
 
+impl Proposal {
+    fn queued(self) -> Queued<Self> {
+        Queued { principal: Text::clone(&self.command.origin.principal), bytes: self.bytes, item: self }
+    }
+}
+
 /// An outcome, and where its time went.
 type Decided = (Outcome, Spent);
 
 /// The proposer's end of a proposal.
 struct Ticket {
+    principal: Text,
     stage: Stage,
     since: Instant,
     reply: oneshot::Sender<Result<Decided>>,
@@ -85,7 +95,8 @@ impl Proposals {
         command.origin.not_after_ms = Some(tenure.log_time_at_ms(deadline));
         let (reply, mut answer) = oneshot::channel();
         let stage = Stage::default();
-        let ticket = Ticket { stage: stage.clone(), since: Instant::now(), reply };
+        let principal = Text::clone(&command.origin.principal);
+        let ticket = Ticket { principal, stage: stage.clone(), since: Instant::now(), reply };
         match self.queue.try_send(Proposal { command, bytes, deadline, ticket }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
@@ -103,55 +114,49 @@ impl Proposals {
 async fn run(
     raft: RaftHandle,
     office: watch::Receiver<Option<Tenure>>,
-    mut waiting: mpsc::Receiver<Proposal>,
+    mut arriving: mpsc::Receiver<Proposal>,
     counters: Arc<Counters>,
 ) {
     let in_flight = Arc::new(Semaphore::new(ENTRIES_IN_FLIGHT_MAX));
-    let mut left = None;
+    let costs = Arc::new(Mutex::new(Costs::default()));
+    let mut queue = Queue::default();
     // First a place, then the proposals: the longer the place takes, the more of them share it.
     while let Ok(place) = in_flight.clone().acquire_owned().await {
-        let first = match left.take() {
-            Some(first) => first,
-            None => match waiting.recv().await {
-                Some(first) => first,
-                None => return,
-            },
-        };
-        let (commands, tickets, more) = gather(first, &mut waiting);
-        left = more;
+        if queue.is_empty() {
+            let Some(first) = arriving.recv().await else { return };
+            queue.push(first.queued());
+        }
+        while queue.len() < PROPOSALS_WAITING_MAX
+            && let Ok(more) = arriving.try_recv()
+        {
+            queue.push(more.queued());
+        }
+        let taken = queue.take(&held(&costs));
+        let (commands, tickets) = still_wanted(taken.into_iter().map(|queued| queued.item));
         let Some(tenure) = *office.borrow() else {
             tickets.into_iter().for_each(|ticket| ticket.answer(Err(Declined::NoLeader)));
             continue;
         };
         if !commands.is_empty() {
-            append(&raft, &tenure, commands, Entry { tickets, place, counters: counters.clone() }).await;
+            let (costs, counters) = (Arc::clone(&costs), Arc::clone(&counters));
+            append(&raft, &tenure, commands, Entry { tickets, place, counters, costs }).await;
         }
     }
 }
 
-/// Takes what waits, up to the size of an entry. What nobody waits for any more is left out.
-fn gather(
-    first: Proposal,
-    waiting: &mut mpsc::Receiver<Proposal>,
-) -> (Vec<Command>, Vec<Ticket>, Option<Proposal>) {
+/// Commands with their tickets, without those that nobody waits for any more.
+fn still_wanted(proposals: impl Iterator<Item = Proposal>) -> (Vec<Command>, Vec<Ticket>) {
     let now = Instant::now();
-    let (mut commands, mut tickets, mut bytes) = (Vec::new(), Vec::new(), 0_usize);
-    let mut next = Some(first);
-    while let Some(proposal) = next {
-        let total = bytes.saturating_add(proposal.bytes);
-        if commands.len() >= COMMANDS_PER_ENTRY_MAX || (total > ENTRY_BYTES_MAX && !commands.is_empty()) {
-            return (commands, tickets, Some(proposal));
-        }
+    let (mut commands, mut tickets) = (Vec::new(), Vec::new());
+    for proposal in proposals {
         if proposal.deadline <= now {
             proposal.ticket.answer(Err(Declined::Expired { maybe_applied: false }));
         } else if !proposal.ticket.reply.is_closed() && proposal.ticket.stage.try_send() {
-            bytes = total;
             commands.push(proposal.command);
             tickets.push(proposal.ticket);
         }
-        next = waiting.try_recv().ok();
     }
-    (commands, tickets, None)
+    (commands, tickets)
 }
 
 /// An entry on its way, and who waits for it.
@@ -159,6 +164,7 @@ struct Entry {
     tickets: Vec<Ticket>,
     place: OwnedSemaphorePermit,
     counters: Arc<Counters>,
+    costs: Arc<Mutex<Costs>>,
 }
 
 impl Entry {
@@ -202,11 +208,18 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
         Ok(Err(ClientWriteError::ForwardToLeader(_))) => return entry.decline(&Declined::NoLeader),
         Ok(Err(_)) | Err(_) => return entry.decline(&Declined::Unknown),
     };
-    let Entry { tickets, place, counters } = entry;
-    drop(place);
+    let Entry { tickets, place, counters, costs } = entry;
     let took = begun.elapsed();
     counters.committed(took);
-    let Outcomes { all: outcomes, took: apply } = outcomes;
+    let Outcomes { all: outcomes, took: each } = outcomes;
+    let apply: Duration = each.iter().sum();
+    {
+        let mut costs = held(&costs);
+        for (ticket, took) in tickets.iter().zip(each) {
+            costs.note(&ticket.principal, took);
+        }
+    }
+    drop(place);
     if outcomes.len() != tickets.len() {
         tracing::error!(
             commands = tickets.len(),

@@ -95,12 +95,14 @@ impl Ready {
             Work::Membership(membership) => live.membership = membership,
             Work::Commands(Opened { log_time_ms, wall_ms, commands }) => {
                 let at = At { log_time_ms, wall_ms, term: self.log_id.leader_id.term };
-                let begun = std::time::Instant::now();
+                let mut begun = std::time::Instant::now();
                 for command in &commands {
                     let (outcome, _happened) = machine::carry_out(&mut live.state, at, command);
                     outcomes.all.push(outcome);
+                    let ended = std::time::Instant::now();
+                    outcomes.took.push(ended.saturating_duration_since(begun));
+                    begun = ended;
                 }
-                outcomes.took = begun.elapsed();
             }
         }
         if is_checkpoint {
