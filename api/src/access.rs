@@ -37,8 +37,8 @@ impl Role {
     }
 }
 
-/// What somebody does.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What somebody does. New ones are only ever appended (they travel between members by position).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Verb {
     /// Looks at it.
     Read,
@@ -66,8 +66,8 @@ impl Verb {
     }
 }
 
-/// What it is done to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+/// What it is done to. New ones are only ever appended (they travel between members by position).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum Target {
     /// Networks.
     Network,

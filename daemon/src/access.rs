@@ -175,7 +175,7 @@ fn read(path: &Path) -> Result<FileTokens, String> {
         }
         let grant = Grant { role: entry.role, node: entry.node, realms: entry.realms, labels: entry.labels };
         // With a slash, so that it can't be taken for a token of the cluster.
-        let principal = Text::from(format!("file/{name}"));
+        let principal = Text::given(format!("file/{name}"));
         let token = FileToken { principal, grant: Arc::new(grant), expires_at: entry.expires_at };
         if tokens.insert(hash, token).is_some() {
             return Err(format!("the secret_hash of {name} is there twice"));

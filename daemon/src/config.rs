@@ -71,6 +71,10 @@ pub struct Flags {
     /// Stop when the process that started this one ends, however it ends.
     #[arg(long, hide = true)]
     pub(crate) stop_with_parent: bool,
+    /// Reword every sentence of the machine, as a program with other sentences would; for the test of upgrades.
+    #[cfg(feature = "next-level")]
+    #[arg(long, hide = true)]
+    pub(crate) test_reword_sentences: bool,
 }
 
 impl Flags {

@@ -125,6 +125,10 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
+    #[cfg(feature = "next-level")]
+    if flags.test_reword_sentences {
+        ipam_raft::machine::command::cause::reword_sentences();
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(config, flags, reloads));
     // Nobody waits for what a disk that doesn't answer still owes, nor for a start that was called off.

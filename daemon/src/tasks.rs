@@ -47,16 +47,16 @@ pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
 /// Proposes what a task found to be due; true if it was done.
 async fn propose(node: &Node, task: &str, action: Action) -> bool {
     let origin = Origin {
-        principal: Text::from(format!("task/{task}")),
+        principal: Text::given(format!("task/{task}")),
         via: Via::Task,
-        request_id: Text::from(uuid::Uuid::now_v7().simple().to_string()),
+        request_id: Text::given(uuid::Uuid::now_v7().simple().to_string()),
         comment: None,
         not_after_ms: None,
     };
     let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
     match node.propose(command, Instant::now() + PATIENCE).await {
         Ok(Ok(_)) => return true,
-        Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail, "a task was refused"),
+        Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
         Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
     }
     false

@@ -13,6 +13,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use ipam_raft::machine::command::Text;
 use std::collections::BTreeMap;
 use std::hint::black_box;
 use std::time::Instant;
@@ -66,14 +67,19 @@ fn with(applications: u32) -> State {
 
 fn controller(number: u32) -> Controller {
     let name = format!("app-{number}").parse().unwrap();
-    Controller { group: "apps".into(), kind: "Deployment".into(), name, uid: Some("u".into()) }
+    Controller {
+        group: Text::given("apps"),
+        kind: Text::given("Deployment"),
+        name,
+        uid: Some(Text::given("u")),
+    }
 }
 
 fn wish(endpoint: &str, interface: InterfaceWish) -> Allocate {
     let endpoint: EndpointKey = format!("pod/shop/{endpoint}").parse().unwrap();
     Allocate {
         endpoint,
-        uid: Some("u".into()),
+        uid: Some(Text::given("u")),
         labels: BTreeMap::new(),
         node: None,
         attachment: None,

@@ -12,6 +12,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use ipam_raft::machine::command::Text;
 use std::hint::black_box;
 use std::net::IpAddr;
 use std::time::{Duration, Instant};
@@ -225,7 +226,7 @@ fn attachment(number: u64, prefix: &str) -> AttachmentKey {
 }
 
 fn started(number: u64) -> Started {
-    Started { boot_id: "5d1c4b1e-3f59-4f0f-9d11-1f2e3d4c5b6a".into(), at_us: 1_000_000 + number }
+    Started { boot_id: Text::given("5d1c4b1e-3f59-4f0f-9d11-1f2e3d4c5b6a"), at_us: 1_000_000 + number }
 }
 
 // === Measuring ===

@@ -13,6 +13,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
+use ipam_raft::machine::command::Text;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
@@ -112,7 +113,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
         let wish = Action::Allocate(Allocate {
             endpoint,
             uid: None,
-            labels: labels.map(|(key, value)| (key.into(), value.into())).into(),
+            labels: labels.map(|(key, value)| (Text::given(key), Text::given(value))).into(),
             node: Some("node-0".parse().unwrap()),
             attachment: None,
             stickiness: Default::default(),

@@ -10,6 +10,7 @@
 #[path = "support/script.rs"]
 mod script;
 
+use ipam_raft::machine::command::Text;
 use std::collections::VecDeque;
 
 use ipam_api::limits::{
@@ -47,7 +48,7 @@ fn say(state: &mut State, log_time_ms: u64, line: &str) -> Outcome {
 
 #[track_caller]
 fn refused(outcome: &Outcome, code: Code) {
-    assert_eq!(outcome.as_ref().unwrap_err().code, code);
+    assert_eq!(outcome.as_ref().unwrap_err().code(), code);
 }
 
 #[test]
@@ -291,7 +292,7 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
     assert_eq!(intention.ranges.len(), RANGES_MAX);
     assert!(usable(&state) > count / 2, "{}", usable(&state));
     let described = PoolIntention {
-        remarks: Remarks { description: "as it is".into(), ..intention.remarks.clone() },
+        remarks: Remarks { description: Text::given("as it is"), ..intention.remarks.clone() },
         ..intention
     };
     put(&mut state, &described).unwrap();

@@ -11,6 +11,7 @@ use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     Allocate, AutomaticPool, ConfirmGeneration, Controller, Delegate, Expect, InterfaceWish, Kind, Manner,
     PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing,
@@ -23,9 +24,9 @@ use ipam_raft::machine::{
 
 fn run(state: &mut State, action: Action) -> Outcome {
     let origin = Origin {
-        principal: "tester".into(),
+        principal: Text::given("tester"),
         via: Via::Http,
-        request_id: "r".into(),
+        request_id: Text::given("r"),
         comment: None,
         not_after_ms: None,
     };
@@ -38,7 +39,7 @@ fn done(state: &mut State, action: Action) -> Applied {
 }
 
 fn code(outcome: Outcome) -> Code {
-    outcome.unwrap_err().code
+    outcome.unwrap_err().code()
 }
 
 fn pool(name: &str, range: &str) -> Action {
@@ -181,8 +182,8 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
     let mut state = restored();
     assert_eq!(waiting(&state), ["one", "two"]);
     let refused = run(&mut state, allocate("host/b", "one", None)).unwrap_err();
-    assert_eq!(refused.code, Code::GenerationUnconfirmed);
-    assert!(refused.detail.contains("one is not confirmed since the restore"), "{}", refused.detail);
+    assert_eq!(refused.code(), Code::GenerationUnconfirmed);
+    assert!(refused.detail().contains("one is not confirmed since the restore"), "{}", refused.detail());
     // An address that is asked for by value neither.
     assert_eq!(
         code(run(&mut state, allocate("host/b", "one", Some("10.1.0.15")))),
@@ -217,7 +218,7 @@ fn what_was_kept_waits_for_its_pool_too() {
         };
         Allocate {
             attachment: Some(attachment),
-            started: Some(Started { boot_id: "b".into(), at_us: 3 }),
+            started: Some(Started { boot_id: Text::given("b"), at_us: 3 }),
             lifecycle: Lifecycle::Attached,
             stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
             automatic_pool: None,
@@ -225,9 +226,9 @@ fn what_was_kept_waits_for_its_pool_too() {
         }
     };
     let key = sticky().attachment.unwrap();
-    let first = Allocate { started: Some(Started { boot_id: "b".into(), at_us: 1 }), ..sticky() };
+    let first = Allocate { started: Some(Started { boot_id: Text::given("b"), at_us: 1 }), ..sticky() };
     done(&mut state, Action::Allocate(first));
-    let started = Started { boot_id: "b".into(), at_us: 2 };
+    let started = Started { boot_id: Text::given("b"), at_us: 2 };
     done(&mut state, Action::ReleaseAttachment(ReleaseAttachment { key, started }));
     assert_eq!(state.allocations.len(), 2, "kept");
     state.begin_generation(2, 7_000, true).unwrap();
@@ -272,9 +273,9 @@ fn who_hears_all_events_knows_what_waits() {
     assert!(!state.take_journaled().is_empty());
     let at = At { log_time_ms: 9, wall_ms: 9, term: 1 };
     let origin = Origin {
-        principal: "tester".into(),
+        principal: Text::given("tester"),
         via: Via::Http,
-        request_id: "r".into(),
+        request_id: Text::given("r"),
         comment: None,
         not_after_ms: None,
     };
@@ -321,7 +322,7 @@ fn of_application(application: &str, endpoint: &str, replicas: u32) -> Action {
     let Action::Allocate(mut wish) = allocate(endpoint, "web", None) else { unreachable!("it allocates") };
     wish.interfaces[0].pools = PoolPatterns::default();
     wish.interfaces[0].subnets = vec!["lan".parse().unwrap()];
-    let (group, kind, name) = ("apps".into(), "Deployment".into(), application.parse().unwrap());
+    let (group, kind, name) = (Text::given("apps"), Text::given("Deployment"), application.parse().unwrap());
     wish.stickiness.controller = Some(Controller { group, kind, name, uid: None });
     wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
     Action::Allocate(wish)

@@ -21,6 +21,7 @@ mod random_prefix;
 mod random_sticky;
 
 use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Via};
 use ipam_raft::machine::journal::{Chain, Frame, link};
 use ipam_raft::machine::{
@@ -70,9 +71,9 @@ fn trim(through: u64) -> Command {
 
 fn task(action: Action) -> Command {
     let origin = Origin {
-        principal: "task/journal".into(),
+        principal: Text::given("task/journal"),
         via: Via::Task,
-        request_id: "trim".into(),
+        request_id: Text::given("trim"),
         comment: None,
         not_after_ms: None,
     };
@@ -126,7 +127,7 @@ proptest! {
                 if let What::Changed { changes, .. } = &event.what {
                     prop_assert!(!changes.is_empty(), "a change of nothing");
                     let chars = |text: &str| text.chars().count();
-                    prop_assert!(changes.iter().all(|one| chars(&one.from).max(chars(&one.to)) <= FIELD_CHANGE_CHARS_MAX));
+                    prop_assert!(changes.iter().all(|one| chars(one.from.as_str()).max(chars(one.to.as_str())) <= FIELD_CHANGE_CHARS_MAX));
                 }
                 if command.action == Action::Expire {
                     prop_assert_eq!(event.by.via, Via::Task, "nobody's doing but time's");

@@ -10,6 +10,7 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     ChangeMembers, CreateToken, Credential, Grant, JoinMember, KnownMember, Purpose, Via, secret_hash,
 };
@@ -20,9 +21,9 @@ fn founders() -> Vec<KnownMember> {
     let founder = |id: u64| KnownMember {
         id,
         name: format!("n{id}").parse().unwrap(),
-        disk_id: format!("disk-{id}").into(),
-        peer_address: format!("n{id}:7441").into(),
-        client_url: format!("http://n{id}:7440").into(),
+        disk_id: Text::given(format!("disk-{id}")),
+        peer_address: Text::given(format!("n{id}:7441")),
+        client_url: Text::given(format!("http://n{id}:7440")),
         votes: true,
     };
     (1..=3).map(founder).collect()
@@ -31,9 +32,9 @@ fn founders() -> Vec<KnownMember> {
 fn join(name: &str, disk_id: &str) -> Action {
     Action::JoinMember(JoinMember {
         name: name.parse().unwrap(),
-        disk_id: disk_id.into(),
-        peer_address: format!("{name}:7441").into(),
-        client_url: format!("http://{name}:7440").into(),
+        disk_id: Text::given(disk_id),
+        peer_address: Text::given(format!("{name}:7441")),
+        client_url: Text::given(format!("http://{name}:7440")),
         known: founders(),
     })
 }
@@ -45,9 +46,9 @@ fn change(promote: &[u64], remove: &[u64], voters: &[u64]) -> Action {
 
 fn run(state: &mut State, terms: &Terms, action: Action) -> (Result<Answer, Refusal>, Vec<What>) {
     let origin = Origin {
-        principal: "alice".into(),
+        principal: Text::given("alice"),
         via: Via::Http,
-        request_id: "r".into(),
+        request_id: Text::given("r"),
         comment: None,
         not_after_ms: None,
     };
@@ -68,7 +69,7 @@ fn ids(answer: Result<Answer, Refusal>) -> Vec<u64> {
 }
 
 fn code(answer: Result<Answer, Refusal>) -> Code {
-    answer.unwrap_err().code
+    answer.unwrap_err().code()
 }
 
 /// Makes a token and says how it is used.
@@ -78,7 +79,7 @@ fn token(state: &mut State, name: &str) -> Terms {
         purpose: Purpose::JoinMember,
         grant: Grant::of(Role::Node),
         ttl_ms: Some(60_000),
-        description: "".into(),
+        description: Text::given(""),
         secret_hash: secret_hash(name),
     };
     run(state, &admin(), Action::CreateToken(wish)).0.unwrap();
@@ -107,8 +108,8 @@ fn nobody_comes_back_under_an_old_id_or_takes_a_name_that_is_used() {
     // A founder that is in no row yet is known all the same.
     assert_eq!(code(run(&mut state, &admin(), join("n4", "disk-3")).0), Code::AlreadyExists);
     let refusal = run(&mut state, &admin(), join("n3", "wiped")).0.unwrap_err();
-    assert_eq!(refusal.code, Code::AlreadyExists);
-    assert!(refusal.help.unwrap().contains("ipamctl cluster remove n3"));
+    assert_eq!(refusal.code(), Code::AlreadyExists);
+    assert!(refusal.help().unwrap().contains("ipamctl cluster remove n3"));
     assert_eq!(ids(run(&mut state, &admin(), change(&[], &[3], &[1, 2, 3])).0), [3]);
     assert_eq!(code(run(&mut state, &admin(), join("n3", "disk-3")).0), Code::AlreadyExists);
     assert_eq!(ids(run(&mut state, &admin(), join("n3", "wiped")).0), [4], "3 never comes back");

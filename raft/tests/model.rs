@@ -272,7 +272,7 @@ fn made(events: &[Event]) -> VecDeque<Name> {
 }
 
 fn heard(outcome: &Outcome) -> Result<Said, Code> {
-    outcome.as_ref().map(|applied| said(&applied.answer)).map_err(|refusal| refusal.code)
+    outcome.as_ref().map(|applied| said(&applied.answer)).map_err(|refusal| refusal.code())
 }
 
 fn said(answer: &Answer) -> Said {

@@ -12,16 +12,16 @@ use ipam_raft::machine::{Action, Answer, At, Command, Grant, Origin, Outcome, St
 const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, term: 1 };
 
 fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
-    let remarks = Remarks { description: Text::from(description), ..Remarks::default() };
+    let remarks = Remarks { description: Text::given(description), ..Remarks::default() };
     let intention = NetworkIntention { name: Name::new("lab").unwrap(), remarks };
     let origin = Origin {
-        principal: Text::from("t"),
+        principal: Text::given("t"),
         via: Via::Http,
-        request_id: Text::from("r"),
+        request_id: Text::given("r"),
         comment: None,
         not_after_ms: None,
     };
-    let idempotency = key.map(|key| Idempotency { key: Text::from(key), request: 7 });
+    let idempotency = key.map(|key| Idempotency { key: Text::given(key), request: 7 });
     let terms = Terms { idempotency, ..Terms::of(Grant::of(Role::Admin)) };
     Command { origin, terms, action: Action::PutNetwork(Put { intention, expect }) }
 }
@@ -40,7 +40,7 @@ fn two_changes_of_one_entry_have_two_revisions_and_the_first_is_no_etag_any_more
     let second = revision(apply(&mut state, ENTRY, &put("two", Expect::Anything, None)).0);
     assert!(first < second);
     let refused = apply(&mut state, ENTRY, &put("three", Expect::Revision(first), None)).0.unwrap_err();
-    assert_eq!(refused.code, Code::RevisionMismatch);
+    assert_eq!(refused.code(), Code::RevisionMismatch);
     let third = revision(apply(&mut state, ENTRY, &put("three", Expect::Revision(second), None)).0);
     assert!(second < third);
 }

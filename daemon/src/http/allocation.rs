@@ -67,7 +67,7 @@ pub(super) fn allocated(
         }
         Answer::Pending(pending) => {
             let repeated = pending.repeated;
-            let why = waits(pending.why, &pending.detail, pending.since_wall_ms);
+            let why = waits(pending.why, &pending.cause, pending.since_wall_ms);
             let body = Allocated { endpoint, interfaces: Vec::new(), repeated, waiting: Some(why), revision };
             Ok((StatusCode::ACCEPTED, body))
         }
@@ -90,7 +90,7 @@ pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
     };
     Ok(Allocate {
         endpoint: request.endpoint,
-        uid: request.uid.map(Text::from),
+        uid: request.uid.map(Text::given),
         labels: texts(request.labels),
         node: request.node,
         attachment: request.attachment,
@@ -107,8 +107,8 @@ pub(super) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
             adopt: request.adopt,
             wait: request.wait,
             note: Note {
-                hostname: request.hostname.map(Text::from),
-                description: Text::from(request.description),
+                hostname: request.hostname.map(Text::given),
+                description: Text::given(request.description),
             },
         },
         routing,
@@ -137,7 +137,7 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
         default_pools: PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools },
         families,
         addresses,
-        mac: mac.map(|mac| Text::from(canonical_mac(&mac))),
+        mac: mac.map(|mac| Text::given(canonical_mac(&mac))),
         network_attachment,
     }
 }

@@ -67,7 +67,7 @@ impl Asker {
     fn read(parts: &Parts, app: &App) -> Result<Self, Problem> {
         let headers = &parts.headers;
         Ok(Self {
-            request_id: request_id(headers).into(),
+            request_id: Text::given(request_id(headers)),
             deadline: deadline(headers)?,
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
             notes: Notes::of(parts),
@@ -133,8 +133,8 @@ pub(super) fn unknown_token() -> Problem {
 /// nothing. Slashes keep these apart from the names of tokens.
 fn principal_of(token: &model::Token) -> Text {
     match &token.grant.node {
-        Some(node) if token.grant.role == Role::Node => Text::from(format!("node/{node}")),
-        _ => Text::from(token.name.as_str()),
+        Some(node) if token.grant.role == Role::Node => Text::given(format!("node/{node}")),
+        _ => Text::given(token.name.as_str()),
     }
 }
 
@@ -159,7 +159,7 @@ impl FromRequestParts<App> for Asker {
 
 fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Presented, Problem> {
     let known = |principal: String, grant: Grant| Presented::Known {
-        principal: Text::from(principal),
+        principal: Text::given(principal),
         grant: Arc::new(grant),
     };
     if headers.contains_key(AUTHORIZATION) {
@@ -239,7 +239,7 @@ pub(super) fn header_text(
                 && !text.chars().any(char::is_control)
                 && !text.is_empty() =>
         {
-            Ok(Some(Text::from(text)))
+            Ok(Some(Text::given(text)))
         }
         _ => Err(Problem::new(
             Code::InvalidField,

@@ -60,7 +60,7 @@ pub(super) fn stickiness(
 
 pub(super) fn controller_in(controller: shown::Controller) -> Controller {
     let shown::Controller { group, kind, name, uid } = controller;
-    Controller { group: Text::from(group), kind: Text::from(kind), name, uid: uid.map(Text::from) }
+    Controller { group: Text::given(group), kind: Text::given(kind), name, uid: uid.map(Text::given) }
 }
 
 pub(super) fn controller_out(controller: &Controller) -> shown::Controller {

@@ -6,7 +6,7 @@ use ipam_api::name::Name;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_raft::machine::State;
-use ipam_raft::machine::command::{Dns, Given, GivenInterface, Remarks, Started, Text};
+use ipam_raft::machine::command::{Cause, Dns, Given, GivenInterface, Remarks, Started, Text};
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Allocation, Meta};
 use ipnet::IpNet;
@@ -32,15 +32,15 @@ pub(super) fn remarks(
     managed_by: Option<String>,
 ) -> Remarks {
     Remarks {
-        description: Text::from(description),
+        description: Text::given(description),
         labels: texts(labels),
         annotations: texts(annotations),
-        managed_by: managed_by.map(Text::from),
+        managed_by: managed_by.map(Text::given),
     }
 }
 
 pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
-    labels.into_iter().map(|(key, value)| (Text::from(key), Text::from(value))).collect()
+    labels.into_iter().map(|(key, value)| (Text::given(key), Text::given(value))).collect()
 }
 
 pub(super) fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
@@ -48,10 +48,10 @@ pub(super) fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
 }
 
 pub(super) fn dns_in(dns: shown::Dns) -> Dns {
-    let texts = |list: Vec<String>| list.into_iter().map(Text::from).collect();
+    let texts = |list: Vec<String>| list.into_iter().map(Text::given).collect();
     Dns {
         nameservers: dns.nameservers,
-        domain: dns.domain.map(Text::from),
+        domain: dns.domain.map(Text::given),
         search: texts(dns.search),
         options: texts(dns.options),
     }
@@ -68,7 +68,7 @@ pub(super) fn dns_out(dns: &Dns) -> shown::Dns {
 }
 
 pub(super) fn started(started: ipam_api::request::Started) -> Started {
-    Started { boot_id: Text::from(started.boot_id), at_us: started.at_us }
+    Started { boot_id: Text::given(started.boot_id), at_us: started.at_us }
 }
 
 pub(super) fn interface(given: &GivenInterface) -> shown::Interface {
@@ -125,12 +125,12 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
 }
 
 /// Why an endpoint waits.
-pub(super) fn waits(why: Why, detail: &str, since_wall_ms: u64) -> shown::Condition {
+pub(super) fn waits(why: Why, cause: &Cause, since_wall_ms: u64) -> shown::Condition {
     shown::Condition {
         kind: "Ready".to_owned(),
         status: "False".to_owned(),
         reason: why.as_str().to_owned(),
-        message: detail.to_owned(),
+        message: cause.detail(),
         since: Timestamp(since_wall_ms),
     }
 }

@@ -193,8 +193,8 @@ fn view(state: &State, id: u64) -> Option<View> {
                 .waiting
                 .iter()
                 .map(|waiting| {
-                    let (why, detail) = state.why_waiting(waiting);
-                    waits(why, &detail, waiting.since_wall_ms)
+                    let (why, cause) = state.why_waiting(waiting);
+                    waits(why, &cause, waiting.since_wall_ms)
                 })
                 .collect(),
         },

@@ -91,7 +91,7 @@ fn choice(explained: Explained) -> Choice {
 fn candidate(considered: Considered) -> Candidate {
     let Considered { pool, fate, counts, next_free_ms, spare: _ } = considered;
     let (verdict, reason, address) = match fate {
-        Fate::Falls { code, why } => (code.to_string(), Some(why.to_owned()), None),
+        Fate::Falls { why } => (why.code().to_string(), Some(why.to_string()), None),
         Fate::Exhausted => ("exhausted".to_owned(), None, None),
         Fate::Lacks => ("lacks".to_owned(), None, None),
         Fate::Gives(address) => ("gives".to_owned(), None, Some(address)),
@@ -114,7 +114,7 @@ fn helps(choices: &[Explained]) -> Vec<Help> {
                 helps.extend(one.next_free_ms.map(|wait_ms| Help { wait_ms: Some(wait_ms), ..help("wait") }));
                 helps.extend(one.spare.map(|range| Help { range: Some(range), ..help("add-range") }));
             }
-            Fate::Falls { code: Code::PoolDisabled, .. } => helps.push(help("enable")),
+            Fate::Falls { why } if why.code() == Code::PoolDisabled => helps.push(help("enable")),
             _ => {}
         }
     }

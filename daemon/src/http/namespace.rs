@@ -140,7 +140,7 @@ fn quota_in(quota: shown::Quota) -> Quota {
     let shown::AddressLimits { ipv4: each_ipv4, ipv6: each_ipv6 } = per_application;
     let own = applications.into_iter().map(|one| {
         let ApplicationQuota { group, kind, name, ipv4, ipv6 } = one;
-        let application = ControllerName { group: Text::from(group), kind: Text::from(kind), name };
+        let application = ControllerName { group: Text::given(group), kind: Text::given(kind), name };
         (application, AddressLimits { ipv4, ipv6 })
     });
     Quota {

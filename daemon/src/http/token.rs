@@ -151,7 +151,7 @@ async fn create(
             labels: request.labels,
         },
         ttl_ms: request.ttl_ms,
-        description: Text::from(request.description),
+        description: Text::given(request.description),
         secret_hash: secret_hash(&secret),
     });
     let applied = app.propose(&write, Via::Http, action).await?;
@@ -237,6 +237,14 @@ fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {
     found.ok_or_else(|| Problem::new(Code::NotFound, format!("token {name} does not exist")))
 }
 
+/// What is said of a token; of one that was made by joining, how that was.
+fn description(row: &model::Token) -> String {
+    match (&row.grant.node, &row.joined_with) {
+        (Some(node), Some(with)) => format!("node {node}, joined with {with}"),
+        _ => row.description.to_string(),
+    }
+}
+
 fn token(row: &model::Token) -> Token {
     Token {
         name: row.name.clone(),
@@ -249,7 +257,7 @@ fn token(row: &model::Token) -> Token {
         node: row.grant.node.clone(),
         realms: row.grant.realms.clone(),
         labels: row.grant.labels.clone(),
-        description: row.description.to_string(),
+        description: description(row),
         meta: meta(&row.meta),
         status: TokenStatus { expires_at: row.expires_wall_ms.map(Timestamp), used: row.used_for.is_some() },
         secret: None,

@@ -47,7 +47,7 @@ impl Write {
         if self.manager.is_none()
             && let Some(manager) = body.get("managed_by").and_then(Value::as_str)
         {
-            self.manager = Some(Manager::Named(Text::from(manager)));
+            self.manager = Some(Manager::Named(Text::given(manager)));
         }
     }
 
@@ -71,7 +71,7 @@ impl FromRequest<App> for Write {
         }
         let manager = match (take_over, manager) {
             (true, _) => Some(Manager::TakeOver),
-            (false, manager) => manager.map(|name| Manager::Named(Text::from(name))),
+            (false, manager) => manager.map(|name| Manager::Named(Text::given(name))),
         };
         let (method, headers) = (parts.method.clone(), parts.headers.clone());
         let target = format!("{} {}", parts.method, parts.uri);

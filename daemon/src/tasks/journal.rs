@@ -61,9 +61,9 @@ mod tests {
         let mut state = State::new();
         for day in 0..=10_u64 {
             let origin = Origin {
-                principal: Text::from("tester"),
+                principal: Text::given("tester"),
                 via: Via::Http,
-                request_id: Text::from("r"),
+                request_id: Text::given("r"),
                 comment: None,
                 not_after_ms: None,
             };

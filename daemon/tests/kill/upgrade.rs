@@ -6,13 +6,17 @@ use ipam_api::event::EventPage;
 use serde_json::{Value, json};
 
 use crate::members::holds_on_every_member;
-use crate::support::ask::{get, list, make_pools, put};
+use crate::support::ask::{get, list, make_pools, put, wish};
+use crate::support::raw::{Raw, ask};
 use crate::support::{Cluster, programs, until};
 use crate::writers::{Ledger, Writers, held};
 use crate::{many, restless};
 
-/// What the other rule of the next level adds to the name of whoever makes a resource.
-const MARK: &str = " (level 2)";
+/// The other rule of the next level adds this to the name of the principal that makes a resource.
+const MARK: &str = "@2";
+
+/// A member with other sentences begins each of them so.
+const REWORDED: &str = "in other words: ";
 
 /// The level of the state, as each member that is up has it.
 async fn levels(cluster: &Cluster) -> Vec<u32> {
@@ -83,4 +87,124 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     cluster.start(2);
     cluster.ready().await;
     cluster.settled().await;
+}
+
+/// Sends one request to each member under one key: the first is refused by the rules, the others get its kept answer.
+async fn refused_everywhere(
+    cluster: &Cluster,
+    key: &str,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> Vec<Raw> {
+    let mut answers = Vec::new();
+    for member in &cluster.members {
+        answers.push(ask(member.client, method, path, &[("idempotency-key", key)], body).await);
+        same_state(cluster).await;
+    }
+    answers
+}
+
+/// Waits until all members have applied the same entry; at that entry their digests must be equal. A member that
+/// differed and was rebuilt meanwhile is seen by its counters.
+async fn same_state(cluster: &Cluster) {
+    let all = until("all have applied the same", async || {
+        let mut all = Vec::new();
+        for at in 0..cluster.members.len() {
+            let shown = cluster.shown(at).await;
+            all.push((shown.applied, shown.digest));
+        }
+        if all.iter().all(|(applied, _)| *applied == all[0].0) { Ok(all) } else { Err(format!("{all:?}")) }
+    })
+    .await;
+    assert!(all.iter().all(|one| *one == all[0]), "members differ: {all:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_with_other_sentences_stay_equal() {
+    let mut cluster = restless();
+    cluster.members[2].program = programs::next_level_ipamd();
+    cluster.members[2].flags = vec!["--test-reword-sentences"];
+    let cluster = cluster.all_up().await;
+    let client = cluster.ask();
+    put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;
+    put(&client, "pools", json!({"name": "lab", "subnet": "lab", "ranges": ["10.30.0.7"]})).await;
+    let holder = serde_json::to_value(wish("holder", &["lab"])).unwrap();
+    assert_eq!(ask(cluster.members[0].client, "POST", "/v1/allocations", &[], &holder).await.status, 201);
+
+    let more = |name: &str, pool: &str| serde_json::to_value(wish(name, &[pool])).unwrap();
+    let steps = |steps: Value| json!({"steps": steps});
+    let outside = json!({"name": "out", "subnet": "lab", "ranges": ["10.99.0.1"]});
+    let writes = [
+        ("exhausted", "POST", "/v1/allocations", more("second", "lab"), "pool-exhausted"),
+        ("missing", "POST", "/v1/allocations", more("third", "nowhere"), "not-found"),
+        ("outside", "PUT", "/v1/pools/out", outside.clone(), "outside-subnet"),
+        ("in-use", "DELETE", "/v1/pools/lab", Value::Null, "in-use"),
+        (
+            "step",
+            "POST",
+            "/v1/transactions",
+            steps(json!([
+                {"method": "POST", "path": "/v1/networks", "body": {"name": "dropped"}},
+                {"method": "PUT", "path": "/v1/pools/out", "body": outside},
+            ])),
+            "outside-subnet",
+        ),
+        (
+            "step-exhausted",
+            "POST",
+            "/v1/transactions",
+            steps(json!([{"method": "POST", "path": "/v1/allocations", "body": more("fourth", "lab")}])),
+            "pool-exhausted",
+        ),
+    ];
+    for (key, method, path, body, code) in &writes {
+        let answers = refused_everywhere(&cluster, key, method, path, body).await;
+        let problems: Vec<_> = answers.iter().map(Raw::problem).collect();
+        for (answer, problem) in answers.iter().zip(&problems) {
+            assert_eq!(problem.code.to_string(), *code, "{answer:?}");
+        }
+        assert_eq!(answers[1].headers["idempotency-replayed"], "true", "{:?}", answers[1]);
+        assert_eq!(answers[2].headers["idempotency-replayed"], "true", "{:?}", answers[2]);
+        // Each member says it in its own words, though all of them keep the same.
+        assert_eq!(problems[0].detail, problems[1].detail);
+        assert!(!problems[0].detail.contains(REWORDED), "{:?}", problems[0]);
+        assert!(problems[2].detail.contains(REWORDED), "{:?}", problems[2]);
+    }
+
+    // Claims that wait, through every member, and what they are told while they do.
+    for (at, member) in cluster.members.iter().enumerate() {
+        let claim = json!({
+            "endpoint": {"kind": "claim", "name": format!("c{at}")}, "wait": true,
+            "interfaces": [{"name": "eth0", "ipv4_pools": ["lab"]}],
+        });
+        let answer = ask(member.client, "POST", "/v1/allocations", &[], &claim).await;
+        assert_eq!(answer.status, 202, "{answer:?}");
+        assert_eq!(answer.body.contains(REWORDED), at == 2, "{answer:?}");
+        same_state(&cluster).await;
+        let path = format!("/v1/endpoints/claim/default/default/c{at}");
+        for (by, member) in cluster.members.iter().enumerate() {
+            let shown = ask(member.client, "GET", &path, &[], &Value::Null).await;
+            assert_eq!(shown.body.contains(REWORDED), by == 2, "{shown:?}");
+        }
+    }
+    // The reason changes: the claims are looked at again, on all members.
+    for disabled in [true, false] {
+        let patch = json!({"disabled": disabled});
+        let answer = ask(cluster.members[1].client, "PATCH", "/v1/pools/lab", &[], &patch).await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        same_state(&cluster).await;
+    }
+    let path = "/v1/endpoints/host/default/default/holder";
+    assert_eq!(ask(cluster.members[2].client, "DELETE", path, &[], &Value::Null).await.status, 200);
+    same_state(&cluster).await;
+
+    for member in &cluster.members {
+        let metrics = ask(member.client, "GET", "/metrics", &[], &Value::Null).await.body;
+        for name in ["state_divergences", "states_rebuilt", "state_in_doubt"] {
+            let line = metrics.lines().find(|line| line.contains(name) && !line.starts_with('#'));
+            let value = line.and_then(|line| line.rsplit(' ').next());
+            assert_eq!(value, Some("0"), "{}: {line:?}", member.name);
+        }
+    }
 }

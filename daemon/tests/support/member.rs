@@ -28,6 +28,8 @@ pub(crate) struct Member {
     pub(crate) clock: Option<PathBuf>,
     /// Which `ipamd` it runs.
     pub(crate) program: PathBuf,
+    /// Flags beside those that every member has.
+    pub(crate) flags: Vec<&'static str>,
     /// Whom it asks to be taken in, and with which token; then it is no founder.
     pub(crate) join: Option<(Vec<String>, Option<PathBuf>)>,
     process: Option<Child>,
@@ -38,7 +40,19 @@ impl Member {
         let (data_dir, log) = (dir.join(name), dir.join(format!("{name}.log")));
         let program = programs::ipamd();
         let name = name.to_owned();
-        Self { name, client, peer, data_dir, log, tls: None, join: None, clock: None, program, process: None }
+        Self {
+            name,
+            client,
+            peer,
+            data_dir,
+            log,
+            tls: None,
+            join: None,
+            clock: None,
+            program,
+            flags: Vec::new(),
+            process: None,
+        }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
@@ -51,7 +65,7 @@ impl Member {
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
         command.arg("--client-socket").arg(self.socket());
-        command.args(["--peer-listen", &self.peer.to_string()]);
+        command.args(["--peer-listen", &self.peer.to_string()]).args(&self.flags);
         if let Some(Holder { ca, certificate, key }) = &self.tls {
             for (flag, file) in [
                 ("--tls-certificate", certificate),

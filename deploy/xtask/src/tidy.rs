@@ -49,7 +49,7 @@ const LEFTOVERS: [(&str, &str); 7] = [
 
 /// Who may know whom, where crates alone don't say it: under a folder (or everywhere but there), words that
 /// code may not contain.
-const WALLS: [Wall; 4] = [
+const WALLS: [Wall; 7] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
         words: &["openraft", "raft_log::", "sled::"],
@@ -74,6 +74,21 @@ const WALLS: [Wall; 4] = [
         why: "the machine is pure: no I/O, no async, no clock, and it looks at nothing above it",
     },
     Wall {
+        applies: |path| path.starts_with(MACHINE) && !IDENTIFIERS.contains(&path) && path != TEXT,
+        words: &["Text::identifier("],
+        why: "rows, events and outcomes hold no text of this program; few files give identifiers",
+    },
+    Wall {
+        applies: |path| path.starts_with(MACHINE) && path != TEXT,
+        words: &["Text::given(", ": String,", "<String>,", ": &'static str,", ": Arc<str>,"],
+        why: "rows, events and outcomes hold codes and typed context; sentences are made where they are shown",
+    },
+    Wall {
+        applies: |path| path.starts_with(MACHINE) && !path.starts_with("raft/src/machine/command/"),
+        words: &[".detail()", ".help()"],
+        why: "what apply writes doesn't depend on the words of a cause",
+    },
+    Wall {
         applies: |path| path.starts_with("raft/src/store/") || path.starts_with("raft/src/transport/"),
         words: &["crate::node"],
         why: "each storey may only look down",
@@ -83,6 +98,20 @@ const WALLS: [Wall; 4] = [
         words: &["ipam_raft", "ipamd::"],
         why: "who asks over HTTP knows the api only",
     },
+];
+
+const MACHINE: &str = "raft/src/machine/";
+
+/// The type of all text in the state.
+const TEXT: &str = "raft/src/machine/command/text.rs";
+
+/// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
+const IDENTIFIERS: [&str; 5] = [
+    "raft/src/machine/generation.rs",
+    "raft/src/machine/journal.rs",
+    "raft/src/machine/level.rs",
+    "raft/src/machine/network.rs",
+    "raft/src/machine/takers.rs",
 ];
 
 struct Wall {
@@ -262,6 +291,27 @@ mod tests {
         assert_eq!(walls("raft/src/store/log.rs", "use crate::node::Node;\n").len(), 1);
         assert_eq!(walls("daemon/src/ipamctl/pool.rs", "use ipam_raft::Node;\n").len(), 1);
         assert_eq!(walls("raft/src/machine/pick.rs", "let now = Instant::now();\n").len(), 1);
+    }
+
+    #[test]
+    fn the_machine_stores_no_sentences() {
+        for line in [
+            "    detail: String,",
+            "    pub names: Vec<String>,",
+            "    pub why: &'static str,",
+            "    by: Text::given(\"x\"),",
+        ] {
+            assert_eq!(walls("raft/src/machine/waiting.rs", line).len(), 1, "{line}");
+            assert_eq!(walls("raft/src/store/rows.rs", line).len(), 0, "{line}");
+        }
+        let identifier = "let by = Text::identifier(\"task/expire\");\n";
+        assert_eq!(walls("raft/src/machine/waiting.rs", identifier).len(), 1);
+        assert_eq!(walls("raft/src/machine/journal.rs", identifier).len(), 0);
+        assert_eq!(walls(TEXT, "pub fn given() {}\nText::given(\"x\");\n").len(), 0);
+        // Wording is shown and never stored.
+        let calls = "let said = refusal.detail();\n";
+        assert_eq!(walls("raft/src/machine/waiting.rs", calls).len(), 1);
+        assert_eq!(walls("raft/src/machine/command/outcome.rs", calls).len(), 0);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What both measurements begin with.
 #![allow(dead_code, reason = "each needs another part of it")]
 
+use ipam_raft::machine::command::Text;
 use std::hint::black_box;
 
 use ipam_api::access::Role;
@@ -18,9 +19,9 @@ pub(crate) fn name(text: &str) -> Name {
 
 pub(crate) fn command(action: Action) -> Command {
     let origin = Origin {
-        principal: "bench".into(),
+        principal: Text::given("bench"),
         via: Via::Cni,
-        request_id: "0190f7c2-6d1e-7a60-9f0b-5b9f6a3c2d11".into(),
+        request_id: Text::given("0190f7c2-6d1e-7a60-9f0b-5b9f6a3c2d11"),
         comment: None,
         not_after_ms: None,
     };
@@ -78,7 +79,7 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
 }
 
 fn labelled((key, value): (&str, &str)) -> Remarks {
-    let labels = [(key.into(), value.into()), ("kind".into(), "metal".into())].into();
+    let labels = [(Text::given(key), Text::given(value)), (Text::given("kind"), Text::given("metal"))].into();
     Remarks { labels, ..Remarks::default() }
 }
 

@@ -3,15 +3,14 @@
 //! The door refuses what is hopeless; only here is it certain that a token still exists, that an allocation
 //! is really the node's own, and that a pool still has the labels.
 
-use ipam_api::Code;
 use ipam_api::access::{NodeKey, Role, Target, Verb, may};
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
 use super::command::{
-    Action, Allocate, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal, Remarks,
-    ScaleController, Text,
+    Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal,
+    Remarks, ScaleController, Text,
 };
 use super::model::Allocation;
 use super::state::State;
@@ -79,12 +78,9 @@ impl State {
             Credential::Known(grant) => return Ok((grant.clone(), Purpose::Bearer)),
             Credential::Token { id } => *id,
         };
-        let row = self
-            .tokens
-            .get(id)
-            .ok_or_else(|| Refusal::new(Code::Unauthenticated, "the token was revoked"))?;
+        let row = self.tokens.get(id).ok_or(Cause::TokenRevoked)?;
         if row.expires_ms.is_some_and(|until_ms| until_ms <= self.log_time_ms()) {
-            return Err(Refusal::new(Code::TokenExpired, format!("the token {} has expired", row.name)));
+            return Err(Cause::TokenExpired { name: row.name.clone() }.into());
         }
         Ok((row.grant.clone(), row.purpose))
     }
@@ -176,7 +172,7 @@ impl State {
         }
         if wish.manner.adopt && grant.role == Role::Node {
             // Or a stolen node could take whatever selectors and reservations keep from it.
-            return Err(Refusal::new(Code::Forbidden, "a node can't adopt addresses; an operator can"));
+            return Err(Cause::AdoptionByNode.into());
         }
         let Some(node) = &grant.node else { return Ok(()) };
         if wish.endpoint.realm != node.realm {
@@ -185,10 +181,7 @@ impl State {
         let elsewhere = |named: &ipam_api::ObjectName| *named != node.name;
         // Without an attachment the node must be named, or nobody could say later whose the addresses are.
         if wish.node.as_ref().map_or(wish.attachment.is_none(), elsewhere) {
-            return Err(Refusal::new(
-                Code::ForeignNode,
-                format!("node {node} asks for addresses on another node, or doesn't say on which"),
-            ));
+            return Err(Cause::NodeElsewhere { node: node.clone() }.into());
         }
         let touched: Vec<u64> = match wish.attachment {
             None => self.incarnations(&wish.endpoint).collect(),
@@ -233,13 +226,9 @@ impl State {
     /// Refuses to touch what comes from a pool without the labels that the rights demand.
     pub(super) fn permit_pool(&self, grant: &Grant, pool: u64) -> Result<(), Refusal> {
         match self.pools.get(pool) {
-            Some(pool) if !fits(grant, &pool.intention.remarks) => Err(Refusal::new(
-                Code::Forbidden,
-                format!(
-                    "pool {} is not labelled {}, as this token demands",
-                    pool.intention.name, grant.labels
-                ),
-            )),
+            Some(pool) if !fits(grant, &pool.intention.remarks) => {
+                Err(not_labelled(grant, Kind::Pool, &pool.intention.name))
+            }
             _ => Ok(()),
         }
     }
@@ -279,10 +268,7 @@ impl State {
         let present = self.remarks(kind, &name);
         match wanted.into_iter().chain(present).find(|remarks| !fits(grant, remarks)) {
             None => Ok(()),
-            Some(_) => Err(Refusal::new(
-                Code::Forbidden,
-                format!("{kind} {name} is not labelled {}, as this token demands", grant.labels),
-            )),
+            Some(_) => Err(not_labelled(grant, kind, name)),
         }
     }
 
@@ -318,12 +304,7 @@ impl Step<'_> {
         match self.manager {
             Manager::TakeOver => Ok(()),
             Manager::Named(manager) if *manager == by => Ok(()),
-            Manager::Named(_) | Manager::Nobody => {
-                let detail = format!("{kind} {name} is managed by {}", ipam_api::name::shown(&by));
-                let help = "Change it where it is managed, or say that you take it over: take_over=true.";
-                let context = super::command::Context::Managed { by };
-                Err(Refusal::new(Code::ManagedElsewhere, detail).help(help).context(context))
-            }
+            Manager::Named(_) | Manager::Nobody => Err(Cause::ManagedElsewhere { kind, name, by }.into()),
         }
     }
 }
@@ -337,37 +318,33 @@ pub(super) fn fits(grant: &Grant, remarks: &Remarks) -> bool {
 ///
 /// # Errors
 /// `forbidden`.
-pub fn check_deed(grant: &Grant, principal: &str, verb: Verb, target: Target) -> Result<(), Refusal> {
+pub fn check_deed(grant: &Grant, principal: &Text, verb: Verb, target: Target) -> Result<(), Refusal> {
     if may(grant.role, verb, target) {
         return Ok(());
     }
-    Err(Refusal::new(
-        Code::Forbidden,
-        format!(
-            "{}, who is {}, may not {verb} what is of kind {target}",
-            ipam_api::name::shown(principal),
-            grant.role
-        ),
-    ))
+    Err(Cause::MayNot { principal: principal.excerpt(), role: grant.role, verb, target }.into())
 }
 
 fn permit_realm(grant: &Grant, realm: &Name) -> Result<(), Refusal> {
     if grant.realms.is_empty() || grant.realms.contains(realm) {
         return Ok(());
     }
-    Err(Refusal::new(Code::Forbidden, format!("realm {realm} is none of those that this token may touch")))
+    Err(Cause::RealmForbidden { realm: realm.clone() }.into())
 }
 
 fn permit_attachment(grant: &Grant, key: &AttachmentKey) -> Result<(), Refusal> {
     match &grant.node {
-        Some(node) if node.realm != key.realm || node.name != key.node => Err(Refusal::new(
-            Code::ForeignNode,
-            format!("attachment {key} is on node {}/{}, and {node} asks", key.realm, key.node),
-        )),
+        Some(node) if node.realm != key.realm || node.name != key.node => {
+            Err(Cause::AttachmentElsewhere { attachment: key.clone(), node: node.clone() }.into())
+        }
         _ => Ok(()),
     }
 }
 
 fn foreign(node: &NodeKey, endpoint: &EndpointKey) -> Refusal {
-    Refusal::new(Code::ForeignNode, format!("{endpoint} is not on node {node}"))
+    Cause::EndpointElsewhere { endpoint: endpoint.clone(), node: node.clone() }.into()
+}
+
+fn not_labelled(grant: &Grant, kind: Kind, name: impl Into<ResourceName>) -> Refusal {
+    Cause::NotLabelled { kind, name: name.into(), labels: grant.labels.clone() }.into()
 }

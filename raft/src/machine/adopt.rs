@@ -6,14 +6,12 @@
 
 use std::net::IpAddr;
 
+use ipam_api::Family;
 use ipam_api::address::number;
 use ipam_api::name::Name;
-use ipam_api::{Code, Family};
 
-use super::access::fits;
 use super::candidates::{Candidate, Rule};
-use super::check::invalid;
-use super::command::{Allocate, Grant, InterfaceWish, Kind, Refusal};
+use super::command::{Allocate, Cause, Grant, InterfaceWish, Kind, Refusal};
 use super::pick::{Pick, Taken};
 use super::state::State;
 
@@ -23,22 +21,13 @@ pub(super) fn check(wish: &Allocate) -> Result<(), Refusal> {
         let has = |family| interface.addresses.iter().any(|address| Family::of(*address) == family);
         let asks = |family| !interface.pools.of(family).is_empty() || interface.families.contains(&family);
         if !interface.subnets.is_empty() {
-            return Err(invalid(format!(
-                "{} names a subnet; what is adopted is found by its address",
-                interface.name
-            ))
-            .help("Leave subnets out."));
+            return Err(Cause::AdoptsFromSubnet { interface: interface.name.clone() }.into());
         }
         if interface.addresses.is_empty() {
-            return Err(invalid(format!("{} names no address that could be adopted", interface.name))
-                .help("Name the addresses that it has, or ask without adopt."));
+            return Err(Cause::AdoptsNothing { interface: interface.name.clone() }.into());
         }
         if let Some(family) = Family::BOTH.into_iter().find(|family| asks(*family) && !has(*family)) {
-            return Err(invalid(format!(
-                "{} names no {family} address that could be adopted",
-                interface.name
-            ))
-            .help("Name the address that it has, or leave that family out."));
+            return Err(Cause::AdoptsNoneOfFamily { interface: interface.name.clone(), family }.into());
         }
     }
     Ok(())
@@ -66,7 +55,7 @@ impl State {
                 self.check_adoptable(*address, &candidate, grant)?;
                 let is_same = |pick: &Pick| pick.pool == candidate.id && pick.address == *address;
                 if picked.iter().any(is_same) {
-                    return Err(Refusal::new(Code::AddressTaken, format!("{address} is asked for twice")));
+                    return Err(Cause::AskedTwice { address: *address }.into());
                 }
                 let interface = wish.name.clone();
                 taken.push(Taken::New(Pick { interface, pool: candidate.id, address: *address }));
@@ -95,13 +84,8 @@ impl State {
                 })
             })
         };
-        has(true).or_else(|| has(false)).ok_or_else(|| {
-            Refusal::new(
-                Code::AddressOutsidePools,
-                format!("{address} is in no pool that {} could adopt it into", wish.name),
-            )
-            .help("Make a pool with it first, or name the pool that has it.")
-        })
+        let found = has(true).or_else(|| has(false));
+        found.ok_or_else(|| Cause::InNoPoolToAdopt { address, interface: wish.name.clone() }.into())
     }
 
     /// The pools of the network `default` in whose subnet an address is.
@@ -124,21 +108,12 @@ impl State {
         self.check_not_held(address, candidate)?;
         self.check_not_in_prefix(address, candidate)?;
         if let Some(why) = self.why_never_given(address, candidate) {
-            return Err(Refusal::new(
-                Code::AddressReserved,
-                format!("{address} of pool {} is {why}", pool.name),
-            )
-            .help("Change the pool or its subnet so that it has the address."));
+            return Err(Cause::NeverAdopted { address, pool: pool.name.clone(), why }.into());
         }
         if pool.terminating {
-            return Err(Refusal::new(Code::Terminating, format!("pool {} is terminating", pool.name))
-                .help(format!("Call it back first: ipamctl pool set {} --no-drain.", pool.name)));
+            return Err(Cause::PoolTerminating { pool: pool.name.clone() }.into());
         }
-        if !fits(grant, &pool.remarks) {
-            let detail =
-                format!("pool {} is not labelled {}, as this token demands", pool.name, grant.labels);
-            return Err(Refusal::new(Code::Forbidden, detail));
-        }
+        self.permit_pool(grant, candidate.id)?;
         Ok(())
     }
 }

@@ -4,14 +4,16 @@
 
 use std::sync::Arc;
 
+use ipam_api::Family;
 use ipam_api::address::number;
 use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
 use ipam_api::resource::Lifecycle;
-use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
 use super::along::Comer;
-use super::command::{Allocate, Answer, Given, GivenInterface, Grant, InterfaceWish, Refusal, Setting, Text};
+use super::command::{
+    Allocate, Answer, Cause, Given, GivenInterface, Grant, InterfaceWish, Refusal, Setting, Text,
+};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::{Pick, Spoken, Taken, behind};
@@ -252,13 +254,8 @@ impl State {
         }
         let held = row.map_or(0, |row| row.allocations.len());
         if held + picks.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
-            return Err(Refusal::new(
-                Code::LimitExceeded,
-                format!(
-                    "{} holds {held} addresses; at most {ALLOCATIONS_PER_ENDPOINT_MAX} fit",
-                    wish.endpoint
-                ),
-            ));
+            let endpoint = wish.endpoint.clone();
+            return Err(Cause::TooManyAllocations { endpoint, held: held as u64 }.into());
         }
         stays.extend_from_slice(&along);
         let left = match comer.is_sticky() {
@@ -305,16 +302,12 @@ impl State {
             if same {
                 return Ok(Some((self.asked_for(wish, row.endpoint, id), Some(id))));
             }
-            let another = if owner.is_some_and(|owner| owner.key == wish.endpoint) {
-                "another incarnation of "
-            } else {
-                ""
-            };
-            return Err(Refusal::new(
-                Code::AlreadyExists,
-                format!("attachment {key} belongs to {another}{}", self.holder(row.endpoint)),
-            )
-            .help("Delete that attachment first; its runtime did not."));
+            return Err(Cause::AttachmentOfAnother {
+                attachment: key.clone(),
+                holder: self.holder(row.endpoint),
+                is_incarnation: owner.is_some_and(|owner| owner.key == wish.endpoint),
+            }
+            .into());
         }
         let Some(endpoint) = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id)) else {
             return Ok(None);
@@ -332,31 +325,23 @@ impl State {
             if held.is_empty() {
                 missing += 1;
             } else if let Some(other) = other {
-                return Err(Refusal::new(
-                    Code::AlreadyExists,
-                    format!(
-                        "what {} holds on {} is {other}, and not {}",
-                        wish.endpoint, interface.name, wish.lifecycle
-                    ),
-                )
-                .help(format!("Ask with lifecycle {other}, or release it first.")));
+                return Err(Cause::OtherLifecycle {
+                    endpoint: wish.endpoint.clone(),
+                    interface: interface.name.clone(),
+                    present: other,
+                    asked: wish.lifecycle,
+                }
+                .into());
             } else if !self.satisfies(&held, interface) {
-                return Err(Refusal::new(
-                    Code::AlreadyExists,
-                    format!("{} already holds other addresses on {}", wish.endpoint, interface.name),
-                )
-                .help("Release them first, or name another interface."));
+                let (endpoint, interface) = (wish.endpoint.clone(), interface.name.clone());
+                return Err(Cause::OtherAddresses { endpoint, interface }.into());
             }
             ids.extend(held);
         }
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
             (false, 0) => Ok(Some((ids, None))),
-            (false, _) => Err(Refusal::new(
-                Code::AlreadyExists,
-                format!("{} already holds addresses on some of these interfaces", wish.endpoint),
-            )
-            .help("Ask for the other interfaces only.")),
+            (false, _) => Err(Cause::SomeInterfaces { endpoint: wish.endpoint.clone() }.into()),
         }
     }
 

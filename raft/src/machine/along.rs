@@ -4,12 +4,13 @@
 
 use std::sync::Arc;
 
+use ipam_api::Family;
 use ipam_api::limits::ATTACHMENTS_PER_ALLOCATION_MAX;
 use ipam_api::name::InterfaceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
-use ipam_api::{Code, Family};
 
+use super::command::Cause;
 use super::command::{Allocate, Grant, InterfaceWish, Refusal, Setting};
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, Sticky};
@@ -84,14 +85,10 @@ impl State {
         let mut full = rows.filter(|row| row.also_attached.len() + 1 >= ATTACHMENTS_PER_ALLOCATION_MAX);
         match full.next() {
             None => Ok(()),
-            Some(row) => Err(Refusal::new(
-                Code::LimitExceeded,
-                format!(
-                    "{} of {} is attached {ATTACHMENTS_PER_ALLOCATION_MAX} times, and no more fit",
-                    row.address, wish.endpoint
-                ),
-            )
-            .help("Delete the attachments that are gone; their runtimes did not.")),
+            Some(row) => {
+                let (address, endpoint) = (row.address, wish.endpoint.clone());
+                Err(Cause::TooManyAttachments { address, endpoint }.into())
+            }
         }
     }
 

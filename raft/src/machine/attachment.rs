@@ -7,11 +7,11 @@
 
 use std::cmp::Ordering;
 
-use ipam_api::Code;
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 
+use super::command::Cause;
 use super::command::{Refusal, Started, Text};
 use super::model::{Attachment, Boots, Tombstone};
 use super::state::State;
@@ -22,10 +22,9 @@ impl State {
     pub(super) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
         let tombstone = self.tombstone(key).and_then(|id| self.tombstones.get(id));
         match tombstone {
-            Some(tombstone) if self.order(key, started, &tombstone.started).is_le() => Err(Refusal::new(
-                Code::AttachmentReleased,
-                format!("attachment {key} was released after this request began"),
-            )),
+            Some(tombstone) if self.order(key, started, &tombstone.started).is_le() => {
+                Err(Cause::ReleasedSince { attachment: key.clone() }.into())
+            }
             _ => Ok(()),
         }
     }

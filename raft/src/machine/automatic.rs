@@ -8,13 +8,15 @@ mod plan;
 mod resize;
 mod spare;
 
-use ipam_api::Code;
 use ipam_api::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 
 use super::candidates::{Candidate, Candidates};
-use super::check::invalid;
-use super::command::{Allocate, Controller, EndController, InterfaceWish, Kind, PoolIntention, Refusal};
+use super::change::FieldName;
+use super::command::cause::{NamedController, WhyNot};
+use super::command::{
+    Allocate, Cause, Controller, EndController, InterfaceWish, Kind, PoolIntention, Refusal,
+};
 use super::model::{Automatic, AutomaticStanding, Pool, Subnet};
 use super::state::State;
 use super::step::not_found;
@@ -24,9 +26,6 @@ use ipam_api::Family;
 use ipam_api::resource::PoolSize;
 
 pub(super) use spare::all_spare;
-
-/// Why somebody who isn't of the application gets nothing.
-pub(super) const FOR_ANOTHER: &str = "for endpoints of its application only";
 
 /// An application: what makes endpoints, in its realm and namespace.
 #[derive(Debug, Clone, Copy)]
@@ -73,10 +72,10 @@ impl Automatic {
 
 impl Pool {
     /// Why somebody may not take from it, if so: it is another application's, or what its takers must be.
-    pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<&'static str> {
+    pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<WhyNot> {
         match &self.automatic {
             Some(automatic) if !taker.application().is_some_and(|own| own.has(automatic)) => {
-                Some(FOR_ANOTHER)
+                Some(WhyNot::OtherApplication)
             }
             _ => self.intention.takers.why_not(taker),
         }
@@ -157,34 +156,23 @@ pub(super) fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Resul
     let Some((pool, automatic)) = old.and_then(|pool| Some((&pool.intention, pool.automatic.as_deref()?)))
     else {
         if new.reclaim.is_some() {
-            return Err(invalid(format!("pool {name} isn't automatic, and goes with no application")).help(
-                "Leave `reclaim` out. To let a pool go once it is empty: ipamctl pool delete NAME --drain.",
-            ));
+            return Err(Cause::NotAutomatic { pool: name.clone() }.into());
         }
         return Ok(wanted);
     };
-    let controller = &automatic.controller;
-    let fixed = |field: &str, help: String| {
-        let detail = format!(
-            "{field} of pool {name} can't be changed: it was made for {} {}, and follows what that asks for",
-            controller.kind, controller.name
-        );
-        Err(Refusal::new(Code::ImmutableField, detail).help(help))
+    let fixed = |field| {
+        let controller = NamedController::of(&automatic.controller);
+        Err(Cause::FollowsApplication { pool: name.clone(), field, controller }.into())
     };
     if pool.ranges != new.ranges || pool.exclude != new.exclude {
-        let field = if pool.ranges == new.ranges { "exclude" } else { "ranges" };
-        return fixed(
-            field,
-            "Ask for another size in the application's requests, or say how many replicas it wants: \
-             ipamctl endpoint scale."
-                .to_owned(),
-        );
+        let is_exclude = pool.ranges == new.ranges;
+        return fixed(if is_exclude { FieldName::Exclude } else { FieldName::Ranges });
     }
     if new.drains_to.is_some() {
-        return fixed("drains_to", "Name another subnet in the application's requests.".to_owned());
+        return fixed(FieldName::DrainsTo);
     }
     if new.default {
-        return fixed("default", "Make another pool for requests that name none.".to_owned());
+        return fixed(FieldName::Default);
     }
     let reclaim = new.reclaim.unwrap_or(true);
     wanted.reclaim = Some(reclaim);
@@ -196,29 +184,20 @@ impl Allocate {
     pub(super) fn check_automatic(&self) -> Result<(), Refusal> {
         let Some(automatic) = &self.automatic_pool else { return Ok(()) };
         if self.stickiness.controller.is_none() {
-            return Err(invalid(format!(
-                "an automatic pool is an application's, and nothing is said of what makes {}",
-                self.endpoint
-            ))
-            .help("Name its controller, or take from pools that are there."));
+            return Err(Cause::AutomaticWithoutController { endpoint: self.endpoint.clone() }.into());
         }
         if self.interfaces.iter().all(|interface| interface.subnets.is_empty()) {
-            return Err(invalid("an automatic pool is cut from a subnet, and no interface names one")
-                .help("Name a subnet for the interfaces that shall have pools of their own."));
+            return Err(Cause::AutomaticWithoutSubnet.into());
         }
         if self.manner.wait {
-            return Err(invalid("an application's own pool is made or not, and can't be waited for")
-                .help("Leave wait out, and ask again."));
+            return Err(Cause::AutomaticWaits.into());
         }
         if self.manner.adopt {
-            return Err(invalid(
-                "what exists already is in a pool already, and in none of an application's own",
-            )
-            .help("Leave automatic_pool or adopt out."));
+            return Err(Cause::AutomaticAdopts.into());
         }
         let (PoolSize::Fixed(count) | PoolSize::Flexible(count)) = automatic.size;
         if automatic.size == PoolSize::Fixed(0) {
-            return Err(invalid("a pool of 0 addresses would give none"));
+            return Err(Cause::AutomaticEmpty.into());
         }
         let asked = match automatic.size {
             PoolSize::Fixed(_) => u64::from(count),
@@ -227,12 +206,7 @@ impl Allocate {
         if asked <= u64::from(AUTOMATIC_POOL_ADDRESSES_MAX) {
             return Ok(());
         }
-        Err(Refusal::new(
-            Code::LimitExceeded,
-            format!(
-                "an automatic pool of {asked} addresses; at most {AUTOMATIC_POOL_ADDRESSES_MAX} are allowed"
-            ),
-        ))
+        Err(Cause::AutomaticTooLarge { asked }.into())
     }
 }
 

@@ -6,16 +6,17 @@
 //! order that they had where they are equally so. What remains of them is tried in this order.
 
 use std::collections::BTreeSet;
-use std::fmt;
 use std::net::IpAddr;
 
 use ipam_api::address::number;
 use ipam_api::limits::{POOLS_MATCHED_MAX, POOLS_NAMED_MAX, REASONS_MAX};
 use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
+use serde::{Deserialize, Serialize};
 
 use super::access::fits;
-use super::command::{Context, Grant, InterfaceWish, Kind, PoolPatterns, Refusal, Text, Verdict};
+use super::command::cause::{Unserved, Verdict, WhyNot};
+use super::command::{Cause, Grant, InterfaceWish, Kind, PoolPatterns, Refusal};
 use super::index::DefaultKey;
 use super::model::{Pool, Subnet};
 use super::state::State;
@@ -30,7 +31,7 @@ pub(super) struct Candidate<'a> {
 }
 
 /// What made pools candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Rule {
     /// The request names their subnets.
     Subnets,
@@ -47,29 +48,6 @@ pub enum Rule {
 }
 
 impl Rule {
-    /// Why a rule has no pool of a family.
-    fn names_none(self) -> &'static str {
-        match self {
-            Rule::Subnets => "the subnets that the request names have no pool",
-            Rule::Automatic => "the request names no subnet",
-            Rule::Request => "the request names none",
-            Rule::Namespace => "the namespace's default pools are none",
-            Rule::Configuration => "the configuration names none",
-            Rule::Default => "none is marked as default",
-        }
-    }
-
-    /// Why a rule has no pool at all.
-    fn gets_nothing(self) -> &'static str {
-        match self {
-            Rule::Subnets => "takes from subnets that have no pools",
-            Rule::Automatic => "names no subnet of a family that it needs",
-            Rule::Request | Rule::Namespace | Rule::Configuration | Rule::Default => {
-                "takes from pools of a family that it doesn't need"
-            }
-        }
-    }
-
     /// Its word: where pools came from.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -80,16 +58,6 @@ impl Rule {
             Rule::Namespace => "namespace",
             Rule::Configuration => "configuration",
             Rule::Default => "default",
-        }
-    }
-
-    /// Who names pools, for people.
-    fn who(self) -> &'static str {
-        match self {
-            Rule::Subnets | Rule::Automatic | Rule::Request => "the request",
-            Rule::Namespace => "the namespace",
-            Rule::Configuration => "the configuration",
-            Rule::Default => "the cluster",
         }
     }
 }
@@ -106,14 +74,7 @@ pub(super) struct Choice<'a> {
 pub(super) struct Fallen {
     pub(super) id: u64,
     pub(super) pool: Name,
-    pub(super) code: Code,
-    pub(super) why: &'static str,
-}
-
-impl fmt::Display for Fallen {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}", self.pool, self.why)
-    }
+    pub(super) why: WhyNot,
 }
 
 /// Candidates of one family, in the order in which they are tried.
@@ -153,34 +114,17 @@ impl State {
                 }
                 (None, None) if wish.families.is_empty() => {}
                 (None, None) => {
-                    return Err(Refusal::new(
-                        Code::NoPoolSelected,
-                        format!(
-                            "{} needs an {family} address, and of that family {}",
-                            wish.name,
-                            rule.names_none()
-                        ),
-                    )
-                    .help("Name a pool of it in the request, or ask for the other family only."));
+                    let interface = wish.name.clone();
+                    return Err(Cause::NoPoolOfFamily { interface, family, rule }.into());
                 }
                 (None, Some(address)) => {
-                    return Err(Refusal::new(
-                        Code::AddressOutsidePools,
-                        format!("{address} is asked for, and {} may take from no {family} pool", wish.name),
-                    ));
+                    let interface = wish.name.clone();
+                    return Err(Cause::NoPoolForAddress { address, interface }.into());
                 }
             }
         }
         if all.is_empty() {
-            let (why, help) = match rule {
-                Rule::Default => (
-                    "names no pool, and none is marked as default",
-                    "Name a pool in the request, or mark one: ipamctl pool set NAME --default.",
-                ),
-                other => (other.gets_nothing(), "Make a pool there, or name another place to take from."),
-            };
-            let detail = format!("interface {} {why}", wish.name);
-            return Err(Refusal::new(Code::NoPoolSelected, detail).help(help));
+            return Err(Cause::NoPool { interface: wish.name.clone(), rule }.into());
         }
         Ok(all)
     }
@@ -198,11 +142,7 @@ impl State {
             let pools = self.pools_for_all(id).take(POOLS_MATCHED_MAX + 1);
             let mut found: Vec<Candidate<'_>> = pools.filter_map(|id| self.candidate(id)).collect();
             if found.len() > POOLS_MATCHED_MAX {
-                return Err(Refusal::new(
-                    Code::LimitExceeded,
-                    format!("subnet {name} has more than {POOLS_MATCHED_MAX} pools"),
-                )
-                .help("Name the pools, or let pools be found by whom they are for."));
+                return Err(Cause::TooManyPoolsInSubnet { subnet: name.clone() }.into());
             }
             found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
             all.extend(found);
@@ -237,15 +177,10 @@ impl State {
         interface: &InterfaceName,
     ) -> Result<Candidate<'_>, Refusal> {
         let candidate = self.id_of(Kind::Pool, name).and_then(|id| self.candidate(id));
-        let candidate = candidate.ok_or_else(|| named_by(not_found(Kind::Pool, name), rule))?;
+        let candidate = candidate.ok_or_else(|| Cause::NamedPoolMissing { pool: name.clone(), rule })?;
         if self.space(candidate.id).is_none_or(|space| space.family != family) {
-            return Err(named_by(
-                Refusal::new(
-                    Code::FamilyMismatch,
-                    format!("pool {name} is named as an {family} pool of {interface} and isn't one"),
-                ),
-                rule,
-            ));
+            let (pool, interface) = (name.clone(), interface.clone());
+            return Err(Cause::NamedForFamily { pool, family, interface, rule }.into());
         }
         Ok(candidate)
     }
@@ -266,20 +201,14 @@ impl State {
             .filter_map(|(_, id)| self.candidate(id))
             .take(POOLS_MATCHED_MAX + 1)
             .collect();
+        let pattern = || pattern.clone();
         match found.len() {
-            0 => Err(named_by(
-                Refusal::new(
-                    Code::NotFound,
-                    format!("no {family} pool has a name like {pattern}, which is named for {interface}"),
-                ),
-                rule,
-            )),
+            0 => {
+                Err(Cause::NoPoolLike { family, pattern: pattern(), interface: interface.clone(), rule }
+                    .into())
+            }
             1..=POOLS_MATCHED_MAX => Ok(found),
-            _ => Err(Refusal::new(
-                Code::LimitExceeded,
-                format!("{pattern} stands for more than {POOLS_MATCHED_MAX} {family} pools"),
-            )
-            .help("Name them more closely.")),
+            _ => Err(Cause::TooManyPoolsLike { pattern: pattern(), family }.into()),
         }
     }
 
@@ -360,14 +289,6 @@ fn rule<'a>(wish: &'a InterfaceWish, taker: &Taker<'a>) -> (Rule, &'a PoolPatter
     }
 }
 
-/// Says who names a pool, where the asker may not know.
-fn named_by(refusal: Refusal, rule: Rule) -> Refusal {
-    if rule == Rule::Request {
-        return refusal;
-    }
-    Refusal { detail: format!("{}; {} names it", refusal.detail, rule.who()), ..refusal }
-}
-
 /// Each once, where it was first named, the most specific first; nothing if there are none.
 fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     let mut seen = BTreeSet::new();
@@ -375,9 +296,6 @@ fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     all.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
     (!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>)
 }
-
-/// Why a pool gives nothing after a restore.
-const UNCONFIRMED: &str = "not confirmed since the restore";
 
 impl State {
     /// Why a candidate gives nothing to somebody, if so.
@@ -389,22 +307,22 @@ impl State {
     ) -> Option<Fallen> {
         let intention = &candidate.pool.intention;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
-        let (code, why) = if let Some(why) = candidate.pool.why_not(taker) {
-            (Code::NoPoolFits, why)
+        let why = if let Some(why) = candidate.pool.why_not(taker) {
+            why
         } else if intention.terminating {
-            (Code::Terminating, "terminating")
+            WhyNot::Terminating
         } else if intention.disabled {
-            (Code::PoolDisabled, "disabled")
+            WhyNot::Disabled
         } else if intention.drains_to.is_some() {
-            (Code::PoolDisabled, "drained to another pool")
+            WhyNot::Drained
         } else if !self.is_confirmed(candidate.id) {
-            (Code::GenerationUnconfirmed, UNCONFIRMED)
+            WhyNot::Unconfirmed
         } else if !fits(grant, &intention.remarks) {
-            (Code::Forbidden, "not labelled as the asker's token demands")
+            WhyNot::TokenLabels
         } else {
             return None;
         };
-        Some(Fallen { id: candidate.id, pool: intention.name.clone(), code, why })
+        Some(Fallen { id: candidate.id, pool: intention.name.clone(), why })
     }
 }
 
@@ -420,19 +338,9 @@ impl State {
             return Ok(());
         }
         let pool = candidate.pool.intention.name.clone();
-        let fallen = Fallen { id: candidate.id, pool, code: Code::GenerationUnconfirmed, why: UNCONFIRMED };
+        let fallen = Fallen { id: candidate.id, pool, why: WhyNot::Unconfirmed };
         Err(self.nothing_fits(interface, family, &[fallen]))
     }
-}
-
-/// Several things as one sentence, as many as anybody reads.
-pub(super) fn told(reasons: impl ExactSizeIterator<Item = String>, separator: &str) -> String {
-    let more = reasons.len().saturating_sub(REASONS_MAX);
-    let mut told: Vec<String> = reasons.take(REASONS_MAX).collect();
-    if more > 0 {
-        told.push(format!("and {more} more"));
-    }
-    told.join(separator)
 }
 
 impl State {
@@ -443,48 +351,42 @@ impl State {
         family: Family,
         fallen: &[Fallen],
     ) -> Refusal {
-        let reasons = told(fallen.iter().map(ToString::to_string), "; ");
         let meant: Vec<Code> =
-            fallen.iter().map(|pool| pool.code).filter(|code| *code != Code::NoPoolFits).collect();
+            fallen.iter().map(|pool| pool.why.code()).filter(|code| *code != Code::NoPoolFits).collect();
         let code = match meant.as_slice() {
             [only] => *only,
             // That alone ends by itself: it is worth asking again.
             several if several.contains(&Code::GenerationUnconfirmed) => Code::GenerationUnconfirmed,
             _ => Code::NoPoolFits,
         };
-        Refusal::new(code, format!("{interface} {family}: {reasons}")).context(self.verdicts(
-            interface,
-            family,
-            &[],
-            fallen,
-        ))
+        let unserved = self.unserved(interface, family, &[], fallen);
+        Cause::NothingFits { unserved, code }.into()
     }
 
-    /// For programs: why pools can't give, the first of them, and when that may change by itself.
-    pub(super) fn verdicts(
+    /// The pools that can't give to an interface, the first of them, and when that may change by itself.
+    pub(super) fn unserved(
         &self,
         interface: &InterfaceName,
         family: Family,
         exhausted: &[Candidate<'_>],
         fallen: &[Fallen],
-    ) -> Context {
-        let counts = |id| self.space(id).map(|space| space.counts()).unwrap_or_default();
-        let mut pools: Vec<Verdict> = exhausted
+    ) -> Unserved {
+        let exhausted_pools = exhausted
             .iter()
-            .map(|candidate| Verdict {
-                pool: candidate.pool.intention.name.clone(),
-                why: Text::from("exhausted"),
-                counts: counts(candidate.id),
-            })
-            .collect();
-        pools.extend(fallen.iter().map(|pool| Verdict {
-            pool: pool.pool.clone(),
-            why: Text::from(pool.why),
-            counts: counts(pool.id),
-        }));
-        pools.truncate(POOLS_NAMED_MAX);
-        let next_free_ms = exhausted.iter().filter_map(|candidate| self.next_free_ms(candidate.id)).min();
-        Context::Pools { interface: interface.clone(), family, next_free_ms, pools }
+            .map(|candidate| (candidate.id, &candidate.pool.intention.name, WhyNot::Exhausted));
+        let fallen_pools = fallen.iter().map(|pool| (pool.id, &pool.pool, pool.why));
+        let verdict = |(id, pool, why): (u64, &Name, WhyNot)| Verdict {
+            pool: pool.clone(),
+            why,
+            counts: self.space(id).map(|space| space.counts()).unwrap_or_default(),
+        };
+        Unserved {
+            interface: interface.clone(),
+            family,
+            next_free_ms: exhausted.iter().filter_map(|candidate| self.next_free_ms(candidate.id)).min(),
+            pools: exhausted_pools.chain(fallen_pools).take(POOLS_NAMED_MAX).map(verdict).collect(),
+            count: (exhausted.len() + fallen.len()) as u64,
+        }
     }
 
     /// In how many milliseconds of log time the first address of a pool has rested.

@@ -1,8 +1,9 @@
-//! What has changed in an intention, in words that people read.
+//! Changes of intentions: which fields, and their values in a notation that never varies.
+//!
+//! **Invariant:** events keep these values, so they are written as the API takes them and never in words.
 
-use std::fmt::Display;
+use std::fmt::{self, Display};
 
-use ipam_api::Family;
 use ipam_api::limits::FIELD_CHANGE_CHARS_MAX;
 use ipam_api::resource::Route;
 use serde::{Deserialize, Serialize};
@@ -15,19 +16,104 @@ use super::command::{
 /// Characters shown of what two long values have in common.
 const COMMON_CHARS: usize = 16;
 
-/// One field that has changed. Values are cut to a bounded length, with `…` where something is missing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct FieldChange {
-    /// Its name, as in the API.
-    pub field: String,
-    /// What it was; empty for nothing.
-    pub from: String,
-    /// What it is.
-    pub to: String,
+macro_rules! field_names {
+    ($($variant:ident $name:literal;)*) => {
+        /// A field that people set, by its name in the API. Variants are only ever appended: events have them by position.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum FieldName {
+            $(#[doc = $name] $variant,)*
+        }
+
+        impl FieldName {
+            /// The name in the API.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(FieldName::$variant => $name,)*
+                }
+            }
+        }
+    };
 }
 
-/// A field's name and its value in words.
-pub(super) type Field = (&'static str, String);
+field_names! {
+    Gateway "gateway";
+    Vlan "vlan";
+    Mtu "mtu";
+    Routes "routes";
+    DnsNameservers "dns.nameservers";
+    DnsDomain "dns.domain";
+    DnsSearch "dns.search";
+    DnsOptions "dns.options";
+    Description "description";
+    Labels "labels";
+    Annotations "annotations";
+    ManagedBy "managed_by";
+    Ranges "ranges";
+    Exclude "exclude";
+    Strategy "strategy";
+    CoolingMs "cooling_ms";
+    StrictCooling "strict_cooling";
+    AllowEdges "allow_edges";
+    Default "default";
+    Realms "realms";
+    NodeNames "node_names";
+    NodeSelector "node_selector";
+    Namespaces "namespaces";
+    NamespaceSelector "namespace_selector";
+    EndpointSelector "endpoint_selector";
+    NetworkAttachments "network_attachments";
+    ScaleDown "scale_down";
+    Disabled "disabled";
+    Terminating "terminating";
+    DrainsTo "drains_to";
+    Reclaim "reclaim";
+    Quota "quota";
+    QuotaPerApplication "quota.per_application";
+    QuotaApplications "quota.applications";
+    DefaultIpv4Pools "default_ipv4_pools";
+    DefaultIpv6Pools "default_ipv6_pools";
+    Addresses "addresses";
+}
+
+impl Display for FieldName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// A value as the API takes it; only this module makes one. Empty for nothing, cut to a bounded length.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Notation(Box<str>);
+
+impl Notation {
+    /// The characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Notation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One field that has changed. Values have `…` where something is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldChange {
+    /// The field.
+    pub field: FieldName,
+    /// Its former value.
+    pub from: Notation,
+    /// Its value now.
+    pub to: Notation,
+}
+
+/// A field and its value as the API takes it.
+pub(super) type Field = (FieldName, String);
 
 /// Something with fields that people set.
 pub(super) trait Fields {
@@ -40,14 +126,14 @@ pub(super) fn changes<Intention: Fields>(old: &Intention, new: &Intention) -> Ve
     let differ = |((field, from), (_, to)): (Field, Field)| {
         (from != to).then(|| {
             let (from, to) = shortened(&from, &to);
-            FieldChange { field: field.to_owned(), from, to }
+            FieldChange { field, from, to }
         })
     };
     old.fields().into_iter().zip(new.fields()).filter_map(differ).collect()
 }
 
 /// Both values short enough to keep; of long ones the part from where they differ.
-fn shortened(from: &str, to: &str) -> (String, String) {
+fn shortened(from: &str, to: &str) -> (Notation, Notation) {
     let long = |text: &str| text.chars().count() > FIELD_CHANGE_CHARS_MAX;
     let skipped = if long(from) || long(to) {
         let common = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).count();
@@ -65,7 +151,7 @@ fn shortened(from: &str, to: &str) -> (String, String) {
         if rest.next().is_some() {
             kept.push('…');
         }
-        kept
+        Notation(kept.into())
     };
     (cut(from), cut(to))
 }
@@ -80,7 +166,7 @@ fn optional<T: Display>(value: Option<&T>) -> String {
 }
 
 fn routes(routes: &[Route]) -> String {
-    list(routes.iter().map(|route| format!("{} via {}", route.destination, route.gateway)))
+    list(routes.iter().map(|route| format!("{}={}", route.destination, route.gateway)))
 }
 
 fn pairs<'a>(
@@ -92,10 +178,10 @@ fn pairs<'a>(
 impl Fields for Remarks {
     fn fields(&self) -> Vec<Field> {
         vec![
-            ("description", self.description.to_string()),
-            ("labels", pairs(&self.labels)),
-            ("annotations", pairs(&self.annotations)),
-            ("managed_by", optional(self.managed_by.as_ref())),
+            (FieldName::Description, self.description.to_string()),
+            (FieldName::Labels, pairs(&self.labels)),
+            (FieldName::Annotations, pairs(&self.annotations)),
+            (FieldName::ManagedBy, optional(self.managed_by.as_ref())),
         ]
     }
 }
@@ -103,10 +189,10 @@ impl Fields for Remarks {
 impl Fields for Dns {
     fn fields(&self) -> Vec<Field> {
         vec![
-            ("dns.nameservers", list(&self.nameservers)),
-            ("dns.domain", optional(self.domain.as_ref())),
-            ("dns.search", list(&self.search)),
-            ("dns.options", list(&self.options)),
+            (FieldName::DnsNameservers, list(&self.nameservers)),
+            (FieldName::DnsDomain, optional(self.domain.as_ref())),
+            (FieldName::DnsSearch, list(&self.search)),
+            (FieldName::DnsOptions, list(&self.options)),
         ]
     }
 }
@@ -120,10 +206,10 @@ impl Fields for NetworkIntention {
 impl Fields for SubnetIntention {
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
-            ("gateway", optional(self.gateway.as_ref())),
-            ("vlan", optional(self.vlan.as_ref())),
-            ("mtu", optional(self.mtu.as_ref())),
-            ("routes", routes(&self.routes)),
+            (FieldName::Gateway, optional(self.gateway.as_ref())),
+            (FieldName::Vlan, optional(self.vlan.as_ref())),
+            (FieldName::Mtu, optional(self.mtu.as_ref())),
+            (FieldName::Routes, routes(&self.routes)),
         ];
         fields.extend(self.dns.fields());
         fields.extend(self.remarks.fields());
@@ -134,27 +220,27 @@ impl Fields for SubnetIntention {
 impl Fields for PoolIntention {
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
-            ("ranges", list(&self.ranges)),
-            ("exclude", list(&self.exclude)),
-            ("strategy", self.strategy.to_string()),
-            ("cooling_ms", self.cooling_ms.to_string()),
-            ("strict_cooling", self.strict_cooling.to_string()),
-            ("allow_edges", self.allow_edges.to_string()),
-            ("gateway", optional(self.gateway.as_ref())),
-            ("routes", routes(&self.routes)),
-            ("default", self.default.to_string()),
-            ("realms", list(&self.takers.realms)),
-            ("node_names", list(&self.takers.node_names)),
-            ("node_selector", self.takers.node_selector.to_string()),
-            ("namespaces", list(&self.takers.namespaces)),
-            ("namespace_selector", self.takers.namespace_selector.to_string()),
-            ("endpoint_selector", self.takers.endpoint_selector.to_string()),
-            ("network_attachments", list(&self.takers.network_attachments)),
-            ("scale_down", self.scale_down.to_string()),
-            ("disabled", self.disabled.to_string()),
-            ("terminating", self.terminating.to_string()),
-            ("drains_to", optional(self.drains_to.as_ref())),
-            ("reclaim", optional(self.reclaim.as_ref())),
+            (FieldName::Ranges, list(&self.ranges)),
+            (FieldName::Exclude, list(&self.exclude)),
+            (FieldName::Strategy, self.strategy.to_string()),
+            (FieldName::CoolingMs, self.cooling_ms.to_string()),
+            (FieldName::StrictCooling, self.strict_cooling.to_string()),
+            (FieldName::AllowEdges, self.allow_edges.to_string()),
+            (FieldName::Gateway, optional(self.gateway.as_ref())),
+            (FieldName::Routes, routes(&self.routes)),
+            (FieldName::Default, self.default.to_string()),
+            (FieldName::Realms, list(&self.takers.realms)),
+            (FieldName::NodeNames, list(&self.takers.node_names)),
+            (FieldName::NodeSelector, self.takers.node_selector.to_string()),
+            (FieldName::Namespaces, list(&self.takers.namespaces)),
+            (FieldName::NamespaceSelector, self.takers.namespace_selector.to_string()),
+            (FieldName::EndpointSelector, self.takers.endpoint_selector.to_string()),
+            (FieldName::NetworkAttachments, list(&self.takers.network_attachments)),
+            (FieldName::ScaleDown, self.scale_down.to_string()),
+            (FieldName::Disabled, self.disabled.to_string()),
+            (FieldName::Terminating, self.terminating.to_string()),
+            (FieldName::DrainsTo, optional(self.drains_to.as_ref())),
+            (FieldName::Reclaim, optional(self.reclaim.as_ref())),
         ];
         fields.extend(self.remarks.fields());
         fields
@@ -170,26 +256,25 @@ impl Fields for NodeIntention {
 impl Fields for Quota {
     fn fields(&self) -> Vec<Field> {
         let applications =
-            self.applications.iter().map(|(name, limits)| format!("{name} {}", limits_in_words(*limits)));
+            self.applications.iter().map(|(name, limits)| format!("{name}: {}", limits_as_written(*limits)));
         vec![
-            ("quota", limits_in_words(self.whole)),
-            ("quota.per_application", limits_in_words(self.per_application)),
-            ("quota.applications", list(applications)),
+            (FieldName::Quota, limits_as_written(self.whole)),
+            (FieldName::QuotaPerApplication, limits_as_written(self.per_application)),
+            (FieldName::QuotaApplications, list(applications)),
         ]
     }
 }
 
-fn limits_in_words(limits: AddressLimits) -> String {
-    let words =
-        Family::BOTH.into_iter().filter_map(|family| Some(format!("{family} {}", limits.of(family)?)));
-    words.collect::<Vec<_>>().join(" and ")
+fn limits_as_written(limits: AddressLimits) -> String {
+    let of_family = |(name, limit): (&str, Option<u64>)| Some(format!("{name}={}", limit?));
+    list([("ipv4", limits.ipv4), ("ipv6", limits.ipv6)].into_iter().filter_map(of_family))
 }
 
 impl Fields for NamespaceIntention {
     fn fields(&self) -> Vec<Field> {
         let mut fields = vec![
-            ("default_ipv4_pools", list(&self.default_pools.ipv4)),
-            ("default_ipv6_pools", list(&self.default_pools.ipv6)),
+            (FieldName::DefaultIpv4Pools, list(&self.default_pools.ipv4)),
+            (FieldName::DefaultIpv6Pools, list(&self.default_pools.ipv6)),
         ];
         fields.extend(self.quota.fields());
         fields.extend(self.remarks.fields());
@@ -199,7 +284,7 @@ impl Fields for NamespaceIntention {
 
 impl Fields for ReservationIntention {
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![("addresses", list(&self.addresses))];
+        let mut fields = vec![(FieldName::Addresses, list(&self.addresses))];
         fields.extend(self.remarks.fields());
         fields
     }
@@ -207,30 +292,31 @@ impl Fields for ReservationIntention {
 
 #[cfg(test)]
 mod tests {
+    use super::super::command::Text;
     use super::*;
 
     #[test]
     fn only_what_differs_is_said_and_long_values_are_shown_where_they_differ() {
-        let old = Remarks { description: "front".into(), ..Remarks::default() };
+        let old = Remarks { description: Text::given("front"), ..Remarks::default() };
         let mut new = old.clone();
         assert!(changes(&old, &new).is_empty());
-        new.labels.insert("team".into(), "web".into());
-        let change = |field: &str, from: &str, to: &str| FieldChange {
-            field: field.to_owned(),
-            from: from.to_owned(),
-            to: to.to_owned(),
-        };
-        assert_eq!(changes(&old, &new), [change("labels", "", "team=web")]);
+        new.labels.insert(Text::given("team"), Text::given("web"));
+        let to = Notation("team=web".into());
+        assert_eq!(
+            changes(&old, &new),
+            [FieldChange { field: FieldName::Labels, from: Notation::default(), to }]
+        );
 
         let long = "ä".repeat(FIELD_CHANGE_CHARS_MAX);
         let (old, new) = (format!("{long}one"), format!("{long}two{long}{long}"));
         let (from, to) = shortened(&old, &new);
         let common = "ä".repeat(COMMON_CHARS);
-        assert_eq!(from, format!("…{common}one"));
+        assert_eq!(from.as_str(), format!("…{common}one"));
+        let to = to.as_str();
         assert!(to.starts_with(&format!("…{common}two")) && to.ends_with('…'));
         assert!(to.chars().count() <= FIELD_CHANGE_CHARS_MAX);
         assert_eq!(
-            shortened(&"x".repeat(FIELD_CHANGE_CHARS_MAX + 1), "y").0.chars().count(),
+            shortened(&"x".repeat(FIELD_CHANGE_CHARS_MAX + 1), "y").0.as_str().chars().count(),
             FIELD_CHANGE_CHARS_MAX - 1
         );
     }

@@ -5,6 +5,7 @@
 //! `raft/tests/golden.rs` hold them still.
 
 mod automatic;
+pub mod cause;
 mod intention;
 mod manner;
 mod members;
@@ -14,9 +15,9 @@ mod quota;
 mod routing;
 mod sticky;
 mod terms;
+mod text;
 
 use std::cell::Cell;
-use std::sync::Arc;
 
 use ipam_api::access::NodeKey;
 use ipam_api::address::AddressRange;
@@ -26,15 +27,14 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 pub use automatic::{AutomaticPool, EndController};
+pub use cause::Cause;
 pub use intention::{
     Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
     PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
 };
 pub use manner::{Leases, Manner, Note, Renew};
 pub use members::{ChangeMembers, JoinMember, KnownMember};
-pub use outcome::{
-    Answer, Applied, Context, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored, Verdict,
-};
+pub use outcome::{Answer, Applied, Given, GivenInterface, Outcome, Pending, Refusal, Renewed, Stored};
 pub use prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use quota::{AddressLimits, ControllerName, Quota};
 pub use routing::{Routing, Setting};
@@ -43,9 +43,7 @@ pub use terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
     secret_hash,
 };
-
-/// Text that is shared rather than copied.
-pub type Text = Arc<str>;
+pub use text::Text;
 
 /// One proposal: who wants what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

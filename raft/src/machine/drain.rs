@@ -3,13 +3,12 @@
 //!
 //! The way is followed once: a pool that is drained itself stands in for nobody.
 
+use ipam_api::Family;
 use ipam_api::limits::POOLS_MATCHED_MAX;
 use ipam_api::name::{Name, NamePattern};
-use ipam_api::{Code, Family};
 
 use super::candidates::{Candidate, Candidates};
-use super::check::invalid;
-use super::command::{Kind, PoolIntention, Refusal};
+use super::command::{Cause, Kind, PoolIntention, Refusal};
 use super::model::{Pool, Subnet};
 use super::state::State;
 use super::step::not_found;
@@ -68,7 +67,7 @@ impl State {
     pub(super) fn check_drains_to(&self, pool: &PoolIntention, subnet: &Subnet) -> Result<(), Refusal> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {
-            return Err(invalid(format!("pool {to} can't be drained to itself")));
+            return Err(Cause::DrainsToItself { pool: to.clone() }.into());
         }
         let other = self.id_of(Kind::Pool, to).and_then(|id| self.pools.get(id));
         let other = other.ok_or_else(|| not_found(Kind::Pool, to))?;
@@ -76,27 +75,23 @@ impl State {
             self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.intention.subnet))?;
         let family = |subnet: &Subnet| Family::of(subnet.intention.cidr.addr());
         if family(of) != family(subnet) {
-            let detail = format!("pool {to} is {}, and pool {} is {}", family(of), pool.name, family(subnet));
-            return Err(Refusal::new(Code::FamilyMismatch, detail));
+            let (there, here) = (family(of), family(subnet));
+            return Err(Cause::DrainsToFamily { to: to.clone(), there, pool: pool.name.clone(), here }.into());
         }
         if of.network != subnet.network {
-            let (there, here) = (&of.intention.network, &subnet.intention.network);
-            let detail = format!("pool {to} is in network {there}, and pool {} in {here}", pool.name);
-            return Err(invalid(detail));
+            let (there, here) = (of.intention.network.clone(), subnet.intention.network.clone());
+            return Err(
+                Cause::DrainsToNetwork { to: to.clone(), there, pool: pool.name.clone(), here }.into()
+            );
         }
         if other.intention.terminating {
-            let detail = format!("pool {to} is terminating, and can't stand in for another");
-            return Err(Refusal::new(Code::Terminating, detail));
+            return Err(Cause::DrainsToTerminating { to: to.clone() }.into());
         }
         if other.automatic.is_some() {
-            return Err(invalid(format!(
-                "pool {to} is an application's own, and can't stand in for another"
-            ))
-            .help("Drain to a pool that somebody made."));
+            return Err(Cause::DrainsToAutomatic { to: to.clone() }.into());
         }
         match &other.intention.drains_to {
-            Some(further) => Err(invalid(format!("pool {to} is drained itself, to {further}"))
-                .help(format!("Drain to {further}: the way is followed once."))),
+            Some(further) => Err(Cause::DrainsToDrained { to: to.clone(), further: further.clone() }.into()),
             None => Ok(()),
         }
     }

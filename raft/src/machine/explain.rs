@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
+use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::{CANDIDATES_EXPLAINED_MAX, GAPS_LOOKED_THROUGH_MAX};
 use ipam_api::name::{InterfaceName, Name};
-use ipam_api::{Code, Family};
 
 use super::along::Comer;
 use super::candidates::{Candidate, Choice, Rule};
+use super::command::cause::WhyNot;
 use super::command::{Allocate, Grant, Outcome, Refusal};
 use super::model::Subnet;
 use super::pick::{Judged, Judgement, Pick, Spoken, Taken, behind};
@@ -69,10 +70,8 @@ pub struct Considered {
 pub enum Fate {
     /// It is not for the asker, or gives nothing now.
     Falls {
-        /// The code, were it the only one.
-        code: Code,
-        /// Why, in a few words.
-        why: &'static str,
+        /// Why.
+        why: WhyNot,
     },
     /// It has nothing left.
     Exhausted,
@@ -163,7 +162,7 @@ impl State {
     fn considered(&self, judged: &Judged<'_>) -> Considered {
         let Candidate { id, pool } = judged.candidate;
         let fate = match &judged.judgement {
-            Judgement::Falls(fallen) => Fate::Falls { code: fallen.code, why: fallen.why },
+            Judgement::Falls(fallen) => Fate::Falls { why: fallen.why },
             Judgement::Exhausted => Fate::Exhausted,
             Judgement::Lacks => Fate::Lacks,
             Judgement::Gives(address) => Fate::Gives(*address),

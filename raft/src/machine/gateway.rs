@@ -5,15 +5,16 @@
 
 use std::net::IpAddr;
 
-use ipam_api::address::{AddressRange, check_cidr, number};
+use ipam_api::Family;
+use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::ROUTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Route;
-use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
-use super::check::{invalid, within};
-use super::command::{PoolIntention, Refusal};
+use super::check::{check_host_bits, within};
+use super::command::cause::{Counted, NamedPrefix, UsedBy};
+use super::command::{Cause, PoolIntention, Refusal};
 use super::model::Subnet;
 use super::shape::{edges, giveable};
 use super::state::State;
@@ -35,49 +36,38 @@ fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<IpAddr> {
 /// Refuses a gateway that no host of a subnet could have.
 pub(super) fn check_gateway(cidr: IpNet, gateway: IpAddr) -> Result<(), Refusal> {
     if Family::of(gateway) != Family::of(cidr.addr()) {
-        return Err(Refusal::new(
-            Code::FamilyMismatch,
-            format!("gateway {gateway} and subnet {cidr} are of different families"),
-        ));
+        return Err(Cause::GatewayFamily { gateway, cidr }.into());
     }
     if is_link_local(gateway) {
         return Ok(());
     }
     if !cidr.contains(&gateway) {
-        return Err(Refusal::new(Code::OutsideSubnet, format!("gateway {gateway} is outside {cidr}")));
+        return Err(Cause::GatewayOutside { gateway, cidr }.into());
     }
     if edges(cidr).contains(&gateway) {
-        return Err(Refusal::new(
-            Code::GatewayInRange,
-            format!("gateway {gateway} is an edge address of {cidr}, which no host has"),
-        ));
+        return Err(Cause::GatewayOnEdge { gateway, cidr }.into());
     }
     Ok(())
 }
 
 /// Refuses routes that hosts of a subnet can't have.
 pub(super) fn check_routes(cidr: IpNet, routes: &[Route]) -> Result<(), Refusal> {
-    within("routes", routes.len(), ROUTES_MAX)?;
+    within(Counted::Routes, routes.len(), ROUTES_MAX)?;
     for (i, route) in routes.iter().enumerate() {
-        check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+        let (destination, gateway) = (route.destination, route.gateway);
+        check_host_bits(destination)?;
         let family = Family::of(cidr.addr());
         if Family::of(route.destination.addr()) != family || Family::of(route.gateway) != family {
-            return Err(Refusal::new(
-                Code::FamilyMismatch,
-                format!("the route to {} is not of the subnet's family {family}", route.destination),
-            ));
+            return Err(Cause::RouteFamily { destination, family }.into());
         }
         if route.destination.prefix_len() == 0 {
-            return Err(invalid("a route can't be the default route").help("Set the gateway instead."));
+            return Err(Cause::DefaultRoute.into());
         }
         if !cidr.contains(&route.gateway) && !is_link_local(route.gateway) {
-            return Err(Refusal::new(
-                Code::OutsideSubnet,
-                format!("gateway {} of a route is outside {cidr}", route.gateway),
-            ));
+            return Err(Cause::RouteOutside { gateway, cidr }.into());
         }
         if routes.iter().take(i).any(|other| other.destination == route.destination) {
-            return Err(invalid(format!("there are two routes to {}", route.destination)));
+            return Err(Cause::RouteTwice { destination }.into());
         }
     }
     Ok(())
@@ -138,20 +128,19 @@ impl Step<'_> {
         gateway: Option<IpAddr>,
     ) -> Result<(), Refusal> {
         let Some(gateway) = within_subnet(gateway, subnet) else { return Ok(()) };
-        let why = if let Some((_, held)) = self.state.allocation_at(subnet.network, gateway) {
-            format!("{} holds it", self.state.holder(held.endpoint))
+        let by = if let Some((_, held)) = self.state.allocation_at(subnet.network, gateway) {
+            UsedBy::Endpoint(self.state.holder(held.endpoint))
         } else if let Some((prefix, row)) = self.state.prefix_at(subnet.network, gateway) {
-            format!("it is inside {}", self.state.told_prefix(prefix, row))
+            UsedBy::Prefix(NamedPrefix::of(prefix, row))
         } else {
             return Ok(());
         };
-        Err(Refusal::new(Code::InUse, format!("{gateway} can't become the gateway: {why}")))
+        Err(Cause::GatewayInUse { gateway, by }.into())
     }
 }
 
 fn given_away(gateway: IpAddr, of: &Name, by: &Name) -> Refusal {
-    Refusal::new(Code::Overlap, format!("{gateway} is the gateway of pool {of}, and pool {by} would give it"))
-        .help(format!("Exclude it from pool {by}, or choose another gateway."))
+    Cause::GatewayOffered { gateway, of: of.clone(), by: by.clone() }.into()
 }
 
 impl State {

@@ -6,15 +6,15 @@
 
 use std::collections::BTreeSet;
 
-use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
 
 use super::At;
 use super::check::within;
+use super::command::cause::Counted;
 use super::command::{
-    Answer, ConfirmGeneration, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
+    Answer, Cause, ConfirmGeneration, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
 };
 use super::event::What;
 use super::journal::{By, Happened};
@@ -52,17 +52,15 @@ impl State {
         let (from_revision, last) = (self.revision(), self.header.generation);
         let begun = Header { generation: number, counter: 0, ..self.header.clone() };
         if number <= last || !begun.makes_sense() {
-            let detail = format!("generation {number} can't follow on generation {last}");
-            return Err(Refusal::new(Code::InvalidField, detail)
-                .help("Name a number above that, and above that of every other restore of this cluster."));
+            return Err(Cause::GenerationOrder { generation: number, last }.into());
         }
         self.header = begun;
         let through = self.header.journal.segment.saturating_sub(1);
         let at = At { log_time_ms: self.log_time_ms(), wall_ms, term: 0 };
         let origin = Origin {
-            principal: Text::from("restore"),
+            principal: Text::identifier("restore"),
             via: Via::Task,
-            request_id: Text::from(format!("generation-{number}")),
+            request_id: Text::identifier(format!("generation-{number}")),
             comment: None,
             not_after_ms: None,
         };
@@ -101,7 +99,7 @@ impl State {
 
 impl ConfirmGeneration {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        within("pools to confirm", self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
+        within(Counted::PoolsToConfirm, self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
     }
 }
 
@@ -110,9 +108,7 @@ impl Step<'_> {
     pub(super) fn confirm_generation(&mut self, wish: &ConfirmGeneration) -> Result<Answer, Refusal> {
         let (number, present) = (wish.generation, self.state.header.generation);
         if number != present {
-            let detail = format!("this is generation {present}, and not {number}");
-            return Err(Refusal::new(Code::RevisionMismatch, detail)
-                .help("Look again at what waits: ipamctl cluster generation."));
+            return Err(Cause::OtherGeneration { present, generation: number }.into());
         }
         let named = wish.pools.iter().flatten().map(|name| {
             let id = self.state.id_of(Kind::Pool, name);

@@ -13,7 +13,7 @@ use ipam_api::{Code, Problem};
 use serde::{Deserialize, Serialize};
 
 use super::At;
-use super::command::{Answer, Origin, Refusal, Text, Via};
+use super::command::{Answer, Cause, Origin, Refusal, Text, Via};
 use super::event::{Event, What};
 use super::state::State;
 use super::step::Step;
@@ -95,7 +95,7 @@ impl By {
     /// What only time has brought about, though it came along with somebody's command.
     fn of_time(&self) -> Self {
         Self {
-            principal: Text::from("task/expire"),
+            principal: Text::identifier("task/expire"),
             via: Via::Task,
             request_id: Text::clone(&self.request_id),
             comment: None,
@@ -384,13 +384,7 @@ impl Step<'_> {
     pub(super) fn trim_journal(&mut self, through: u64) -> Result<Answer, Refusal> {
         let open = self.state.header.journal.segment;
         if through >= open {
-            return Err(Refusal::new(
-                Code::InvalidField,
-                format!(
-                    "segment {through} of the journal is not sealed; the newest that is, is {}",
-                    open - 1
-                ),
-            ));
+            return Err(Cause::SegmentNotSealed { segment: through, newest: open - 1 }.into());
         }
         let gone: Vec<u64> = self
             .state

@@ -3,11 +3,10 @@
 //! The log alone decides when one ends. Log time stands still while nobody leads, so an outage of ours ends none,
 //! and a new leader needs to guess nothing. What was given together ends together.
 
-use ipam_api::Code;
 use ipam_api::limits::{LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN};
 use ipam_api::resource::{EndpointKey, Lifecycle};
 
-use super::check::invalid;
+use super::command::Cause;
 use super::command::{Answer, Leases, Manner, Refusal, Renew, Renewed};
 use super::event::Reason;
 use super::model::{Allocation, Lease};
@@ -17,14 +16,10 @@ use super::step::Step;
 impl Manner {
     pub(super) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
         match (lifecycle, self.ttl_ms) {
-            (Lifecycle::Leased, None) => {
-                Err(invalid("a lease says how long it lasts")
-                    .help("Give ttl_ms, or ask with lifecycle held."))
+            (Lifecycle::Leased, None) => Err(Cause::LeaseWithoutTtl.into()),
+            (Lifecycle::Attached | Lifecycle::Held, Some(_)) => {
+                Err(Cause::TtlWithoutLease { lifecycle }.into())
             }
-            (Lifecycle::Attached | Lifecycle::Held, Some(_)) => Err(invalid(format!(
-                "what is {lifecycle} lasts until it is released, and ttl_ms says otherwise"
-            ))
-            .help("Leave ttl_ms out, or ask with lifecycle leased and without an attachment.")),
             (_, ttl_ms) => check_ttl(ttl_ms),
         }
     }
@@ -38,14 +33,8 @@ impl Renew {
 
 fn check_ttl(ttl_ms: Option<u64>) -> Result<(), Refusal> {
     match ttl_ms {
-        Some(ttl_ms) if ttl_ms < LEASE_TTL_MS_MIN => {
-            Err(invalid(format!("ttl_ms is {ttl_ms}; a lease lasts {LEASE_TTL_MS_MIN} ms at least")))
-        }
-        Some(ttl_ms) if ttl_ms > LEASE_TTL_MS_MAX => Err(Refusal::new(
-            Code::LimitExceeded,
-            format!("ttl_ms is {ttl_ms} and at most {LEASE_TTL_MS_MAX} (a year)"),
-        )
-        .help("Ask with lifecycle held for what is to last longer.")),
+        Some(ttl_ms) if ttl_ms < LEASE_TTL_MS_MIN => Err(Cause::LeaseTooShort { ttl_ms }.into()),
+        Some(ttl_ms) if ttl_ms > LEASE_TTL_MS_MAX => Err(Cause::LeaseTooLong { ttl_ms }.into()),
         _ => Ok(()),
     }
 }
@@ -113,8 +102,7 @@ impl State {
     fn leases(&self, which: &Leases) -> Result<Vec<u64>, Refusal> {
         let ids = match which {
             Leases::Allocation(id) if self.allocations.get(*id).is_none() => {
-                return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone"))
-                    .help("Its lease has ended, or it was released: ask for an address again."));
+                return Err(Cause::LeaseGone { allocation: *id }.into());
             }
             Leases::Allocation(id) => vec![*id],
             Leases::Endpoint(key) => self.all_of(key)?,
@@ -122,11 +110,7 @@ impl State {
         let is_lease = |id: &u64| self.allocations.get(*id).is_some_and(|row| row.lease.is_some());
         let leases: Vec<u64> = ids.into_iter().filter(is_lease).collect();
         if leases.is_empty() {
-            let what = match which {
-                Leases::Allocation(id) => format!("allocation {id}"),
-                Leases::Endpoint(key) => format!("what {key} holds"),
-            };
-            return Err(Refusal::new(Code::NotLeased, format!("{what} has no lease that could be renewed")));
+            return Err(Cause::NotLeased { which: which.clone() }.into());
         }
         Ok(leases)
     }
@@ -134,8 +118,7 @@ impl State {
     fn all_of(&self, key: &EndpointKey) -> Result<Vec<u64>, Refusal> {
         let rows: Vec<_> = self.incarnations(key).filter_map(|id| self.endpoints.get(id)).collect();
         if rows.is_empty() {
-            return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist"))
-                .help("Its leases have ended, or it was released: ask for an address again."));
+            return Err(Cause::LeasesGone { endpoint: key.clone() }.into());
         }
         Ok(rows.into_iter().flat_map(|row| row.allocations.iter().copied()).collect())
     }

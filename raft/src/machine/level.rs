@@ -1,11 +1,10 @@
 //! The level: by which rules `apply` behaves. A rule that changes, if only to mend a defect, asks for it, so that
 //! members with different programs stay equal until an entry raises the level on all of them at once.
 
-use super::command::{Answer, Refusal, Text};
+use super::command::{Answer, Cause, Refusal, Text};
 use super::event::What;
 use super::state::LEVEL;
 use super::step::Step;
-use ipam_api::Code;
 
 /// The level that a cluster begins at, whatever its members know: no entry says what they were founded with.
 pub(super) const FIRST_LEVEL: u32 = 1;
@@ -34,8 +33,7 @@ impl Step<'_> {
     pub(super) fn raise_level(&mut self, level: u32) -> Result<Answer, Refusal> {
         let present = self.state.header.level;
         if level > present + 1 {
-            let detail = format!("the level is {present}, and rises by one; it can't become {level} at once");
-            return Err(Refusal::new(Code::FeatureLevel, detail));
+            return Err(Cause::LevelLeap { present, level }.into());
         }
         if level > present {
             self.state.header.level = level;
@@ -50,7 +48,7 @@ impl Step<'_> {
 /// that a rolling upgrade can be tried before there is anything to upgrade to.
 pub(super) fn maker(level: u32, principal: &Text) -> Text {
     if cfg!(feature = "next-level") && level > FIRST_LEVEL {
-        return Text::from(format!("{principal} (level {level})"));
+        return Text::identifier(format!("{principal}@{level}"));
     }
     Text::clone(principal)
 }
@@ -60,18 +58,22 @@ mod tests {
     use super::super::state::State;
     use super::super::{Action, At, Command, Grant, Origin, Terms, apply};
     use super::*;
+    use ipam_api::Code;
 
     fn raise(state: &mut State, level: u32) -> Result<Answer, Code> {
         let origin = Origin {
-            principal: "task/level".into(),
+            principal: Text::given("task/level"),
             via: super::super::command::Via::Task,
-            request_id: "r".into(),
+            request_id: Text::given("r"),
             comment: None,
             not_after_ms: None,
         };
         let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
         let command = Command { origin, terms, action: Action::RaiseLevel { level } };
-        apply(state, At::default(), &command).0.map(|applied| applied.answer).map_err(|refusal| refusal.code)
+        apply(state, At::default(), &command)
+            .0
+            .map(|applied| applied.answer)
+            .map_err(|refusal| refusal.code())
     }
 
     #[test]

@@ -1,11 +1,11 @@
 //! Who belongs to the cluster. The rows say what shall be; the leader makes the membership of the log follow.
 
-use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::Name;
 
 use super::access::check_deed;
+use super::command::Cause;
 use super::command::{Answer, ChangeMembers, Credential, JoinMember, KnownMember, Purpose, Refusal, Text};
 use super::event::What;
 use super::model::{Member, MemberStanding, Token};
@@ -44,33 +44,19 @@ impl Step<'_> {
         }
         let unnoted = || wish.known.iter().filter(|known| !self.is_noted(known.id));
         if let Some(known) = unnoted().find(|known| known.disk_id == wish.disk_id) {
-            let detail = format!("the data directory belongs to member {}, {}", known.id, known.name);
-            return Err(Refusal::new(Code::AlreadyExists, detail)
-                .help("It needn't join; start it without a place to ask."));
+            return Err(Cause::DirectoryOfFounder { id: known.id, name: known.name.clone() }.into());
         }
         if token.as_ref().is_some_and(|(_, token)| token.used_for.is_some()) {
-            return Err(Refusal::new(Code::Unauthenticated, "the join token was used already")
-                .help("Make another one: ipamctl token member."));
+            return Err(Cause::MemberTokenUsed.into());
         }
         let taken = unnoted().find(|known| known.name == wish.name);
         let taken = taken.map(|known| known.id).or(self.state.member_named(&wish.name).map(|(id, _)| id));
         if let Some(id) = taken {
-            let name = &wish.name;
-            return Err(Refusal::new(
-                Code::AlreadyExists,
-                format!("member {id} is called {name} and has another data directory"),
-            )
-            .help(format!(
-                "If its directory was lost, remove it first: ipamctl cluster remove {name}. Else choose another name."
-            )));
+            return Err(Cause::MemberNameTaken { id, name: wish.name.clone() }.into());
         }
         let living = self.state.members.iter().filter(|(_, row)| row.standing != MemberStanding::Removed);
         if living.count() + unnoted().count() >= MEMBERS_MAX {
-            return Err(Refusal::new(
-                Code::LimitExceeded,
-                format!("a cluster has at most {MEMBERS_MAX} members"),
-            )
-            .help("Remove one first: ipamctl cluster remove."));
+            return Err(Cause::TooManyMembers.into());
         }
         let revision = self.state.tick();
         self.note_members(&wish.known, revision);
@@ -98,31 +84,23 @@ impl Step<'_> {
         voters.extend(wish.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
         voters.sort_unstable();
         if voters != wish.voters {
-            return Err(Refusal::new(
-                Code::RevisionMismatch,
-                "somebody else has changed the members meanwhile",
-            )
-            .help("Look at them and decide again: ipamctl cluster members."));
+            return Err(Cause::MembersChanged.into());
         }
         for id in wish.promote.iter().chain(&wish.remove) {
             let known = wish.known.iter().any(|known| known.id == *id);
             if !known && self.state.members.get(*id).is_none() {
-                return Err(Refusal::new(Code::NotFound, format!("there is no member {id}")));
+                return Err(Cause::NoMember { id: *id }.into());
             }
         }
         let gone =
             |id: &u64| self.state.members.get(*id).is_some_and(|row| row.standing == MemberStanding::Removed);
         if let Some(id) = wish.promote.iter().find(|id| gone(id) || wish.remove.contains(id)) {
-            return Err(Refusal::new(
-                Code::NotFound,
-                format!("member {id} was removed; its id never comes back"),
-            )
-            .help("Let it join anew, with an empty data directory and a token: ipamctl token member."));
+            return Err(Cause::MemberRemoved { id: *id }.into());
         }
         voters.extend(&wish.promote);
         voters.retain(|id| !wish.remove.contains(id));
         if voters.is_empty() {
-            return Err(Refusal::new(Code::QuorumAtRisk, "the last voter can't be removed"));
+            return Err(Cause::LastVoter.into());
         }
         let revision = self.state.tick();
         self.note_members(&wish.known, revision);
@@ -190,18 +168,10 @@ impl Step<'_> {
 /// What a data directory is told that was seen before.
 fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
     if row.standing == MemberStanding::Removed {
-        return Err(Refusal::new(
-            Code::AlreadyExists,
-            format!("the data directory belonged to member {id}, {}, which was removed", row.name),
-        )
-        .help("Empty the data directory and let it join as a new member."));
+        return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());
     }
     if row.name != wish.name {
-        return Err(Refusal::new(
-            Code::AlreadyExists,
-            format!("the data directory belongs to member {id}, which is called {}", row.name),
-        )
-        .help("A member keeps its name: set it back, or empty the data directory."));
+        return Err(Cause::DirectoryOfAnother { id, name: row.name.clone() }.into());
     }
     Ok(Answer::Members { ids: vec![id] })
 }

@@ -64,7 +64,7 @@ mod waiting;
 
 pub use candidates::Rule;
 use command::Purpose;
-pub use command::{Action, Answer, Applied, Command, Grant, Origin, Outcome, Refusal, Terms};
+pub use command::{Action, Answer, Applied, Cause, Command, Grant, Origin, Outcome, Refusal, Terms};
 pub use event::{Event, What};
 use ipam_api::Code;
 pub use journal::{By, EventId, Happened, Journaled};
@@ -153,7 +153,7 @@ impl Step<'_> {
         let (revision, outcome) = self.run(action, expired);
         // Somebody else was faster. It stays so for ever, since revisions don't come back; and who merges a change
         // with what it has read may merge it again under the same key.
-        if !outcome.as_ref().is_err_and(|refusal| refusal.code == Code::RevisionMismatch) {
+        if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {
             self.keep(asked, &outcome);
         }
         (revision, outcome)
@@ -164,20 +164,16 @@ impl Step<'_> {
         if let Some(not_after_ms) = self.origin.not_after_ms
             && self.state.log_time_ms() > not_after_ms
         {
-            return Err(Refusal::new(
-                Code::DeadlineExceeded,
-                "nobody waits for this request any more; nothing was changed",
-            ));
+            return Err(Cause::DeadlinePassed.into());
         }
         match self.rights {
             Err(refusal) => Err(refusal.clone()),
             Ok((_, Purpose::Join)) if !matches!(action, Action::Join { .. }) => {
-                Err(Refusal::new(Code::Forbidden, "a join token is for joining and for nothing else"))
+                Err(Cause::JoinTokenOnly.into())
             }
-            Ok((_, Purpose::JoinMember)) if !matches!(action, Action::JoinMember(_)) => Err(Refusal::new(
-                Code::Forbidden,
-                "a member's join token is for joining and for nothing else",
-            )),
+            Ok((_, Purpose::JoinMember)) if !matches!(action, Action::JoinMember(_)) => {
+                Err(Cause::MemberTokenOnly.into())
+            }
             Ok(_) => Ok(()),
         }
     }
@@ -244,7 +240,7 @@ impl Step<'_> {
             Action::ReleasePrefix { id } => self.release_prefix(*id),
             Action::ScaleController(scale) => Ok(self.scale_controller(scale)),
             Action::EndController(end) => Ok(self.end_controller(end)),
-            Action::Transaction(_) => Err(check::invalid("a transaction can't contain another")),
+            Action::Transaction(_) => Err(Cause::NestedTransaction.into()),
         }
     }
 }

@@ -11,8 +11,9 @@ use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
+use super::change::FieldName;
 use super::command::{
-    Allocate, Controller, ControllerName, Credential, Grant, NamespaceIntention, NetworkIntention,
+    Allocate, Cause, Controller, ControllerName, Credential, Grant, NamespaceIntention, NetworkIntention,
     NodeIntention, Note, Outcome, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started,
     SubnetIntention, Text,
 };
@@ -36,7 +37,7 @@ pub struct Meta {
     /// Who last changed it.
     pub updated_by: Text,
     /// Which fields the last change changed; none if it is as it was created.
-    pub updated_fields: Vec<Text>,
+    pub updated_fields: Vec<FieldName>,
 }
 
 /// An address space.
@@ -178,8 +179,8 @@ pub struct Waiting {
     pub since_wall_ms: u64,
     /// Why, in a word.
     pub why: Why,
-    /// Why, in a sentence.
-    pub detail: Text,
+    /// Why, with names and numbers.
+    pub cause: Box<Cause>,
     /// What may help, with how many addresses each would have to have; none if nothing helps by itself.
     pub lacks: Vec<(Scarce, u32)>,
 }
@@ -326,6 +327,8 @@ pub struct Token {
     pub grant: Grant,
     /// A sentence for people.
     pub description: Text,
+    /// The join token that it was made with.
+    pub joined_with: Option<Name>,
     /// Hash of its secret.
     pub secret_hash: SecretHash,
     /// The log time at which it ends.

@@ -1,10 +1,10 @@
 //! Networks: created, described, removed once nothing is in them.
 
-use ipam_api::Code;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::{Name, ResourceName};
 
 use super::change::{FieldChange, changes};
+use super::command::Cause;
 use super::command::{Answer, Expect, Kind, NetworkIntention, Put, Refusal, Remarks, Stored, Text};
 use super::event::What;
 use super::model::{Meta, Network};
@@ -45,20 +45,16 @@ impl Step<'_> {
         check_expected(kind, name, self.state.networks.get(id).map(|row| &row.meta), expect)?;
         self.check_manager(kind, name)?;
         if name.as_str() == ipam_api::brand::DEFAULT {
-            return Err(
-                Refusal::new(Code::InUse, "the network default stays").help("Delete its subnets instead.")
-            );
+            return Err(Cause::DefaultNetwork.into());
         }
         let subnets = self.state.subnets_of(id).count();
         if subnets > 0 {
-            return Err(Refusal::new(Code::InUse, format!("network {name} still has subnets: {subnets}")));
+            return Err(Cause::NetworkHasSubnets { network: name.clone(), subnets: subnets as u64 }.into());
         }
         let reservations = self.state.reservations.iter().filter(|(_, row)| row.network == id).count();
         if reservations > 0 {
-            return Err(Refusal::new(
-                Code::InUse,
-                format!("network {name} still has reservations: {reservations}"),
-            ));
+            let (network, reservations) = (name.clone(), reservations as u64);
+            return Err(Cause::NetworkHasReservations { network, reservations }.into());
         }
         self.state.tick();
         self.state.index.names.remove(&(kind, name.clone()));
@@ -81,7 +77,7 @@ impl Step<'_> {
             revision,
             updated_wall_ms: self.at.wall_ms,
             updated_by: Text::clone(&self.origin.principal),
-            updated_fields: changes.iter().map(|change| Text::from(change.field.as_str())).collect(),
+            updated_fields: changes.iter().map(|change| change.field).collect(),
             ..old.clone()
         };
         // What follows from a change comes behind it.
@@ -95,7 +91,7 @@ impl State {
     /// The network that stands in where none is named.
     pub(super) fn put_default_network(&mut self) {
         let revision = self.revision();
-        let founder = Text::from("founding");
+        let founder = Text::identifier("founding");
         let meta = Meta {
             id: revision,
             revision,
@@ -125,8 +121,5 @@ pub(super) fn check_room(count: usize, kind: Kind) -> Result<(), Refusal> {
     if count < RESOURCES_MAX {
         return Ok(());
     }
-    Err(Refusal::new(
-        Code::LimitExceeded,
-        format!("there are {count} of kind {kind}; at most {RESOURCES_MAX} fit"),
-    ))
+    Err(Cause::TooManyOfKind { kind, count: count as u64 }.into())
 }

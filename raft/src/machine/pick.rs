@@ -2,13 +2,14 @@
 
 use std::net::IpAddr;
 
-use ipam_api::Code;
 use ipam_api::address::number;
+use ipam_api::limits::REASONS_MAX;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
-use super::candidates::{Candidate, Candidates, Choice, Fallen, told};
-use super::command::{Allocate, Grant, InterfaceWish, Refusal};
+use super::candidates::{Candidate, Candidates, Choice, Fallen};
+use super::command::cause::{NamedPrefix, NeverGiven};
+use super::command::{Allocate, Cause, Grant, InterfaceWish, Refusal};
 use super::model::Pool;
 use super::row::RowKey;
 use super::space::Space;
@@ -311,19 +312,21 @@ impl State {
         };
         let inside = has(|space| &space.giveable).or_else(|| has(|space| &space.ranges));
         let Some(candidate) = inside else {
-            let pools =
-                told(candidates.iter().map(|candidate| candidate.pool.intention.name.to_string()), ", ");
-            return Err(Refusal::new(
-                Code::AddressOutsidePools,
-                format!("{address} is in none of the pools that {interface} may take from: {pools}"),
-            ));
+            let names = candidates.iter().map(|candidate| candidate.pool.intention.name.clone());
+            return Err(Cause::InNoPool {
+                address,
+                interface: interface.clone(),
+                pools: names.take(REASONS_MAX).collect(),
+                count: candidates.len() as u64,
+            }
+            .into());
         };
         if let Some(why) = self.why_fallen(candidate, taker, grant) {
             return Err(self.nothing_fits(interface, Family::of(address), &[why]));
         }
         self.check_givable(address, candidate)?;
         if picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
-            return Err(Refusal::new(Code::AddressTaken, format!("{address} is asked for twice")));
+            return Err(Cause::AskedTwice { address }.into());
         }
         Ok(Pick { interface: interface.clone(), pool: candidate.id, address })
     }
@@ -337,20 +340,16 @@ impl State {
         {
             let until = self.coolings.get(id).map_or(0, |row| row.until_ms);
             let left = until.saturating_sub(self.log_time_ms());
-            return Err(Refusal::new(
-                Code::AddressCooling,
-                format!("{address} of pool {} rests for another {left} ms", pool.name),
-            ));
+            return Err(Cause::Resting { address, pool: pool.name.clone(), left_ms: left }.into());
         }
         self.check_not_in_prefix(address, candidate)?;
         let is_reserved =
             self.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
-        let why = if is_reserved { Some("reserved") } else { self.why_never_given(address, candidate) };
+        let why =
+            if is_reserved { Some(NeverGiven::Reserved) } else { self.why_never_given(address, candidate) };
         match why {
             None => Ok(()),
-            Some(why) => {
-                Err(Refusal::new(Code::AddressReserved, format!("{address} of pool {} is {why}", pool.name)))
-            }
+            Some(why) => Err(Cause::NeverGiven { address, pool: pool.name.clone(), why }.into()),
         }
     }
 
@@ -361,14 +360,13 @@ impl State {
     /// Refuses an address that somebody holds.
     pub(super) fn check_not_held(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
         let Some((id, row)) = self.allocation_at(self.network_of(candidate), address) else { return Ok(()) };
-        Err(Refusal::new(
-            Code::AddressTaken,
-            format!(
-                "{address} of pool {} is held by {} (allocation {id})",
-                candidate.pool.intention.name,
-                self.holder(row.endpoint)
-            ),
-        ))
+        Err(Cause::Held {
+            address,
+            pool: candidate.pool.intention.name.clone(),
+            holder: self.holder(row.endpoint),
+            allocation: id,
+        }
+        .into())
     }
 
     /// Refuses an address that belongs to a prefix.
@@ -378,20 +376,22 @@ impl State {
         candidate: &Candidate<'_>,
     ) -> Result<(), Refusal> {
         let Some((prefix, row)) = self.prefix_at(self.network_of(candidate), address) else { return Ok(()) };
-        let (pool, told) = (&candidate.pool.intention.name, self.told_prefix(prefix, row));
-        Err(Refusal::new(Code::AddressTaken, format!("{address} of pool {pool} is inside {told}")))
+        let (pool, prefix) = (candidate.pool.intention.name.clone(), NamedPrefix::of(prefix, row));
+        Err(Cause::InPrefix { address, pool, prefix }.into())
     }
 
     /// Why a pool never gives an address that is in its ranges, if so; reservations aside.
-    pub(super) fn why_never_given(&self, address: IpAddr, candidate: &Candidate<'_>) -> Option<&'static str> {
+    pub(super) fn why_never_given(&self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
         if self.space(candidate.id)?.giveable.contains(number(address)) {
             return None;
         }
         if candidate.pool.intention.gateway == Some(address) {
-            return Some("the gateway");
+            return Some(NeverGiven::Gateway);
         }
         let subnet = self.subnets.get(candidate.pool.subnet);
-        Some(subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or("excluded"))
+        Some(
+            subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or(NeverGiven::Excluded),
+        )
     }
 
     fn exhausted(
@@ -401,40 +401,11 @@ impl State {
         fit: &[Candidate<'_>],
         fallen: &[Fallen],
     ) -> Refusal {
-        let mut parts: Vec<String> = fit
-            .iter()
-            .filter_map(|candidate| {
-                let counts = self.space(candidate.id)?.counts();
-                Some(format!(
-                    "0 free in {} ({}: {} held, {} cooling, {} reserved, {} excluded)",
-                    candidate.pool.intention.name,
-                    counts.size,
-                    counts.allocated,
-                    counts.cooling,
-                    counts.reserved,
-                    counts.excluded
-                ))
-            })
-            .collect();
-        parts.extend(fallen.iter().map(ToString::to_string));
-        let refusal = Refusal::new(
-            Code::PoolExhausted,
-            format!("{interface} {family}: {}", told(parts.into_iter(), "; ")),
-        )
-        .context(self.verdicts(interface, family, fit, fallen));
         if let Some(refusal) = self.stunted(fit, family) {
             return refusal;
         }
-        match fit.first() {
-            Some(candidate) if candidate.pool.automatic.is_some() => refusal.help(
-                "It has as many as its application asks for, or as its subnet has left: ask for more, or delete pools \
-                 that are no longer needed.",
-            ),
-            Some(candidate) => refusal.help(format!(
-                "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",
-                candidate.pool.intention.name
-            )),
-            None => refusal,
-        }
+        let unserved = self.unserved(interface, family, fit, fallen);
+        let is_automatic = fit.first().is_some_and(|candidate| candidate.pool.automatic.is_some());
+        Cause::Exhausted { unserved, is_automatic }.into()
     }
 }

@@ -1,13 +1,15 @@
 //! Pools: cut from a subnet, never overlapping in a network, never losing an address that is held.
 
+use ipam_api::RangeSet;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
-use ipam_api::{Code, RangeSet};
 
 use super::automatic::wanted_by_people;
 use super::change::changes;
-use super::command::{Answer, Context, Delete, Kind, PoolIntention, Put, Refusal, Stored};
+use super::command::Cause;
+use super::command::cause::{Constant, HeldBy};
+use super::command::{Answer, Delete, Kind, PoolIntention, Put, Refusal, Stored};
 use super::event::What;
 use super::index::default_keys;
 use super::model::{Pool, Subnet};
@@ -19,10 +21,6 @@ use super::step::{Step, check_expected, immutable, not_found};
 
 /// Held addresses that a refusal names.
 const EXAMPLES: usize = 3;
-
-fn addresses_are(count: u64) -> String {
-    if count == 1 { "1 address is".to_owned() } else { format!("{count} addresses are") }
-}
 
 impl Step<'_> {
     pub(super) fn put_pool(&mut self, put: &Put<PoolIntention>) -> Result<Answer, Refusal> {
@@ -45,7 +43,7 @@ impl Step<'_> {
         let subnet = self.subnet_row(subnet_id, &intention.subnet)?;
         check_room(self.state.pools.len(), Kind::Pool)?;
         if intention.terminating {
-            return Err(Refusal::new(Code::Terminating, "a new pool can't be terminating"));
+            return Err(Cause::NewPoolTerminating.into());
         }
         self.check_ranges(intention, &subnet, None)?;
         self.check_gateway_of_pool(intention, &subnet, None)?;
@@ -68,7 +66,7 @@ impl Step<'_> {
         let name = &intention.name;
         let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
         if old.intention.subnet != intention.subnet {
-            return Err(immutable(Kind::Pool, name, "subnet", &old.intention.subnet));
+            return Err(immutable(Kind::Pool, name, Constant::Subnet(old.intention.subnet.clone())));
         }
         self.check_ranges(intention, &subnet, Some(id))?;
         self.check_gateway_of_pool(intention, &subnet, Some(id))?;
@@ -127,11 +125,7 @@ impl Step<'_> {
             return Ok(Answer::Gone);
         }
         if !delete.drain {
-            let help =
-                format!("Drain it: ipamctl pool delete {name} --drain lets it end when they are released.");
-            return Err(Refusal::new(Code::InUse, format!("{} held in pool {name}", addresses_are(held)))
-                .help(help)
-                .context(Context::Held { held, examples: Vec::new() }));
+            return Err(Cause::PoolInUse { pool: name.clone(), held }.into());
         }
         if !row.intention.terminating {
             let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;
@@ -189,27 +183,21 @@ impl Step<'_> {
         if let Some(network) = &pool.network
             && *network != subnet.intention.network
         {
-            return Err(Refusal::new(
-                Code::InvalidField,
-                format!("subnet {} is in network {}, not {network}", pool.subnet, subnet.intention.network),
-            ));
+            return Err(Cause::SubnetElsewhere {
+                subnet: pool.subnet.clone(),
+                network: subnet.intention.network.clone(),
+                named: network.clone(),
+            }
+            .into());
         }
         let cidr = AddressRange::of_cidr(subnet.intention.cidr);
         for range in pool.ranges.iter().chain(&pool.exclude) {
+            let (range, subnet, of) = (*range, pool.subnet.clone(), subnet.intention.cidr);
             if range.family() != cidr.family() {
-                return Err(Refusal::new(
-                    Code::FamilyMismatch,
-                    format!(
-                        "{range} is not of the family of subnet {} ({})",
-                        pool.subnet, subnet.intention.cidr
-                    ),
-                ));
+                return Err(Cause::RangeFamily { range, subnet, cidr: of }.into());
             }
-            if !cidr.contains(range) {
-                return Err(Refusal::new(
-                    Code::OutsideSubnet,
-                    format!("{range} is outside subnet {} ({})", pool.subnet, subnet.intention.cidr),
-                ));
+            if !cidr.contains(&range) {
+                return Err(Cause::OutsideSubnet { range, subnet, cidr: of }.into());
             }
         }
         for range in owned(pool, subnet.intention.cidr).ranges() {
@@ -224,11 +212,7 @@ impl Step<'_> {
                 .take_while(|(_, (last, _))| *last >= range.first())
                 .find(|(_, (_, owner))| Some(*owner) != own_id);
             if let Some(other) = overlapping.and_then(|(_, (_, owner))| self.state.pools.get(*owner)) {
-                return Err(Refusal::new(
-                    Code::Overlap,
-                    format!("{range} overlaps with pool {}", other.intention.name),
-                )
-                .help("Choose other ranges, or exclude the common addresses from one of them."));
+                return Err(Cause::PoolOverlap { range, pool: other.intention.name.clone() }.into());
             }
         }
         Ok(())
@@ -251,14 +235,7 @@ impl Step<'_> {
         if held == 0 {
             return Ok(());
         }
-        let named: Vec<String> =
-            examples.iter().map(|(address, endpoint)| format!("{address} by {endpoint}")).collect();
-        Err(Refusal::new(
-            Code::InUse,
-            format!("{} held that pool {name} would lose: {}", addresses_are(held), named.join(", ")),
-        )
-        .help("Release them first, or keep their addresses in the pool.")
-        .context(Context::Held { held, examples }))
+        Err(Cause::AddressesLost { pool: name.clone(), held, examples }.into())
     }
 }
 
@@ -282,8 +259,8 @@ impl super::state::State {
     }
 
     /// How people call an endpoint.
-    pub(super) fn holder(&self, endpoint: u64) -> String {
-        self.endpoints.get(endpoint).map_or_else(|| "nobody".to_owned(), |row| row.key.to_string())
+    pub(super) fn holder(&self, endpoint: u64) -> HeldBy {
+        HeldBy(self.endpoints.get(endpoint).map(|row| row.key.clone()))
     }
 
     /// Ends the rest of an address: it is free, or whatever its pool now makes of it.

@@ -8,14 +8,15 @@ mod blocks;
 mod end;
 mod plan;
 
-use ipam_api::Code;
 use ipam_api::limits::{PREFIX_DAMPING_MS_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN};
 use ipam_api::name::Name;
 use ipnet::IpNet;
 
 pub(super) use self::blocks::{Division, blocks_within};
 use self::plan::{Plan, not_longer};
-use super::check::{invalid, within};
+use super::check::within;
+use super::command::Cause;
+use super::command::cause::Counted;
 use super::command::{Answer, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};
 use super::event::What;
 use super::model::{Prefix, PrefixOwner};
@@ -23,21 +24,19 @@ use super::state::State;
 use super::step::Step;
 
 /// Bits of the longest address: no prefix is longer.
-const LENGTH_MAX: u8 = 128;
+pub(super) const LENGTH_MAX: u8 = 128;
 
 impl Delegate {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        within("levels of prefixes", self.levels.len(), PREFIX_LEVELS_MAX)?;
+        within(Counted::PrefixLevels, self.levels.len(), PREFIX_LEVELS_MAX)?;
         if self.levels.is_empty() {
-            return Err(invalid("no prefix is asked for"));
+            return Err(Cause::NoLevel.into());
         }
         let mut above = None;
         for level in &self.levels {
             if let Some(length) = level.length {
                 if !(1..=LENGTH_MAX).contains(&length) {
-                    return Err(invalid(format!(
-                        "a prefix is 1 to {LENGTH_MAX} bits long, and not {length}"
-                    )));
+                    return Err(Cause::PrefixLength { length }.into());
                 }
                 if above.is_some_and(|above| above >= length) {
                     return Err(not_longer(length, above.unwrap_or_default()));
@@ -46,10 +45,7 @@ impl Delegate {
             }
             match level.ttl_ms {
                 Some(ttl_ms) if !(PREFIX_TTL_MS_MIN..=PREFIX_TTL_MS_MAX).contains(&ttl_ms) => {
-                    return Err(Refusal::new(
-                        Code::LimitExceeded,
-                        format!("ttl_ms is {ttl_ms}, and from {PREFIX_TTL_MS_MIN} to {PREFIX_TTL_MS_MAX}"),
-                    ));
+                    return Err(Cause::PrefixTtl { ttl_ms }.into());
                 }
                 _ => {}
             }
@@ -140,11 +136,6 @@ impl Step<'_> {
 }
 
 impl State {
-    /// A prefix, as people are told of it.
-    pub(super) fn told_prefix(&self, id: u64, row: &Prefix) -> String {
-        format!("prefix {} of {}/{} ({id})", row.cidr, row.owner.realm, row.owner.name)
-    }
-
     /// A prefix with all that its owner needs to know.
     #[must_use]
     pub fn given_prefix(&self, id: u64) -> Option<GivenPrefix> {
@@ -174,5 +165,5 @@ impl State {
 }
 
 fn no_prefix(id: u64) -> Refusal {
-    Refusal::new(Code::NotFound, format!("prefix {id} does not exist"))
+    Cause::NoPrefix { prefix: id }.into()
 }

@@ -7,17 +7,18 @@
 
 use std::net::IpAddr;
 
+use ipam_api::Family;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, INTERFACES_MAX, JSON_INTEGER_MAX, QUOTA_APPLICATIONS_MAX,
 };
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::EndpointKey;
-use ipam_api::{Code, Family};
 
 use super::automatic::Application;
 use super::candidates::Candidate;
-use super::check::{invalid, within};
-use super::command::{AddressLimits, Allocate, Context, Controller, ControllerName, Quota, Refusal};
+use super::check::within;
+use super::command::cause::{Counted, NamedController};
+use super::command::{AddressLimits, Allocate, Cause, Controller, ControllerName, Quota, Refusal};
 use super::model::{Account, Endpoint, Pool, Scarce, Subnet};
 use super::pick::Pick;
 use super::shape::owned;
@@ -88,21 +89,20 @@ impl std::fmt::Display for Account {
 
 impl Quota {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        within("applications of a quota", self.applications.len(), QUOTA_APPLICATIONS_MAX)?;
+        within(Counted::QuotaApplications, self.applications.len(), QUOTA_APPLICATIONS_MAX)?;
         for (ControllerName { group, kind, name }, limits) in &self.applications {
             let controller =
                 Controller { group: group.clone(), kind: kind.clone(), name: name.clone(), uid: None };
             controller.check()?;
             if *limits == AddressLimits::default() {
-                return Err(invalid(format!("the quota of {kind} {name} says nothing"))
-                    .help("Say how many IPv4 or IPv6 addresses it may have, or leave it out."));
+                let controller = NamedController::of(&controller);
+                return Err(Cause::EmptyQuota { controller }.into());
             }
         }
         let all = [&self.whole, &self.per_application].into_iter().chain(self.applications.values());
         for limit in all.flat_map(|limits| [limits.ipv4, limits.ipv6]).flatten() {
             if limit > JSON_INTEGER_MAX {
-                return Err(invalid(format!("a quota of {limit} is more than {JSON_INTEGER_MAX}"))
-                    .help("Leave out what is not to be bounded."));
+                return Err(Cause::QuotaTooLarge { limit }.into());
             }
         }
         Ok(())
@@ -133,34 +133,10 @@ impl Bound {
         self.limit.saturating_sub(self.had)
     }
 
-    /// Where the limit stands in its namespace.
-    fn field(&self) -> String {
-        let family = match self.family {
-            Family::V4 => "ipv4",
-            Family::V6 => "ipv6",
-        };
-        match &self.account.application {
-            None => format!("quota.{family}"),
-            Some(application) if self.is_own => format!("quota.applications of {application}, {family}"),
-            Some(_) => format!("quota.per_application.{family}"),
-        }
-    }
-
     /// The refusal of so many addresses more.
     fn refusal(&self, asked: u64) -> Refusal {
-        let Self { account, family, limit, is_own: _, had } = self;
-        let addresses = if *limit == 1 { "address" } else { "addresses" };
-        let detail =
-            format!("{account} may have {limit} {family} {addresses} and has {had}; this needs {asked} more");
-        Refusal::new(Code::QuotaExceeded, detail)
-            .help(format!("Release some of them, or raise {} of the namespace.", self.field()))
-            .context(Context::Quota {
-                account: account.clone(),
-                family: *family,
-                limit: *limit,
-                had: *had,
-                asked,
-            })
+        let Self { account, family, limit, is_own, had } = self.clone();
+        Cause::QuotaExceeded { account, family, limit, is_own, had, asked }.into()
     }
 }
 

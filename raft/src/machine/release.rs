@@ -2,10 +2,10 @@
 
 use std::net::IpAddr;
 
-use ipam_api::Code;
 use ipam_api::address::number;
 use ipam_api::resource::EndpointKey;
 
+use super::command::Cause;
 use super::command::{Answer, Refusal, ReleaseAttachment};
 use super::event::{Reason, What};
 use super::model::Cooling;
@@ -39,7 +39,7 @@ impl Step<'_> {
 
     pub(super) fn release_allocation(&mut self, id: u64) -> Result<Answer, Refusal> {
         let Some(endpoint) = self.state.allocations.get(id).map(|row| row.endpoint) else {
-            return Err(Refusal::new(Code::AllocationChanged, format!("allocation {id} is gone")));
+            return Err(Cause::AllocationGone { allocation: id }.into());
         };
         let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
         addresses.extend(self.release_unclaimed(endpoint));
@@ -49,7 +49,7 @@ impl Step<'_> {
     pub(super) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {
         let incarnations: Vec<u64> = self.state.incarnations(key).collect();
         if incarnations.is_empty() {
-            return Err(Refusal::new(Code::NotFound, format!("endpoint {key} does not exist")));
+            return Err(Cause::EndpointGone { endpoint: key.clone() }.into());
         }
         self.withdraw(key);
         let held: Vec<u64> = incarnations

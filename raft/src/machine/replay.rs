@@ -1,10 +1,9 @@
 //! Answers kept for a repetition: the same request under the same key is answered the same, and changes
 //! nothing. Kept for a stated log time and number; what goes, goes in the order of the log.
 
-use ipam_api::Code;
 use ipam_api::limits::{IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS};
 
-use super::command::{Applied, Idempotency, Outcome, Refusal, Text};
+use super::command::{Applied, Cause, Idempotency, Outcome, Refusal, Text};
 use super::index::Index;
 use super::model::Replay;
 use super::state::State;
@@ -17,10 +16,7 @@ impl State {
         let id = self.index.replays.get(&(Text::clone(principal), Text::clone(&asked.key)))?;
         let row = self.replays.get(*id)?;
         if row.request != asked.request {
-            return Some(Err(Refusal::new(
-                Code::IdempotencyKeyReused,
-                "the idempotency key was used for another request of the same principal",
-            )));
+            return Some(Err(Cause::KeyReused.into()));
         }
         Some(match row.outcome.clone() {
             Ok(applied) => Ok(Applied { replayed: true, ..applied }),

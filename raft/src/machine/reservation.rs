@@ -4,6 +4,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 
 use super::change::changes;
+use super::command::cause::Constant;
 use super::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
 use super::event::What;
 use super::model::Reservation;
@@ -22,7 +23,11 @@ impl Step<'_> {
             }
             self.check_manager(kind, &intention.name)?;
             if old.intention.network != intention.network {
-                return Err(immutable(kind, &intention.name, "network", &old.intention.network));
+                return Err(immutable(
+                    kind,
+                    &intention.name,
+                    Constant::Network(old.intention.network.clone()),
+                ));
             }
             let changes = changes(&old.intention, intention);
             return Ok(self.change(kind, &intention.name, &old.meta, changes, |step, meta| {

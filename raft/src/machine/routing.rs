@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use ipam_api::address::check_cidr;
+use ipam_api::Family;
 use ipam_api::limits::ROUTES_MAX;
 use ipam_api::name::InterfaceName;
 use ipam_api::resource::Route;
-use ipam_api::{Code, Family};
 use ipnet::IpNet;
 
-use super::check::{invalid, within};
-use super::command::{Allocate, Refusal, Routing, Setting};
+use super::check::{check_host_bits, within};
+use super::command::cause::Counted;
+use super::command::{Allocate, Cause, Refusal, Routing, Setting};
 use super::model::{Allocation, Endpoint};
 use super::pick::Pick;
 use super::state::State;
@@ -18,20 +18,15 @@ use super::state::State;
 impl Routing {
     /// Refuses what no state could accept. Default routes are welcome, unlike in subnets.
     pub(super) fn check(&self, wish: &Allocate) -> Result<(), Refusal> {
-        within("routes", self.routes.len(), ROUTES_MAX)?;
+        within(Counted::Routes, self.routes.len(), ROUTES_MAX)?;
         for (i, route) in self.routes.iter().enumerate() {
-            check_cidr(route.destination).map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+            let (destination, gateway) = (route.destination, route.gateway);
+            check_host_bits(destination)?;
             if Family::of(route.destination.addr()) != Family::of(route.gateway) {
-                return Err(Refusal::new(
-                    Code::FamilyMismatch,
-                    format!(
-                        "the route to {} and its gateway {} are of different families",
-                        route.destination, route.gateway
-                    ),
-                ));
+                return Err(Cause::RouteMixed { destination, gateway }.into());
             }
             if self.routes.iter().take(i).any(|other| other.destination == route.destination) {
-                return Err(invalid(format!("there are two routes to {}", route.destination)));
+                return Err(Cause::RouteTwice { destination }.into());
             }
         }
         let of_another = self.default_interface.as_ref().filter(|_| !wish.knows_own_interface_only());
@@ -39,10 +34,7 @@ impl Routing {
         let is_stranger = |name: &&InterfaceName| wish.interfaces.iter().all(|one| one.name != **name);
         match named.find(is_stranger) {
             None => Ok(()),
-            Some(name) => Err(invalid(format!(
-                "{name} is to have the default route, and is none of the interfaces"
-            ))
-            .help("Name it among the interfaces, too; or say clean_gateway of those that shall have none.")),
+            Some(name) => Err(Cause::DefaultRouteElsewhere { interface: name.clone() }.into()),
         }
     }
 }
@@ -163,12 +155,6 @@ fn over(mut routes: Vec<Route>, special: &[Route]) -> Vec<Route> {
 }
 
 fn in_nobodys_subnet(wish: &Allocate, route: &Route) -> Refusal {
-    Refusal::new(
-        Code::OutsideSubnet,
-        format!(
-            "gateway {} of the route to {} is in no subnet that {} gets an address of",
-            route.gateway, route.destination, wish.endpoint
-        ),
-    )
-    .help("Name all interfaces in one request; or leave out the routes of the others.")
+    let (gateway, destination) = (route.gateway, route.destination);
+    Cause::RouteInNoSubnet { gateway, destination, endpoint: wish.endpoint.clone() }.into()
 }

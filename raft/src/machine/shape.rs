@@ -6,6 +6,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
+use super::command::cause::NeverGiven;
 use super::command::{PoolIntention, SubnetIntention};
 use super::model::Subnet;
 use super::space::Shape;
@@ -66,11 +67,11 @@ impl State {
     }
 
     /// Whether an address is one of a subnet's that no pool gives: its gateway, or an edge.
-    pub(super) fn is_special(subnet: &SubnetIntention, address: IpAddr) -> Option<&'static str> {
+    pub(super) fn is_special(subnet: &SubnetIntention, address: IpAddr) -> Option<NeverGiven> {
         if subnet.gateway == Some(address) {
-            return Some("the gateway");
+            return Some(NeverGiven::Gateway);
         }
         let edge = edges(subnet.cidr).into_iter().any(|edge| number(edge) == number(address));
-        edge.then_some("an edge address")
+        edge.then_some(NeverGiven::Edge)
     }
 }

@@ -4,10 +4,12 @@
 
 use ipam_api::address::AddressRange;
 use ipam_api::limits::{RANGES_MAX, SPLIT_MOVED_MAX};
-use ipam_api::{Code, Family, RangeSet};
+use ipam_api::{Family, RangeSet};
 
 use super::change::changes;
-use super::check::{invalid, within};
+use super::check::within;
+use super::command::Cause;
+use super::command::cause::Counted;
 use super::command::{Answer, Kind, PoolIntention, Refusal, Remarks, SplitPool, Stored};
 use super::event::What;
 use super::model::{Pool, PoolState, Subnet};
@@ -29,9 +31,9 @@ struct Plan {
 
 impl SplitPool {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        within("ranges", self.ranges.len(), RANGES_MAX)?;
+        within(Counted::Ranges, self.ranges.len(), RANGES_MAX)?;
         if self.ranges.is_empty() {
-            return Err(invalid("a pool is split into two, and no ranges are named for the new one"));
+            return Err(Cause::SplitsNothing.into());
         }
         super::check::one_family(self.ranges.iter())
     }
@@ -76,36 +78,30 @@ impl Step<'_> {
         check_expected(kind, name, Some(&old.meta), split.expect)?;
         self.check_manager(kind, name)?;
         if self.state.id_of(kind, &split.into).is_some() {
-            let detail = format!("pool {} exists already", split.into);
-            return Err(Refusal::new(Code::AlreadyExists, detail).help("Name a pool that doesn't exist."));
+            return Err(Cause::PoolExists { pool: split.into.clone() }.into());
         }
         check_room(self.state.pools.len(), kind)?;
         if old.automatic.is_some() {
-            return Err(invalid(format!("pool {name} is an application's own, and stays one"))
-                .help("Ask for another size in the application's requests."));
+            return Err(Cause::SplitsAutomatic { pool: name.clone() }.into());
         }
         if old.intention.terminating {
-            return Err(Refusal::new(Code::Terminating, format!("pool {name} is terminating"))
-                .help(format!("Call it back first: ipamctl pool set {name} --no-drain.")));
+            return Err(Cause::PoolTerminating { pool: name.clone() }.into());
         }
         let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
         let cidr = subnet.intention.cidr;
         let family = Family::of(cidr.addr());
         if let Some(range) = split.ranges.iter().find(|range| range.family() != family) {
-            let detail = format!("{range} is not of the family of pool {name} ({cidr})");
-            return Err(Refusal::new(Code::FamilyMismatch, detail));
+            return Err(Cause::SplitFamily { range: *range, pool: name.clone(), cidr }.into());
         }
         let (whole, wanted) = (ranges(&old.intention, cidr), RangeSet::new(family, &split.ranges));
         if let Some(stranger) = wanted.minus(&whole).ranges().next() {
-            let detail = format!("{stranger} is not in the ranges of pool {name}");
-            return Err(invalid(detail).help(format!("Look at them: ipamctl pool map {name}.")));
+            return Err(Cause::NotInPool { range: stranger, pool: name.clone() }.into());
         }
         let left: Vec<AddressRange> = whole.minus(&wanted).ranges().collect();
         if left.is_empty() {
-            return Err(invalid(format!("nothing would be left of pool {name}"))
-                .help("Name a part of its ranges, or make a pool of another name instead."));
+            return Err(Cause::NothingRemains { pool: name.clone() }.into());
         }
-        within("ranges of what is left", left.len(), RANGES_MAX)?;
+        within(Counted::RemainingRanges, left.len(), RANGES_MAX)?;
         let exclude = RangeSet::new(family, &old.intention.exclude);
         let remarks = Remarks { managed_by: None, ..old.intention.remarks.clone() };
         let split_off = PoolIntention {
@@ -115,13 +111,13 @@ impl Step<'_> {
             remarks,
             ..old.intention.clone()
         };
-        within("exclusions", split_off.exclude.len(), RANGES_MAX)?;
+        within(Counted::Exclusions, split_off.exclude.len(), RANGES_MAX)?;
         let remaining = PoolIntention {
             ranges: left,
             exclude: without(&old.intention.exclude, &wanted),
             ..old.intention.clone()
         };
-        within("exclusions of what is left", remaining.exclude.len(), RANGES_MAX)?;
+        within(Counted::RemainingExclusions, remaining.exclude.len(), RANGES_MAX)?;
         let part = giveable(&old.intention, &subnet.intention).intersection(&wanted);
         // All that is cut from a prefix would have to move with it, however much that is.
         self.state.check_not_delegated(id, name, &part)?;
@@ -136,10 +132,7 @@ impl Step<'_> {
         if moving.len() <= SPLIT_MOVED_MAX {
             return Ok(moving);
         }
-        let detail = format!(
-            "more than {SPLIT_MOVED_MAX} addresses are held or rest there; so many can't move at once"
-        );
-        Err(Refusal::new(Code::LimitExceeded, detail).help("Split off the other part, or a smaller one."))
+        Err(Cause::TooManyToMove.into())
     }
 
     /// Takes addresses out of a pool's account, and writes another pool into their rows.

@@ -1,14 +1,14 @@
 //! One command on its way through the state.
 
-use std::fmt::Display;
-
 use super::At;
-use super::command::{Context, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
+use super::command::cause::Constant;
+use super::command::{Cause, Credential, Expect, Grant, Kind, Manager, Origin, Purpose, Refusal, Text};
 use super::event::{Readiness, What};
 use super::level::maker;
 use super::model::{Meta, PoolState, Scarce};
 use super::state::{Occupant, State};
-use ipam_api::{Code, RangeSet};
+use ipam_api::RangeSet;
+use ipam_api::name::ResourceName;
 
 /// The state, the entry's time, the asker, and what has happened so far.
 ///
@@ -106,42 +106,31 @@ impl State {
 /// Refuses unless a resource is as expected.
 pub(super) fn check_expected(
     kind: Kind,
-    name: &impl Display,
+    name: impl Into<ResourceName>,
     meta: Option<&Meta>,
     expect: Expect,
 ) -> Result<(), Refusal> {
-    match (expect, meta) {
-        (Expect::Anything, _) | (Expect::Absent, None) => Ok(()),
-        (Expect::Absent, Some(meta)) => Err(Refusal::new(
-            Code::AlreadyExists,
-            format!("{kind} {name} exists already, in revision {}", meta.revision),
-        )),
-        (Expect::Revision(expected), None) => Err(Refusal::new(
-            Code::RevisionMismatch,
-            format!("{kind} {name} doesn't exist, and so not at revision {expected}"),
-        )
-        .help("Create it without If-Match, or leave it.")),
-        (Expect::Revision(expected), Some(meta)) if expected == meta.revision => Ok(()),
-        (Expect::Revision(expected), Some(meta)) => Err(Refusal::new(
-            Code::RevisionMismatch,
-            format!(
-                "{kind} {name} is at revision {}, changed by {}, and not at {expected}",
-                meta.revision, meta.updated_by
-            ),
-        )
-        .help(format!("Read it again, merge, and repeat with If-Match: \"{}\".", meta.revision))
-        .context(Context::Changed {
+    let cause = match (expect, meta) {
+        (Expect::Anything, _) | (Expect::Absent, None) => return Ok(()),
+        (Expect::Revision(expected), Some(meta)) if expected == meta.revision => return Ok(()),
+        (Expect::Absent, Some(meta)) => Cause::Exists { kind, name: name.into(), revision: meta.revision },
+        (Expect::Revision(expected), None) => Cause::NothingToChange { kind, name: name.into(), expected },
+        (Expect::Revision(expected), Some(meta)) => Cause::Changed {
+            kind,
+            name: name.into(),
             current: meta.revision,
             by: Text::clone(&meta.updated_by),
             fields: meta.updated_fields.clone(),
-        })),
-    }
+            expected,
+        },
+    };
+    Err(cause.into())
 }
 
-pub(super) fn not_found(kind: Kind, name: &impl Display) -> Refusal {
-    Refusal::new(Code::NotFound, format!("{kind} {name} does not exist"))
+pub(super) fn not_found(kind: Kind, name: impl Into<ResourceName>) -> Refusal {
+    Cause::NotFound { kind, name: name.into() }.into()
 }
 
-pub(super) fn immutable(kind: Kind, name: &impl Display, field: &str, old: &dyn Display) -> Refusal {
-    Refusal::new(Code::ImmutableField, format!("{field} of {kind} {name} is {old} and can't be changed"))
+pub(super) fn immutable(kind: Kind, name: impl Into<ResourceName>, value: Constant) -> Refusal {
+    Cause::Immutable { kind, name: name.into(), value }.into()
 }

@@ -5,7 +5,9 @@ use std::net::IpAddr;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::resource::{Lifecycle, ScaleDown};
 
-use super::check::{invalid, text};
+use super::check::text;
+use super::command::Cause;
+use super::command::cause::TextField;
 use super::command::{Answer, Controller, ControllerName, Refusal, ScaleController, Stickiness};
 use super::event::Reason;
 use super::model::{Allocation, Endpoint, Sticky};
@@ -46,18 +48,12 @@ impl Controller {
             text.bytes().all(|byte| byte.is_ascii_alphanumeric() || also.contains(&byte))
         };
         if self.kind.is_empty() || self.kind.len() > KIND_BYTES_MAX || !is_plain(&self.kind, b"") {
-            return Err(invalid(format!(
-                "{} is no kind of a controller, such as StatefulSet",
-                ipam_api::name::shown(&self.kind)
-            )));
+            return Err(Cause::NotControllerKind { kind: self.kind.excerpt() }.into());
         }
         if self.group.len() > GROUP_BYTES_MAX || !is_plain(&self.group, b".-") {
-            return Err(invalid(format!(
-                "{} is no API group without a version, such as apps",
-                ipam_api::name::shown(&self.group)
-            )));
+            return Err(Cause::NotControllerGroup { group: self.group.excerpt() }.into());
         }
-        self.uid.as_ref().map_or(Ok(()), |uid| text("the uid of a controller", uid))
+        self.uid.as_ref().map_or(Ok(()), |uid| text(TextField::ControllerUid, uid))
     }
 }
 
@@ -72,19 +68,14 @@ impl Stickiness {
         if let Some(controller) = &self.controller {
             controller.check()?;
             if self.sticky == Some(true) && controller.has_passing_names() {
-                return Err(invalid(format!(
-                    "the endpoints of a {} can't be sticky: their names don't come back",
-                    controller.kind
-                ))
-                .help("Leave `sticky` out; what such an endpoint has is free when it goes."));
+                return Err(Cause::NeverSticky { kind: controller.kind.clone() }.into());
             }
         }
         if self.scale_down.is_some() && !self.is_sticky() {
-            return Err(invalid("scale_down is said of an endpoint that isn't sticky")
-                .help("Say sticky: true, or name the controller that promises its name."));
+            return Err(Cause::ScaleDownNotSticky.into());
         }
         if lifecycle == Lifecycle::Leased && self.is_sticky() {
-            return Err(invalid("a lease ends by time, and what a sticky endpoint has doesn't"));
+            return Err(Cause::StickyLease.into());
         }
         Ok(())
     }

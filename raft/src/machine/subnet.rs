@@ -1,11 +1,12 @@
 //! Subnets: they don't overlap inside a network, and keep their CIDR for life.
 
-use ipam_api::Code;
 use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 
 use super::automatic::all_spare;
 use super::change::changes;
+use super::command::Cause;
+use super::command::cause::Constant;
 use super::command::{Answer, Expect, Kind, Put, Refusal, Stored, SubnetIntention};
 use super::event::What;
 use super::model::Subnet;
@@ -34,13 +35,13 @@ impl Step<'_> {
         if let Some(other) = nearest.and_then(|(_, id)| self.state.subnets.get(*id))
             && AddressRange::of_cidr(other.intention.cidr).last() >= cidr.first()
         {
-            return Err(Refusal::new(
-                Code::Overlap,
-                format!(
-                    "{} overlaps with subnet {} ({}) of network {}",
-                    intention.cidr, other.intention.name, other.intention.cidr, intention.network
-                ),
-            ));
+            return Err(Cause::SubnetOverlap {
+                cidr: intention.cidr,
+                subnet: other.intention.name.clone(),
+                other: other.intention.cidr,
+                network: intention.network.clone(),
+            }
+            .into());
         }
         let revision = self.state.tick();
         let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
@@ -64,10 +65,10 @@ impl Step<'_> {
         }
         self.check_manager(Kind::Subnet, name)?;
         if old.intention.cidr != intention.cidr {
-            return Err(immutable(Kind::Subnet, name, "cidr", &old.intention.cidr));
+            return Err(immutable(Kind::Subnet, name, Constant::Cidr(old.intention.cidr)));
         }
         if old.intention.network != intention.network {
-            return Err(immutable(Kind::Subnet, name, "network", &old.intention.network));
+            return Err(immutable(Kind::Subnet, name, Constant::Network(old.intention.network.clone())));
         }
         if old.intention.gateway != intention.gateway {
             self.check_gateway_of_subnet(old, intention.gateway)?;
@@ -93,8 +94,7 @@ impl Step<'_> {
         self.check_manager(kind, name)?;
         let pools = self.state.pools_of(id).count();
         if pools > 0 {
-            return Err(Refusal::new(Code::InUse, format!("subnet {name} still has pools: {pools}"))
-                .help("Delete its pools first."));
+            return Err(Cause::SubnetHasPools { subnet: name.clone(), pools: pools as u64 }.into());
         }
         let start = AddressRange::of_cidr(row.intention.cidr);
         let start = (row.network, start.family(), start.first());

@@ -7,6 +7,7 @@ use ipam_api::Selector;
 use ipam_api::name::{Name, NetworkAttachment, ObjectName};
 
 use super::automatic::Application;
+use super::command::cause::WhyNot;
 use super::command::{Allocate, Controller, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
 use super::state::State;
 
@@ -145,7 +146,7 @@ impl Takers {
     pub(super) fn anchors(&self) -> Vec<Anchor> {
         let labels = |selector: &Selector, of: fn(Text, Text) -> Anchor| {
             let (key, values) = selector.telling()?;
-            let label = |value: &String| of(Text::from(key), Text::from(value.as_str()));
+            let label = |value: &String| of(Text::identifier(key), Text::identifier(value.as_str()));
             Some(values.iter().map(label).collect::<Vec<Anchor>>())
         };
         if let Some(anchors) = labels(&self.endpoint_selector, Anchor::Label) {
@@ -173,40 +174,37 @@ impl Takers {
     }
 
     /// Why somebody may not take, if so: the first that doesn't fit.
-    pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<&'static str> {
+    pub(super) fn why_not(&self, taker: &Taker<'_>) -> Option<WhyNot> {
         if !self.node_names.is_empty() {
             if taker.node.is_none_or(|node| !self.node_names.contains(node)) {
-                return Some("for other nodes");
+                return Some(WhyNot::OtherNodes);
             }
         } else if let Some(why) = why_not_selected(
             &self.node_selector,
             taker.node_labels,
-            ["for nodes with other labels", "for nodes with certain labels, and this one isn't described"],
+            [WhyNot::NodeLabels, WhyNot::NodeUnknown],
         ) {
             return Some(why);
         }
         if !self.namespaces.is_empty() {
             if !self.namespaces.contains(taker.namespace) {
-                return Some("for other namespaces");
+                return Some(WhyNot::OtherNamespaces);
             }
         } else if let Some(why) = why_not_selected(
             &self.namespace_selector,
             taker.namespace_labels(),
-            [
-                "for namespaces with other labels",
-                "for namespaces with certain labels, and this one isn't described",
-            ],
+            [WhyNot::NamespaceLabels, WhyNot::NamespaceUnknown],
         ) {
             return Some(why);
         }
         if !self.endpoint_selector.fits(|key| taker.label(key)) {
-            Some("for endpoints with other labels")
+            Some(WhyNot::EndpointLabels)
         } else if !self.realms.is_empty() && !self.realms.contains(taker.realm) {
-            Some("for other realms")
+            Some(WhyNot::OtherRealms)
         } else if !self.network_attachments.is_empty()
             && !self.network_attachments.iter().any(|wanted| taker.is_made_by(wanted))
         {
-            Some("for other network attachments")
+            Some(WhyNot::OtherAttachments)
         } else {
             None
         }
@@ -232,8 +230,8 @@ impl Takers {
 fn why_not_selected(
     selector: &Selector,
     labels: Option<&BTreeMap<Text, Text>>,
-    [others, unknown]: [&'static str; 2],
-) -> Option<&'static str> {
+    [others, unknown]: [WhyNot; 2],
+) -> Option<WhyNot> {
     match labels {
         _ if selector.is_empty() => None,
         None => Some(unknown),

@@ -1,12 +1,13 @@
 //! Tokens: what callers ask with. Their secrets are never here, only what tells them from all others.
 
-use ipam_api::Code;
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{JOIN_TOKEN_TTL_MS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TOKENS_MAX};
 use ipam_api::name::{Name, ResourceName};
 
-use super::check::{invalid, text, within};
+use super::check::{text, within};
+use super::command::Cause;
+use super::command::cause::{Counted, TextField};
 use super::command::{
     Answer, CreateToken, Credential, Expect, Grant, Kind, Purpose, Refusal, SecretHash, Stored, Text,
 };
@@ -16,38 +17,33 @@ use super::step::{Step, check_expected, not_found};
 
 impl CreateToken {
     pub(super) fn check(&self) -> Result<(), Refusal> {
-        text("description", &self.description)?;
-        within("realms of a token", self.grant.realms.len(), TOKEN_REALMS_MAX)?;
+        text(TextField::Description, &self.description)?;
+        within(Counted::TokenRealms, self.grant.realms.len(), TOKEN_REALMS_MAX)?;
         // So that nobody can take a token's principal for somebody without one.
         if self.name.as_str() == ANONYMOUS {
-            return Err(invalid(format!("no token can be called {ANONYMOUS}")));
+            return Err(Cause::ReservedTokenName.into());
         }
         let longest = match self.purpose {
             Purpose::Bearer => TOKEN_TTL_MS_MAX,
             Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
         };
         match self.ttl_ms {
-            Some(0) => return Err(invalid("a token that lives for 0 ms would never be valid")),
+            Some(0) => return Err(Cause::TokenTtlZero.into()),
             Some(ttl_ms) if ttl_ms > longest => {
-                return Err(Refusal::new(
-                    Code::LimitExceeded,
-                    format!("such a token lives {longest} ms at most"),
-                ));
+                return Err(Cause::TokenTtlTooLong { longest }.into());
             }
             None if self.purpose != Purpose::Bearer => {
-                return Err(invalid("a join token must say how long it lives").help("Give ttl_ms."));
+                return Err(Cause::JoinTokenWithoutTtl.into());
             }
             _ => {}
         }
         match (self.purpose, self.grant.role, &self.grant.node) {
-            (Purpose::Bearer, Role::Node, None) => {
-                Err(invalid("a token of the role node must name its node").help("Give node: realm and name."))
-            }
+            (Purpose::Bearer, Role::Node, None) => Err(Cause::NodeTokenWithoutNode.into()),
             (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
-                Err(invalid(format!("a token of the role {role} can't name a node")))
+                Err(Cause::TokenWithNode { role }.into())
             }
             (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
-                Err(invalid("a join token is for nodes and members, and its role is node"))
+                Err(Cause::JoinTokenRole.into())
             }
             _ => Ok(()),
         }
@@ -68,6 +64,7 @@ impl Step<'_> {
             purpose: wish.purpose,
             grant: wish.grant.clone(),
             description: Text::clone(&wish.description),
+            joined_with: None,
             secret_hash: wish.secret_hash,
             expires_ms,
             expires_wall_ms: wish.ttl_ms.map(|ttl_ms| self.at.wall_ms.saturating_add(ttl_ms)),
@@ -122,7 +119,7 @@ impl Step<'_> {
         if with.grant.node.as_ref().is_some_and(|expected| expected != node)
             || (!with.grant.realms.is_empty() && !with.grant.realms.contains(&node.realm))
         {
-            return Err(Refusal::new(Code::ForeignNode, format!("the join token isn't for node {node}")));
+            return Err(Cause::JoinTokenOfOthers { node: node.clone() }.into());
         }
         if let Some(made) = with.used_for {
             let same =
@@ -135,22 +132,21 @@ impl Step<'_> {
                     revision: token.meta.revision,
                     resource: Box::new(Stored::Token(token.clone())),
                 }),
-                None => Err(Refusal::new(Code::Unauthenticated, "the join token was used already")
-                    .help("Make another one: ipamctl token join.")),
+                None => Err(Cause::JoinTokenUsed.into()),
             };
         }
         self.check_secret(&secret_hash)?;
         self.check_room_for_tokens()?;
         let revision = self.state.tick();
-        let name = format!("node-{revision}")
-            .parse::<Name>()
-            .map_err(|problem| Refusal::new(problem.code, problem.detail))?;
+        // Letters, a dash and digits are always a name.
+        let name = Name::new(&format!("node-{revision}")).unwrap_or_else(|_| Name::lowest());
         let row = Token {
             meta: self.new_meta(revision),
             name,
             purpose: Purpose::Bearer,
             grant: Grant { role: Role::Node, node: Some(node.clone()), ..with.grant.clone() },
-            description: Text::from(format!("node {node}, joined with {}", with.name)),
+            description: Text::default(),
+            joined_with: Some(with.name.clone()),
             secret_hash,
             expires_ms: None,
             expires_wall_ms: None,
@@ -171,8 +167,7 @@ impl Step<'_> {
     /// Two tokens with one secret could not be told apart.
     fn check_secret(&self, secret_hash: &SecretHash) -> Result<(), Refusal> {
         if self.state.index.token_secrets.contains_key(secret_hash) {
-            return Err(Refusal::new(Code::AlreadyExists, "another token has that secret")
-                .help("Repeat; another secret will be made."));
+            return Err(Cause::SecretTaken.into());
         }
         Ok(())
     }
@@ -182,11 +177,10 @@ impl Step<'_> {
         if count < TOKENS_MAX {
             return Ok(());
         }
-        Err(Refusal::new(Code::LimitExceeded, format!("there are {count} tokens; at most {TOKENS_MAX} fit"))
-            .help("Delete those that nobody uses: ipamctl token list."))
+        Err(Cause::TooManyTokens { count: count as u64 }.into())
     }
 }
 
 fn no_join_token() -> Refusal {
-    Refusal::new(Code::Unauthenticated, "joining takes a join token").help("Make one: ipamctl token join.")
+    Cause::NoJoinToken.into()
 }

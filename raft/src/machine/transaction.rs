@@ -2,7 +2,7 @@
 
 use ipam_api::name::ResourceName;
 
-use super::command::{Answer, Context, Kind, Precondition, Refusal, Transaction};
+use super::command::{Answer, Kind, Precondition, Refusal, Transaction};
 use super::model::Meta;
 use super::state::State;
 use super::step::{Step, check_expected};
@@ -41,14 +41,8 @@ impl Step<'_> {
     fn all_of(&mut self, transaction: &Transaction) -> Result<Answer, Refusal> {
         let mut answers = Vec::with_capacity(transaction.steps.len());
         for (number, action) in transaction.steps.iter().enumerate() {
-            let answer = self.single(action).map_err(|refusal| Refusal {
-                detail: format!("step {number}: {}", refusal.detail),
-                context: Some(Box::new(Context::Step {
-                    step: u32::try_from(number).unwrap_or(u32::MAX),
-                    inner: refusal.context,
-                })),
-                ..refusal
-            })?;
+            let step = u32::try_from(number).ok();
+            let answer = self.single(action).map_err(|refusal| Refusal { step, ..refusal })?;
             answers.push(answer);
         }
         Ok(Answer::Steps(answers))

@@ -9,14 +9,17 @@
 use std::collections::BTreeSet;
 
 use ipam_api::limits::{INTERFACES_MAX, WAITING_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
+use ipam_api::name::Name;
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
 
 use super::along::Comer;
 use super::candidates::Choice;
-use super::check::{invalid, within};
+use super::check::within;
+use super::command::cause::{Closed, Counted};
 use super::command::{
-    Action, Allocate, Answer, Grant, Kind, Manager, NamespaceIntention, Origin, Pending, Refusal, Text, Via,
+    Action, Allocate, Answer, Cause, Grant, Kind, Manager, NamespaceIntention, Origin, Pending, Refusal,
+    Text, Via,
 };
 use super::event::{What, Why};
 use super::model::{Account, Scarce, Waiting};
@@ -28,19 +31,13 @@ use super::takers::Taker;
 /// Refuses to let wait what could not be served in order.
 pub(super) fn check(wish: &Allocate) -> Result<(), Refusal> {
     if wish.attachment.is_some() {
-        return Err(
-            invalid("an attachment can't wait for addresses; its runtime asks again").help("Leave wait out.")
-        );
+        return Err(Cause::AttachmentWaits.into());
     }
     if wish.manner.adopt {
-        return Err(invalid("what exists already is adopted or not, and can't wait").help("Leave wait out."));
+        return Err(Cause::AdoptionWaits.into());
     }
     match wish.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
-        Some(interface) => Err(invalid(format!(
-            "{} asks for an address by value, and only pools can be waited for",
-            interface.name
-        ))
-        .help("Leave wait or the address out.")),
+        Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
         None => Ok(()),
     }
 }
@@ -66,38 +63,38 @@ impl State {
     }
 
     /// Why a pool gives nothing, whatever it has.
-    fn why_closed(&self, pool: u64) -> Option<&'static str> {
+    fn why_closed(&self, pool: u64) -> Option<Closed> {
         let row = &self.pools.get(pool)?.intention;
         match () {
-            () if row.terminating => Some("is being deleted"),
-            () if row.disabled => Some("is disabled"),
-            () if row.drains_to.is_some() => Some("is drained"),
-            () if !self.is_confirmed(pool) => Some("is not confirmed"),
+            () if row.terminating => Some(Closed::Terminating),
+            () if row.disabled => Some(Closed::Disabled),
+            () if row.drains_to.is_some() => Some(Closed::Drained),
+            () if !self.is_confirmed(pool) => Some(Closed::Unconfirmed),
             () => None,
         }
     }
 
     /// Why somebody waits, as it is now: pools may have been opened or closed since they were tried.
     #[must_use]
-    pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Text) {
-        let as_it_was = (waiting.why, Text::clone(&waiting.detail));
+    pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Cause) {
+        let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
         let pools = waiting.lacks.iter().filter_map(|(of, _)| match of {
             Scarce::Pool(pool) => Some((&self.pools.get(*pool)?.intention.name, self.why_closed(*pool))),
             Scarce::Quota(..) => None,
         });
         let pools: Vec<_> = pools.collect();
-        let closed: Vec<String> =
-            pools.iter().filter_map(|(name, why)| why.map(|why| format!("{name} {why}"))).collect();
+        let closed: Vec<(Name, Closed)> =
+            pools.iter().filter_map(|(name, why)| Some((Name::clone(name), (*why)?))).collect();
         match waiting.why {
-            _ if pools.is_empty() => as_it_was,
+            _ if pools.is_empty() => as_it_was(),
             Why::PoolExhausted | Why::PoolNotReady if closed.len() == pools.len() => {
-                (Why::PoolNotReady, closed.join(", ").into())
+                (Why::PoolNotReady, Cause::PoolsClosed { pools: closed })
             }
             Why::PoolNotReady if closed.is_empty() => {
-                let names: Vec<String> = pools.iter().map(|(name, _)| name.to_string()).collect();
-                (Why::PoolExhausted, format!("nothing is free in {}", names.join(", ")).into())
+                let pools = pools.iter().map(|(name, _)| Name::clone(name)).collect();
+                (Why::PoolExhausted, Cause::NothingFree { pools })
             }
-            _ => as_it_was,
+            _ => as_it_was(),
         }
     }
 
@@ -173,7 +170,7 @@ impl State {
                 let mut lacking = Vec::new();
                 let mut pick = None;
                 for candidate in candidates {
-                    let fallen = self.why_fallen(&candidate, &taker, grant).map(|fallen| fallen.code);
+                    let fallen = self.why_fallen(&candidate, &taker, grant).map(|fallen| fallen.why.code());
                     if fallen.is_none() {
                         // Nothing is asked for by value.
                         let spoken = Spoken { picked: &picks, behind: &[] };
@@ -261,21 +258,17 @@ impl Step<'_> {
         let lacks = self.state.lacks(wish, endpoint, grant);
         if let Some(waiting) = endpoint.and_then(|id| self.state.waiting(id)) {
             if waiting.wish != *wish {
-                return Err(Refusal::new(
-                    Code::AlreadyExists,
-                    format!("{} waits for something else already", wish.endpoint),
-                )
-                .help("Withdraw that first: release the endpoint."));
+                return Err(Cause::WaitsAlready { endpoint: wish.endpoint.clone() }.into());
             }
             let why = why(&refusal, &lacks);
             let endpoint = endpoint.unwrap_or_default();
-            self.note_waiting(endpoint, lacks, why, Text::from(refusal.detail.as_str()));
+            self.note_waiting(endpoint, lacks, why, refusal.cause);
             return Ok(self.pending(endpoint, true));
         }
         if lacks.is_empty() {
             return Err(refusal);
         }
-        within("waiting claims", self.state.waiting_count() + 1, WAITING_MAX)?;
+        within(Counted::WaitingClaims, self.state.waiting_count() + 1, WAITING_MAX)?;
         let endpoint = match endpoint {
             Some(id) => id,
             None => {
@@ -294,7 +287,7 @@ impl Step<'_> {
             request_id: Text::clone(&self.origin.request_id),
             since_wall_ms: self.at.wall_ms,
             why: why(&refusal, &lacks),
-            detail: Text::from(refusal.detail.as_str()),
+            cause: refusal.cause,
             lacks,
         };
         self.emit(What::Waits { endpoint: wish.endpoint.clone(), why: waiting.why });
@@ -307,7 +300,7 @@ impl Step<'_> {
         Answer::Pending(Pending {
             repeated,
             why: waiting.map_or(Why::AllocationFailed, |waiting| waiting.why),
-            detail: waiting.map_or_else(|| Text::from(""), |waiting| Text::clone(&waiting.detail)),
+            cause: waiting.map_or_else(|| Box::new(Cause::AwaitedPoolsGone), |waiting| waiting.cause.clone()),
             since_wall_ms: waiting.map_or(0, |waiting| waiting.since_wall_ms),
         })
     }
@@ -353,13 +346,13 @@ impl Step<'_> {
     }
 
     /// Takes note of what a claim waits for now, and says so if the reason has changed.
-    fn note_waiting(&mut self, endpoint: u64, lacks: Vec<(Scarce, u32)>, why: Why, detail: Text) {
+    fn note_waiting(&mut self, endpoint: u64, lacks: Vec<(Scarce, u32)>, why: Why, cause: Box<Cause>) {
         let Some(old) = self.state.waiting(endpoint).cloned() else { return };
-        // The sentence alone, with its counts, is no reason to write anything.
+        // The cause alone, with its counts, is no reason to write anything.
         if (&lacks, why) == (&old.lacks, old.why) {
             return;
         }
-        let new = Waiting { lacks, why, detail, ..old.clone() };
+        let new = Waiting { lacks, why, cause, ..old.clone() };
         self.state.tick();
         if new.why != old.why {
             self.emit(What::Waits { endpoint: old.wish.endpoint.clone(), why });
@@ -403,7 +396,7 @@ impl Step<'_> {
         let lacks = rights.map(|(grant, _)| self.state.lacks(&waiting.wish, Some(endpoint), &grant));
         let lacks = lacks.unwrap_or_default();
         let why = why(&refusal, &lacks);
-        self.note_waiting(endpoint, lacks, why, Text::from(refusal.detail.as_str()));
+        self.note_waiting(endpoint, lacks, why, refusal.cause);
     }
 
     fn try_waiting(&mut self, endpoint: u64, waiting: &Waiting) -> Result<(), Refusal> {
@@ -456,7 +449,7 @@ impl Step<'_> {
             if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
                 lacks.push(more);
             }
-            self.note_waiting(endpoint, lacks, waiting.why, waiting.detail);
+            self.note_waiting(endpoint, lacks, waiting.why, waiting.cause);
         }
     }
 
@@ -465,19 +458,19 @@ impl Step<'_> {
         for (endpoint, waiting) in self.state.waiting_for(pool) {
             let lacks: Vec<(Scarce, u32)> =
                 waiting.lacks.iter().filter(|(of, _)| *of != Scarce::Pool(pool)).cloned().collect();
-            let (why, detail) = if lacks.is_empty() {
-                (Why::AllocationFailed, Text::from("the pools that it waited for are gone"))
+            let (why, cause) = if lacks.is_empty() {
+                (Why::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
             } else {
-                (waiting.why, waiting.detail)
+                (waiting.why, waiting.cause)
             };
-            self.note_waiting(endpoint, lacks, why, detail);
+            self.note_waiting(endpoint, lacks, why, cause);
         }
         self.state.refresh_head(&Scarce::Pool(pool));
     }
 }
 
 fn why(refusal: &Refusal, lacks: &[(Scarce, u32)]) -> Why {
-    match refusal.code {
+    match refusal.code() {
         _ if lacks.is_empty() => Why::AllocationFailed,
         Code::PoolExhausted => Why::PoolExhausted,
         Code::QuotaExceeded => Why::QuotaExceeded,

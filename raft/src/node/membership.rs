@@ -14,7 +14,7 @@ use super::error::Failure;
 use super::handing_over::hand_over;
 use super::inner::Inner;
 use super::running::Running;
-use crate::machine::command::KnownMember;
+use crate::machine::command::{KnownMember, Text};
 use crate::machine::model::{self, MemberStanding};
 use crate::transport::{Purpose, Request};
 use crate::types::{Member, MemberInfo, Role};
@@ -117,9 +117,9 @@ pub(super) fn known(running: &Running) -> Vec<KnownMember> {
         Some(KnownMember {
             id,
             name: Name::new(&member.name).ok()?,
-            disk_id: member.disk_id.into(),
-            peer_address: member.peer_address.into(),
-            client_url: member.client_url.into(),
+            disk_id: Text::given(member.disk_id),
+            peer_address: Text::given(member.peer_address),
+            client_url: Text::given(member.client_url),
             votes: present.voters.contains(&id),
         })
     });
@@ -243,9 +243,9 @@ mod tests {
     fn row(id: u64, standing: MemberStanding) -> (u64, model::Member) {
         let row = model::Member {
             name: format!("n{id}").parse().unwrap(),
-            disk_id: format!("disk-{id}").into(),
-            peer_address: format!("n{id}:7441").into(),
-            client_url: format!("http://n{id}:7440").into(),
+            disk_id: Text::given(format!("disk-{id}")),
+            peer_address: Text::given(format!("n{id}:7441")),
+            client_url: Text::given(format!("http://n{id}:7440")),
             standing,
             joined: 7,
         };

@@ -116,7 +116,7 @@ mod tests {
     fn queue(items: &[(&str, usize)]) -> Queue<usize> {
         let mut queue = Queue::default();
         for (item, (principal, bytes)) in items.iter().enumerate() {
-            queue.push(Queued { principal: (*principal).into(), bytes: *bytes, item });
+            queue.push(Queued { principal: Text::given(*principal), bytes: *bytes, item });
         }
         queue
     }
@@ -135,15 +135,15 @@ mod tests {
     #[test]
     fn an_expensive_principal_delays_itself_and_no_other() {
         let mut costs = Costs::default();
-        costs.note(&"dear".into(), SHARE_OF_ENTRY);
+        costs.note(&Text::given("dear"), SHARE_OF_ENTRY);
         let mut queue = queue(&[("dear", 1), ("dear", 1), ("cheap", 1), ("dear", 1), ("cheap", 1)]);
         assert_eq!(items(queue.take(&costs)), [0, 2, 4]);
         assert_eq!(items(queue.take(&costs)), [1]);
         // Once its commands are cheap again they travel together again.
         for _ in 0..100 {
-            costs.note(&"dear".into(), Duration::from_micros(1));
+            costs.note(&Text::given("dear"), Duration::from_micros(1));
         }
-        queue.push(Queued { principal: "dear".into(), bytes: 1, item: 9 });
+        queue.push(Queued { principal: Text::given("dear"), bytes: 1, item: 9 });
         assert_eq!(items(queue.take(&costs)), [3, 9]);
         assert!(costs.0.is_empty(), "nothing is remembered of cheap principals");
     }
@@ -167,10 +167,10 @@ mod tests {
     #[test]
     fn costs_of_few_principals_are_remembered_the_most_expensive_ones() {
         let mut costs = Costs::default();
-        for number in 0..PRINCIPALS_REMEMBERED_MAX + 10 {
-            costs.note(&format!("p{number}").into(), COST_EXPECTED * (number as u32 + 2));
+        for (number, times) in (0..PRINCIPALS_REMEMBERED_MAX + 10).zip(2..) {
+            costs.note(&Text::given(format!("p{number}")), COST_EXPECTED * times);
         }
         assert_eq!(costs.0.len(), PRINCIPALS_REMEMBERED_MAX);
-        assert_eq!(costs.expected(&"p0".into()), COST_EXPECTED);
+        assert_eq!(costs.expected(&Text::given("p0")), COST_EXPECTED);
     }
 }

@@ -148,7 +148,7 @@ pub fn restore(
         let (_, mut state, blocks) = snapshot::load(&mut pieces, &Progress::default())?;
         let mut recent = Recent::new(&state.header.journal, blocks);
         if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
-            return Ok(Err(RestoreError::Generation(refusal.detail)));
+            return Ok(Err(RestoreError::Generation(refusal.detail())));
         }
         recent.take(state.take_journaled());
         pieces.write_segments(dir, &state, &recent)?;

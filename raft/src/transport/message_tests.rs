@@ -1,6 +1,7 @@
 //! What members of the first version say to each other, read by this one. `UPDATE=1` adds what isn't there yet; a
 //! line that is there never changes, since members of two versions speak during every upgrade.
 
+use crate::machine::command::Text;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
@@ -32,9 +33,9 @@ fn vote() -> Vote {
 
 fn command() -> Command {
     let origin = Origin {
-        principal: "alice".into(),
+        principal: Text::given("alice"),
         via: Via::Http,
-        request_id: "r1".into(),
+        request_id: Text::given("r1"),
         comment: None,
         not_after_ms: Some(9_000),
     };

@@ -3,6 +3,7 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::PoolSize;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     Allocate, AutomaticPool, Controller, EndController, Expect, Kind, Put, ScaleController, SubnetIntention,
 };
@@ -11,7 +12,12 @@ use ipam_raft::machine::{Action, Grant, Terms};
 use crate::world::{World, add, admin, labelled, name, node, subnet, with_labels};
 
 fn controller() -> Controller {
-    Controller { group: "apps".into(), kind: "Deployment".into(), name: "web".parse().unwrap(), uid: None }
+    Controller {
+        group: Text::given("apps"),
+        kind: Text::given("Deployment"),
+        name: "web".parse().unwrap(),
+        uid: None,
+    }
 }
 
 /// A subnet for one team only.

@@ -2,12 +2,13 @@
 
 use ipam_api::Code;
 use ipam_raft::machine::Action;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{Kind, Manager, Remarks, Transaction};
 
 use crate::world::{World, admin, delete, managed, pool};
 
 fn remarks(manager: Option<&str>) -> Remarks {
-    Remarks { managed_by: manager.map(Into::into), ..Remarks::default() }
+    Remarks { managed_by: manager.map(Text::given), ..Remarks::default() }
 }
 
 #[test]
@@ -18,11 +19,11 @@ fn only_the_manager_changes_what_it_manages() {
     assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "creating takes it");
     assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "nothing changes");
     assert_eq!(world.code(admin(), action("10.0.0.31", Some("argocd"))), refused, "not asked as the manager");
-    let flux = || managed(admin(), Manager::Named("flux".into()));
+    let flux = || managed(admin(), Manager::Named(Text::given("flux")));
     assert_eq!(world.code(flux(), action("10.0.0.31", Some("flux"))), refused);
     assert_eq!(world.code(flux(), delete(Kind::Pool, "git")), refused);
     assert_eq!(world.code(admin(), delete(Kind::Pool, "git")), refused);
-    let argocd = || managed(admin(), Manager::Named("argocd".into()));
+    let argocd = || managed(admin(), Manager::Named(Text::given("argocd")));
     assert_eq!(world.code(argocd(), action("10.0.0.31", Some("argocd"))), None);
     let take_over = || managed(admin(), Manager::TakeOver);
     assert_eq!(world.code(take_over(), action("10.0.0.31", Some("flux"))), None);
@@ -42,5 +43,5 @@ fn a_transaction_asks_in_one_management() {
     let before = world.state.digest();
     assert_eq!(world.code(admin(), action.clone()), Some(Code::ManagedElsewhere));
     assert_eq!(world.state.digest(), before);
-    assert_eq!(world.code(managed(admin(), Manager::Named("argocd".into())), action), None);
+    assert_eq!(world.code(managed(admin(), Manager::Named(Text::given("argocd"))), action), None);
 }

@@ -3,6 +3,7 @@
 use ipam_api::Code;
 use ipam_api::name::Name;
 use ipam_raft::machine::Action;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{Allocate, Controller, ScaleController, Stickiness};
 
 use crate::world::{World, add, admin, del, hold, ids, node};
@@ -115,7 +116,7 @@ fn sticky(wish: Allocate) -> Allocate {
 
 fn controller() -> Controller {
     let name = "a".parse().unwrap();
-    Controller { group: "apps".into(), kind: "StatefulSet".into(), name, uid: None }
+    Controller { group: Text::given("apps"), kind: Text::given("StatefulSet"), name, uid: None }
 }
 
 fn scale(replicas: u32) -> Action {

@@ -3,6 +3,7 @@
 use ipam_api::Code;
 use ipam_api::limits::{IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS};
 use ipam_raft::machine::command::Idempotency;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::{Action, Answer, Applied, At, Command, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -31,7 +32,7 @@ fn a_refusal_by_rule_is_kept_too() {
     let first = world.run(terms(), action()).unwrap_err();
     world.run(admin(), pool("new", "lan", "10.0.0.50", crate::world::labelled(&[]))).unwrap();
     let again = world.run(terms(), action()).unwrap_err();
-    assert_eq!((again.code, &again.detail, again.replayed), (first.code, &first.detail, true));
+    assert_eq!((again.code(), &again.detail(), again.replayed), (first.code(), &first.detail(), true));
     // Asked anew it works.
     assert!(world.run(under_key(admin(), "another", 7), action()).is_ok());
 }
@@ -41,7 +42,7 @@ fn a_key_is_for_one_request_of_one_principal() {
     let mut world = World::new();
     world.run_as("alice", under_key(admin(), "key", 7), network("blue")).unwrap();
     let other = world.run_as("alice", under_key(admin(), "key", 8), network("red")).unwrap_err();
-    assert_eq!(other.code, Code::IdempotencyKeyReused);
+    assert_eq!(other.code(), Code::IdempotencyKeyReused);
     let bob = world.run_as("bob", under_key(admin(), "key", 8), network("red")).unwrap();
     assert!(!bob.replayed);
 }
@@ -53,9 +54,9 @@ fn who_may_not_ask_and_what_comes_late_is_not_kept() {
         let terms = under_key(admin(), "key", 7);
         let mut command = Command {
             origin: ipam_raft::machine::Origin {
-                principal: "alice".into(),
+                principal: Text::given("alice"),
                 via: ipam_raft::machine::command::Via::Http,
-                request_id: "request".into(),
+                request_id: Text::given("request"),
                 comment: None,
                 not_after_ms: None,
             },
@@ -65,7 +66,7 @@ fn who_may_not_ask_and_what_comes_late_is_not_kept() {
         command.origin.not_after_ms = not_after_ms;
         command
     };
-    assert_eq!(world.apply(&late(Some(5))).unwrap_err().code, Code::DeadlineExceeded);
+    assert_eq!(world.apply(&late(Some(5))).unwrap_err().code(), Code::DeadlineExceeded);
     assert!(!world.apply(&late(None)).unwrap().replayed);
 }
 
@@ -83,9 +84,9 @@ fn keys_are_forgotten_by_log_time_and_number_in_the_order_of_the_log() {
     let run = |state: &mut State, principal: &str, key: usize| {
         let at = At { log_time_ms: 1, wall_ms: 1, term: 1 };
         let origin = ipam_raft::machine::Origin {
-            principal: principal.into(),
+            principal: Text::given(principal),
             via: ipam_raft::machine::command::Via::Http,
-            request_id: "request".into(),
+            request_id: Text::given("request"),
             comment: None,
             not_after_ms: None,
         };
@@ -116,7 +117,7 @@ proptest! {
                 Draw { dice: Dice(seed), state: &state, issued: &issued, asked: &asked, index };
             let mut command = draw.command(now);
             command.origin.not_after_ms = None;
-            let key = Idempotency { key: format!("key-{index}").into(), request: u128::from(seed) };
+            let key = Idempotency { key: Text::given(format!("key-{index}")), request: u128::from(seed) };
             command.terms = Terms { idempotency: Some(key), ..command.terms };
             let (outcome, _) = apply(&mut state, at, &command);
             if let Ok(Applied { answer: Answer::Allocated { interfaces, .. }, .. }) = &outcome {
@@ -126,7 +127,7 @@ proptest! {
                 asked.push(wish.clone());
             }
             // That is not kept: who merges a change may merge it again.
-            if !outcome.as_ref().is_err_and(|refusal| refusal.code == Code::RevisionMismatch) {
+            if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {
                 sent.push((command, outcome));
             }
             if sent.is_empty() {
@@ -145,7 +146,7 @@ proptest! {
                 }
                 (Err(first), Err(again)) => {
                     prop_assert!(again.replayed);
-                    prop_assert_eq!((first.code, &first.detail), (again.code, &again.detail));
+                    prop_assert_eq!((first.code(), &first.detail()), (again.code(), &again.detail()));
                 }
                 _ => prop_assert!(false, "{:?} became {:?}", first, again),
             }

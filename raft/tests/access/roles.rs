@@ -2,6 +2,7 @@
 
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     Controller, EndController, Expect, Kind, Purpose, Remarks, ScaleController, Transaction,
 };
@@ -50,8 +51,8 @@ fn actions(world: &mut World) -> Vec<Action> {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
             controller: Controller {
-                group: "apps".into(),
-                kind: "StatefulSet".into(),
+                group: Text::given("apps"),
+                kind: Text::given("StatefulSet"),
                 name: "a".parse().unwrap(),
                 uid: None,
             },
@@ -62,8 +63,8 @@ fn actions(world: &mut World) -> Vec<Action> {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
             controller: Controller {
-                group: "apps".into(),
-                kind: "StatefulSet".into(),
+                group: Text::given("apps"),
+                kind: Text::given("StatefulSet"),
                 name: "a".parse().unwrap(),
                 uid: None,
             },
@@ -99,7 +100,7 @@ fn every_role_may_do_what_the_table_says_and_nothing_else() {
                 assert!(outcome.is_ok(), "{role} {verb} {target}: {outcome:?}");
             } else {
                 let refusal = outcome.unwrap_err();
-                assert_eq!(refusal.code, Code::Forbidden, "{role} {verb} {target}: {refusal:?}");
+                assert_eq!(refusal.code(), Code::Forbidden, "{role} {verb} {target}: {refusal:?}");
                 assert_eq!(world.state.digest(), before.digest(), "{role} {verb} {target}");
                 // Wrapped into a transaction it isn't allowed either. The level is raised by an entry of its own.
                 if matches!(action, Action::RaiseLevel { .. }) {

@@ -5,6 +5,7 @@ use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     Allocate, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind, Manager,
     Manner, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns, Purpose, Put,
@@ -23,7 +24,7 @@ pub(crate) fn name(text: &str) -> Name {
 }
 
 pub(crate) fn labelled(labels: &[(&str, &str)]) -> Remarks {
-    let labels = labels.iter().map(|(key, value)| ((*key).into(), (*value).into())).collect();
+    let labels = labels.iter().map(|(key, value)| (Text::given(*key), Text::given(*value))).collect();
     Remarks { labels, ..Remarks::default() }
 }
 
@@ -127,7 +128,7 @@ pub(crate) fn attachment(node: &str, container: &str) -> AttachmentKey {
 }
 
 pub(crate) fn started(at_us: u64) -> Started {
-    Started { boot_id: "boot".into(), at_us }
+    Started { boot_id: Text::given("boot"), at_us }
 }
 
 /// An ADD on a node.
@@ -186,7 +187,7 @@ pub(crate) fn del(node: &str, container: &str) -> Action {
 
 pub(crate) fn token(name: &str, purpose: Purpose, grant: Grant, ttl_ms: Option<u64>) -> CreateToken {
     let secret_hash = ipam_raft::machine::command::secret_hash(name);
-    CreateToken { name: self::name(name), purpose, grant, ttl_ms, description: "".into(), secret_hash }
+    CreateToken { name: self::name(name), purpose, grant, ttl_ms, description: Text::given(""), secret_hash }
 }
 
 impl World {
@@ -209,9 +210,9 @@ impl World {
 
     pub(crate) fn run_as(&mut self, principal: &str, terms: Terms, action: Action) -> Outcome {
         let origin = Origin {
-            principal: principal.into(),
+            principal: Text::given(principal),
             via: Via::Http,
-            request_id: "request".into(),
+            request_id: Text::given("request"),
             comment: None,
             not_after_ms: None,
         };
@@ -229,7 +230,7 @@ impl World {
 
     /// The code of the refusal, or nothing.
     pub(crate) fn code(&mut self, terms: Terms, action: Action) -> Option<Code> {
-        self.run(terms, action).err().map(|refusal| refusal.code)
+        self.run(terms, action).err().map(|refusal| refusal.code())
     }
 
     /// Makes a token; what it allows.
@@ -242,7 +243,7 @@ impl World {
 }
 
 pub(crate) fn under_key(terms: Terms, key: &str, request: u128) -> Terms {
-    Terms { idempotency: Some(Idempotency { key: key.into(), request }), ..terms }
+    Terms { idempotency: Some(Idempotency { key: Text::given(key), request }), ..terms }
 }
 
 pub(crate) fn managed(terms: Terms, manager: Manager) -> Terms {

@@ -1,10 +1,10 @@
 //! Clusters to be tried out.
 
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::{Grant, Terms};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
@@ -28,9 +28,9 @@ pub(crate) fn command(name: &str) -> Command {
     let name = Name::new(name).unwrap();
     Command {
         origin: Origin {
-            principal: Arc::from("test"),
+            principal: Text::given("test"),
             via: Via::Http,
-            request_id: Arc::from(name.as_str()),
+            request_id: Text::given(name.as_str()),
             comment: None,
             not_after_ms: None,
         },
@@ -110,9 +110,9 @@ impl Cluster {
         let Member { name, disk_id, peer_address, client_url } = self.node(at).applicant().unwrap();
         let action = Action::JoinMember(JoinMember {
             name: name.parse().unwrap(),
-            disk_id: disk_id.into(),
-            peer_address: peer_address.into(),
-            client_url: client_url.into(),
+            disk_id: Text::given(disk_id),
+            peer_address: Text::given(peer_address),
+            client_url: Text::given(client_url),
             known: self.node(0).known_members(),
         });
         let Answer::Members { ids } = self.decide(0, action).await.answer else { panic!("no member") };

@@ -1,9 +1,9 @@
 //! The journal of a cluster: the same on every member, whatever each of them went through.
 
 use std::path::Path;
-use std::sync::Arc;
 use std::time::Instant;
 
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::{Action, Event};
 use ipam_raft::{EventFilter, EventQuery};
 
@@ -15,7 +15,7 @@ const COMMENT_BYTES: usize = 400_000;
 /// Proposes a network whose event is large.
 async fn propose(cluster: &Cluster, at: usize, number: usize) {
     let mut command = command(&format!("n-{number}"));
-    command.origin.comment = Some(Arc::from(format!("{number} ").repeat(COMMENT_BYTES / 3).as_str()));
+    command.origin.comment = Some(Text::given(format!("{number} ").repeat(COMMENT_BYTES / 3)));
     cluster.node(at).propose(command, Instant::now() + LONG).await.unwrap().unwrap();
 }
 

@@ -1,5 +1,6 @@
 //! Who belongs to a cluster, and who leads it, changed on purpose.
 
+use ipam_raft::machine::command::Text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
@@ -239,8 +240,8 @@ async fn a_wiped_member_is_not_taken_for_the_one_it_was() {
     let command = Command { action: join_of(&cluster, gone), ..crate::harness::command("wiped") };
     let outcome = cluster.node(leader).propose(command, Instant::now() + LONG).await.unwrap();
     let refusal = outcome.unwrap_err();
-    assert_eq!(refusal.code, ipam_api::Code::AlreadyExists);
-    assert!(refusal.help.unwrap().contains("ipamctl cluster remove"));
+    assert_eq!(refusal.code(), ipam_api::Code::AlreadyExists);
+    assert!(refusal.help().unwrap().contains("ipamctl cluster remove"));
     assert!(cluster.node(gone).applicant().is_some(), "nobody has taken it in");
 }
 
@@ -250,9 +251,9 @@ fn join_of(cluster: &Cluster, at: usize) -> Action {
     let (_, other) = cluster.nodes().find(|(other, _)| *other != at).unwrap();
     Action::JoinMember(JoinMember {
         name: name.parse().unwrap(),
-        disk_id: disk_id.into(),
-        peer_address: peer_address.into(),
-        client_url: client_url.into(),
+        disk_id: Text::given(disk_id),
+        peer_address: Text::given(peer_address),
+        client_url: Text::given(client_url),
         known: other.known_members(),
     })
 }

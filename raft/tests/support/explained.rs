@@ -69,12 +69,12 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
         Err(refusal) => {
             let first = explanation.choices.iter().find_map(|choice| choice.refused.as_ref());
             assert!(
-                first.is_none_or(|first| first == refusal || is_decided_before(refusal.code)),
+                first.is_none_or(|first| first == refusal || is_decided_before(refusal.code())),
                 "refused for another reason: {first:?} {refusal:?}"
             );
             // A subnet that hasn't enough for a pool of its own is no candidate.
             let chooses = first.is_some() || wish.automatic_pool.is_some();
-            assert!(chooses || !is_decided_by_choosing(refusal.code, wish), "{refusal:?}");
+            assert!(chooses || !is_decided_by_choosing(refusal.code(), wish), "{refusal:?}");
         }
     }
 }

@@ -136,7 +136,7 @@ impl Model {
             return Err(Code::DeadlineExceeded);
         }
         // What no state could accept: the scenarios have it, case by case.
-        command.action.check().map_err(|refusal| refusal.code)?;
+        command.action.check().map_err(|refusal| refusal.code())?;
         match &command.action {
             Action::Expire => Ok(Said::Expired(expired)),
             Action::Transaction(transaction) => {

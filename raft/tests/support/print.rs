@@ -25,8 +25,8 @@ pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
             let _ = writeln!(text, "revision {}: {}", id(*revision), answer(said, "  "));
         }
         Err(refusal) => {
-            let _ = writeln!(text, "refused {}: {}", refusal.code, short(&refusal.detail));
-            if let Some(help) = &refusal.help {
+            let _ = writeln!(text, "refused {}: {}", refusal.code(), short(&refusal.detail()));
+            if let Some(help) = &refusal.help() {
                 let _ = writeln!(text, "  help: {}", short(help));
             }
         }
@@ -46,7 +46,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
             let _ = writeln!(text, "would be {}", answer(&applied.answer, "  "));
         }
         Err(refusal) => {
-            let _ = writeln!(text, "would be refused, {}", refusal.code);
+            let _ = writeln!(text, "would be refused, {}", refusal.code());
         }
     }
     for choice in &explanation.choices {
@@ -63,7 +63,7 @@ pub(crate) fn explanation(explanation: &Explanation) -> String {
         }
         for (number, one) in (1..).zip(&choice.candidates) {
             let fate = match &one.fate {
-                Fate::Falls { code, why } => format!("falls, {code}: {why}"),
+                Fate::Falls { why } => format!("falls, {}: {why}", why.code()),
                 Fate::Exhausted => {
                     let Counts { size, allocated, cooling, .. } = one.counts;
                     format!("exhausted, {allocated} of {size} held and {cooling} cooling")
@@ -104,7 +104,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
         Answer::Members { ids } => format!("members {ids:?}"),
         Answer::Pending(pending) => {
             let still = if pending.repeated { "still waits" } else { "waits" };
-            format!("{still}, {}: {}", pending.why.as_str(), short(&pending.detail))
+            format!("{still}, {}: {}", pending.why.as_str(), short(&pending.cause.detail()))
         }
         Answer::Renewed { leases } => {
             let until = |one: &Renewed| {
@@ -193,7 +193,7 @@ fn what(what: &What) -> String {
         What::Changed { kind, name, changes } => {
             let mut text = format!("changed {kind} {name}");
             for FieldChange { field, from, to } in changes {
-                let _ = write!(text, "\n      {field}: {from:?} -> {to:?}");
+                let _ = write!(text, "\n      {field}: {:?} -> {:?}", from.as_str(), to.as_str());
             }
             text
         }
@@ -282,8 +282,8 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
                 );
             }
             for one in state.incarnations(&which.parse().unwrap()).filter_map(|one| state.waiting(one)) {
-                let (why, detail) = state.why_waiting(one);
-                let _ = writeln!(text, "waits, {}: {}", why.as_str(), short(&detail));
+                let (why, cause) = state.why_waiting(one);
+                let _ = writeln!(text, "waits, {}: {}", why.as_str(), short(&cause.detail()));
             }
             if text.is_empty() { "no such endpoint\n".to_owned() } else { text }
         }

@@ -110,7 +110,8 @@ impl Draw<'_> {
             self.single(true)
         };
         let not_after_ms = self.dice.chance(3).then(|| (now + 10).saturating_sub(self.dice.below(20)));
-        let (principal, request_id) = (self.dice.pick(&["alice", "bob"]).into(), "request".into());
+        let (principal, request_id) =
+            (Text::given(self.dice.pick(&["alice", "bob"])), Text::given("request"));
         Command {
             origin: Origin { principal, via: Via::Http, request_id, comment: None, not_after_ms },
             terms: Terms::of(Grant::of(Role::Admin)),
@@ -240,7 +241,7 @@ impl Draw<'_> {
     }
 
     pub(crate) fn remarks(&mut self) -> Remarks {
-        Remarks { description: self.dice.pick(&["", "", "", "changed"]).into(), ..Remarks::default() }
+        Remarks { description: Text::given(self.dice.pick(&["", "", "", "changed"])), ..Remarks::default() }
     }
 
     fn put_pool(&mut self, (name, subnet): (&str, &str), expect: Expect) -> Action {
@@ -320,7 +321,7 @@ impl Draw<'_> {
             3..=9 => number.saturating_sub(1 + self.dice.below(6)),
             _ => number,
         };
-        Started { boot_id: format!("b{number}").as_str().into(), at_us: self.index + self.dice.below(8) }
+        Started { boot_id: Text::given(format!("b{number}")), at_us: self.index + self.dice.below(8) }
     }
 
     /// The same once more, sometimes by a process that began later, rarely with another wish.
@@ -356,7 +357,7 @@ impl Draw<'_> {
 
     fn labels(&mut self) -> BTreeMap<Text, Text> {
         let app = self.dice.pick(&["", "", "a", "b", "c"]);
-        if app.is_empty() { BTreeMap::new() } else { [("app".into(), app.into())].into() }
+        if app.is_empty() { BTreeMap::new() } else { [(Text::given("app"), Text::given(app))].into() }
     }
 
     fn allocate(&mut self) -> Allocate {
@@ -374,7 +375,7 @@ impl Draw<'_> {
         let may_last = ttl_ms.is_none() || self.dice.chance(5);
         let mut wish = Allocate {
             endpoint: self.endpoint(),
-            uid: self.dice.chance(40).then(|| self.dice.pick(&["x", "y"]).into()),
+            uid: self.dice.chance(40).then(|| Text::given(self.dice.pick(&["x", "y"]))),
             labels: self.labels(),
             node: None,
             stickiness: if may_last { self.stickiness() } else { Stickiness::default() },

@@ -3,6 +3,7 @@
 use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_raft::machine::Action;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     AddressLimits, ControllerName, Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, Quota,
     SplitPool,
@@ -63,7 +64,7 @@ impl Draw<'_> {
         let mut remarks = self.remarks();
         let (key, values) = if kind == Kind::Node { ("zone", ["a", "b"]) } else { ("team", ["x", "y"]) };
         if self.dice.chance(70) {
-            remarks.labels.insert(key.into(), self.dice.pick(&values).into());
+            remarks.labels.insert(Text::given(key), Text::given(self.dice.pick(&values)));
         }
         if kind == Kind::Node {
             return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });

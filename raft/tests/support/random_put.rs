@@ -41,7 +41,7 @@ impl Draw<'_> {
         let put =
             |intention: &SubnetIntention| Action::PutSubnet(Put { intention: intention.clone(), expect });
         if let Err(refusal) = put(&intention).check() {
-            assert_eq!(refusal.code, Code::GatewayInRange);
+            assert_eq!(refusal.code(), Code::GatewayInRange);
             intention.gateway = None;
         }
         put(&intention)

@@ -3,6 +3,7 @@
 use ipam_api::name::Name;
 use ipam_api::resource::ScaleDown;
 use ipam_raft::machine::Action;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{Controller, ScaleController, Stickiness};
 
 use crate::random::Draw;
@@ -15,8 +16,8 @@ impl Draw<'_> {
             2 => ("kruise", "StatefulSet", "w"),
             _ => ("apps", "StatefulSet", "w"),
         };
-        let uid = self.dice.chance(30).then(|| self.dice.pick(&["x", "y"]).into());
-        Controller { group: group.into(), kind: kind.into(), name: name.parse().unwrap(), uid }
+        let uid = self.dice.chance(30).then(|| Text::given(self.dice.pick(&["x", "y"])));
+        Controller { group: Text::given(group), kind: Text::given(kind), name: name.parse().unwrap(), uid }
     }
 
     /// Mostly nothing, else mostly a controller that promises names.

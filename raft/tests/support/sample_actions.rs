@@ -1,6 +1,7 @@
 //! Of everything that a command can ask for.
 
 use ipam_raft::machine::Action;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     ChangeMembers, ConfirmGeneration, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
     Leases, PoolIntention, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
@@ -47,7 +48,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             purpose: Purpose::Join,
             grant: grant(),
             ttl_ms: Some(3_600_000),
-            description: "for nodes".into(),
+            description: Text::given("for nodes"),
             secret_hash: [7; 32],
         }),
         Action::RotateToken { name: name("ci"), secret_hash: [8; 32], expect: Expect::Revision(5) },
@@ -58,9 +59,9 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::ConfirmGeneration(ConfirmGeneration { generation: 2, pools: Some(vec![name("web")]) }),
         Action::JoinMember(JoinMember {
             name: name("n4"),
-            disk_id: "disk-4".into(),
-            peer_address: "10.0.0.4:7441".into(),
-            client_url: "https://10.0.0.4:7440".into(),
+            disk_id: Text::given("disk-4"),
+            peer_address: Text::given("10.0.0.4:7441"),
+            client_url: Text::given("https://10.0.0.4:7440"),
             known: vec![known_member()],
         }),
         Action::Delegate(Delegate {

@@ -4,7 +4,7 @@ use ipam_raft::machine::command::Kind;
 use ipam_raft::machine::{Action, By, Event, What};
 
 use ipam_api::name::InterfaceName;
-use ipam_raft::machine::change::FieldChange;
+use ipam_raft::machine::change::{FieldChange, FieldName, Notation};
 use ipam_raft::machine::event::{Readiness, Reason, Why};
 use ipam_raft::machine::model::MemberStanding;
 
@@ -20,7 +20,11 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::Changed {
             kind: Kind::Subnet,
             name: (&name("lan")).into(),
-            changes: vec![FieldChange { field: "vlan".to_owned(), from: String::new(), to: "7".to_owned() }],
+            changes: vec![FieldChange {
+                field: FieldName::Vlan,
+                from: Notation::default(),
+                to: notation("7"),
+            }],
         },
         What::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
         What::Allocated {
@@ -131,4 +135,9 @@ fn what_name(what: &What) -> &'static str {
         What::Waits { .. } => "waits",
         What::Withdrawn { .. } => "withdrawn",
     }
+}
+
+/// Only the machine makes a value; what was kept is read.
+fn notation(text: &str) -> Notation {
+    postcard::from_bytes(&postcard::to_stdvec(text).unwrap()).unwrap()
 }

@@ -1,9 +1,10 @@
 //! Of everything that can come of it.
 
-use ipam_raft::machine::command::{Context, Given, GivenInterface, Pending, Renewed, Stored};
+use ipam_raft::machine::command::Text;
+use ipam_raft::machine::command::{Cause, Given, GivenInterface, Pending, Renewed, Stored};
 use ipam_raft::machine::{Answer, Applied, Outcome, Refusal};
 
-use ipam_api::{Code, Family};
+use ipam_api::Family;
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::Network;
 
@@ -23,7 +24,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         pool: name("web"),
         checked: true,
         lease: Some(lease()),
-        mac: Some("0a:58:0a:0a:00:4d".into()),
+        mac: Some(Text::given("0a:58:0a:0a:00:4d")),
         note: note(),
     };
     let interface = GivenInterface {
@@ -56,7 +57,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Pending(Pending {
             repeated: true,
             why: Why::PoolNotReady,
-            detail: "full".into(),
+            cause: Box::new(Cause::NothingFree { pools: vec![name("web")] }),
             since_wall_ms: 7,
         }),
         Answer::Renewed {
@@ -68,17 +69,23 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
-    let held = Context::Held { held: 1, examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)] };
     let refusal = Refusal {
-        code: Code::InUse,
-        detail: "it is".to_owned(),
-        help: Some("wait".to_owned()),
-        context: Some(Box::new(Context::Step { step: 3, inner: Some(Box::new(held)) })),
+        cause: Box::new(Cause::AddressesLost {
+            pool: name("web"),
+            held: 1,
+            examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)],
+        }),
+        step: Some(3),
         replayed: true,
     };
-    let account = account();
-    let quota = Context::Quota { account, family: Family::V6, limit: 20, had: 19, asked: 2 };
-    let by_quota = Refusal { context: Some(Box::new(quota)), ..refusal.clone() };
+    let by_quota = Refusal::from(Cause::QuotaExceeded {
+        account: account(),
+        family: Family::V6,
+        limit: 20,
+        is_own: true,
+        had: 19,
+        asked: 2,
+    });
     let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
     named.chain([("refused", Err(refusal)), ("refused-by-quota", Err(by_quota))]).collect()
 }

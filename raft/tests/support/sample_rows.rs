@@ -1,5 +1,7 @@
 //! Of every row.
 
+use ipam_raft::machine::command::Cause;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{Credential, Purpose, Setting};
 use ipam_raft::machine::{EventId, State};
 
@@ -40,11 +42,11 @@ pub(crate) fn rows() -> State {
         order: 109,
         wish: wish(),
         credential: Credential::Token { id: 110 },
-        principal: "alice".into(),
-        request_id: "request".into(),
+        principal: Text::given("alice"),
+        request_id: Text::given("request"),
         since_wall_ms: 5,
         why: Why::AllocationFailed,
-        detail: "gone".into(),
+        cause: Box::new(Cause::AwaitedPoolsGone),
         lacks: vec![(Scarce::Pool(103), 2), (Scarce::Quota(account(), Family::V6), 1)],
     };
     let waiting = Some(Box::new(waiting));
@@ -70,14 +72,14 @@ pub(crate) fn rows() -> State {
         note: note(),
         setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,
-        created_by: "alice".into(),
+        created_by: Text::given("alice"),
     };
     state.allocations.put(107, row, &mut ledger);
     let node = Boots {
         realm: name("prod"),
         name: key.node.clone(),
-        boot_id: Some("boot-2".into()),
-        past_boots: vec!["boot-0".into(), "boot-1".into()],
+        boot_id: Some(Text::given("boot-2")),
+        past_boots: vec![Text::given("boot-0"), Text::given("boot-1")],
     };
     state.boots.put(108, node, &mut ledger);
     state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
@@ -86,7 +88,8 @@ pub(crate) fn rows() -> State {
         name: name("ci"),
         purpose: Purpose::Bearer,
         grant: grant(),
-        description: "for a node".into(),
+        description: Text::given("for a node"),
+        joined_with: Some(name("join")),
         secret_hash: [7; 32],
         expires_ms: Some(902),
         expires_wall_ms: Some(15),
@@ -94,8 +97,8 @@ pub(crate) fn rows() -> State {
     };
     state.tokens.put(111, token, &mut ledger);
     let replay = Replay {
-        principal: "alice".into(),
-        key: "key-1".into(),
+        principal: Text::given("alice"),
+        key: Text::given("key-1"),
         request: 1 << 100,
         outcome: outcomes().pop().unwrap().1,
         until_ms: 903,
@@ -127,9 +130,9 @@ pub(crate) fn rows() -> State {
     state.namespaces.put(116, Namespace { meta: meta(116), intention: namespace() }, &mut ledger);
     let row = Member {
         name: name("n4"),
-        disk_id: "disk-4".into(),
-        peer_address: "10.0.0.4:7441".into(),
-        client_url: "https://10.0.0.4:7440".into(),
+        disk_id: Text::given("disk-4"),
+        peer_address: Text::given("10.0.0.4:7441"),
+        client_url: Text::given("https://10.0.0.4:7440"),
         standing: MemberStanding::Removed,
         joined: 114,
     };
@@ -145,7 +148,7 @@ pub(crate) fn rows() -> State {
         until_ms: Some(904),
         released: true,
         created_wall_ms: 19,
-        created_by: "alice".into(),
+        created_by: Text::given("alice"),
     };
     state.prefixes.put(115, row, &mut ledger);
     state.coolings.put(110, Cooling { address: eleven, network: 101, pool: 103, until_ms: 901 }, &mut ledger);

@@ -15,6 +15,8 @@ pub(crate) use sample_outcomes::outcomes;
 pub(crate) use sample_rows::rows;
 
 use ipam_api::access::{NodeKey, Role};
+use ipam_raft::machine::change::FieldName;
+use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
     AddressLimits, Allocate, AutomaticPool, Controller, ControllerName, Credential, Dns, GivenPrefix,
     Idempotency, InterfaceWish, KnownMember, Manager, Manner, NamespaceIntention, NetworkIntention,
@@ -35,16 +37,16 @@ pub(crate) fn name(text: &str) -> Name {
 
 pub(crate) fn command(action: Action) -> Command {
     let origin = Origin {
-        principal: "alice".into(),
+        principal: Text::given("alice"),
         via: Via::Cni,
-        request_id: "0190-7".into(),
-        comment: Some("because".into()),
+        request_id: Text::given("0190-7"),
+        comment: Some(Text::given("because")),
         not_after_ms: Some(90_000),
     };
     let terms = Terms {
         credential: Credential::Token { id: 1 << 40 | 6 },
-        idempotency: Some(Idempotency { key: "key-1".into(), request: 1 << 100 }),
-        manager: Manager::Named("gitops".into()),
+        idempotency: Some(Idempotency { key: Text::given("key-1"), request: 1 << 100 }),
+        manager: Manager::Named(Text::given("gitops")),
     };
     Command { origin, terms, action }
 }
@@ -53,9 +55,9 @@ fn known_member() -> KnownMember {
     KnownMember {
         id: 3,
         name: name("n3"),
-        disk_id: "disk-3".into(),
-        peer_address: "10.0.0.3:7441".into(),
-        client_url: "https://10.0.0.3:7440".into(),
+        disk_id: Text::given("disk-3"),
+        peer_address: Text::given("10.0.0.3:7441"),
+        client_url: Text::given("https://10.0.0.3:7440"),
         votes: true,
     }
 }
@@ -71,12 +73,12 @@ fn attachment() -> AttachmentKey {
 }
 
 fn remarks() -> Remarks {
-    let one = |key: &str, value: &str| BTreeMap::from([(key.into(), value.into())]);
+    let one = |key: &str, value: &str| BTreeMap::from([(Text::given(key), Text::given(value))]);
     Remarks {
-        description: "what people say".into(),
+        description: Text::given("what people say"),
         labels: one("site", "vienna"),
         annotations: one("tool", "terraform"),
-        managed_by: Some("gitops".into()),
+        managed_by: Some(Text::given("gitops")),
     }
 }
 
@@ -102,9 +104,9 @@ fn subnet() -> SubnetIntention {
 fn dns() -> Dns {
     Dns {
         nameservers: vec!["2001:db8::53".parse().unwrap()],
-        domain: Some("example.org".into()),
-        search: vec!["a.example.org".into()],
-        options: vec!["ndots:2".into()],
+        domain: Some(Text::given("example.org")),
+        search: vec![Text::given("a.example.org")],
+        options: vec![Text::given("ndots:2")],
     }
 }
 
@@ -178,7 +180,7 @@ fn reservation() -> ReservationIntention {
 }
 
 fn started() -> Started {
-    Started { boot_id: "boot-1".into(), at_us: 123_456_789 }
+    Started { boot_id: Text::given("boot-1"), at_us: 123_456_789 }
 }
 
 fn pool_patterns() -> PoolPatterns {
@@ -197,13 +199,13 @@ fn wish() -> Allocate {
         default_pools: PoolPatterns { ipv4: Vec::new(), ipv6: vec!["lan6-?".parse().unwrap()] },
         families: vec![ipam_api::Family::V4, ipam_api::Family::V6],
         addresses: vec!["10.1.2.5".parse().unwrap(), "2001:db8::5".parse().unwrap()],
-        mac: Some("0a:58:0a:0a:00:4d".into()),
+        mac: Some(Text::given("0a:58:0a:0a:00:4d")),
         network_attachment: Some("kube-system/macvlan".parse().unwrap()),
     };
     Allocate {
         endpoint: "pod/prod/web/w0".parse().unwrap(),
-        uid: Some("uid-1".into()),
-        labels: [("app".into(), "web".into())].into(),
+        uid: Some(Text::given("uid-1")),
+        labels: [(Text::given("app"), Text::given("web"))].into(),
         node: Some(key.node.clone()),
         attachment: Some(key),
         stickiness: Stickiness {
@@ -222,10 +224,10 @@ fn wish() -> Allocate {
 
 fn controller() -> Controller {
     Controller {
-        group: "apps".into(),
-        kind: "StatefulSet".into(),
+        group: Text::given("apps"),
+        kind: Text::given("StatefulSet"),
         name: "w".parse().unwrap(),
-        uid: Some("uid-2".into()),
+        uid: Some(Text::given("uid-2")),
     }
 }
 
@@ -252,7 +254,7 @@ fn manner() -> Manner {
 }
 
 fn note() -> Note {
-    Note { hostname: Some("db-07.example.com".into()), description: "by the door".into() }
+    Note { hostname: Some(Text::given("db-07.example.com")), description: Text::given("by the door") }
 }
 
 fn lease() -> Lease {
@@ -268,10 +270,10 @@ fn meta(id: u64) -> Meta {
         id,
         revision: id + 1000,
         created_wall_ms: 11,
-        created_by: "alice".into(),
+        created_by: Text::given("alice"),
         updated_wall_ms: 12,
-        updated_by: "bob".into(),
-        updated_fields: vec!["ranges".into()],
+        updated_by: Text::given("bob"),
+        updated_fields: vec![FieldName::Ranges],
     }
 }
 
@@ -300,6 +302,6 @@ fn given_prefix() -> GivenPrefix {
         ends_in_ms: Some(899_000),
         children: 4,
         created_wall_ms: 14,
-        created_by: "alice".into(),
+        created_by: Text::given("alice"),
     }
 }

@@ -94,9 +94,9 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
 /// A proposal as a test's asker makes it.
 pub(crate) fn command(action: Action, not_after_ms: Option<u64>) -> Command {
     let origin = Origin {
-        principal: "tester".into(),
+        principal: Text::given("tester"),
         via: ipam_raft::machine::command::Via::Http,
-        request_id: "request".into(),
+        request_id: Text::given("request"),
         comment: None,
         not_after_ms,
     };
@@ -134,7 +134,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     let kind = kind(&words.take());
     let name = words.take();
     let remarks = Remarks {
-        description: words.field("description").unwrap_or_default().into(),
+        description: Text::given(words.field("description").unwrap_or_default()),
         labels: labels(words),
         ..Remarks::default()
     };
@@ -239,14 +239,14 @@ fn pools(words: &mut Words, prefix: &str) -> Result<PoolPatterns, Problem> {
 fn labels(words: &mut Words) -> BTreeMap<Text, Text> {
     let labels = words.all("label").into_iter().filter_map(|text| {
         let (key, value) = text.split_once('=')?;
-        Some((key.into(), value.into()))
+        Some((Text::given(key), Text::given(value)))
     });
     labels.collect()
 }
 
 fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let endpoint: EndpointKey = words.take().parse()?;
-    let uid = words.field("uid").map(Into::into);
+    let uid = words.field("uid").map(Text::given);
     let labels = labels(words);
     let node = words.field("node").map(|text| ObjectName::new(&text)).transpose()?;
     let started = words.field("started").map(|text| started(&text));
@@ -269,8 +269,8 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         adopt: words.flag("adopt"),
         wait: words.flag("wait"),
         note: Note {
-            hostname: words.field("hostname").map(Into::into),
-            description: words.field("description").unwrap_or_default().into(),
+            hostname: words.field("hostname").map(Text::given),
+            description: Text::given(words.field("description").unwrap_or_default()),
         },
     };
     let mut routing = Routing {
@@ -294,7 +294,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
                 .iter()
                 .map(|text| parse_address(text))
                 .collect::<Result<_, _>>()?,
-            mac: words.field("mac").map(Into::into),
+            mac: words.field("mac").map(Text::given),
             network_attachment: words.field("by").map(|text| text.parse()).transpose()?,
         });
         assert!(words.is_empty(), "not understood: {words:?}");
@@ -333,7 +333,7 @@ fn controller(text: &str) -> Controller {
         _ => panic!("no controller: {text}"),
     };
     let name = ObjectName::new(name).unwrap();
-    Controller { group: group.into(), kind: kind.into(), name, uid: uid.map(Into::into) }
+    Controller { group: Text::given(group), kind: Text::given(kind), name, uid: uid.map(Text::given) }
 }
 
 fn end_of(words: &mut Words) -> Result<Action, Problem> {
@@ -465,7 +465,7 @@ fn expect(text: &str) -> Expect {
 
 fn started(text: &str) -> Started {
     let (boot_id, at_us) = text.split_once(':').unwrap();
-    Started { boot_id: boot_id.into(), at_us: at_us.parse().unwrap() }
+    Started { boot_id: Text::given(boot_id), at_us: at_us.parse().unwrap() }
 }
 
 fn family(text: &str) -> Family {

@@ -179,9 +179,9 @@ mod tests {
 
     fn done(state: &mut State, wall_ms: u64, action: Action) {
         let origin = Origin {
-            principal: Text::from("tester"),
+            principal: Text::given("tester"),
             via: Via::Http,
-            request_id: Text::from("r"),
+            request_id: Text::given("r"),
             comment: None,
             not_after_ms: None,
         };

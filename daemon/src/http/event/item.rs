@@ -39,9 +39,9 @@ pub(super) fn event(event: &Event) -> shown::Event {
             item.changes = changes
                 .iter()
                 .map(|change| shown::FieldChange {
-                    field: change.field.clone(),
-                    from: change.from.clone(),
-                    to: change.to.clone(),
+                    field: change.field.to_string(),
+                    from: change.from.to_string(),
+                    to: change.to.to_string(),
                 })
                 .collect();
         }

@@ -26,9 +26,9 @@ pub(super) async fn join(
     }
     let action = Action::JoinMember(JoinMember {
         name: request.name,
-        disk_id: Text::from(request.disk_id),
-        peer_address: Text::from(request.peer_address),
-        client_url: Text::from(request.client_url),
+        disk_id: Text::given(request.disk_id),
+        peer_address: Text::given(request.peer_address),
+        client_url: Text::given(request.client_url),
         known: app.node.known_members(),
     });
     let applied = app.propose(&write, Via::Http, action).await?;

@@ -81,7 +81,7 @@ fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     let named: BTreeSet<&str> =
         bodies.filter_map(|body| body.get("managed_by").and_then(Value::as_str)).collect();
     match (named.first(), named.len()) {
-        (Some(name), 1) => Some(Manager::Named(Text::from(*name))),
+        (Some(name), 1) => Some(Manager::Named(Text::given(*name))),
         _ => None,
     }
 }

@@ -4,11 +4,12 @@
 use std::collections::BTreeMap;
 
 use ipam_api::limits::RANGES_MAX;
-use ipam_api::name::InterfaceName;
-use ipam_api::{Code, Family, RangeSet};
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::{Family, RangeSet};
 
 use super::Application;
-use crate::machine::command::{Allocate, Answer, AutomaticPool, Grant, InterfaceWish, Kind, Refusal};
+use crate::machine::command::cause::NamedController;
+use crate::machine::command::{Allocate, Answer, AutomaticPool, Cause, Grant, InterfaceWish, Kind, Refusal};
 use crate::machine::model::{Automatic, AutomaticStanding, Pool};
 use crate::machine::network::check_room;
 use crate::machine::state::State;
@@ -236,16 +237,15 @@ impl State {
     }
 
     fn too_few(&self, automatic: &Automatic, family: Family, subnet: u64, left: u128) -> Refusal {
-        let name = self.subnets.get(subnet).map_or("", |row| row.intention.name.as_str());
-        let Automatic { controller, interface, .. } = automatic;
-        let wanted = automatic.wanted();
-        let detail = format!(
-            "{interface} {family}: a pool for {} {} shall have {wanted} addresses, and subnet {name} has only {left} \
-             that no pool has",
-            controller.kind, controller.name
-        );
-        Refusal::new(Code::PoolExhausted, detail)
-            .help("Ask for fewer, name another subnet, or delete pools that are no longer needed.")
+        let subnet = self.subnets.get(subnet);
+        Refusal::from(Cause::TooFewSpare {
+            interface: automatic.interface.clone(),
+            family,
+            controller: NamedController::of(&automatic.controller),
+            wanted: automatic.wanted(),
+            subnet: subnet.map_or_else(Name::default_name, |row| row.intention.name.clone()),
+            left,
+        })
     }
 }
 

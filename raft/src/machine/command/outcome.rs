@@ -5,13 +5,13 @@ use std::net::IpAddr;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Route};
-use ipam_api::{Code, Family, Problem};
+use ipam_api::{Code, Problem};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
 use super::super::event::Why;
-use super::super::model::{Account, Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
-use super::super::space::Counts;
+use super::super::model::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use super::cause::{Cause, Verdict};
 use super::{Dns, GivenPrefix, Note, Text};
 
 /// What became of a command.
@@ -135,8 +135,8 @@ pub struct Pending {
     pub repeated: bool,
     /// Why, in a word.
     pub why: Why,
-    /// Why, in a sentence.
-    pub detail: Text,
+    /// Why, with names and numbers.
+    pub cause: Box<Cause>,
     /// Since when, as a label.
     pub since_wall_ms: u64,
 }
@@ -219,160 +219,104 @@ pub struct Given {
     pub note: Note,
 }
 
-/// Why a command was not carried out. Nothing was changed.
+/// A command that was not carried out. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Refusal {
-    /// The stable code.
-    pub code: Code,
-    /// One sentence with the names and numbers.
-    pub detail: String,
-    /// What would help, where more is known than the catalogue says.
-    pub help: Option<String>,
-    /// Names and numbers for programs.
-    pub context: Option<Box<Context>>,
+    /// The reason.
+    pub cause: Box<Cause>,
+    /// The step of a transaction that was refused, from 0.
+    pub step: Option<u32>,
     /// Whether this is the kept answer to an earlier request under the same key.
     pub replayed: bool,
 }
 
-/// What a refusal says to programs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Context {
-    /// Somebody else was faster.
-    Changed {
-        /// The present revision.
-        current: u64,
-        /// Who changed it.
-        by: Text,
-        /// Which fields the last change changed.
-        fields: Vec<Text>,
-    },
-    /// It is in use.
-    Held {
-        /// How many addresses are held.
-        held: u64,
-        /// Some of them.
-        examples: Vec<(IpAddr, EndpointKey)>,
-    },
-    /// A step of a transaction was refused.
-    Step {
-        /// Which, from 0.
-        step: u32,
-        /// What the step itself says.
-        inner: Option<Box<Context>>,
-    },
-    /// Somebody else manages it.
-    Managed {
-        /// Who.
-        by: Text,
-    },
-    /// No pool can give.
-    Pools {
-        /// The interface that wants an address.
-        interface: InterfaceName,
-        /// Of which family.
-        family: Family,
-        /// In how many milliseconds of log time the first address of these pools has rested.
-        next_free_ms: Option<u64>,
-        /// Why each of them can't.
-        pools: Vec<Verdict>,
-    },
-    /// A quota is used up.
-    Quota {
-        /// Whose.
-        account: Account,
-        /// Of which family.
-        family: Family,
-        /// How many addresses it allows.
-        limit: u64,
-        /// How many there are.
-        had: u64,
-        /// How many more are asked for.
-        asked: u64,
-    },
-}
-
-/// Why a pool can't give.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Verdict {
-    /// The pool.
-    pub pool: Name,
-    /// Why, in a few words.
-    pub why: Text,
-    /// How its addresses stand.
-    pub counts: Counts,
+impl From<Cause> for Refusal {
+    fn from(cause: Cause) -> Self {
+        Self { cause: Box::new(cause), step: None, replayed: false }
+    }
 }
 
 impl Refusal {
-    pub(in crate::machine) fn new(code: Code, detail: impl Into<String>) -> Self {
-        Self { code, detail: detail.into(), help: None, context: None, replayed: false }
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.cause.code()
     }
 
-    pub(in crate::machine) fn help(mut self, help: impl Into<String>) -> Self {
-        self.help = Some(help.into());
-        self
+    /// One sentence with the names and numbers, for display only.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self.step {
+            Some(step) => format!("step {step}: {}", self.cause.detail()),
+            None => self.cause.detail(),
+        }
     }
 
-    pub(in crate::machine) fn context(mut self, context: Context) -> Self {
-        self.context = Some(Box::new(context));
-        self
+    /// The remedy, where more is known than the catalogue of codes says; for display only.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        self.cause.help()
     }
 }
 
 impl From<Refusal> for Problem {
     fn from(refusal: Refusal) -> Self {
-        let mut problem = Problem::new(refusal.code, refusal.detail);
-        if let Some(help) = refusal.help {
+        let mut problem = Problem::new(refusal.code(), refusal.detail());
+        if let Some(help) = refusal.help() {
             problem = problem.help(help);
         }
-        match refusal.context {
-            Some(context) => problem.with(|shown| context.show(shown)),
-            None => problem,
+        let mut shown = ipam_api::problem::Context::default();
+        refusal.cause.show(&mut shown);
+        shown.step = refusal.step;
+        match shown == ipam_api::problem::Context::default() {
+            true => problem,
+            false => problem.with(|context| *context = shown),
         }
     }
 }
 
-impl Context {
-    fn show(self, shown: &mut ipam_api::problem::Context) {
+impl Cause {
+    /// Names and numbers for programs.
+    fn show(&self, shown: &mut ipam_api::problem::Context) {
         match self {
-            Context::Changed { current, by, fields } => {
+            Cause::Changed { current, by, fields, .. } => {
                 shown.current = Some(current.to_string());
                 shown.changed_by = Some(by.to_string());
                 shown.changed_fields = Some(fields.iter().map(ToString::to_string).collect());
             }
-            Context::Held { held, examples } => {
-                shown.held = Some(held);
-                let holder = |(address, endpoint)| ipam_api::problem::Holder { address, endpoint };
-                shown.examples = examples.into_iter().map(holder).collect();
-            }
-            Context::Step { step, inner } => {
-                if let Some(inner) = inner {
-                    inner.show(shown);
-                }
-                shown.step = Some(step);
-            }
-            Context::Managed { by } => shown.managed_by = Some(by.to_string()),
-            Context::Pools { interface, family, next_free_ms, pools } => {
-                shown.interface = Some(interface);
-                shown.family = Some(family);
-                shown.next_free_ms = next_free_ms;
-                let verdict = |Verdict { pool, why, counts }: Verdict| ipam_api::problem::PoolVerdict {
-                    pool,
-                    verdict: why.to_string(),
-                    counts: counts.into(),
+            Cause::PoolInUse { held, .. } | Cause::PrefixesLost { held, .. } => shown.held = Some(*held),
+            Cause::AddressesLost { held, examples, .. } => {
+                shown.held = Some(*held);
+                let holder = |(address, endpoint): &(IpAddr, EndpointKey)| ipam_api::problem::Holder {
+                    address: *address,
+                    endpoint: endpoint.clone(),
                 };
-                shown.pools = pools.into_iter().map(verdict).collect();
+                shown.examples = examples.iter().map(holder).collect();
             }
-            Context::Quota { account, family, limit, had, asked } => {
-                shown.family = Some(family);
+            Cause::ManagedElsewhere { by, .. } => shown.managed_by = Some(by.to_string()),
+            Cause::NothingFits { unserved, .. } | Cause::Exhausted { unserved, .. } => {
+                shown.interface = Some(unserved.interface.clone());
+                shown.family = Some(unserved.family);
+                shown.next_free_ms = unserved.next_free_ms;
+                let verdict = |one: &Verdict| ipam_api::problem::PoolVerdict {
+                    pool: one.pool.clone(),
+                    verdict: one.why.to_string(),
+                    counts: one.counts.into(),
+                };
+                shown.pools = unserved.pools.iter().map(verdict).collect();
+            }
+            Cause::QuotaExceeded { account, family, limit, had, asked, .. } => {
+                shown.family = Some(*family);
                 shown.quota = Some(ipam_api::problem::QuotaUse {
-                    realm: account.realm,
-                    namespace: account.namespace,
-                    application: account.application.map(|name| name.to_string()),
-                    limit,
-                    held: had,
-                    asked,
+                    realm: account.realm.clone(),
+                    namespace: account.namespace.clone(),
+                    application: account.application.as_ref().map(ToString::to_string),
+                    limit: *limit,
+                    held: *had,
+                    asked: *asked,
                 });
             }
+            _ => {}
         }
     }
 }

@@ -3,14 +3,15 @@
 //! All of it ends at one instant: from then on nothing of it is refreshed or divided. It is cleared away from the
 //! bottom up, a bounded number with every command, so that a block is free only once all in it is gone.
 
+use ipam_api::RangeSet;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_api::name::Name;
-use ipam_api::{Code, RangeSet};
 use ipnet::IpNet;
 
 use super::blocks::blocks_within;
 use super::no_prefix;
-use crate::machine::command::{Answer, Context, Refusal};
+use crate::machine::command::cause::NamedPrefix;
+use crate::machine::command::{Answer, Cause, Refusal};
 use crate::machine::event::What;
 use crate::machine::model::Prefix;
 use crate::machine::state::State;
@@ -92,13 +93,7 @@ impl State {
             return Ok(());
         }
         let rows = ids.iter().take(EXAMPLES).filter_map(|id| self.prefixes.get(*id).map(|row| (*id, row)));
-        let named: Vec<String> = rows.map(|(id, row)| self.told_prefix(id, row)).collect();
-        let held = ids.len();
-        Err(Refusal::new(
-            Code::InUse,
-            format!("{held} prefixes have addresses that pool {name} would lose: {}", named.join(", ")),
-        )
-        .help("Release them first, or keep their addresses in the pool.")
-        .context(Context::Held { held: held as u64, examples: Vec::new() }))
+        let examples = rows.map(|(id, row)| NamedPrefix::of(id, row)).collect();
+        Err(Cause::PrefixesLost { pool: name.clone(), held: ids.len() as u64, examples }.into())
     }
 }

@@ -1,12 +1,12 @@
 //! Which prefixes are there, and which blocks the others get: looked up and chosen before anything is written.
 
-use ipam_api::{Code, Family};
+use ipam_api::Family;
 use ipnet::IpNet;
 
 use super::blocks::Division;
-use super::{invalid, no_prefix};
-use crate::machine::automatic::FOR_ANOTHER;
-use crate::machine::command::{Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
+use super::no_prefix;
+use crate::machine::command::cause::{NamedPrefix, WhyNot};
+use crate::machine::command::{Cause, Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
 use crate::machine::free_set::FreeSet;
 use crate::machine::model::{Prefix, PrefixOwner};
 use crate::machine::state::State;
@@ -54,8 +54,7 @@ impl State {
                 continue;
             }
             let Some(length) = level.length else {
-                return Err(Refusal::new(Code::NotFound, format!("{} has no prefix there", level.owner))
-                    .help("Say how long it shall be, and it is delegated."));
+                return Err(Cause::NoPrefixOf { owner: level.owner.clone() }.into());
             };
             let whole = plan.fresh.len().checked_sub(1).and_then(|last| {
                 let keeps = wish.levels.get(plan.known.len() + last)?.keep_edges;
@@ -82,7 +81,7 @@ impl State {
             };
         }
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else {
-            return Err(Refusal::new(Code::NotFound, "the pool is gone"));
+            return Err(Cause::PoolGone.into());
         };
         let name = &row.intention.name;
         let bits = space.family.bits();
@@ -90,14 +89,7 @@ impl State {
         let block = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
         block.and_then(|first| IpNet::new(first, length).ok()).ok_or_else(|| {
             let counts = space.counts();
-            Refusal::new(
-                Code::PoolExhausted,
-                format!(
-                    "no aligned block of /{length} is free in pool {name} ({} of {} addresses are free)",
-                    counts.free, counts.size
-                ),
-            )
-            .help("Ask for a longer prefix, or release what is no longer needed. A block with the gateway, an exclusion, a reservation or an edge of the subnet in it is never free: allow_edges lets the edges go.")
+            Cause::NoBlock { length, pool: name.clone(), free: counts.free, size: counts.size }.into()
         })
     }
 
@@ -107,41 +99,35 @@ impl State {
         let intention = &row.intention;
         let realms = &intention.takers.realms;
         let others = Takers { realms: Vec::new(), ..intention.takers.clone() };
-        let (code, why) = if !realms.is_empty() && !realms.contains(&wish.realm) {
-            (Code::NoPoolFits, "for other realms")
+        let why = if !realms.is_empty() && !realms.contains(&wish.realm) {
+            WhyNot::OtherRealms
         } else if row.automatic.is_some() {
-            (Code::NoPoolFits, FOR_ANOTHER)
+            WhyNot::OtherApplication
         } else if others != Takers::default() {
-            (Code::NoPoolFits, "for certain endpoints only, and prefixes have none")
+            WhyNot::EndpointsOnly
         } else if intention.terminating {
-            (Code::Terminating, "terminating")
+            WhyNot::Terminating
         } else if intention.disabled {
-            (Code::PoolDisabled, "disabled")
+            WhyNot::Disabled
         } else if intention.drains_to.is_some() {
-            (Code::PoolDisabled, "drained to another pool")
+            WhyNot::Drained
         } else if !self.is_confirmed(pool) {
-            (Code::GenerationUnconfirmed, "not confirmed since the restore")
+            WhyNot::Unconfirmed
         } else {
             return Ok(());
         };
-        Err(Refusal::new(code, format!("pool {} is {why}", intention.name)))
+        Err(Cause::PoolDelegatesNot { pool: intention.name.clone(), why }.into())
     }
 
     /// Refuses to answer with a prefix that is not as wished.
     fn check_same(&self, id: u64, row: &Prefix, level: &PrefixLevel) -> Result<(), Refusal> {
-        let told = self.told_prefix(id, row);
+        let prefix = NamedPrefix::of(id, row);
         if self.has_ended(id) {
-            return Err(Refusal::new(Code::InUse, format!("{told} has ended and is being cleared away"))
-                .help("Ask again when it is gone."));
+            return Err(Cause::PrefixEnded { prefix }.into());
         }
         let Some(length) = level.length else { return Ok(()) };
         if length != row.cidr.prefix_len() || level.keep_edges != row.keep_edges {
-            let keeps = if row.keep_edges { "keeps its edges" } else { "gives its edges" };
-            return Err(Refusal::new(
-                Code::AlreadyExists,
-                format!("{told} is there already, has a length of {} and {keeps}", row.cidr.prefix_len()),
-            )
-            .help("Ask for it as it is, release it first, or name another owner."));
+            return Err(Cause::OtherPrefix { prefix, keeps_edges: row.keep_edges }.into());
         }
         Ok(())
     }
@@ -155,19 +141,16 @@ fn lowest_in(cidr: IpNet, free: &FreeSet, length: u8) -> Result<IpNet, Refusal> 
     }
     let first = free.lowest_block(cidr.max_prefix_len() - length);
     let block = first.and_then(|first| IpNet::new(Family::of(cidr.addr()).address(first), length).ok());
-    block.ok_or_else(|| {
-        Refusal::new(Code::PoolExhausted, format!("no aligned block of /{length} is free in prefix {cidr}"))
-            .help("Ask for a longer prefix, or release what is no longer needed.")
-    })
+    block.ok_or_else(|| Cause::NoBlockInPrefix { length, cidr }.into())
 }
 
 fn check_fits(length: u8, bits: u8) -> Result<(), Refusal> {
     if length <= bits {
         return Ok(());
     }
-    Err(invalid(format!("a prefix of this family is {bits} bits long at most, and not {length}")))
+    Err(Cause::LengthOfFamily { length, bits }.into())
 }
 
 pub(super) fn not_longer(length: u8, above: u8) -> Refusal {
-    invalid(format!("a prefix of /{length} can't be cut from one of /{above}: its length must be greater"))
+    Cause::NotLonger { length, above }.into()
 }

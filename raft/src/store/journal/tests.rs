@@ -1,5 +1,6 @@
 //! The file of a sealed segment: every byte of it matters.
 
+use crate::machine::command::Text;
 use std::sync::Arc;
 
 use super::block::{Block, key};
@@ -18,12 +19,13 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
     let mut recent = Recent::new(&state.header.journal, Vec::new());
     for number in 0..700_u64 {
         let name = Name::new(&format!("network-{}", number % 40)).unwrap();
-        let remarks = Remarks { description: format!("{number}").repeat(40).into(), ..Remarks::default() };
+        let remarks =
+            Remarks { description: Text::given(format!("{number}").repeat(40)), ..Remarks::default() };
         let origin = Origin {
-            principal: format!("somebody-{}", number % 90).into(),
+            principal: Text::given(format!("somebody-{}", number % 90)),
             via: Via::Http,
-            request_id: format!("request-{number}").into(),
-            comment: Some("because".repeat(10).into()),
+            request_id: Text::given(format!("request-{number}")),
+            comment: Some(Text::given("because".repeat(10))),
             not_after_ms: None,
         };
         let put = Put { intention: NetworkIntention { name, remarks }, expect: Expect::Anything };

@@ -12,6 +12,7 @@ use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
 use crate::batch::{Batch, Opened};
+use crate::machine::command::Text;
 use crate::machine::command::{
     Allocate, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put, Remarks, Routing,
     SubnetIntention, Takers, Via,
@@ -60,7 +61,7 @@ impl Naive {
             }
             number if number == 1 || number % 17 == 0 => {
                 let remarks =
-                    Remarks { description: format!("change {number}").into(), ..Remarks::default() };
+                    Remarks { description: Text::given(format!("change {number}")), ..Remarks::default() };
                 let intention = PoolIntention {
                     name: name("web"),
                     subnet: name("lan"),
@@ -116,9 +117,9 @@ impl Naive {
         // A day passes now and then, and a segment with it.
         self.log_time_ms += if index % 40 == 39 { JOURNAL_SEGMENT_AGE_MS_MAX } else { 10 };
         let origin = Origin {
-            principal: format!("somebody-{}", index % 5).into(),
+            principal: Text::given(format!("somebody-{}", index % 5)),
             via: Via::Http,
-            request_id: format!("r{index}").into(),
+            request_id: Text::given(format!("r{index}")),
             comment: None,
             not_after_ms: None,
         };

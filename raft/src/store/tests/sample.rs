@@ -1,5 +1,6 @@
 //! What the tests of the store have in common.
 
+use crate::machine::command::Text;
 use crate::machine::{Grant, Terms};
 use ipam_api::access::Role;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,14 +39,14 @@ pub(super) fn command(number: u64) -> Command {
         let (kind, expect) = (Kind::Network, Expect::Anything);
         Action::Delete(Delete { kind, name: (&name(number - 3)).into(), expect, drain: false })
     } else {
-        let remarks = Remarks { description: format!("sample {number}").into(), ..Remarks::default() };
+        let remarks = Remarks { description: Text::given(format!("sample {number}")), ..Remarks::default() };
         let intention = NetworkIntention { name: name(number), remarks };
         Action::PutNetwork(Put { intention, expect: Expect::Anything })
     };
     let origin = Origin {
-        principal: "tester".into(),
+        principal: Text::given("tester"),
         via: Via::Http,
-        request_id: format!("r{number}").into(),
+        request_id: Text::given(format!("r{number}")),
         comment: None,
         not_after_ms: None,
     };
@@ -75,7 +76,7 @@ pub(super) fn membership(term: u64, index: u64) -> Entry {
 /// An entry of about this many bytes.
 pub(super) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
     let mut command = command(index);
-    command.origin.request_id = "x".repeat(bytes).into();
+    command.origin.request_id = Text::given("x".repeat(bytes));
     let opened = Opened { log_time_ms: 1, wall_ms: 2, commands: vec![command] };
     Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
