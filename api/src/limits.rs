@@ -64,8 +64,16 @@ pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 pub const IDEMPOTENCY_TTL_MS: u64 = 24 * 3600 * 1000;
 /// Idempotency keys remembered of one principal; its oldest goes first.
 pub const IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX: usize = 10_000;
-/// Idempotency keys remembered in all; the oldest goes first.
+/// Idempotency keys remembered in all; the oldest of the principal with the most bytes goes first.
 pub const IDEMPOTENCY_KEYS_MAX: usize = 200_000;
+/// Bytes of one row of the state, as snapshots, backups and peers carry it.
+pub const ROW_BYTES_MAX: usize = 8 << 20;
+/// Bytes of one response; its row among the remembered ones also says who asked, and under which key.
+pub const RESPONSE_BYTES_MAX: usize = 7 << 20;
+/// Bytes of the responses remembered of one principal; its oldest goes first.
+pub const REPLAY_BYTES_PER_PRINCIPAL_MAX: usize = 16 << 20;
+/// Bytes of the responses remembered in all; the oldest of the principal with the most bytes goes first.
+pub const REPLAY_BYTES_MAX: usize = 128 << 20;
 /// Ranges of one pool or reservation, and exclusions of one pool.
 pub const RANGES_MAX: usize = 1024;
 /// Smallest MTU of an IPv4 subnet, in bytes (RFC 791).
@@ -76,8 +84,12 @@ pub const MTU_MIN_V6: u32 = 1280;
 pub const MTU_MAX: u32 = 65_535;
 /// Routes of one subnet, and of one request.
 pub const ROUTES_MAX: usize = 64;
-/// Name servers and search domains of one subnet.
+/// Name servers, search domains and resolver options of one subnet, each.
 pub const DNS_ENTRIES_MAX: usize = 16;
+/// Characters of a DNS domain (RFC 1035).
+pub const DNS_DOMAIN_CHARS_MAX: usize = 253;
+/// Characters of a resolver option.
+pub const DNS_OPTION_CHARS_MAX: usize = 64;
 /// Shortest prefix length of an IPv4 subnet.
 pub const SUBNET_PREFIX_LENGTH_MIN_V4: u8 = 8;
 /// Shortest prefix length of an IPv6 subnet.
@@ -86,8 +98,8 @@ pub const SUBNET_PREFIX_LENGTH_MIN_V6: u8 = 16;
 pub const INTERFACES_MAX: usize = 16;
 /// Pools that one interface may name for one family.
 pub const POOLS_NAMED_MAX: usize = 64;
-/// Pools that one pattern may stand for.
-pub const POOLS_MATCHED_MAX: usize = 1024;
+/// Pools of one subnet that a request names as a whole.
+pub const POOLS_OF_SUBNET_MAX: usize = 1024;
 /// Pools of which a refusal says in words why they can't give.
 pub const REASONS_MAX: usize = 16;
 /// Candidates of one family that an explanation shows.
@@ -103,6 +115,8 @@ pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 /// Attachments that may hold one address at once: where a machine was and where it is going to, and those whose
 /// deletion is still on its way.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
+/// Addresses or leases that one response lists; of more it says how many there are.
+pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Allocations that one release request may name.
 pub const RELEASES_MAX: usize = 1024;
 /// Steps and preconditions of one transaction.
@@ -133,11 +147,14 @@ pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 /// Applications whose quota one namespace may say.
 pub const QUOTA_APPLICATIONS_MAX: usize = 256;
+/// Units of work (pools or addresses examined) of one command; as many again for the requests that wait and are served
+/// with it. Part of what `apply` does: another value needs another level.
+pub const WORK_PER_COMMAND_MAX: u64 = 8_000;
 /// Claims that wait for addresses.
 pub const WAITING_MAX: usize = 4096;
 /// Pools that one claim waits for; of more only the first ones in its order wake it.
 pub const WAITING_POOLS_MAX: usize = 64;
-/// Waiting claims that one command tries to serve before and after what it does; the next one goes on.
+/// Waiting claims that one command tries to serve, before and after what it does; the next one goes on.
 pub const WAITING_TRIED_PER_COMMAND_MAX: usize = 64;
 /// Coolings, leases, tombstones and prefixes that one command clears away when their time has passed; of the endpoint
 /// whose lease comes last all that has ended.
@@ -215,6 +232,8 @@ pub const TRIALS_PER_PRINCIPAL_MAX: usize = 4;
 pub const PROPOSALS_WAITING_MAX: usize = 16_384;
 /// Commands in one log entry.
 pub const COMMANDS_PER_ENTRY_MAX: usize = 1024;
+/// Bytes of one frame of a file of the store: of the log, a snapshot, a backup, the journal.
+pub const STORE_FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one frame between peers.
 pub const FRAME_BYTES_MAX: usize = 64 << 20;
 /// Bytes of one piece of a snapshot between peers.
@@ -265,6 +284,8 @@ pub const JOURNAL_SEGMENT_BYTES_MAX: u64 = 4 << 20;
 pub const JOURNAL_SEGMENT_AGE_MS_MAX: u64 = 24 * 3600 * 1000;
 /// Events in one frame of the journal; a command with more has several.
 pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
+/// Bytes of one frame of the journal; a single event may exceed it, and then has a frame to itself.
+pub const JOURNAL_FRAME_BYTES_MAX: usize = 1 << 20;
 /// Streams of events of one member at once; more are refused as `overloaded`.
 pub const EVENT_STREAMS_MAX: usize = 256;
 /// Events that a stream reads and sends at once.
@@ -301,6 +322,22 @@ const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fi
 const _: () =
     assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
+/// What a row's key, its length and the fields around it take, generously: whoever asked came in one head.
+const AROUND_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX + IDEMPOTENCY_KEY_BYTES_MAX;
+const _: () = assert!(RESPONSE_BYTES_MAX + AROUND_BYTES_MAX < ROW_BYTES_MAX, "a response fits into a row");
+const _: () = assert!(ROW_BYTES_MAX + AROUND_BYTES_MAX < STORE_FRAME_BYTES_MAX, "a row fits into a snapshot");
+const _: () =
+    assert!(RESPONSE_BYTES_MAX + AROUND_BYTES_MAX < FRAME_BYTES_MAX, "a response fits between peers");
+const _: () = assert!(BODY_BYTES_MAX * 2 < ROW_BYTES_MAX, "what a request says fits into a row");
+const _: () = assert!(RESOURCES_MAX * 10 < ROW_BYTES_MAX, "the ids of all pools fit into a row");
+const _: () = assert!(RESPONSE_ADDRESSES_MAX * 64 < RESPONSE_BYTES_MAX, "a lease takes less than 64 bytes");
+const _: () = assert!(ROW_BYTES_MAX <= REPLAY_BYTES_PER_PRINCIPAL_MAX, "any response can be remembered");
+const _: () = assert!(REPLAY_BYTES_PER_PRINCIPAL_MAX <= REPLAY_BYTES_MAX);
+const _: () = assert!(IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX <= IDEMPOTENCY_KEYS_MAX);
+const _: () = assert!(
+    JOURNAL_BLOCK_BYTES + JOURNAL_FRAME_BYTES_MAX + BODY_BYTES_MAX < STORE_FRAME_BYTES_MAX,
+    "a block of the journal fits into a snapshot"
+);
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
 const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PREFACES_PER_ADDRESS_MAX < PREFACES_WAITING_MAX);

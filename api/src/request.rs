@@ -277,12 +277,20 @@ pub struct ScaleRequest {
     pub start: u32,
 }
 
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
 /// The answer to a release: which addresses are free of their holder now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Released {
-    /// The addresses; none if there was nothing to release.
+    /// The addresses; none if there was nothing to release. At most 65,536 of them.
     pub addresses: Vec<IpAddr>,
+    /// How many more addresses were released than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
     /// The state after it.
     pub revision: u64,
 }
@@ -301,8 +309,11 @@ pub struct RenewRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renewed {
-    /// Each lease as it stands now, the oldest first.
+    /// Each lease as it stands now, the oldest first. At most 65,536 of them.
     pub leases: Vec<RenewedLease>,
+    /// How many more leases were renewed than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
     /// The state after it.
     pub revision: u64,
 }

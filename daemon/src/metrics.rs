@@ -120,6 +120,7 @@ pub struct Metrics {
     certificates: Certificates,
     rows_rebuilt: Counter,
     snapshots_built: Counter,
+    snapshots_failed: Counter,
     snapshots_installed: Counter,
     state_in_doubt: Gauge,
     state_divergences: Counter,
@@ -173,6 +174,7 @@ impl Metrics {
             certificates: Certificates::default(),
             rows_rebuilt: Counter::default(),
             snapshots_built: Counter::default(),
+            snapshots_failed: Counter::default(),
             snapshots_installed: Counter::default(),
             state_in_doubt: Gauge::default(),
             state_divergences: Counter::default(),
@@ -277,18 +279,16 @@ impl Metrics {
             "How often rows were doubtful at the start, and made afresh",
             self.rows_rebuilt.clone(),
         );
-        self.add(
-            "raft_snapshots_built",
-            &[],
-            "Snapshots that this member made",
-            self.snapshots_built.clone(),
-        );
-        self.add(
-            "raft_snapshots_installed",
-            &[],
-            "Snapshots that this member got from a leader, since the log no longer had what it lacked",
-            self.snapshots_installed.clone(),
-        );
+        let installed =
+            "Snapshots that this member got from a leader, since the log no longer had what it lacked";
+        let failed = "How often a snapshot couldn't be made of the state; the log is kept then, and grows";
+        for (name, says, counter) in [
+            ("raft_snapshots_built", "Snapshots that this member made", self.snapshots_built.clone()),
+            ("raft_snapshots_failed", failed, self.snapshots_failed.clone()),
+            ("raft_snapshots_installed", installed, self.snapshots_installed.clone()),
+        ] {
+            self.add(name, &[], says, counter);
+        }
         self.add(
             "state_in_doubt",
             &[],
@@ -442,6 +442,7 @@ impl Metrics {
         raise(&self.leader_changes, counters.leader_changes);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
         raise(&self.snapshots_built, counters.snapshots_built);
+        raise(&self.snapshots_failed, counters.snapshots_failed);
         raise(&self.snapshots_installed, counters.snapshots_installed);
         self.state_in_doubt.set(i64::from(node.check_trust().is_err()));
         raise(&self.state_divergences, counters.divergences);

@@ -21,6 +21,9 @@ mod transport;
 mod types;
 
 pub use node::{Node, NodeConfig};
+#[cfg(feature = "spoil")]
+#[doc(hidden)]
+pub use store::through_a_snapshot;
 pub use store::{
     Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
     Recovered, RestoreError, Restored, StoreError, Survivor, check_journal, lock_dir, restore,

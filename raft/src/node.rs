@@ -263,8 +263,8 @@ impl Node {
 
     /// Changes the state of this member alone, as a defect would.
     #[cfg(feature = "spoil")]
-    pub fn spoil(&self, how: impl FnOnce(&mut State) + Send + 'static) {
-        self.inner().state.spoil(how);
+    pub fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
+        self.inner().state.spoil(how)
     }
 
     /// How this member sees itself and its cluster.

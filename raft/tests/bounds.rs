@@ -14,14 +14,23 @@ use ipam_raft::machine::command::Text;
 use std::collections::VecDeque;
 
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, PAST_BOOTS_MAX,
-    RANGES_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX,
+    DNS_OPTION_CHARS_MAX, EXPIRIES_PER_COMMAND_MAX, INTERFACES_MAX, MAP_STEPS_MAX, OBJECT_NAME_CHARS_MAX,
+    PAST_BOOTS_MAX, RANGES_MAX, RESPONSE_ADDRESSES_MAX, RESPONSE_BYTES_MAX, ROUTES_MAX, ROW_BYTES_MAX,
+    TEXT_CHARS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX, TRANSACTION_STEPS_MAX, WAITING_MAX,
     WAITING_TRIED_PER_COMMAND_MAX,
 };
+use ipam_api::name::ObjectName;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::Route;
 use ipam_api::{Code, Name};
-use ipam_raft::machine::command::{Expect, Kind, PoolIntention, Put, Remarks, Transaction};
+use ipam_raft::machine::command::{
+    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Note, PoolIntention, Put, Remarks, Renewed,
+    Transaction,
+};
 use ipam_raft::machine::map::{MapPage, Run, Standing, Wanted};
-use ipam_raft::machine::{Action, Answer, At, Outcome, State, apply};
+use ipam_raft::machine::model::Lease;
+use ipam_raft::machine::{Action, Answer, At, Command, Outcome, State, apply};
 use script::Line;
 
 /// A state with what these commands make of it.
@@ -33,7 +42,7 @@ fn state(commands: &[&str]) -> State {
     state
 }
 
-fn read(line: &str) -> ipam_raft::machine::Command {
+fn read(line: &str) -> Command {
     match script::read(line, &mut VecDeque::new()) {
         Line::Propose(command) | Line::Explain(command) => *command,
         Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
@@ -150,7 +159,7 @@ fn a_node_remembers_a_bounded_number_of_boots() {
     // The attachment's boot is long forgotten; its DEL from the present one takes effect all the same.
     let line = format!("release attachment n1/net/old/eth0 started=boot{}:9", PAST_BOOTS_MAX + 2);
     let released = say(&mut state, 0, &line).unwrap();
-    assert!(matches!(released.answer, Answer::Released { addresses } if addresses.len() == 1));
+    assert!(matches!(released.answer, Answer::Released { addresses, .. } if addresses.len() == 1));
 }
 
 #[test]
@@ -307,4 +316,148 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
         say(&mut state, 0, &format!("release endpoint pod/shop/a{number}")).unwrap();
     }
     assert_eq!(usable(&state), 100);
+}
+
+/// A state whose default pools have both families, and 16 interfaces of a host with a long description each.
+fn both_families() -> (State, Action) {
+    let mut state = state(&[
+        "put subnet four cidr=10.0.0.0/16",
+        "put pool four subnet=four default",
+        "put subnet six cidr=2001:db8::/64",
+        "put pool six subnet=six default",
+    ]);
+    let interfaces: Vec<String> = (0..INTERFACES_MAX).map(|at| format!("eth{at}")).collect();
+    let mut command = read(&format!("allocate host/a {}", interfaces.join(" + ")));
+    let Action::Allocate(wish) = &mut command.action else { panic!("{command:?}") };
+    // Four bytes each.
+    wish.manner.note.description = Text::given("\u{1F980}".repeat(TEXT_CHARS_MAX));
+    apply(&mut state, At::default(), &command).0.unwrap();
+    (state, command.action)
+}
+
+fn transaction(steps: Vec<Action>) -> Command {
+    let mut command =
+        script::command(Action::Transaction(Transaction { preconditions: Vec::new(), steps }), None);
+    command.terms.idempotency = Some(Idempotency { key: Text::given("key"), request: 7 });
+    command
+}
+
+fn rows_are_within_bounds(state: &State) {
+    for (key, row) in state.rows() {
+        assert!(row.len() <= ROW_BYTES_MAX, "{key:?} has {} bytes", row.len());
+    }
+}
+
+/// A change that isn't repeated comes first, so that it shows if anything of the transaction stays.
+#[test]
+fn a_transaction_whose_response_is_too_large_is_refused_and_changes_nothing() {
+    let (mut state, repeated) = both_families();
+    let mut steps = vec![read("allocate host/b eth0").action];
+    steps.extend(vec![repeated; 519]);
+    let before = state.clone();
+    let refusal = apply(&mut state, At::default(), &transaction(steps)).0.unwrap_err();
+    assert_eq!(refusal.code(), Code::LimitExceeded);
+    assert!(refusal.help().unwrap().contains("smaller"));
+    assert!(state.allocations.iter().map(|(id, _)| id).eq(before.allocations.iter().map(|(id, _)| id)));
+    assert_eq!(
+        (state.endpoints.len(), state.replays.len()),
+        (before.endpoints.len(), 1),
+        "the refusal is kept"
+    );
+    rows_are_within_bounds(&state);
+}
+
+#[test]
+fn a_thousand_allocations_of_both_families_are_one_transaction() {
+    let (mut state, _) = both_families();
+    let steps: Vec<Action> = (0..1000).map(|at| read(&format!("allocate host/h{at} eth0")).action).collect();
+    let command = transaction(steps);
+    let first = apply(&mut state, At::default(), &command).0.unwrap();
+    let again = apply(&mut state, At::default(), &command).0.unwrap();
+    assert_eq!((again.replayed, &again.answer), (true, &first.answer));
+    assert_eq!(state.allocations.len(), 2000 + 2 * INTERFACES_MAX);
+    rows_are_within_bounds(&state);
+}
+
+/// All fields as long as they may be, for all that one endpoint may hold.
+#[test]
+fn the_largest_answer_to_one_action_fits() {
+    let text = |chars: usize| -> Text { Text::given("\u{1F980}".repeat(chars)) };
+    let plain = |bytes: usize| -> Text { Text::given("x".repeat(bytes)) };
+    let object = || ObjectName::new(&"x".repeat(OBJECT_NAME_CHARS_MAX)).unwrap();
+    let (realm, interface) = (Name::new(&"x".repeat(63)).unwrap(), "x".repeat(15).parse().unwrap());
+    let key = AttachmentKey {
+        realm: realm.clone(),
+        node: object(),
+        config: object(),
+        container_id: object(),
+        interface,
+    };
+    let address: std::net::IpAddr = "ffff::1".parse().unwrap();
+    let route = Route { destination: "ffff::/128".parse().unwrap(), gateway: address };
+    let given = Given {
+        allocation: u64::MAX,
+        address: "ffff::/128".parse().unwrap(),
+        gateway: Some(address),
+        // The subnet's, the pool's and the request's.
+        routes: vec![route; 3 * ROUTES_MAX],
+        clean_gateway: true,
+        dns: Dns {
+            nameservers: vec![address; DNS_ENTRIES_MAX],
+            domain: Some(plain(DNS_DOMAIN_CHARS_MAX)),
+            search: vec![plain(DNS_DOMAIN_CHARS_MAX); DNS_ENTRIES_MAX],
+            options: vec![plain(DNS_OPTION_CHARS_MAX); DNS_ENTRIES_MAX],
+        },
+        vlan: Some(u16::MAX),
+        mtu: Some(u32::MAX),
+        pool: realm,
+        checked: true,
+        lease: Some(Lease { ttl_ms: u64::MAX, until_ms: u64::MAX, until_wall_ms: u64::MAX }),
+        mac: Some(plain(17)),
+        note: Note { hostname: Some(plain(OBJECT_NAME_CHARS_MAX)), description: text(TEXT_CHARS_MAX) },
+    };
+    let one = GivenInterface {
+        name: key.interface.clone(),
+        attachment: Some(key.clone()),
+        also_attached: vec![key; ATTACHMENTS_PER_ALLOCATION_MAX - 1],
+        kept: false,
+        unclaimed: false,
+        addresses: vec![given],
+    };
+    let answer = Answer::Allocated { repeated: true, interfaces: vec![one; ALLOCATIONS_PER_ENDPOINT_MAX] };
+    let bytes = postcard::experimental::serialized_size(&answer).unwrap();
+    assert!(bytes <= RESPONSE_BYTES_MAX, "{bytes}");
+    let lease = Renewed {
+        allocation: u64::MAX,
+        address,
+        lease: Lease { ttl_ms: u64::MAX, until_ms: u64::MAX, until_wall_ms: u64::MAX },
+    };
+    let answer = Answer::Renewed { leases: vec![lease; RESPONSE_ADDRESSES_MAX], more: u64::MAX };
+    let bytes = postcard::experimental::serialized_size(&answer).unwrap();
+    assert!(bytes <= RESPONSE_BYTES_MAX, "{bytes}");
+}
+
+#[test]
+fn dns_entries_are_short() {
+    let mut state = State::new();
+    let mut put = |dns: Dns| {
+        let mut command = read("put subnet lan cidr=10.0.0.0/16");
+        let Action::PutSubnet(put) = &mut command.action else { panic!("{command:?}") };
+        put.intention.dns = dns;
+        apply(&mut state, At::default(), &command).0
+    };
+    let text = |bytes: usize| -> Text { Text::given("x".repeat(bytes)) };
+    for (domain, search, option) in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)] {
+        let dns = Dns {
+            nameservers: Vec::new(),
+            domain: Some(text(DNS_DOMAIN_CHARS_MAX + domain)),
+            search: vec![text(DNS_DOMAIN_CHARS_MAX + search)],
+            options: vec![text(DNS_OPTION_CHARS_MAX + option)],
+        };
+        let outcome = put(dns);
+        match domain + search + option {
+            0 => drop(outcome.unwrap()),
+            _ => refused(&outcome, Code::LimitExceeded),
+        }
+    }
 }

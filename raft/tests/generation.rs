@@ -9,12 +9,13 @@
 
 use ipam_api::Code;
 use ipam_api::access::Role;
+use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_raft::machine::command::Text;
 use ipam_raft::machine::command::{
-    Allocate, AutomaticPool, ConfirmGeneration, Controller, Delegate, Expect, InterfaceWish, Kind, Manner,
-    PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing,
+    Allocate, AutomaticPool, ConfirmGeneration, Controller, Delegate, Delete, Expect, InterfaceWish, Kind,
+    Manner, PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Routing,
     SplitPool, Started, Stickiness, SubnetIntention, Takers, Via,
 };
 use ipam_raft::machine::event::Readiness;
@@ -266,7 +267,7 @@ fn who_hears_all_events_knows_what_waits() {
     state.take_journaled();
     state.begin_generation(2, 7_000, true).unwrap();
     let ready = |state: &State, name: &str| {
-        let id = state.id_of(Kind::Pool, &name.parse::<ipam_api::Name>().unwrap()).unwrap();
+        let id = state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap();
         state.pool_states.get(id).unwrap().readiness
     };
     assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
@@ -352,4 +353,22 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
     done(&mut state, of_application("shop", "pod/a/shop-c", 9));
     assert_eq!(size(&state), 9);
     done(&mut state, of_application("other", "pod/a/other", 1));
+}
+
+/// Pools that come, are confirmed and go while others wait would otherwise make the row grow without end.
+#[test]
+fn what_is_remembered_of_confirmed_pools_goes_with_them() {
+    let mut state = restored();
+    let remembered = |state: &State| state.unconfirmed().unwrap().confirmed.len();
+    for number in 0..5 {
+        let name = format!("new-{number}");
+        done(&mut state, pool(&name, "10.1.0.30-10.1.0.39"));
+        done(&mut state, confirm(2, Some(&[&name])));
+        assert_eq!(remembered(&state), 1);
+        let name = Name::new(&name).unwrap();
+        let delete =
+            Delete { kind: Kind::Pool, name: (&name).into(), expect: Expect::Anything, drain: false };
+        done(&mut state, Action::Delete(delete));
+    }
+    assert_eq!(waiting(&state), ["one", "two"]);
 }

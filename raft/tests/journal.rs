@@ -20,9 +20,11 @@ mod random_prefix;
 #[path = "support/random_sticky.rs"]
 mod random_sticky;
 
-use ipam_api::limits::{FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX};
+use ipam_api::limits::{
+    FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX,
+};
 use ipam_raft::machine::command::Text;
-use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Via};
+use ipam_raft::machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Transaction, Via};
 use ipam_raft::machine::journal::{Chain, Frame, link};
 use ipam_raft::machine::{
     Action, At, Command, Event, EventId, Grant, Journaled, Origin, State, Terms, What, apply, dry_run,
@@ -41,7 +43,14 @@ struct Reader {
 
 impl Reader {
     fn take(&mut self, state: &mut State) {
-        for journaled in state.take_journaled() {
+        self.take_all(state.take_journaled());
+        let head = &state.header.journal;
+        assert_eq!(head.open.chain, self.chain, "the state vouches for every byte");
+        assert_eq!(head.segment, self.sealed.len() as u64 + 1);
+    }
+
+    fn take_all(&mut self, journaled: Vec<Journaled>) {
+        for journaled in journaled {
             match journaled {
                 Journaled::Frame { bytes, first, before } => {
                     assert_eq!(before, self.chain);
@@ -59,9 +68,6 @@ impl Reader {
                 }
             }
         }
-        let head = &state.header.journal;
-        assert_eq!(head.open.chain, self.chain, "the state vouches for every byte");
-        assert_eq!(head.segment, self.sealed.len() as u64 + 1);
     }
 }
 
@@ -188,4 +194,35 @@ fn an_old_segment_is_sealed_though_nothing_happens() {
     let mut operator = seal.clone();
     operator.terms = Terms::of(Grant::of(ipam_api::access::Role::Operator));
     assert!(apply(&mut state, at, &operator).0.is_err());
+}
+
+#[test]
+fn a_frame_has_so_many_bytes_and_its_events_go_on_in_the_next() {
+    let mut state = State::new();
+    let mut reader = Reader::default();
+    let steps = (0..1000).map(|at| {
+        // Four bytes each, and another one than before.
+        let description = Text::given(if at % 2 == 0 { "\u{1F980}" } else { "\u{1F427}" }.repeat(300));
+        let remarks = Remarks { description, ..Remarks::default() };
+        let name = "net".parse().unwrap();
+        Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect: Expect::Anything })
+    });
+    let steps: Vec<Action> = steps.collect();
+    let command = task(Action::Transaction(Transaction { preconditions: Vec::new(), steps }));
+    let mut events = Vec::new();
+    let mut frames = Vec::new();
+    for at in 0..3 {
+        let (outcome, happened) = apply(&mut state, At { log_time_ms: at, wall_ms: 1, term: 1 }, &command);
+        outcome.unwrap();
+        events.extend(happened);
+        let journaled = state.take_journaled();
+        frames.extend(journaled.iter().filter_map(|one| match one {
+            Journaled::Frame { bytes, .. } => Some(bytes.len()),
+            Journaled::Sealed { .. } => None,
+        }));
+        reader.take_all(journaled);
+    }
+    assert!(frames.iter().sum::<usize>() > JOURNAL_FRAME_BYTES_MAX && frames.len() > 3, "{frames:?}");
+    assert!(frames.iter().all(|bytes| *bytes <= JOURNAL_FRAME_BYTES_MAX), "{frames:?}");
+    assert_eq!(reader.events, events, "in their order, under their numbers");
 }

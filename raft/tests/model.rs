@@ -58,12 +58,16 @@ use std::collections::{BTreeMap, VecDeque};
 
 use agree::{Follower, agree};
 use ipam_api::Code;
+use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_raft::batch::{Batch, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
 use ipam_raft::machine::explain::explain;
-use ipam_raft::machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
+use ipam_raft::machine::{
+    Action, Answer, At, Command, Event, Journaled, Outcome, RowKey, State, What, apply, dry_run,
+};
+use ipam_raft::through_a_snapshot;
 use map::maps_agree;
 use naive::{Model, Said};
 use proptest::prelude::*;
@@ -85,6 +89,7 @@ struct Side {
     issued: Vec<u64>,
     asked: Vec<Allocate>,
     log: Vec<(At, Batch)>,
+    journaled: Vec<Journaled>,
 }
 
 impl Side {
@@ -103,6 +108,7 @@ impl Side {
             issued: Vec::new(),
             asked: Vec::new(),
             log: Vec::new(),
+            journaled: Vec::new(),
         };
         side.note_revisions();
         side
@@ -157,6 +163,10 @@ impl Side {
         self.note_ids(&events, before.revision());
         self.check_revisions(&before, &outcome);
         self.check_rows(&before);
+        self.journaled.extend(self.state.take_journaled());
+        if self.log.len().is_multiple_of(8) {
+            self.check_bounds();
+        }
         agree(&self.state, &self.model);
         // Every map at every third step: they cost more than all the rest.
         if self.log.len().is_multiple_of(3) {
@@ -245,6 +255,16 @@ impl Side {
         }
     }
 
+    /// Every row is within its bound, and a snapshot carries all of them.
+    fn check_bounds(&self) {
+        for (key, row) in &self.rows {
+            assert!(row.len() <= ROW_BYTES_MAX, "row {key:?} has {} bytes", row.len());
+        }
+        let sent = through_a_snapshot(&self.state, self.journaled.clone()).unwrap();
+        assert_eq!(sent.digest(), self.state.digest(), "sent as a snapshot");
+        assert!(sent.rows().eq(self.state.rows()), "sent as a snapshot");
+    }
+
     /// The log from the beginning gives the same state.
     fn replay(&self) {
         let mut state = State::new();
@@ -280,7 +300,7 @@ fn said(answer: &Answer) -> Said {
         Answer::Stored { created, .. } => Said::Stored { created: *created },
         Answer::Gone => Said::Gone,
         Answer::Draining { held } => Said::Draining(*held),
-        Answer::Released { addresses } => Said::Released(addresses.clone()),
+        Answer::Released { addresses, more: _ } => Said::Released(addresses.clone()),
         Answer::Expired { rows } => Said::Expired(*rows),
         Answer::Trimmed { .. } | Answer::Sealed { .. } => {
             panic!("the model has no journal; tests/journal.rs has")
@@ -288,7 +308,7 @@ fn said(answer: &Answer) -> Said {
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
         Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
         Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
-        Answer::Renewed { leases } => {
+        Answer::Renewed { leases, more: _ } => {
             Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
         }
         Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),

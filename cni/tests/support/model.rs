@@ -155,7 +155,11 @@ impl Model {
             self.tombstones.insert(request.attachment, started);
         }
         let addresses = gone.into_iter().flat_map(|(_, interface)| interface.addresses);
-        Released { addresses: addresses.map(|one| one.address.addr()).collect(), revision: self.revision }
+        Released {
+            addresses: addresses.map(|one| one.address.addr()).collect(),
+            more: 0,
+            revision: self.revision,
+        }
     }
 
     pub(crate) fn attachment(&self, path: &str) -> Result<Attachment, Problem> {

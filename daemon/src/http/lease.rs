@@ -24,7 +24,7 @@ pub(super) fn renewed(applied: Applied) -> Result<Shown<Renewed>, Refused> {
 }
 
 pub(super) fn answer(answer: Answer, revision: u64) -> Result<Renewed, Problem> {
-    let Answer::Renewed { leases } = answer else {
+    let Answer::Renewed { leases, more } = answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
     };
     let one = |one: ipam_raft::machine::command::Renewed| RenewedLease {
@@ -32,7 +32,7 @@ pub(super) fn answer(answer: Answer, revision: u64) -> Result<Renewed, Problem> 
         address: one.address,
         lease: lease(&one.lease),
     };
-    Ok(Renewed { leases: leases.into_iter().map(one).collect(), revision })
+    Ok(Renewed { leases: leases.into_iter().map(one).collect(), more, revision })
 }
 
 pub(super) fn lease(lease: &Lease) -> shown::Lease {

@@ -2,7 +2,7 @@
 
 use axum::body::Bytes;
 use axum::extract::{FromRequest, FromRequestParts, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
 use axum::http::{HeaderMap, Method};
 use ipam_api::brand::HEADER_IDEMPOTENCY_KEY;
 use ipam_api::limits::IDEMPOTENCY_KEY_BYTES_MAX;
@@ -80,9 +80,22 @@ impl FromRequest<App> for Write {
             .map_err(|rejection| refused_body(rejection.status()))?;
         check_json(&method, &headers, &body)?;
         let idempotency =
-            key.map(|key| Idempotency { key, request: request_hash(&[target.as_bytes(), &body]) });
+            key.map(|key| Idempotency { key, request: request_hash(&parts_of(&target, &headers, &body)) });
         Ok(Self { asker, body, idempotency, manager, dry_run })
     }
+}
+
+/// What tells a request from another under the same key: whoever says another condition asks for something else.
+fn parts_of<'a>(target: &'a str, headers: &'a HeaderMap, body: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut parts = vec![target.as_bytes(), body];
+    for name in [IF_MATCH, IF_NONE_MATCH] {
+        // With the name, so that one condition isn't taken for the other.
+        for value in headers.get_all(&name) {
+            parts.push(if name == IF_MATCH { b"if-match" } else { b"if-none-match" });
+            parts.push(value.as_bytes());
+        }
+    }
+    parts
 }
 
 /// Refuses a body that doesn't claim to be JSON.

@@ -14,6 +14,7 @@ use super::candidates::{Candidate, Rule};
 use super::command::{Allocate, Cause, Grant, InterfaceWish, Kind, Refusal};
 use super::pick::{Pick, Taken};
 use super::state::State;
+use super::work::{Search, Work};
 
 /// Refuses to adopt what isn't named.
 pub(super) fn check(wish: &Allocate) -> Result<(), Refusal> {
@@ -40,19 +41,19 @@ impl State {
         wish: &InterfaceWish,
         portable: &[u64],
         picked: &[Pick],
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<Vec<Taken>, Refusal> {
         let mut taken: Vec<Taken> = Vec::new();
         for family in Family::BOTH {
             for address in wish.addresses.iter().filter(|address| Family::of(**address) == family) {
-                let candidate = self.pool_to_adopt_into(family, *address, wish)?;
+                let candidate = self.pool_to_adopt_into(family, *address, wish, search.work)?;
                 if let Some((id, _)) = self.allocation_at(self.network_of(&candidate), *address)
                     && portable.contains(&id)
                 {
                     taken.push(Taken::Along(id));
                     continue;
                 }
-                self.check_adoptable(*address, &candidate, grant)?;
+                self.check_adoptable(*address, &candidate, search.grant)?;
                 let is_same = |pick: &Pick| pick.pool == candidate.id && pick.address == *address;
                 if picked.iter().any(is_same) {
                     return Err(Cause::AskedTwice { address: *address }.into());
@@ -65,17 +66,19 @@ impl State {
     }
 
     /// The pool that has an address: among those that are named, else in the network `default`.
-    fn pool_to_adopt_into(
-        &self,
+    fn pool_to_adopt_into<'a>(
+        &'a self,
         family: Family,
         address: IpAddr,
         wish: &InterfaceWish,
-    ) -> Result<Candidate<'_>, Refusal> {
+        work: &'a Work,
+    ) -> Result<Candidate<'a>, Refusal> {
         let candidates: Vec<Candidate<'_>> =
-            match self.named_pools(family, wish.pools.of(family), Rule::Request, &wish.name)? {
-                Some(named) => named.collect(),
-                None => self.pools_around(address),
+            match self.named_pools(family, wish.pools.of(family), (Rule::Request, &wish.name), work)? {
+                Some(named) => named.take_while(|_| work.take(1)).collect(),
+                None => self.pools_around(address, work),
             };
+        work.check()?;
         let has = |giveable: bool| {
             candidates.iter().copied().find(|candidate| {
                 self.space(candidate.id).is_some_and(|space| {
@@ -89,13 +92,14 @@ impl State {
     }
 
     /// The pools of the network `default` in whose subnet an address is.
-    fn pools_around(&self, address: IpAddr) -> Vec<Candidate<'_>> {
+    fn pools_around(&self, address: IpAddr, work: &Work) -> Vec<Candidate<'_>> {
         let Some(network) = self.id_of(Kind::Network, &Name::default_name()) else { return Vec::new() };
         let owner = self.pool_at(network, address);
         let subnet = self.subnet_at(network, address).map(|(id, _)| id);
         // No pool owns it: one that excludes it can say so.
         let others = subnet.filter(|_| owner.is_none()).into_iter().flat_map(|id| self.pools_of(id));
-        owner.into_iter().chain(others).filter_map(|id| self.candidate(id)).collect()
+        let around = owner.into_iter().chain(others).take_while(|_| work.take(1));
+        around.filter_map(|id| self.candidate(id)).collect()
     }
 
     fn check_adoptable(

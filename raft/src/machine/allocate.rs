@@ -11,9 +11,8 @@ use ipam_api::resource::Lifecycle;
 use ipnet::IpNet;
 
 use super::along::Comer;
-use super::command::{
-    Allocate, Answer, Cause, Given, GivenInterface, Grant, InterfaceWish, Refusal, Setting, Text,
-};
+use super::command::{Allocate, Answer, Cause, Given, GivenInterface, InterfaceWish, Refusal, Setting, Text};
+use super::course::Courses;
 use super::event::{Reason, What};
 use super::model::{Allocation, Attachment, Endpoint, PoolState};
 use super::pick::{Pick, Spoken, Taken, behind};
@@ -23,6 +22,7 @@ use super::step::Step;
 
 use super::takers::Taker;
 use super::unclaimed::Needs;
+use super::work::{Search, Work};
 
 impl Step<'_> {
     pub(super) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
@@ -30,7 +30,9 @@ impl Step<'_> {
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
             self.state.check_not_late(key, started)?;
         }
-        if let Some((ids, to)) = self.state.given_before(wish)? {
+        let before = self.state.given_before(wish, self.work);
+        self.work.check()?;
+        if let Some((ids, to)) = before? {
             if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
                 self.note_repeat(key, started);
             }
@@ -47,10 +49,11 @@ impl Step<'_> {
 
     fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
         let endpoint = self.state.incarnation_for(wish);
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        match self.state.plan(wish, endpoint, grant) {
+        match self.state.plan(wish, endpoint, self.search()?) {
             Ok(plan) => Ok(self.give(wish, plan)),
-            Err(refusal) if wish.manner.wait => self.wait(wish, endpoint, refusal),
+            Err(refusal) if wish.manner.wait && !self.work.is_exceeded() => {
+                self.wait(wish, endpoint, refusal)
+            }
             Err(refusal) => Err(refusal),
         }
     }
@@ -219,15 +222,23 @@ impl State {
         &self,
         wish: &Allocate,
         endpoint: Option<u64>,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<Plan, Refusal> {
+        let plan = self.plan_all(wish, endpoint, search);
+        // First of all: a search that was cut short says nothing about the pools.
+        search.work.check()?;
+        plan
+    }
+
+    fn plan_all(&self, wish: &Allocate, endpoint: Option<u64>, search: Search<'_>) -> Result<Plan, Refusal> {
         let row = endpoint.and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
         let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen_to = Vec::new();
-        let asked = self.asked_by_value(wish);
+        let asked = self.asked_by_value(wish, search.work);
+        let mut courses = Courses::default();
         for (place, interface) in wish.interfaces.iter().enumerate() {
-            let portable = match self.needs(&comer, interface) {
+            let portable = match self.needs(&comer, interface, search.work) {
                 Needs::Nothing => continue,
                 Needs::Claims(ids) => {
                     along.extend(ids);
@@ -237,12 +248,12 @@ impl State {
             };
             seen_to.push(&interface.name);
             let taken = if wish.manner.adopt {
-                self.pick_adopted(interface, &portable, &picks, grant)?
+                self.pick_adopted(interface, &portable, &picks, search)?
             } else {
                 let taker = Taker::of(self, wish, interface);
                 let behind = behind(&asked, place);
                 let spoken = Spoken { picked: &picks, behind: &behind };
-                self.pick_for(interface, &taker, &portable, spoken, grant)?
+                self.pick_for((interface, &taker), &portable, spoken, search, &mut courses)?
             };
             for one in taken {
                 match one {
@@ -262,7 +273,7 @@ impl State {
             true => self.left_behind(&comer, &stays, &seen_to),
             false => self.unclaimed_and_unwanted(&comer, &stays),
         };
-        self.check_portable(wish, &along, &left, grant)?;
+        self.check_portable(wish, &along, &left, search.grant)?;
         self.check_quota(wish, row, &picks, &left)?;
         let settings = self.settings(wish, row, &picks, &along, &left)?;
         let arrived = row.map(|row| self.arrived(row, wish));
@@ -291,7 +302,7 @@ impl State {
     }
 
     /// What an earlier request that was the same was given: by attachment, else by endpoint and interface.
-    fn given_before(&self, wish: &Allocate) -> Result<Option<Before>, Refusal> {
+    fn given_before(&self, wish: &Allocate, work: &Work) -> Result<Option<Before>, Refusal> {
         if let Some(key) = &wish.attachment {
             let Some((id, row)) = self.attachment(key) else { return Ok(None) };
             let owner = self.endpoints.get(row.endpoint);
@@ -332,7 +343,7 @@ impl State {
                     asked: wish.lifecycle,
                 }
                 .into());
-            } else if !self.satisfies(&held, interface) {
+            } else if !self.satisfies(&held, interface, work) {
                 let (endpoint, interface) = (wish.endpoint.clone(), interface.name.clone());
                 return Err(Cause::OtherAddresses { endpoint, interface }.into());
             }
@@ -356,17 +367,18 @@ impl State {
     }
 
     /// Whether what is held is what an interface asks for.
-    pub(super) fn satisfies(&self, held: &[u64], wish: &InterfaceWish) -> bool {
+    pub(super) fn satisfies(&self, held: &[u64], wish: &InterfaceWish, work: &Work) -> bool {
         let rows = || held.iter().filter_map(|id| self.allocations.get(*id));
         let allowed = |row: &Allocation| {
             let Some(pool) = self.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
             if !wish.subnets.is_empty() {
                 return wish.subnets.contains(&pool.subnet);
             }
-            let names = wish.pools.of(Family::of(row.address));
+            let family = Family::of(row.address);
+            let names = wish.pools.of(family);
             wish.pools.is_empty()
                 || names.iter().any(|pattern| pattern.fits(&pool.name))
-                || self.stands_in_for(&pool.name, names)
+                || self.stands_in_for(&pool.name, family, names, work)
         };
         let has = |family| rows().any(|row| Family::of(row.address) == family);
         let named = |family| wish.subnets.is_empty() && !wish.pools.of(family).is_empty();

@@ -6,10 +6,11 @@
 //! order that they had where they are equally so. What remains of them is tried in this order.
 
 use std::collections::BTreeSet;
+use std::iter;
 use std::net::IpAddr;
 
 use ipam_api::address::number;
-use ipam_api::limits::{POOLS_MATCHED_MAX, POOLS_NAMED_MAX, REASONS_MAX};
+use ipam_api::limits::{POOLS_NAMED_MAX, POOLS_OF_SUBNET_MAX, REASONS_MAX};
 use ipam_api::name::{InterfaceName, Name, NamePattern};
 use ipam_api::{Code, Family};
 use serde::{Deserialize, Serialize};
@@ -19,9 +20,12 @@ use super::command::cause::{Unserved, Verdict, WhyNot};
 use super::command::{Cause, Grant, InterfaceWish, Kind, PoolPatterns, Refusal};
 use super::index::DefaultKey;
 use super::model::{Pool, Subnet};
+use super::pick::UNITS_PER_POOL_JUDGED;
+use super::space::Space;
 use super::state::State;
 use super::step::not_found;
 use super::takers::{Anchor, MOST_SPECIFIC, Taker};
+use super::work::Work;
 
 /// A pool that a request may take from.
 #[derive(Debug, Clone, Copy)]
@@ -86,20 +90,23 @@ impl State {
         &'a self,
         wish: &InterfaceWish,
         taker: &Taker<'a>,
+        work: &'a Work,
     ) -> Result<Vec<Choice<'a>>, Refusal> {
         let (rule, named) = rule(wish, taker);
         let mut all = Vec::new();
         for family in Family::BOTH {
             let asked = wish.asked(family);
             let candidates = match (rule, asked) {
-                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?,
+                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets, work)?,
                 (Rule::Automatic, _) => self.automatic_candidate(family, wish, taker)?,
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
-                    self.named_pools(family, named.of(family), rule, &wish.name)?
+                    self.named_pools(family, named.of(family), (rule, &wish.name), work)?
                 }
-                (Rule::Default, Some(address)) => self.default_pools_around(family, address),
+                (Rule::Default, Some(address)) => self.default_pools_around(family, address, work),
                 (Rule::Default, None) => self.default_pools(family, taker),
             };
+            // What was cut short names no pool; its caller refuses.
+            work.check()?;
             if !wish.takes(family) {
                 continue;
             }
@@ -131,7 +138,12 @@ impl State {
 
     /// The pools of a family in some subnets, by name within each; nothing if there is none. Those that were made for
     /// applications are nobody else's, and don't count.
-    fn pools_of_subnets(&self, family: Family, subnets: &[Name]) -> Result<Option<Candidates<'_>>, Refusal> {
+    fn pools_of_subnets<'a>(
+        &'a self,
+        family: Family,
+        subnets: &[Name],
+        work: &'a Work,
+    ) -> Result<Option<Candidates<'a>>, Refusal> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for name in subnets {
             let id = self.id_of(Kind::Subnet, name).ok_or_else(|| not_found(Kind::Subnet, name))?;
@@ -139,9 +151,9 @@ impl State {
             if !self.subnets.get(id).is_some_and(is_of_family) {
                 continue;
             }
-            let pools = self.pools_for_all(id).take(POOLS_MATCHED_MAX + 1);
+            let pools = self.pools_for_all(id).take(POOLS_OF_SUBNET_MAX + 1).take_while(|_| work.take(1));
             let mut found: Vec<Candidate<'_>> = pools.filter_map(|id| self.candidate(id)).collect();
-            if found.len() > POOLS_MATCHED_MAX {
+            if found.len() > POOLS_OF_SUBNET_MAX {
                 return Err(Cause::TooManyPoolsInSubnet { subnet: name.clone() }.into());
             }
             found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
@@ -150,23 +162,36 @@ impl State {
         Ok(sorted(all))
     }
 
-    /// The pools that somebody names; nothing if there are none of the family.
-    pub(super) fn named_pools(
-        &self,
+    /// The pools that a rule names for an interface; nothing if there are none of the family.
+    pub(super) fn named_pools<'a>(
+        &'a self,
         family: Family,
         patterns: &[NamePattern],
-        rule: Rule,
-        interface: &InterfaceName,
-    ) -> Result<Option<Candidates<'_>>, Refusal> {
-        let mut all: Vec<Candidate<'_>> = Vec::new();
-        for pattern in patterns {
-            let found = match pattern.name() {
-                Some(name) => vec![self.named_pool(family, &name, rule, interface)?],
-                None => self.matching_pools(family, pattern, rule, interface)?,
-            };
-            all.extend(found);
+        (rule, interface): (Rule, &InterfaceName),
+        work: &'a Work,
+    ) -> Result<Option<Candidates<'a>>, Refusal> {
+        if let [pattern] = patterns
+            && let Some(name) = pattern.name()
+        {
+            let only = self.named_pool(family, &name, rule, interface)?;
+            return Ok(Some(Box::new(iter::once(only))));
         }
-        Ok(sorted(all))
+        // What is named must be there, whichever pool gives in the end.
+        for pattern in patterns {
+            if let Some(name) = pattern.name() {
+                self.named_pool(family, &name, rule, interface)?;
+            } else if !self.is_like_any(family, pattern, work) {
+                // What was cut short names no pool.
+                work.check()?;
+                let (pattern, interface) = (pattern.clone(), interface.clone());
+                return Err(Cause::NoPoolLike { family, pattern, interface, rule }.into());
+            }
+        }
+        if patterns.is_empty() {
+            return Ok(None);
+        }
+        let ids = self.pools_like_any(family, patterns, work);
+        Ok(Some(Box::new(ids.filter_map(|id| self.candidate(id)))))
     }
 
     fn named_pool(
@@ -183,33 +208,6 @@ impl State {
             return Err(Cause::NamedForFamily { pool, family, interface, rule }.into());
         }
         Ok(candidate)
-    }
-
-    /// The pools of a family that a pattern stands for, by name.
-    fn matching_pools(
-        &self,
-        family: Family,
-        pattern: &NamePattern,
-        rule: Rule,
-        interface: &InterfaceName,
-    ) -> Result<Vec<Candidate<'_>>, Refusal> {
-        let found: Vec<Candidate<'_>> = self
-            .names_beginning(Kind::Pool, pattern.prefix())
-            .filter(|(name, id)| {
-                pattern.fits(name) && self.space(*id).is_some_and(|space| space.family == family)
-            })
-            .filter_map(|(_, id)| self.candidate(id))
-            .take(POOLS_MATCHED_MAX + 1)
-            .collect();
-        let pattern = || pattern.clone();
-        match found.len() {
-            0 => {
-                Err(Cause::NoPoolLike { family, pattern: pattern(), interface: interface.clone(), rule }
-                    .into())
-            }
-            1..=POOLS_MATCHED_MAX => Ok(found),
-            _ => Err(Cause::TooManyPoolsLike { pattern: pattern(), family }.into()),
-        }
     }
 
     /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
@@ -237,22 +235,29 @@ impl State {
                 .min_by(|(one, _), (other, _)| one.cmp(other));
             first.and_then(|(_, keys)| keys.next())
         };
-        Some(Box::new(std::iter::from_fn(next).filter_map(|(.., id)| self.candidate(*id))))
+        Some(Box::new(iter::from_fn(next).filter_map(|(.., id)| self.candidate(*id))))
     }
 
-    /// The default pools with an address in their ranges, for whomever they are; some others if there are none.
-    fn default_pools_around(&self, family: Family, address: IpAddr) -> Option<Candidates<'_>> {
+    /// The default pools with an address in their ranges, for whomever they are; some others if there are none. One pool
+    /// owns the address at most; others of its subnet may have it in their ranges and exclude it.
+    fn default_pools_around(&self, family: Family, address: IpAddr, work: &Work) -> Option<Candidates<'_>> {
         let network = self.id_of(Kind::Network, &Name::default_name())?;
         let all = || self.default_keys_from(network, family, Anchor::Anyone);
         all().next()?;
+        let subnet = self.subnet_at(network, address).map(|(id, _)| id);
+        let excluding =
+            subnet.into_iter().flat_map(|id| self.index.excluding.range((id, 0)..=(id, u64::MAX)));
+        let near = self.pool_at(network, address).into_iter().chain(excluding.map(|(_, pool)| *pool));
+        let near = near.take_while(|_| work.take(UNITS_PER_POOL_JUDGED)).filter_map(|id| self.candidate(id));
         let has = |id: u64| self.space(id).is_some_and(|space| space.ranges.contains(number(address)));
-        let mut found: Vec<&DefaultKey> = all().filter(|(.., id)| has(*id)).collect();
+        let mut found: Vec<Candidate<'_>> =
+            near.filter(|near| near.pool.intention.default && has(near.id)).collect();
         if found.is_empty() {
-            found = all().take(REASONS_MAX).collect();
+            found = all().take(REASONS_MAX).filter_map(|(.., id)| self.candidate(*id)).collect();
         }
-        found.sort_by_key(|(_, _, _, rank, name, _)| (*rank, name));
-        found.dedup_by_key(|(.., id)| *id);
-        Some(Box::new(found.into_iter().filter_map(|(.., id)| self.candidate(*id))))
+        found.sort_by_key(|one| (one.pool.intention.takers.rank(), &one.pool.intention.name));
+        found.dedup_by_key(|one| one.id);
+        Some(Box::new(found.into_iter()))
     }
 
     /// Under which default pools are found, from one anchor on.
@@ -299,30 +304,23 @@ fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
 
 impl State {
     /// Why a candidate gives nothing to somebody, if so.
-    pub(super) fn why_fallen(
+    pub(super) fn why_not(
         &self,
         candidate: &Candidate<'_>,
         taker: &Taker<'_>,
         grant: &Grant,
-    ) -> Option<Fallen> {
+    ) -> Option<WhyNot> {
         let intention = &candidate.pool.intention;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
-        let why = if let Some(why) = candidate.pool.why_not(taker) {
-            why
-        } else if intention.terminating {
-            WhyNot::Terminating
-        } else if intention.disabled {
-            WhyNot::Disabled
-        } else if intention.drains_to.is_some() {
-            WhyNot::Drained
-        } else if !self.is_confirmed(candidate.id) {
-            WhyNot::Unconfirmed
-        } else if !fits(grant, &intention.remarks) {
-            WhyNot::TokenLabels
-        } else {
-            return None;
-        };
-        Some(Fallen { id: candidate.id, pool: intention.name.clone(), why })
+        match () {
+            () if let Some(why) = candidate.pool.why_not(taker) => Some(why),
+            () if intention.terminating => Some(WhyNot::Terminating),
+            () if intention.disabled => Some(WhyNot::Disabled),
+            () if intention.drains_to.is_some() => Some(WhyNot::Drained),
+            () if !self.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
+            () if !fits(grant, &intention.remarks) => Some(WhyNot::TokenLabels),
+            () => None,
+        }
     }
 }
 
@@ -363,7 +361,7 @@ impl State {
         Cause::NothingFits { unserved, code }.into()
     }
 
-    /// The pools that can't give to an interface, the first of them, and when that may change by itself.
+    /// The pools that can't give to an interface, the first of them.
     pub(super) fn unserved(
         &self,
         interface: &InterfaceName,
@@ -383,15 +381,15 @@ impl State {
         Unserved {
             interface: interface.clone(),
             family,
-            next_free_ms: exhausted.iter().filter_map(|candidate| self.next_free_ms(candidate.id)).min(),
+            next_free_ms: None,
             pools: exhausted_pools.chain(fallen_pools).take(POOLS_NAMED_MAX).map(verdict).collect(),
             count: (exhausted.len() + fallen.len()) as u64,
         }
     }
 
     /// In how many milliseconds of log time the first address of a pool has rested.
-    pub(super) fn next_free_ms(&self, pool: u64) -> Option<u64> {
-        let oldest = self.space(pool)?.cooling.get_min()?;
+    pub(super) fn next_free_ms(&self, space: &Space) -> Option<u64> {
+        let oldest = space.cooling.get_min()?;
         Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
     }
 }

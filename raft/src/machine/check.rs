@@ -7,11 +7,11 @@ use std::net::IpAddr;
 use ipam_api::Family;
 use ipam_api::address::{AddressRange, check_cidr};
 use ipam_api::limits::{
-    ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_ENTRIES_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX,
-    LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6,
-    OBJECT_NAME_CHARS_MAX, POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX,
-    SUBNET_PREFIX_LENGTH_MIN_V4, SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX,
-    TRANSACTION_STEPS_MAX,
+    ALLOCATIONS_PER_ENDPOINT_MAX, COOLING_MS_MAX, DNS_DOMAIN_CHARS_MAX, DNS_ENTRIES_MAX,
+    DNS_OPTION_CHARS_MAX, IDEMPOTENCY_KEY_BYTES_MAX, INTERFACES_MAX, LABEL_KEY_CHARS_MAX,
+    LABEL_VALUE_CHARS_MAX, LABELS_MAX, MEMBERS_MAX, MTU_MAX, MTU_MIN_V4, MTU_MIN_V6, OBJECT_NAME_CHARS_MAX,
+    POOLS_NAMED_MAX, RANGES_MAX, REQUESTED_ADDRESSES_MAX, ROUTES_MAX, SUBNET_PREFIX_LENGTH_MIN_V4,
+    SUBNET_PREFIX_LENGTH_MIN_V6, TAKERS_NAMED_MAX, TEXT_CHARS_MAX, TRANSACTION_STEPS_MAX,
 };
 use ipam_api::resource::Lifecycle;
 use ipam_api::selector::check_label;
@@ -205,11 +205,10 @@ impl Dns {
         within(Counted::NameServers, self.nameservers.len(), DNS_ENTRIES_MAX)?;
         within(Counted::SearchDomains, self.search.len(), DNS_ENTRIES_MAX)?;
         within(Counted::ResolverOptions, self.options.len(), DNS_ENTRIES_MAX)?;
-        let words = self.domain.iter().chain(&self.search).chain(&self.options);
-        for word in words {
-            text(TextField::DnsEntry, word)?;
-        }
-        Ok(())
+        let mut domains = self.domain.iter().chain(&self.search);
+        domains.try_for_each(|domain| short(TextField::DnsDomain, domain, DNS_DOMAIN_CHARS_MAX))?;
+        let mut options = self.options.iter();
+        options.try_for_each(|option| short(TextField::ResolverOption, option, DNS_OPTION_CHARS_MAX))
     }
 }
 
@@ -429,6 +428,15 @@ pub(super) fn text(field: TextField, value: &Text) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Cause::TextTooLong { field }.into())
+}
+
+/// Refuses text of more bytes than a bound: what every address is given with counts many times in one answer.
+fn short(field: TextField, value: &Text, max: usize) -> Result<(), Refusal> {
+    text(field, value)?;
+    if value.len() <= max {
+        return Ok(());
+    }
+    Err(Cause::TextSize { field, bytes: value.len() as u64, max: max as u64 }.into())
 }
 
 pub(super) fn within(what: Counted, count: usize, max: usize) -> Result<(), Refusal> {

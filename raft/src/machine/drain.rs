@@ -4,7 +4,6 @@
 //! The way is followed once: a pool that is drained itself stands in for nobody.
 
 use ipam_api::Family;
-use ipam_api::limits::POOLS_MATCHED_MAX;
 use ipam_api::name::{Name, NamePattern};
 
 use super::candidates::{Candidate, Candidates};
@@ -13,6 +12,7 @@ use super::model::{Pool, Subnet};
 use super::state::State;
 use super::step::not_found;
 use super::takers::Taker;
+use super::work::Work;
 
 impl Pool {
     /// Whether who has something of it keeps that when he comes back.
@@ -50,17 +50,15 @@ impl State {
     }
 
     /// Whether a pool stands in for one that somebody names.
-    pub(super) fn stands_in_for(&self, pool: &Name, named: &[NamePattern]) -> bool {
-        let drained = |pattern: &NamePattern| {
-            let mut like = self
-                .names_beginning(Kind::Pool, pattern.prefix())
-                .filter(|(name, _)| pattern.fits(name))
-                .take(POOLS_MATCHED_MAX);
-            like.any(|(_, id)| {
-                self.pools.get(id).is_some_and(|row| row.intention.drains_to.as_ref() == Some(pool))
-            })
-        };
-        named.iter().any(drained)
+    pub(super) fn stands_in_for(
+        &self,
+        pool: &Name,
+        family: Family,
+        named: &[NamePattern],
+        work: &Work,
+    ) -> bool {
+        let mut like = self.pools_like_any(family, named, work).take_while(|_| work.take(1));
+        like.any(|id| self.pools.get(id).is_some_and(|row| row.intention.drains_to.as_ref() == Some(pool)))
     }
 
     /// Refuses to drain a pool to one that can't stand in for it.

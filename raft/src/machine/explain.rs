@@ -8,15 +8,17 @@ use ipam_api::limits::{CANDIDATES_EXPLAINED_MAX, GAPS_LOOKED_THROUGH_MAX};
 use ipam_api::name::{InterfaceName, Name};
 
 use super::along::Comer;
-use super::candidates::{Candidate, Choice, Rule};
+use super::candidates::{Candidate, Rule};
 use super::command::cause::WhyNot;
-use super::command::{Allocate, Grant, Outcome, Refusal};
+use super::command::{Allocate, Outcome, Refusal};
+use super::course::Courses;
 use super::model::Subnet;
-use super::pick::{Judged, Judgement, Pick, Spoken, Taken, behind};
+use super::pick::{Judged, Judgement, Pick, Spoken, Taken, UNITS_PER_POOL_JUDGED, behind};
 use super::space::Counts;
 use super::state::State;
 use super::takers::Taker;
 use super::unclaimed::Needs;
+use super::work::{Search, Work};
 use super::{At, Command, carry_out_looking};
 
 /// What became of a request on a draft, and how it came to that.
@@ -87,12 +89,17 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
         carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
-            (super::Action::Allocate(wish), Ok((grant, _))) => match step.with_pools_of(wish, grant) {
-                Ok(Some(prepared)) => prepared.choices(wish, grant),
-                Ok(None) => step.state.choices(wish, grant),
-                // There is nothing to choose from; the outcome says why.
-                Err(_) => Vec::new(),
-            },
+            (super::Action::Allocate(wish), Ok((grant, _))) => {
+                // Apart from the work of the request itself, which must be refused when that alone is too much.
+                let work = Work::default();
+                let search = Search { grant, work: &work };
+                match step.with_pools_of(wish, search) {
+                    Ok(Some(prepared)) => prepared.choices(wish, search),
+                    Ok(None) => step.state.choices(wish, search),
+                    // There is nothing to choose from; the outcome says why.
+                    Err(_) => Vec::new(),
+                }
+            }
             _ => Vec::new(),
         });
     // What it has already was not chosen now.
@@ -107,29 +114,38 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
 
 impl State {
     /// What each interface would choose from. Where one family is refused the others are looked at all the same.
-    fn choices(&self, wish: &Allocate, grant: &Grant) -> Vec<Explained> {
+    fn choices(&self, wish: &Allocate, search: Search<'_>) -> Vec<Explained> {
         let mut all = Vec::new();
         let mut picked: Vec<Pick> = Vec::new();
         let row = self.incarnation_for(wish).and_then(|id| self.endpoints.get(id));
         let comer = Comer { wish, row };
-        let asked_by_value = self.asked_by_value(wish);
+        let asked_by_value = self.asked_by_value(wish, search.work);
+        let mut courses = Courses::default();
         for (place, interface) in wish.interfaces.iter().enumerate() {
             // What it has, or finds waiting, is not chosen now.
-            let Needs::Addresses(portable) = self.needs(&comer, interface) else { continue };
+            let Needs::Addresses(portable) = self.needs(&comer, interface, search.work) else { continue };
             let taker = Taker::of(self, wish, interface);
             // What can't even be looked for has no candidates, and ends it; the outcome says why.
-            let Ok(choices) = self.candidates(interface, &taker) else { break };
+            let all_courses = self.courses_for(interface, &taker, &portable, search, &mut courses);
+            let Ok(mut all_courses) = all_courses else { break };
             let mut taken = Vec::new();
             let behind = behind(&asked_by_value, place);
             let spoken = Spoken { picked: &picked, behind: &behind };
-            for Choice { family, rule, candidates } in choices {
+            for course in &mut all_courses {
+                let (family, rule) = (course.family, course.rule);
                 let asked = interface.asked(family);
-                let judge = |candidate| self.judged(candidate, asked, &taker, spoken, grant);
                 let mut judged: Vec<Judged<'_>> =
-                    candidates.take(CANDIDATES_EXPLAINED_MAX + 1).map(judge).collect();
+                    course.judged_before().take(CANDIDATES_EXPLAINED_MAX + 1).collect();
+                let next = course.peek(CANDIDATES_EXPLAINED_MAX + 1 - judged.len());
+                let next = next.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED));
+                judged.extend(next.map(|candidate| self.judged(candidate, asked, &taker, spoken, search)));
                 let more = judged.len() > CANDIDATES_EXPLAINED_MAX;
                 judged.truncate(CANDIDATES_EXPLAINED_MAX);
-                let pick = self.pick_in_family(interface, family, &taker, &portable, spoken, grant);
+                let pick = self.pick_from((interface, &taker), course, &portable, spoken, search);
+                if search.work.is_exceeded() {
+                    // What was cut short explains nothing; the outcome says why.
+                    return all;
+                }
                 let stays = matches!(pick, Ok(Taken::Along(_)));
                 let (given, refused) = match pick {
                     Ok(Taken::Along(id)) => {
@@ -155,6 +171,9 @@ impl State {
                 });
             }
             picked.extend(taken);
+            if portable.is_empty() {
+                courses.keep(interface, taker, all_courses);
+            }
         }
         all
     }
@@ -162,8 +181,8 @@ impl State {
     fn considered(&self, judged: &Judged<'_>) -> Considered {
         let Candidate { id, pool } = judged.candidate;
         let fate = match &judged.judgement {
-            Judgement::Falls(fallen) => Fate::Falls { why: fallen.why },
-            Judgement::Exhausted => Fate::Exhausted,
+            Judgement::Falls(why) => Fate::Falls { why: *why },
+            Judgement::Exhausted { .. } => Fate::Exhausted,
             Judgement::Lacks => Fate::Lacks,
             Judgement::Gives(address) => Fate::Gives(*address),
         };
@@ -174,7 +193,7 @@ impl State {
             pool: pool.intention.name.clone(),
             fate,
             counts: self.space(id).map(|space| space.counts()).unwrap_or_default(),
-            next_free_ms: self.next_free_ms(id),
+            next_free_ms: self.space(id).and_then(|space| self.next_free_ms(space)),
             spare,
         }
     }

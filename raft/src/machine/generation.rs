@@ -21,6 +21,7 @@ use super::journal::{By, Happened};
 use super::model::Generation;
 use super::state::{Header, State};
 use super::step::{Step, not_found};
+use super::work::{Serving, Work};
 
 impl State {
     /// The generation that isn't confirmed yet, if the present one isn't.
@@ -32,6 +33,11 @@ impl State {
     /// Whether a pool may give, as far as a restore is concerned.
     pub(super) fn is_confirmed(&self, pool: u64) -> bool {
         self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
+    }
+
+    /// Leaves no more ids in a generation's row than there are pools.
+    pub(super) fn forget_gone_pools(&self, row: &mut Generation) {
+        row.confirmed.retain(|id| self.pools.get(*id).is_some());
     }
 
     /// The pools that give nothing until they are confirmed, by name.
@@ -65,7 +71,10 @@ impl State {
             not_after_ms: None,
         };
         let grant = Grant::of(Role::Admin);
+        let (work, serving) = (Work::default(), Serving::default());
         let mut step = Step {
+            work: &work,
+            serving: &serving,
             state: self,
             at,
             origin: &origin,
@@ -129,6 +138,7 @@ impl Step<'_> {
         self.state.tick();
         let mut row = row;
         row.confirmed.extend(&fresh);
+        self.state.forget_gone_pools(&mut row);
         if ended {
             row.confirmed.clear();
             row.ended_wall_ms = Some(self.at.wall_ms);

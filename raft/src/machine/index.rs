@@ -16,8 +16,10 @@ use super::free_set::FreeSet;
 use super::gateway::GatewayKey;
 use super::hashed::ByAttachment;
 use super::model::{Account, Pool, PrefixOwner, Scarce, Subnet, Waiting};
+use super::patterns::PoolNames;
 use super::prefix::Division;
 use super::quota::Had;
+use super::replay::ReplayUsage;
 use super::space::{Shape, Space};
 use super::state::{Occupant, State};
 use super::sticky::ControllerKey;
@@ -27,6 +29,8 @@ use super::takers::{Anchor, Rank};
 #[derive(Debug, Clone, Default)]
 pub(super) struct Index {
     pub(super) names: OrdMap<(Kind, ResourceName), u64>,
+    /// Pools by family, rank and name.
+    pub(super) pool_names: PoolNames,
     /// First addresses of subnets.
     pub(super) subnet_starts: OrdMap<(u64, Family, u128), u64>,
     /// Subnet, whether the pool is automatic, and the pool.
@@ -76,7 +80,12 @@ pub(super) struct Index {
     pub(super) replays: OrdMap<(Text, Text), u64>,
     /// Kept answers of each principal, the oldest first.
     pub(super) replays_of: OrdSet<(Text, u64)>,
-    pub(super) replay_counts: OrdMap<Text, usize>,
+    /// How much is kept for each principal.
+    pub(super) replay_usage: OrdMap<Text, ReplayUsage>,
+    /// The same by bytes.
+    pub(super) replay_bytes_of: OrdSet<(u64, Text)>,
+    /// Bytes of all kept answers.
+    pub(super) replay_bytes: u64,
     /// What is cut from a pool or a prefix, by its id and by first address; with the last one and the prefix.
     pub(super) blocks: OrdMap<(u64, u128), (u128, u64)>,
     /// Prefixes by what they are cut from and whose they are.
@@ -92,6 +101,7 @@ impl Index {
     pub(super) fn take_in(&mut self, other: Self) {
         let Self {
             names,
+            pool_names,
             subnet_starts,
             pools_of_subnet,
             applications,
@@ -121,13 +131,16 @@ impl Index {
             token_secrets,
             replays,
             replays_of,
-            replay_counts,
+            replay_usage,
+            replay_bytes_of,
+            replay_bytes,
             blocks,
             prefix_owners,
             prefix_until,
             divided,
         } = other;
         join_maps(&mut self.names, names);
+        join_maps(&mut self.pool_names, pool_names);
         join_maps(&mut self.subnet_starts, subnet_starts);
         join_sets(&mut self.pools_of_subnet, pools_of_subnet);
         join_sets(&mut self.applications, applications);
@@ -157,7 +170,9 @@ impl Index {
         join_maps(&mut self.token_secrets, token_secrets);
         join_maps(&mut self.replays, replays);
         join_sets(&mut self.replays_of, replays_of);
-        join_maps(&mut self.replay_counts, replay_counts);
+        join_maps(&mut self.replay_usage, replay_usage);
+        join_sets(&mut self.replay_bytes_of, replay_bytes_of);
+        self.replay_bytes += replay_bytes;
         join_maps(&mut self.blocks, blocks);
         join_maps(&mut self.prefix_owners, prefix_owners);
         join_sets(&mut self.prefix_until, prefix_until);
@@ -241,7 +256,7 @@ impl State {
             index.token_secrets.insert(row.secret_hash, id);
         }
         for (id, row) in self.replays.iter() {
-            index.keep(row, id);
+            index.keep(row, id, self.replays.bytes_of(id));
         }
         for (id, row) in self.allocations.iter() {
             index.occupants.insert((row.network, row.address), Occupant::Allocation(id));
@@ -319,6 +334,7 @@ impl State {
     /// Registers a new pool, with all of its addresses vacant.
     pub(super) fn index_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
         self.index.names.insert((Kind::Pool, (&pool.intention.name).into()), id);
+        self.index.name_pool(id, &pool.intention, subnet);
         self.index.pools_of_subnet.insert((pool.subnet, pool.automatic.is_some(), id));
         self.index.applications.extend(pool.automatic.as_deref().map(|automatic| (automatic.key(), id)));
         self.index.default_pools.extend(default_keys(id, &pool.intention, subnet));
@@ -332,6 +348,7 @@ impl State {
     /// Forgets a pool. `subnet` is the one that it is cut from.
     pub(super) fn unindex_pool(&mut self, id: u64, pool: &Pool, subnet: &Subnet) {
         self.index.names.remove(&(Kind::Pool, (&pool.intention.name).into()));
+        self.index.unname_pool(&pool.intention, subnet);
         self.index.pools_of_subnet.remove(&(pool.subnet, pool.automatic.is_some(), id));
         if let Some(automatic) = &pool.automatic {
             self.index.applications.remove(&(automatic.key(), id));

@@ -8,7 +8,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use ipam_api::limits::{JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX, JOURNAL_SEGMENT_BYTES_MAX};
+use ipam_api::limits::{
+    JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX, JOURNAL_SEGMENT_BYTES_MAX,
+};
 use ipam_api::{Code, Problem};
 use serde::{Deserialize, Serialize};
 
@@ -275,25 +277,32 @@ impl State {
     pub(super) fn write_down(&mut self, at: At, happened: &Happened) {
         let mut first_number = 0_u32;
         for whats in happened.whats.chunks(JOURNAL_FRAME_EVENTS_MAX) {
-            let frame = FrameRef {
-                revision: happened.revision,
-                first_number,
-                wall_ms: at.wall_ms,
-                by: &happened.by,
-                due: happened.due,
-                whats,
-            };
-            let events = u32::try_from(whats.len()).unwrap_or(u32::MAX);
-            // Like rows, frames consist of what postcard can't refuse.
-            let bytes = postcard::to_extend(&frame, vec![FRAME_VERSION]).unwrap_or_default();
-            self.append_frame(
-                at,
-                bytes,
-                EventId { revision: happened.revision, number: first_number },
-                events,
-            );
-            first_number = first_number.saturating_add(events);
+            self.write_frames(at, happened, first_number, whats);
+            first_number = first_number.saturating_add(u32::try_from(whats.len()).unwrap_or(u32::MAX));
         }
+    }
+
+    /// Writes events down as one frame, or by halves as several if that would be too long.
+    fn write_frames(&mut self, at: At, happened: &Happened, first_number: u32, whats: &[What]) {
+        let frame = FrameRef {
+            revision: happened.revision,
+            first_number,
+            wall_ms: at.wall_ms,
+            by: &happened.by,
+            due: happened.due,
+            whats,
+        };
+        // Like rows, frames consist of what postcard can't refuse.
+        let bytes = postcard::to_extend(&frame, vec![FRAME_VERSION]).unwrap_or_default();
+        if bytes.len() > JOURNAL_FRAME_BYTES_MAX && whats.len() > 1 {
+            let (one, other) = whats.split_at(whats.len() / 2);
+            self.write_frames(at, happened, first_number, one);
+            let first_of_other = u32::try_from(one.len()).unwrap_or(u32::MAX);
+            self.write_frames(at, happened, first_number.saturating_add(first_of_other), other);
+            return;
+        }
+        let events = u32::try_from(whats.len()).unwrap_or(u32::MAX);
+        self.append_frame(at, bytes, EventId { revision: happened.revision, number: first_number }, events);
     }
 
     fn append_frame(&mut self, at: At, bytes: Vec<u8>, first: EventId, events: u32) {

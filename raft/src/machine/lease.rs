@@ -56,7 +56,7 @@ impl Step<'_> {
             let row = self.state.allocations.get(*id)?;
             Some(Renewed { allocation: *id, address: row.address, lease: row.lease.clone()? })
         };
-        Ok(Answer::Renewed { leases: ids.iter().filter_map(renewed).collect() })
+        Ok(Answer::renewed(ids.iter().filter_map(renewed).collect()))
     }
 
     /// Lets leases last for another while from now. No event: what matters to history is when one has ended.

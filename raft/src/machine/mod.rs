@@ -18,6 +18,7 @@ mod candidates;
 pub mod change;
 mod check;
 pub mod command;
+mod course;
 mod drain;
 pub mod event;
 mod expire;
@@ -38,6 +39,7 @@ pub mod model;
 mod namespace;
 mod network;
 mod node;
+mod patterns;
 mod pick;
 mod pool;
 mod prefix;
@@ -61,6 +63,7 @@ mod token;
 mod transaction;
 mod unclaimed;
 mod waiting;
+mod work;
 
 pub use candidates::Rule;
 use command::Purpose;
@@ -69,10 +72,12 @@ pub use event::{Event, What};
 use ipam_api::Code;
 pub use journal::{By, EventId, Happened, Journaled};
 pub use loading::{Indexed, LANES, Loading, lane};
+pub use replay::ReplayUsage;
 pub use row::RowKey;
 use serde::{Deserialize, Serialize};
 pub use state::State;
 use step::Step;
+use work::{Serving, Work};
 
 /// The only time that rules know, with the labels that an entry brings along.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -112,6 +117,7 @@ fn carry_out_looking<Seen>(
     let Command { origin, terms, action } = command;
     state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
     let rights = state.grant(&terms.credential);
+    let (work, serving) = (Work::default(), Serving::default());
     let mut step = Step {
         state,
         at,
@@ -119,6 +125,8 @@ fn carry_out_looking<Seen>(
         credential: &terms.credential,
         manager: &terms.manager,
         rights: &rights,
+        work: &work,
+        serving: &serving,
         events: Vec::new(),
     };
     let expired = step.expire();
@@ -201,6 +209,7 @@ impl Step<'_> {
     }
 
     fn alone(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        self.check_extent(action)?;
         self.permitted(action)?;
         match action {
             Action::PutNetwork(put) => self.put_network(put),
@@ -238,8 +247,8 @@ impl Step<'_> {
             Action::ChangeMembers(wish) => self.change_members(wish),
             Action::Delegate(wish) => self.delegate(wish),
             Action::ReleasePrefix { id } => self.release_prefix(*id),
-            Action::ScaleController(scale) => Ok(self.scale_controller(scale)),
-            Action::EndController(end) => Ok(self.end_controller(end)),
+            Action::ScaleController(scale) => self.on_draft(|step| Ok(step.scale_controller(scale))),
+            Action::EndController(end) => self.on_draft(|step| Ok(step.end_controller(end))),
             Action::Transaction(_) => Err(Cause::NestedTransaction.into()),
         }
     }

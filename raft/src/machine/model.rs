@@ -439,6 +439,16 @@ macro_rules! rows {
             const TABLE: u8 = $table;
             const WORD: &'static str = $word;
         })*
+
+        /// What people call a row of a table.
+        #[must_use]
+        pub fn word_of(table: u8) -> &'static str {
+            match table {
+                0 => "header",
+                $($table => $word,)*
+                _ => "unknown table",
+            }
+        }
     };
 }
 

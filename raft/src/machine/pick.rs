@@ -1,5 +1,6 @@
 //! Which address of a pool is given. In time that doesn't depend on how many are taken.
 
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::address::number;
@@ -8,14 +9,17 @@ use ipam_api::name::InterfaceName;
 use ipam_api::resource::Strategy;
 
 use super::candidates::{Candidate, Candidates, Choice, Fallen};
+use super::command::cause::WhyNot;
 use super::command::cause::{NamedPrefix, NeverGiven};
 use super::command::{Allocate, Cause, Grant, InterfaceWish, Refusal};
+use super::course::{Course, Courses};
 use super::model::Pool;
 use super::row::RowKey;
 use super::space::Space;
 use super::state::{Occupant, State};
 use super::table::{Row as _, hash};
 use super::takers::Taker;
+use super::work::{Search, Work};
 use ipam_api::{Family, RangeSet};
 
 /// An address chosen for an interface, not yet taken.
@@ -62,14 +66,20 @@ pub(super) struct Judged<'a> {
 #[derive(Debug)]
 pub(super) enum Judgement {
     /// It gives nothing to the asker.
-    Falls(Fallen),
+    Falls(WhyNot),
     /// It has nothing left.
-    Exhausted,
+    Exhausted {
+        /// In how many milliseconds of log time its next address has rested.
+        next_free_ms: Option<u64>,
+    },
     /// It can't give the address that is asked for by value.
     Lacks,
     /// It gives this address.
     Gives(IpAddr),
 }
+
+/// Units for one pool whose selectors and free addresses are looked at.
+pub(super) const UNITS_PER_POOL_JUDGED: u64 = 1;
 
 /// Of what is asked for by value, that of interfaces behind a place.
 pub(super) fn behind(asked: &[(usize, Pick)], place: usize) -> Vec<Pick> {
@@ -79,20 +89,27 @@ pub(super) fn behind(asked: &[(usize, Pick)], place: usize) -> Vec<Pick> {
 impl State {
     /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
     /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
-    pub(super) fn pick_for(
-        &self,
-        wish: &InterfaceWish,
-        taker: &Taker<'_>,
+    pub(super) fn pick_for<'a>(
+        &'a self,
+        (wish, taker): (&'a InterfaceWish, &Taker<'a>),
         portable: &[u64],
         spoken: Spoken<'_>,
-        grant: &Grant,
+        search: Search<'a>,
+        courses: &mut Courses<'a>,
     ) -> Result<Vec<Taken>, Refusal> {
-        let choices = self.candidates(wish, taker)?.into_iter();
-        choices.map(|choice| self.pick_from(wish, choice, taker, portable, spoken, grant)).collect()
+        let mut all = self.courses_for(wish, taker, portable, search, courses)?;
+        let mut taken = Vec::with_capacity(all.len());
+        for course in &mut all {
+            taken.push(self.pick_from((wish, taker), course, portable, spoken, search)?);
+        }
+        if portable.is_empty() {
+            courses.keep(wish, *taker, all);
+        }
+        Ok(taken)
     }
 
     /// What interfaces of a request ask for by value, and the pools that could give it; each with the interface's place.
-    pub(super) fn asked_by_value(&self, wish: &Allocate) -> Vec<(usize, Pick)> {
+    pub(super) fn asked_by_value(&self, wish: &Allocate, work: &Work) -> Vec<(usize, Pick)> {
         // What exists already is all asked for by value.
         if wish.interfaces.len() < 2 || wish.manner.adopt {
             return Vec::new();
@@ -103,11 +120,11 @@ impl State {
         {
             let taker = Taker::of(self, wish, interface);
             // What can't be looked for is refused in its turn.
-            let Ok(choices) = self.candidates(interface, &taker) else { continue };
-            for Choice { family, mut candidates, .. } in choices {
+            let Ok(choices) = self.candidates(interface, &taker, work) else { continue };
+            for Choice { family, candidates, .. } in choices {
                 let Some(address) = interface.asked(family) else { continue };
                 let gives = |candidate: &Candidate<'_>| self.could_give(address, candidate);
-                let pick = candidates.find(gives).map(|candidate| Pick {
+                let pick = candidates.take_while(|_| work.take(1)).find(gives).map(|candidate| Pick {
                     interface: interface.name.clone(),
                     pool: candidate.id,
                     address,
@@ -131,14 +148,17 @@ impl State {
         portable: &[u64],
         candidates: Candidates<'a>,
         taker: &Taker<'_>,
+        work: &Work,
     ) -> (Option<(u64, Candidate<'a>)>, Candidates<'a>) {
-        if portable.is_empty() {
-            return (None, candidates);
+        let mut places = BTreeMap::new();
+        for (place, id) in portable.iter().enumerate() {
+            if let Some(row) = self.allocations.get(*id) {
+                places.entry(row.pool).or_insert(place);
+            }
         }
-        let of_pool = |id: &u64| self.allocations.get(*id).map(|row| row.pool);
         let (mut first, mut passed) = (None, Vec::new());
-        for candidate in candidates {
-            let place = portable.iter().position(|id| of_pool(id) == Some(candidate.id));
+        for candidate in candidates.take_while(|_| work.take(1)) {
+            let place = places.get(&candidate.id).copied();
             if let Some(place) = place.filter(|_| candidate.pool.keeps(taker))
                 && first.is_none_or(|(before, _)| place < before)
             {
@@ -153,33 +173,16 @@ impl State {
         (along, Box::new(passed.into_iter()))
     }
 
-    /// The same for one family.
-    pub(super) fn pick_in_family(
-        &self,
-        wish: &InterfaceWish,
-        family: Family,
-        taker: &Taker<'_>,
+    /// Chooses an address of one family, or finds it among what the endpoint has.
+    pub(super) fn pick_from<'a>(
+        &'a self,
+        (wish, taker): (&InterfaceWish, &Taker<'_>),
+        course: &mut Course<'a>,
         portable: &[u64],
         spoken: Spoken<'_>,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<Taken, Refusal> {
-        let choice = self.candidates(wish, taker)?.into_iter().find(|choice| choice.family == family);
-        match choice {
-            Some(choice) => self.pick_from(wish, choice, taker, portable, spoken, grant),
-            None => Err(self.nothing_fits(&wish.name, family, &[])),
-        }
-    }
-
-    fn pick_from(
-        &self,
-        wish: &InterfaceWish,
-        choice: Choice<'_>,
-        taker: &Taker<'_>,
-        portable: &[u64],
-        spoken: Spoken<'_>,
-        grant: &Grant,
-    ) -> Result<Taken, Refusal> {
-        let Choice { family, candidates, .. } = choice;
+        let family = course.family;
         let asked = wish.asked(family);
         let fits = |id: &&u64| {
             self.allocations.get(**id).is_some_and(|row| {
@@ -187,20 +190,23 @@ impl State {
             })
         };
         let portable: Vec<u64> = portable.iter().filter(fits).copied().collect();
-        let (along, candidates) = self.take_along(&portable, candidates, taker);
-        if let Some((id, pool)) = along {
-            self.check_confirmed(&wish.name, family, pool)?;
-            return Ok(Taken::Along(id));
+        if !portable.is_empty() {
+            let (along, candidates) = self.take_along(&portable, course.rest(), taker, search.work);
+            if let Some((id, pool)) = along {
+                self.check_confirmed(&wish.name, family, pool)?;
+                return Ok(Taken::Along(id));
+            }
+            course.candidates = candidates;
         }
         let pick = match asked {
             Some(address) => {
-                let candidates: Vec<Candidate<'_>> = candidates.collect();
-                self.pick_asked(&wish.name, address, &candidates, taker, spoken.picked, grant)
+                let candidates: Vec<Candidate<'_>> =
+                    course.rest().take_while(|_| search.work.take(1)).collect();
+                self.pick_asked(&wish.name, address, &candidates, taker, spoken.picked, search.grant)
             }
-            None => {
-                let judged = candidates.map(|candidate| self.judged(candidate, None, taker, spoken, grant));
-                self.pick_any(&wish.name, family, judged)
-            }
+            None => self
+                .pick_any(&wish.name, course, taker, spoken, search)
+                .ok_or_else(|| self.unserved_by(&wish.name, course)),
         };
         pick.map(Taken::New)
     }
@@ -212,14 +218,19 @@ impl State {
         asked: Option<IpAddr>,
         taker: &Taker<'_>,
         spoken: Spoken<'_>,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Judged<'a> {
-        let judgement = match (self.why_fallen(&candidate, taker, grant), asked) {
+        let judgement = match (self.why_not(&candidate, taker, search.grant), asked) {
             (Some(why), _) => Judgement::Falls(why),
-            (None, None) => match self.pick_in(&candidate, spoken) {
-                Some(address) => Judgement::Gives(address),
-                None => Judgement::Exhausted,
-            },
+            (None, None) => {
+                let space = self.space(candidate.id);
+                match space.and_then(|space| self.pick_in((&candidate, space), spoken, search.work)) {
+                    Some(address) => Judgement::Gives(address),
+                    None => Judgement::Exhausted {
+                        next_free_ms: space.and_then(|space| self.next_free_ms(space)),
+                    },
+                }
+            }
             (None, Some(address)) if self.has_to_give(address, &candidate) => Judgement::Gives(address),
             (None, Some(_)) => Judgement::Lacks,
         };
@@ -230,37 +241,51 @@ impl State {
         self.could_give(address, candidate) && self.check_givable(address, candidate).is_ok()
     }
 
-    fn pick_any<'a>(
-        &self,
+    /// Takes from the first candidate that gives.
+    pub(super) fn pick_any<'a>(
+        &'a self,
         interface: &InterfaceName,
-        family: Family,
-        judged: impl Iterator<Item = Judged<'a>>,
-    ) -> Result<Pick, Refusal> {
-        let (mut exhausted, mut fallen) = (Vec::new(), Vec::new());
-        for Judged { candidate, judgement } in judged {
-            match judgement {
-                Judgement::Falls(why) => fallen.push(why),
-                Judgement::Exhausted | Judgement::Lacks => exhausted.push(candidate),
+        course: &mut Course<'a>,
+        taker: &Taker<'_>,
+        spoken: Spoken<'_>,
+        search: Search<'_>,
+    ) -> Option<Pick> {
+        while let Some(candidate) = course.next() {
+            if !search.work.take(UNITS_PER_POOL_JUDGED) {
+                return None;
+            }
+            match self.judged(candidate, None, taker, spoken, search).judgement {
+                Judgement::Falls(why) => course.passed.push((candidate, Some(why))),
+                Judgement::Exhausted { next_free_ms } => {
+                    course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
+                    course.passed.push((candidate, None));
+                }
+                Judgement::Lacks => course.passed.push((candidate, None)),
                 Judgement::Gives(address) => {
-                    return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
+                    course.ahead.push_front(candidate);
+                    return Some(Pick { interface: interface.clone(), pool: candidate.id, address });
                 }
             }
         }
-        if exhausted.is_empty() {
-            return Err(self.nothing_fits(interface, family, &fallen));
-        }
-        Err(self.exhausted(interface, family, &exhausted, &fallen))
+        None
     }
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
-    pub(super) fn pick_in(&self, candidate: &Candidate<'_>, spoken: Spoken<'_>) -> Option<IpAddr> {
-        let space = self.space(candidate.id)?;
+    pub(super) fn pick_in(
+        &self,
+        (candidate, space): (&Candidate<'_>, &Space),
+        spoken: Spoken<'_>,
+        work: &Work,
+    ) -> Option<IpAddr> {
         let intention = &candidate.pool.intention;
         let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
         let from = |start: u128| {
             let mut next = space.free.lowest_from(start)?;
             while is_picked(space.family.address(next)) {
+                if !work.take(1) {
+                    return None;
+                }
                 next = space.free.lowest_from(next.checked_add(1)?)?;
             }
             Some(space.family.address(next))
@@ -270,6 +295,7 @@ impl State {
             from(number(cursor).checked_add(1)?)
         };
         let fresh = match intention.strategy {
+            _ if space.counts().free == 0 => None,
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
             Strategy::Random => {
@@ -282,6 +308,7 @@ impl State {
         space
             .cooling
             .iter()
+            .take_while(|_| work.take(1))
             .filter_map(|id| self.coolings.get(*id))
             .map(|row| row.address)
             .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
@@ -321,8 +348,9 @@ impl State {
             }
             .into());
         };
-        if let Some(why) = self.why_fallen(candidate, taker, grant) {
-            return Err(self.nothing_fits(interface, Family::of(address), &[why]));
+        if let Some(why) = self.why_not(candidate, taker, grant) {
+            let fallen = Fallen { id: candidate.id, pool: candidate.pool.intention.name.clone(), why };
+            return Err(self.nothing_fits(interface, Family::of(address), &[fallen]));
         }
         self.check_givable(address, candidate)?;
         if picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
@@ -392,20 +420,5 @@ impl State {
         Some(
             subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or(NeverGiven::Excluded),
         )
-    }
-
-    fn exhausted(
-        &self,
-        interface: &InterfaceName,
-        family: Family,
-        fit: &[Candidate<'_>],
-        fallen: &[Fallen],
-    ) -> Refusal {
-        if let Some(refusal) = self.stunted(fit, family) {
-            return refusal;
-        }
-        let unserved = self.unserved(interface, family, fit, fallen);
-        let is_automatic = fit.first().is_some_and(|candidate| candidate.pool.automatic.is_some());
-        Cause::Exhausted { unserved, is_automatic }.into()
     }
 }

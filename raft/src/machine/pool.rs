@@ -104,6 +104,8 @@ impl Step<'_> {
             self.state.index.default_pools.remove(&key);
         }
         self.state.index.default_pools.extend(default_keys(id, &row.intention, subnet));
+        self.state.index.unname_pool(&old.intention, subnet);
+        self.state.index.name_pool(id, &row.intention, subnet);
         self.state.index.disown(id, old, subnet);
         self.state.index.own(id, &row, subnet);
         self.state.count_pool(old, subnet, false);

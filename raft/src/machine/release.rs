@@ -23,7 +23,7 @@ impl Step<'_> {
             && self.state.order(key, started, &row.started).is_lt()
         {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
-            return Answer::Released { addresses: Vec::new() };
+            return Answer::released(Vec::new());
         }
         self.bury(key, started);
         let addresses = match live {
@@ -34,7 +34,7 @@ impl Step<'_> {
             }
             None => Vec::new(),
         };
-        Answer::Released { addresses }
+        Answer::released(addresses)
     }
 
     pub(super) fn release_allocation(&mut self, id: u64) -> Result<Answer, Refusal> {
@@ -43,7 +43,7 @@ impl Step<'_> {
         };
         let mut addresses = self.release_all(&[id], Reason::AllocationReleased);
         addresses.extend(self.release_unclaimed(endpoint));
-        Ok(Answer::Released { addresses })
+        Ok(Answer::released(addresses))
     }
 
     pub(super) fn release_endpoint(&mut self, key: &EndpointKey) -> Result<Answer, Refusal> {
@@ -57,7 +57,7 @@ impl Step<'_> {
             .filter_map(|id| self.state.endpoints.get(*id))
             .flat_map(|row| row.allocations.iter().copied())
             .collect();
-        Ok(Answer::Released { addresses: self.release_all(&held, Reason::EndpointReleased) })
+        Ok(Answer::released(self.release_all(&held, Reason::EndpointReleased)))
     }
 
     /// An attachment goes, and with it what nobody else holds and nobody keeps.

@@ -190,6 +190,7 @@ impl Step<'_> {
         let Some(mut row) = self.state.unconfirmed().cloned() else { return };
         if row.confirmed.contains(&id) {
             row.confirmed.insert(new_id);
+            self.state.forget_gone_pools(&mut row);
             self.state.generations.put(row.number, row, &mut self.state.ledger);
         }
     }

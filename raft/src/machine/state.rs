@@ -222,21 +222,6 @@ impl State {
             .map(|((_, name), id)| (name, *id))
     }
 
-    /// The names of a kind that begin with something, in order.
-    pub(super) fn names_beginning<'a>(
-        &'a self,
-        kind: Kind,
-        prefix: &'a str,
-    ) -> impl Iterator<Item = (&'a ResourceName, u64)> {
-        // No name of its own, where a pattern begins with a wildcard or ends its first part with a dash.
-        let from = ResourceName::lowest_beginning(prefix);
-        self.index
-            .names
-            .range((kind, from)..)
-            .take_while(move |((of, name), _)| *of == kind && name.as_str().starts_with(prefix))
-            .map(|((_, name), id)| (name, *id))
-    }
-
     /// A pool's addresses.
     #[must_use]
     pub fn space(&self, pool: u64) -> Option<&Space> {

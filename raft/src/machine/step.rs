@@ -7,6 +7,7 @@ use super::event::{Readiness, What};
 use super::level::maker;
 use super::model::{Meta, PoolState, Scarce};
 use super::state::{Occupant, State};
+use super::work::{Search, Serving, Work};
 use ipam_api::RangeSet;
 use ipam_api::name::ResourceName;
 
@@ -21,7 +22,19 @@ pub(super) struct Step<'a> {
     pub(super) credential: &'a Credential,
     pub(super) manager: &'a Manager,
     pub(super) rights: &'a Result<(Grant, Purpose), Refusal>,
+    /// What the command has examined so far.
+    pub(super) work: &'a Work,
+    /// What was examined so far for requests that wait.
+    pub(super) serving: &'a Serving,
     pub(super) events: Vec<What>,
+}
+
+impl<'a> Step<'a> {
+    /// A search for addresses with the rights and on the account of this command.
+    pub(super) fn search(&self) -> Result<Search<'a>, Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        Ok(Search { grant, work: self.work })
+    }
 }
 
 impl Step<'_> {

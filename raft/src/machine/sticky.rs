@@ -86,7 +86,7 @@ impl Step<'_> {
     pub(super) fn scale_controller(&mut self, scale: &ScaleController) -> Answer {
         let addresses = self.release_unwanted(scale);
         self.scale_pools(scale);
-        Answer::Released { addresses }
+        Answer::released(addresses)
     }
 
     pub(super) fn release_unwanted(&mut self, scale: &ScaleController) -> Vec<IpAddr> {

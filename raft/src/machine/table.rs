@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use imbl::OrdMap;
+use ipam_api::limits::ROW_BYTES_MAX;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use xxhash_rust::xxh3::xxh3_128;
@@ -32,11 +33,13 @@ pub struct Table<T> {
 struct Slot<T> {
     row: Arc<T>,
     hash: u128,
+    /// Of the row as it is written. It takes no room: the hash leaves some.
+    bytes: u32,
 }
 
 impl<T> Clone for Slot<T> {
     fn clone(&self) -> Self {
-        Self { row: Arc::clone(&self.row), hash: self.hash }
+        Self { row: Arc::clone(&self.row), hash: self.hash, bytes: self.bytes }
     }
 }
 
@@ -99,6 +102,11 @@ impl<T: Row> Table<T> {
         self.rows.get(&id).map(|slot| &*slot.row)
     }
 
+    /// Bytes of one row as it is written; 0 if it isn't there.
+    pub(super) fn bytes_of(&self, id: u64) -> u64 {
+        self.rows.get(&id).map_or(0, |slot| slot.bytes.into())
+    }
+
     /// All rows, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = (u64, &T)> {
         self.rows.iter().map(|(id, slot)| (*id, &*slot.row))
@@ -124,9 +132,31 @@ impl<T: Row> Table<T> {
     }
 
     /// Writes a row.
+    ///
+    /// # Panics
+    /// For a row that no snapshot could carry. Commands that would write one are refused before: a member that wrote
+    /// it all the same could neither make a snapshot nor be recovered from.
     pub fn put(&mut self, id: u64, row: T, ledger: &mut Ledger) {
-        let hash = hash(RowKey { table: T::TABLE, id }, &encode(&row));
-        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash });
+        let encoded = encode(&row);
+        assert!(
+            encoded.len() <= ROW_BYTES_MAX,
+            "the row of {} {id} has {} bytes, and a row has at most {ROW_BYTES_MAX}",
+            T::WORD,
+            encoded.len()
+        );
+        self.put_encoded(id, row, &encoded, ledger);
+    }
+
+    /// Writes a row of any size, as a defect would.
+    #[cfg(feature = "spoil")]
+    pub fn put_of_any_size(&mut self, id: u64, row: T, ledger: &mut Ledger) {
+        let encoded = encode(&row);
+        self.put_encoded(id, row, &encoded, ledger);
+    }
+
+    fn put_encoded(&mut self, id: u64, row: T, encoded: &[u8], ledger: &mut Ledger) {
+        let hash = hash(RowKey { table: T::TABLE, id }, encoded);
+        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash, bytes: length(encoded) });
         let old_hash = old.map_or(0, |slot| slot.hash);
         ledger.digest = ledger.digest.wrapping_sub(old_hash).wrapping_add(hash);
         ledger.touched.push(RowKey { table: T::TABLE, id });
@@ -166,11 +196,15 @@ impl<T: Row> Table<T> {
         }
         let hash = xxh3_128(&hashed);
         ledger.digest = ledger.digest.wrapping_add(hash);
-        match self.rows.insert(key.id, Slot { row: Arc::new(row), hash }) {
+        match self.rows.insert(key.id, Slot { row: Arc::new(row), hash, bytes: length(bytes) }) {
             None => Ok(()),
             Some(_) => Err(Damaged(format!("the row of {} {} is there twice", T::WORD, key.id))),
         }
     }
+}
+
+fn length(encoded: &[u8]) -> u32 {
+    u32::try_from(encoded.len()).unwrap_or(u32::MAX)
 }
 
 /// A row as bytes: the version, then postcard.
@@ -194,4 +228,39 @@ pub(super) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
     input.extend_from_slice(&key.to_bytes());
     input.extend_from_slice(bytes);
     xxh3_128(&input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::command::{NetworkIntention, Remarks, Text};
+    use crate::machine::model::{Meta, Network};
+
+    fn network(bytes: usize) -> Network {
+        let meta = Meta {
+            id: 7,
+            revision: 7,
+            created_wall_ms: 1,
+            created_by: Text::given("me"),
+            updated_wall_ms: 1,
+            updated_by: Text::given("me"),
+            updated_fields: Vec::new(),
+        };
+        let remarks = Remarks { description: Text::given("x".repeat(bytes)), ..Remarks::default() };
+        Network { meta, intention: NetworkIntention { name: "blue".parse().unwrap(), remarks } }
+    }
+
+    #[test]
+    fn a_row_of_the_largest_size_is_written() {
+        let around = encode(&network(ROW_BYTES_MAX)).len() - ROW_BYTES_MAX;
+        let mut table = Table::default();
+        table.put(7, network(ROW_BYTES_MAX - around), &mut Ledger::default());
+        assert_eq!(table.bytes_of(7), ROW_BYTES_MAX as u64);
+    }
+
+    #[test]
+    #[should_panic(expected = "the row of network 7 has ")]
+    fn a_larger_one_is_a_defect() {
+        Table::default().put(7, network(ROW_BYTES_MAX), &mut Ledger::default());
+    }
 }

@@ -30,7 +30,7 @@ pub(super) struct Taker<'a> {
 }
 
 /// What makes the interface.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum MadeBy<'a> {
     Nobody,
     Attachment(&'a NetworkAttachment),
@@ -72,6 +72,11 @@ impl<'a> Taker<'a> {
     /// Whether it takes from pools of its application, where it names subnets.
     pub(super) fn has_own_pools(&self) -> bool {
         self.has_own_pools
+    }
+
+    /// Whether pools make no difference between the two, both of one request.
+    pub(super) fn is_like(&self, other: &Self) -> bool {
+        self.made_by == other.made_by
     }
 
     fn is_made_by(&self, wanted: &NetworkAttachment) -> bool {

@@ -1,8 +1,10 @@
 //! Several actions as one: on a draft of the state, which replaces it only if every step succeeds.
 
+use ipam_api::limits::RESPONSE_BYTES_MAX;
 use ipam_api::name::ResourceName;
+use postcard::experimental::serialized_size;
 
-use super::command::{Answer, Kind, Precondition, Refusal, Transaction};
+use super::command::{Answer, Cause, Kind, Precondition, Refusal, Transaction};
 use super::model::Meta;
 use super::state::State;
 use super::step::{Step, check_expected};
@@ -28,9 +30,12 @@ impl Step<'_> {
             credential: self.credential,
             manager: self.manager,
             rights: self.rights,
+            work: self.work,
+            serving: self.serving,
             events: Vec::new(),
         };
         let answer = work(&mut step)?;
+        self.work.check()?;
         let events = step.events;
         self.events.extend(events);
         draft.ledger.follow(&mut self.state.ledger);
@@ -38,11 +43,25 @@ impl Step<'_> {
         Ok(answer)
     }
 
+    /// Counts the rows that were written since the draft began and have not been counted yet.
+    fn count_rows(&self) -> Result<(), Refusal> {
+        self.work.count_rows(self.state.ledger.touched.len());
+        self.work.check()
+    }
+
     fn all_of(&mut self, transaction: &Transaction) -> Result<Answer, Refusal> {
         let mut answers = Vec::with_capacity(transaction.steps.len());
+        let mut bytes = 0_usize;
         for (number, action) in transaction.steps.iter().enumerate() {
             let step = u32::try_from(number).ok();
-            let answer = self.single(action).map_err(|refusal| Refusal { step, ..refusal })?;
+            let done = self.single(action).and_then(|answer| self.count_rows().map(|()| answer));
+            let answer = done.map_err(|refusal| Refusal { step, ..refusal })?;
+            // Nothing that is encoded by postcard has no size.
+            bytes = bytes.saturating_add(serialized_size(&answer).unwrap_or(RESPONSE_BYTES_MAX + 1));
+            if bytes > RESPONSE_BYTES_MAX {
+                let (done, steps) = (number as u64 + 1, transaction.steps.len() as u64);
+                return Err(Cause::ResponseSize { bytes: bytes as u64, done, steps }.into());
+            }
             answers.push(answer);
         }
         Ok(Answer::Steps(answers))

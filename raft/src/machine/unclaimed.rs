@@ -15,6 +15,7 @@ use super::event::Reason;
 use super::model::Allocation;
 use super::state::State;
 use super::step::Step;
+use super::work::Work;
 
 /// What an interface of a request needs.
 #[derive(Debug)]
@@ -48,7 +49,7 @@ impl Allocation {
 
 impl State {
     /// What an interface needs, besides what its endpoint has.
-    pub(super) fn needs(&self, comer: &Comer<'_>, interface: &InterfaceWish) -> Needs {
+    pub(super) fn needs(&self, comer: &Comer<'_>, interface: &InterfaceWish, work: &Work) -> Needs {
         let addresses = || Needs::Addresses(self.portable(comer, interface));
         let (Some(row), true) = (comer.row, comer.wish.attachment.is_some()) else { return addresses() };
         let rows = row.allocations.iter().filter_map(|id| self.allocations.get(*id).map(|row| (*id, row)));
@@ -68,7 +69,7 @@ impl State {
         }
         let waiting: Vec<u64> =
             here.filter(|(_, row)| is_claimable(row, comer.wish)).map(|(id, _)| id).collect();
-        match !waiting.is_empty() && self.satisfies(&waiting, interface) {
+        match !waiting.is_empty() && self.satisfies(&waiting, interface, work) {
             true => Needs::Claims(waiting),
             false => addresses(),
         }

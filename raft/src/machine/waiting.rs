@@ -8,25 +8,25 @@
 
 use std::collections::BTreeSet;
 
-use ipam_api::limits::{INTERFACES_MAX, WAITING_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
+use ipam_api::limits::{INTERFACES_MAX, WAITING_MAX, WAITING_POOLS_MAX};
 use ipam_api::name::Name;
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
 
 use super::along::Comer;
-use super::candidates::Choice;
 use super::check::within;
-use super::command::cause::{Closed, Counted};
+use super::command::cause::{Closed, Counted, WhyNot};
 use super::command::{
-    Action, Allocate, Answer, Cause, Grant, Kind, Manager, NamespaceIntention, Origin, Pending, Refusal,
-    Text, Via,
+    Action, Allocate, Answer, Cause, Kind, Manager, NamespaceIntention, Origin, Pending, Refusal, Text, Via,
 };
+use super::course::{Course, Courses};
 use super::event::{What, Why};
 use super::model::{Account, Scarce, Waiting};
 use super::pick::{Pick, Spoken};
 use super::state::State;
 use super::step::Step;
 use super::takers::Taker;
+use super::work::Search;
 
 /// Refuses to let wait what could not be served in order.
 pub(super) fn check(wish: &Allocate) -> Result<(), Refusal> {
@@ -161,43 +161,33 @@ impl State {
 
     /// What a wish lacks: the pools of the first family that can't be given, with how many addresses of each it
     /// would have to have; or what a quota leaves. None if nothing of that could ever help.
-    fn lacks(&self, wish: &Allocate, endpoint: Option<u64>, grant: &Grant) -> Vec<(Scarce, u32)> {
+    fn lacks(&self, wish: &Allocate, endpoint: Option<u64>, search: Search<'_>) -> Vec<(Scarce, u32)> {
+        let lacks = self.lacks_of_pools(wish, endpoint, search);
+        // What was cut short is no complete list of what may help.
+        if search.work.is_exceeded() { Vec::new() } else { lacks }
+    }
+
+    fn lacks_of_pools(
+        &self,
+        wish: &Allocate,
+        endpoint: Option<u64>,
+        search: Search<'_>,
+    ) -> Vec<(Scarce, u32)> {
         let mut picks: Vec<Pick> = Vec::new();
+        let mut courses = Courses::default();
         for interface in &wish.interfaces {
             let taker = Taker::of(self, wish, interface);
-            let Ok(families) = self.candidates(interface, &taker) else { return Vec::new() };
-            for Choice { candidates, .. } in families {
-                let mut lacking = Vec::new();
-                let mut pick = None;
-                for candidate in candidates {
-                    let fallen = self.why_fallen(&candidate, &taker, grant).map(|fallen| fallen.why.code());
-                    if fallen.is_none() {
-                        // Nothing is asked for by value.
-                        let spoken = Spoken { picked: &picks, behind: &[] };
-                        pick = self.pick_in(&candidate, spoken).map(|address| Pick {
-                            interface: interface.name.clone(),
-                            pool: candidate.id,
-                            address,
-                        });
-                    }
-                    if pick.is_some() {
-                        break;
-                    }
-                    let may_come = matches!(
-                        fallen,
-                        None | Some(Code::PoolDisabled | Code::Terminating | Code::GenerationUnconfirmed)
-                    );
-                    if may_come && lacking.len() < WAITING_POOLS_MAX {
-                        let taken = picks.iter().filter(|pick| pick.pool == candidate.id).count();
-                        let of = Scarce::Pool(candidate.id);
-                        lacking.push((of, u32::try_from(taken + 1).unwrap_or(u32::MAX)));
-                    }
-                }
-                match pick {
+            let all = self.courses_for(interface, &taker, &[], search, &mut courses);
+            let Ok(mut all) = all else { return Vec::new() };
+            for course in &mut all {
+                // Nothing is asked for by value.
+                let spoken = Spoken { picked: &picks, behind: &[] };
+                match self.pick_any(&interface.name, course, &taker, spoken, search) {
                     Some(pick) => picks.push(pick),
-                    None => return lacking,
+                    None => return lacking(course, &picks),
                 }
             }
+            courses.keep(interface, taker, all);
         }
         self.lacks_of_quota(wish, endpoint.and_then(|id| self.endpoints.get(id)), &picks)
     }
@@ -250,12 +240,14 @@ impl Step<'_> {
         endpoint: Option<u64>,
         refusal: Refusal,
     ) -> Result<Answer, Refusal> {
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        // What could help is looked for among the pools that gave nothing, once more and on an account of its own.
+        let search = Search { work: &self.serving.lacks, ..self.search()? };
         if self.state.holds_some(wish, endpoint) {
             // What it has stays as it is, and is nothing to wait with.
             return Err(refusal);
         }
-        let lacks = self.state.lacks(wish, endpoint, grant);
+        let lacks = self.state.lacks(wish, endpoint, search);
+        search.work.check()?;
         if let Some(waiting) = endpoint.and_then(|id| self.state.waiting(id)) {
             if waiting.wish != *wish {
                 return Err(Cause::WaitsAlready { endpoint: wish.endpoint.clone() }.into());
@@ -363,9 +355,11 @@ impl Step<'_> {
     /// Gives to those who have waited longest what can be given now; a bounded number at once, the rest with the
     /// next commands.
     pub(super) fn serve_waiting(&mut self) {
-        for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
-            let Some((order, _)) = self.state.index.heads.get_min() else { return };
+        while let Some((order, _)) = self.state.index.heads.get_min() {
             let Some(endpoint) = self.state.index.waiting.get(order).copied() else { return };
+            if !self.serving.begin_try() {
+                return;
+            }
             self.serve(endpoint);
         }
     }
@@ -388,13 +382,22 @@ impl Step<'_> {
             credential: &waiting.credential,
             manager: &Manager::Nobody,
             rights: &rights,
+            work: &self.serving.work,
+            serving: self.serving,
             events: std::mem::take(&mut self.events),
         };
+        let spent = step.work.spent();
         let refused = step.try_waiting(endpoint, &waiting).err();
         self.events = step.events;
         let Some(refusal) = refused else { return };
-        let lacks = rights.map(|(grant, _)| self.state.lacks(&waiting.wish, Some(endpoint), &grant));
+        let search = |grant| Search { grant, work: &self.serving.work };
+        let lacks =
+            rights.as_ref().map(|(grant, _)| self.state.lacks(&waiting.wish, Some(endpoint), search(grant)));
         let lacks = lacks.unwrap_or_default();
+        if self.serving.work.is_exceeded() && spent > 0 {
+            // The others before it used up what there was; the next command begins with it.
+            return;
+        }
         let why = why(&refusal, &lacks);
         self.note_waiting(endpoint, lacks, why, refusal.cause);
     }
@@ -402,8 +405,7 @@ impl Step<'_> {
     fn try_waiting(&mut self, endpoint: u64, waiting: &Waiting) -> Result<(), Refusal> {
         let wish = &waiting.wish;
         self.permitted(&Action::Allocate(wish.clone()))?;
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let plan = self.state.plan(wish, Some(endpoint), grant)?;
+        let plan = self.state.plan(wish, Some(endpoint), self.search()?)?;
         self.give(wish, plan);
         Ok(())
     }
@@ -467,6 +469,21 @@ impl Step<'_> {
         }
         self.state.refresh_head(&Scarce::Pool(pool));
     }
+}
+
+/// The pools of a course that gave nothing and may give later, with how many addresses of each a request needs that
+/// has picked these already.
+fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(Scarce, u32)> {
+    let may_come = |why: &Option<WhyNot>| {
+        let code = why.map(WhyNot::code);
+        matches!(code, None | Some(Code::PoolDisabled | Code::Terminating | Code::GenerationUnconfirmed))
+    };
+    let waits = course.passed.iter().filter(|(_, why)| may_come(why)).take(WAITING_POOLS_MAX);
+    let need = |pool: u64| {
+        let taken = picks.iter().filter(|pick| pick.pool == pool).count();
+        u32::try_from(taken + 1).unwrap_or(u32::MAX)
+    };
+    waits.map(|(candidate, _)| (Scarce::Pool(candidate.id), need(candidate.id))).collect()
 }
 
 fn why(refusal: &Refusal, lacks: &[(Scarce, u32)]) -> Why {

@@ -43,6 +43,8 @@ pub struct NodeMetrics {
     pub leader_changes: u64,
     /// Snapshots that this member made.
     pub snapshots_built: u64,
+    /// How often a snapshot was due and couldn't be made of the state; the log is kept then.
+    pub snapshots_failed: u64,
     /// Snapshots that this member got from a leader.
     pub snapshots_installed: u64,
     /// How often a majority of the members had another state than this one.
@@ -123,6 +125,7 @@ impl Counters {
             leaderships: self.leaderships.load(Relaxed),
             leader_changes: self.leader_changes.load(Relaxed),
             snapshots_built: self.store.snapshots_built.load(Relaxed),
+            snapshots_failed: self.store.snapshots_failed.load(Relaxed),
             snapshots_installed: self.snapshots_installed.load(Relaxed),
             divergences: self.divergences.load(Relaxed),
             states_rebuilt: self.states_rebuilt.load(Relaxed),

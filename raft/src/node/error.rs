@@ -61,6 +61,12 @@ pub enum ProposeError {
     /// It may have entered the log, and whoever knew is gone.
     #[error("the leader was lost before the outcome was known")]
     Unknown,
+    /// It entered the log, and its outcome is too large to come from the member that leads.
+    #[error("the outcome has {bytes} bytes, too many to be passed on between members")]
+    OutcomeTooLarge {
+        /// Its size.
+        bytes: u64,
+    },
     /// This member is stopping; nothing was appended.
     #[error("this member is stopping")]
     ShuttingDown,
@@ -81,6 +87,7 @@ impl From<Declined> for ProposeError {
             Declined::Expired { maybe_applied } => Self::DeadlineExceeded { maybe_applied },
             Declined::Unknown => Self::Unknown,
             Declined::DiskFull => Self::DiskFull,
+            Declined::TooLarge { bytes } => Self::OutcomeTooLarge { bytes },
         }
     }
 }
@@ -99,6 +106,7 @@ impl From<ProposeError> for Problem {
                 Self::new(Code::DeadlineExceeded, detail).maybe_applied()
             }
             ProposeError::Unknown => Self::new(Code::NoLeader, detail).maybe_applied(),
+            ProposeError::OutcomeTooLarge { .. } => Self::new(Code::TooLarge, detail).maybe_applied(),
             ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
             ProposeError::InDoubt(_) => Self::new(Code::StateDiverged, detail),
             ProposeError::DiskFull => Self::new(Code::StorageFull, detail),

@@ -80,7 +80,7 @@ pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotP
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     // What was asked for already: openraft refuses a repetition, but not without work.
-    let (mut built_from, mut purge_to) = (None, 0);
+    let (mut asked, mut purge_to) = (None, 0);
     loop {
         looks.tick().await;
         reach.look();
@@ -96,8 +96,14 @@ pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotP
         };
         let place = |entry: u64| Place { entry, byte: reach.byte_at(entry) };
         let (then, now) = (place(snapshot.unwrap_or(0)), place(applied.unwrap_or(0)));
-        if policy.is_due(turn, then, now) && built_from != Some(snapshot) {
-            built_from = Some(snapshot);
+        // One that was asked for and didn't come is under way or can't be made: it is asked for again when the next
+        // one is due.
+        let since = match asked {
+            Some((of, at)) if of == snapshot => place(at),
+            _ => then,
+        };
+        if policy.is_due(turn, since, now) {
+            asked = Some((snapshot, now.entry));
             if raft.trigger().snapshot().await.is_err() {
                 return;
             }

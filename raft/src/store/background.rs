@@ -18,6 +18,11 @@ const NICENESS: i32 = 10;
 /// What one sync has to write: the log may have to wait for it.
 pub(super) const SYNC_BYTES: u64 = 1 << 20;
 
+/// The work has ended in the middle, by a defect of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread of the snapshots has panicked")]
+pub(super) struct Panicked;
+
 /// Runs work on a thread of its own that comes after all others, and waits for it.
 pub(super) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
@@ -28,7 +33,7 @@ pub(super) async fn run<T: Send + 'static>(
         // Nobody waits any more: the member stops.
         let _gone = done.send(work());
     })?;
-    wait.await.map_err(|_| io::Error::other("the thread of the snapshots has panicked"))?
+    wait.await.map_err(|_| io::Error::other(Panicked))?
 }
 
 /// Lets this thread come after all others.

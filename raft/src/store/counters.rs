@@ -16,6 +16,8 @@ pub(crate) struct StoreCounters {
     pub(crate) rows_rebuilt: AtomicU64,
     /// Snapshots that this member made.
     pub(crate) snapshots_built: AtomicU64,
+    /// How often a snapshot was due and couldn't be made of the state.
+    pub(crate) snapshots_failed: AtomicU64,
     /// What the log writes at the moment.
     pub(crate) flush: Flush,
 }

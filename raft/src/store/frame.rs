@@ -7,11 +7,13 @@
 
 use std::io::{self, Read, Write};
 
+use ipam_api::limits::STORE_FRAME_BYTES_MAX;
+
 const HEAD: usize = 10;
 const SUM: usize = 4;
 
 /// No frame is longer. Guards memory against a length that is wrong in spite of its sum.
-pub(super) const BODY_BYTES_MAX: usize = 64 << 20;
+pub(super) const BODY_BYTES_MAX: usize = STORE_FRAME_BYTES_MAX;
 
 /// A frame as it was read.
 #[derive(Debug, PartialEq, Eq)]

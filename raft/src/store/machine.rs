@@ -22,6 +22,7 @@ use super::journal::JournalFiles;
 use super::live::{Instant, Live};
 use super::restore::Restored;
 use super::shared::SharedState;
+use super::snapshot::Unwritable;
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
 use crate::batch::Opened;
 use crate::machine::level::check_known;
@@ -240,10 +241,29 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 (point, epoch) = (live.point(), live.epoch);
             }
         })
-        .await?;
-        self.counters.snapshots_built.fetch_add(1, Relaxed);
-        self.durable.set_snapshot(file.meta().last_log_id);
-        Ok(file.into_snapshot())
+        .await;
+        match file {
+            Ok(file) => {
+                self.counters.snapshots_built.fetch_add(1, Relaxed);
+                self.durable.set_snapshot(file.meta().last_log_id);
+                Ok(file.into_snapshot())
+            }
+            Err(error) if Unwritable::is(&error) => self.go_on_without(&error).await,
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Builder {
+    /// Returns the snapshot that is there already: to openraft an error is the end of the member, and one that it
+    /// knows is nothing new. So the member serves on, keeps its log, and tries again when the next one is due.
+    async fn go_on_without(&self, why: &io::Error) -> io::Result<Snapshot> {
+        tracing::error!(%why, "no snapshot can be made of this state; the member serves on and keeps its log");
+        self.counters.snapshots_failed.fetch_add(1, Relaxed);
+        let snapshots = Arc::clone(&self.snapshots);
+        let file =
+            blocking(move || snapshots.current().and_then(|file| file.map_or_else(|| snapshots.none(), Ok)));
+        Ok(file.await?.into_snapshot())
     }
 }
 

@@ -43,6 +43,8 @@ mod rows;
 mod shared;
 mod snapshot;
 mod snapshot_dir;
+#[cfg(feature = "spoil")]
+mod spoil;
 #[cfg(test)]
 mod tests;
 mod wal;
@@ -72,3 +74,5 @@ pub use recover::{Recovered, Survivor};
 pub use restore::{RestoreError, Restored, restore};
 pub(crate) use shared::SharedState;
 pub(crate) use snapshot_dir::{IncomingSnapshot, SnapshotFile};
+#[cfg(feature = "spoil")]
+pub use spoil::through_a_snapshot;

@@ -6,12 +6,15 @@
 
 use std::io::{self, Read, Write};
 
+use ipam_api::limits::ROW_BYTES_MAX;
 use openraft::type_config::alias::SnapshotMetaOf;
 use serde::{Deserialize, Serialize};
 
+use super::background::Panicked;
 use super::frame;
 use super::journal::{Blocks, read_blocks};
 use super::loading;
+use crate::machine::model::word_of;
 use crate::machine::{RowKey, State};
 use crate::progress::Progress;
 use crate::types::Types;
@@ -34,11 +37,44 @@ pub(super) struct Header {
     pub(super) digest: u128,
 }
 
+/// What can't be written, whatever the disk: a defect of this program, and no reason for a member to stop.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(super) struct Unwritable(String);
+
+impl Unwritable {
+    /// Refuses what is larger than it may be.
+    fn check(bytes: usize, bytes_max: usize, what: impl FnOnce() -> String) -> io::Result<()> {
+        match bytes <= bytes_max {
+            true => Ok(()),
+            false => {
+                let what = what();
+                Err(Self(format!("{what} has {bytes} bytes, and at most {bytes_max} are allowed")).into())
+            }
+        }
+    }
+
+    /// Whether an error is of that kind, and not the disk's.
+    pub(super) fn is(error: &io::Error) -> bool {
+        error.get_ref().is_some_and(|inner| inner.is::<Self>() || inner.is::<Panicked>())
+    }
+}
+
+impl From<Unwritable> for io::Error {
+    fn from(unwritable: Unwritable) -> Self {
+        Self::new(io::ErrorKind::InvalidInput, unwritable)
+    }
+}
+
 /// Writes a snapshot.
+///
+/// # Errors
+/// When the disk refuses it; [`Unwritable`] when something in it doesn't fit.
 pub(super) fn write(to: impl Write, state: &State, journal: &Blocks, meta: Meta) -> io::Result<()> {
     let mut to = Sealing { inner: to, seal: blake3::Hasher::new() };
     to.write_all(MAGIC)?;
-    let header = postcard::to_stdvec(&Header { meta, digest: state.digest() }).map_err(frame::codec)?;
+    let header = postcard::to_stdvec(&Header { meta, digest: state.digest() });
+    let header = header.map_err(|error| Unwritable(format!("its header can't be encoded: {error}")))?;
     frame::write(&mut to, HEADER, VERSION, &header)?;
     let mut body = Vec::new();
     let mut count = 0_u64;
@@ -47,6 +83,9 @@ pub(super) fn write(to: impl Write, state: &State, journal: &Blocks, meta: Meta)
             frame::write(&mut to, ROWS, VERSION, &body)?;
             body.clear();
         }
+        Unwritable::check(row.len(), ROW_BYTES_MAX, || {
+            format!("the row of {} {}", word_of(key.table), key.id)
+        })?;
         let length = u32::try_from(row.len()).map_err(io::Error::other)?;
         body.extend_from_slice(&key.to_bytes());
         body.extend_from_slice(&length.to_be_bytes());
@@ -57,6 +96,10 @@ pub(super) fn write(to: impl Write, state: &State, journal: &Blocks, meta: Meta)
         frame::write(&mut to, ROWS, VERSION, &body)?;
     }
     for block in journal {
+        let number = state.header.journal.segment;
+        Unwritable::check(block.bytes().len(), frame::BODY_BYTES_MAX, || {
+            format!("the block of segment {number} of the journal that begins with event {}", block.first())
+        })?;
         frame::write(&mut to, JOURNAL, VERSION, block.bytes())?;
     }
     frame::write(&mut to, END, VERSION, &count.to_be_bytes())?;

@@ -163,6 +163,14 @@ impl SnapshotDir {
         }
     }
 
+    /// A snapshot of nothing, before the first entry, for those who must be given one.
+    pub(super) fn none(&self) -> io::Result<SnapshotFile> {
+        let file = tokio::fs::File::from_std(File::open(&self.dir)?);
+        let meta = Meta { last_log_id: None, last_membership: Default::default() };
+        let path = self.dir.clone();
+        Ok(SnapshotFile { path, file, length: 0, meta, aside: None, kept: None, held: None })
+    }
+
     fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
         let mut newest = self.newest();
         if last < newest.last {

@@ -62,13 +62,22 @@ impl Decoder for Frames {
 /// # Errors
 /// When it is larger than any peer would take.
 pub(crate) fn encode<T: Serialize>(value: &T) -> io::Result<Vec<u8>> {
+    let too_long = |length| invalid(format!("a message of {length} bytes is larger than a frame may be"));
+    encode_up_to(FRAME_BYTES_MAX, value)?.map_err(too_long)
+}
+
+/// The same, or the length of a value that is larger than peers take.
+///
+/// # Errors
+/// When it can't be encoded.
+pub(super) fn encode_up_to<T: Serialize>(bytes_max: usize, value: &T) -> io::Result<Result<Vec<u8>, usize>> {
     let mut frame = postcard::to_extend(value, vec![0, 0, 0, 0, FRAME_VERSION]).map_err(invalid)?;
     let length = frame.len() - HEAD_BYTES;
     match (frame.first_chunk_mut::<HEAD_BYTES>(), u32::try_from(length)) {
-        (Some(head), Ok(announced)) if length <= FRAME_BYTES_MAX => *head = announced.to_be_bytes(),
-        _ => return Err(invalid(format!("a message of {length} bytes is larger than a frame may be"))),
+        (Some(head), Ok(announced)) if length <= bytes_max => *head = announced.to_be_bytes(),
+        _ => return Ok(Err(length)),
     }
-    Ok(frame)
+    Ok(Ok(frame))
 }
 
 /// The value in a frame.

@@ -145,6 +145,11 @@ pub(crate) enum Declined {
     Unknown,
     /// There is no room on the disks of a majority; nothing was appended.
     DiskFull,
+    /// It entered the log, and its outcome is larger than a frame may be.
+    TooLarge {
+        /// Bytes of the answer.
+        bytes: u64,
+    },
 }
 
 /// Why leadership stays where it is. Variants are only ever appended.

@@ -85,6 +85,7 @@ fn answers() -> Vec<Answer> {
         Answer::JournalPiece { piece: vec![1, 2, 3], length: 99 },
         Answer::Report(Box::new(Report { checkpoints: vec![checkpoint], waits: true, said })),
         Answer::SnapshotSent,
+        Answer::Propose(Err(Declined::TooLarge { bytes: 70 << 20 })),
     ]
 }
 

@@ -13,8 +13,8 @@ use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 
 use super::Host;
-use super::frame::{Frames, decode, encode, invalid};
-use super::message::{Answer, Numbered, Request};
+use super::frame::{Frames, decode, encode, encode_up_to, invalid};
+use super::message::{Answer, Declined, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
 
 /// Answers that wait to be written.
@@ -64,7 +64,7 @@ async fn write_answers(write: WriteHalf, mut waiting: mpsc::Receiver<Numbered<An
     let mut write = BufWriter::with_capacity(64 << 10, write);
     while let Some(mut answer) = waiting.recv().await {
         loop {
-            write.write_all(&encode(&answer)?).await?;
+            write.write_all(&encode_answer(&answer)?).await?;
             match waiting.try_recv() {
                 Ok(next) => answer = next,
                 Err(_) => break,
@@ -73,6 +73,21 @@ async fn write_answers(write: WriteHalf, mut waiting: mpsc::Receiver<Numbered<An
         write.flush().await?;
     }
     Ok(())
+}
+
+/// An answer as a frame. One that is too large for any is refused to its caller alone: others share the connection.
+fn encode_answer(answer: &Numbered<Answer>) -> io::Result<Vec<u8>> {
+    let bytes = match encode_up_to(FRAME_BYTES_MAX, answer)? {
+        Ok(frame) => return Ok(frame),
+        Err(bytes) => bytes,
+    };
+    let (number, answer) = answer;
+    tracing::error!(bytes, "an answer to a peer is larger than a frame may be");
+    let instead = match answer {
+        Answer::Propose(_) => Answer::Propose(Err(Declined::TooLarge { bytes: bytes as u64 })),
+        _ => Answer::Failed(format!("the answer has {bytes} bytes, and a frame at most {FRAME_BYTES_MAX}")),
+    };
+    encode(&(*number, instead))
 }
 
 /// Answers requests in the order in which they came, having begun them in that order: log entries.

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ipam_api::access::Role;
+use ipam_api::limits::FRAME_BYTES_MAX;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
@@ -14,6 +16,9 @@ use super::connection::dial;
 use super::frame::encode;
 use super::preface::present;
 use super::*;
+use crate::machine::command::{Cause, Grant, Pending as Waits, Terms, Text, Via};
+use crate::machine::event::Why;
+use crate::machine::{self, Action, Applied, Command, Origin};
 use crate::store::IncomingSnapshot;
 use crate::types::{Member, Vote};
 
@@ -52,6 +57,15 @@ impl Host for Told {
                 Answer::ReadIndex(Err(Declined::Unknown))
             }
             Request::Vote(_) => std::future::pending().await,
+            Request::Propose { .. } => {
+                // One long text, since a test encodes many small things so slowly that the peer seems to be silent.
+                let cause = Box::new(Cause::NotMac { mac: Text::given("x".repeat(FRAME_BYTES_MAX)) });
+                let why = Why::AllocationFailed;
+                let pending = Waits { repeated: false, why, cause, since_wall_ms: 1 };
+                let answer = machine::Answer::Pending(pending);
+                Answer::Propose(Ok(Ok(Applied { revision: 1, answer, replayed: false })))
+            }
+            Request::Members => Answer::Failed("x".repeat(FRAME_BYTES_MAX)),
             _ => Answer::Failed("told so".to_owned()),
         }
     }
@@ -204,5 +218,31 @@ async fn nonsense_ends_a_connection_and_no_other() {
         let ended = tokio::time::timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
         assert!(ended.is_err() || rest.is_empty());
     }
+    channel.call(pre_vote(), late()).await.unwrap();
+}
+
+fn proposal() -> Request {
+    let origin = Origin {
+        principal: Text::given("me"),
+        via: Via::Http,
+        request_id: Text::given("1"),
+        comment: None,
+        not_after_ms: None,
+    };
+    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: Action::Expire };
+    Request::Propose { command: Box::new(command), budget_ms: 1000 }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
+    let (_, _server, channel) = served("disk", Purpose::Control).await;
+    let mut other = channel.submit(Request::ReadIndex).unwrap();
+    let too_large = channel.call(proposal(), late()).await.unwrap();
+    let Answer::Propose(Err(Declined::TooLarge { bytes })) = too_large else { panic!("it was sent") };
+    assert!(bytes > FRAME_BYTES_MAX as u64);
+    let failed = channel.call(Request::Members, late()).await.unwrap();
+    assert!(matches!(failed, Answer::Failed(why) if why.contains("a frame at most")));
+    // Asked on the same connection, before and after.
+    assert!(matches!(other.wait(late()).await.unwrap(), Answer::ReadIndex(Err(Declined::Unknown))));
     channel.call(pre_vote(), late()).await.unwrap();
 }

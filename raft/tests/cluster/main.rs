@@ -18,4 +18,5 @@ mod history;
 mod leading;
 mod links;
 mod members;
+mod oversize;
 mod strangers;

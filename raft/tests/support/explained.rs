@@ -1,9 +1,11 @@
 //! Whether what was explained is what is done.
 
+use std::net::IpAddr;
+
 use ipam_api::Code;
 use ipam_raft::machine::command::{Allocate, Given, GivenInterface};
 use ipam_raft::machine::event::Why;
-use ipam_raft::machine::explain::{Explanation, Fate};
+use ipam_raft::machine::explain::{Explained, Explanation, Fate};
 use ipam_raft::machine::{Action, Answer, Command, Outcome};
 
 /// Compares an explanation with what became of its request.
@@ -40,10 +42,20 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             // What it had already, or claims, was not chosen now.
             let is_chosen =
                 |one: &&GivenInterface| explanation.choices.iter().any(|choice| choice.interface == one.name);
+            // What is attached elsewhere was the choice of that attachment, unless it was taken along.
+            let stays = |address: IpAddr| {
+                let of_choice =
+                    |choice: &Explained| choice.given.as_ref().is_some_and(|(_, one)| *one == address);
+                explanation.choices.iter().any(|choice| choice.stays && of_choice(choice))
+            };
             let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
+                let is_elsewhere = interface.attachment.is_some() && interface.attachment != wish.attachment;
                 // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
-                let is_choice = |one: &&Given| one.lease.is_none() || wish.manner.ttl_ms.is_some();
+                let is_choice = move |one: &&Given| {
+                    (one.lease.is_none() || wish.manner.ttl_ms.is_some())
+                        && (!is_elsewhere || stays(one.address.addr()))
+                };
                 interface
                     .addresses
                     .iter()

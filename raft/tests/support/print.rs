@@ -95,8 +95,8 @@ fn answer(answer: &Answer, indent: &str) -> String {
         Answer::Stored { created: false, revision, .. } => format!("stored, at {}", id(*revision)),
         Answer::Gone => "gone".to_owned(),
         Answer::Draining { held } => format!("draining, {held} held"),
-        Answer::Released { addresses } if addresses.is_empty() => "nothing to release".to_owned(),
-        Answer::Released { addresses } => {
+        Answer::Released { addresses, .. } if addresses.is_empty() => "nothing to release".to_owned(),
+        Answer::Released { addresses, more: _ } => {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             format!("released {}", addresses.join(", "))
         }
@@ -106,7 +106,7 @@ fn answer(answer: &Answer, indent: &str) -> String {
             let still = if pending.repeated { "still waits" } else { "waits" };
             format!("{still}, {}: {}", pending.why.as_str(), short(&pending.cause.detail()))
         }
-        Answer::Renewed { leases } => {
+        Answer::Renewed { leases, more: _ } => {
             let until = |one: &Renewed| {
                 let Renewed { allocation, address, lease } = one;
                 format!("\n{indent}{address} as {} until {}", id(*allocation), lease.until_ms)

@@ -44,7 +44,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Gone,
         Answer::Draining { held: 3 },
         Answer::Allocated { repeated: true, interfaces: vec![interface] },
-        Answer::Released { addresses: wish().interfaces[0].addresses.clone() },
+        Answer::Released { addresses: wish().interfaces[0].addresses.clone(), more: 3 },
         Answer::Steps(vec![Answer::Gone]),
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },
@@ -66,6 +66,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
                 address: "10.1.2.5".parse().unwrap(),
                 lease: lease(),
             }],
+            more: 3,
         },
     ];
     let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });

@@ -269,9 +269,9 @@ fn released(
     answer: Answer,
     revision: u64,
 ) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
-    let addresses = match answer {
-        Answer::Released { addresses } => addresses,
-        _ => Vec::new(),
+    let (addresses, more) = match answer {
+        Answer::Released { addresses, more } => (addresses, more),
+        _ => (Vec::new(), 0),
     };
-    Ok((StatusCode::OK, json(&Released { addresses, revision })?))
+    Ok((StatusCode::OK, json(&Released { addresses, more, revision })?))
 }

@@ -2,8 +2,10 @@
 
 mod connections;
 mod heads;
+mod oversize;
 mod peers;
 mod tls;
+mod work;
 
 use std::time::Duration;
 

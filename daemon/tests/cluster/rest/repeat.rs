@@ -113,3 +113,29 @@ async fn racing_patches_with_keys_all_come_about_once() {
     let pool: Value = read(cluster.members[0].client, "/v1/pools/web").await.json();
     assert_eq!(pool["labels"], json!({}), "a repetition changes nothing");
 }
+
+/// Whoever repeats a request under another condition asks for something else: the kept answer would say that the
+/// condition held.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_key_is_for_one_condition() {
+    let cluster = with_pools(1).await;
+    let to = cluster.members[0].client;
+    let body = json!({"name": "web", "description": "new"});
+    let put = async |key: &str, headers: &[(&str, &str)]| {
+        let headers = [&[("idempotency-key", key)], headers].concat();
+        ask(to, "PUT", "/v1/networks/web", &headers, &body).await
+    };
+    let none: &[(&str, &str)] = &[];
+    let first = put("key", &[("if-none-match", "*")]).await;
+    assert_eq!(first.status, 201, "{first:?}");
+    let etag = first.headers["etag"].clone();
+    for headers in [none, &[("if-match", &etag)], &[("if-match", "\"1\"")]] {
+        let other = put("key", headers).await;
+        assert_eq!((other.status, other.problem().code), (422, Code::IdempotencyKeyReused), "{headers:?}");
+    }
+    let again = put("key", &[("if-none-match", "*")]).await;
+    assert_eq!((again.status, &again.headers["idempotency-replayed"][..]), (201, "true"));
+    assert_eq!(put("unconditional", none).await.status, 200);
+    let other = put("unconditional", &[("if-match", &etag)]).await;
+    assert_eq!(other.status, 422);
+}

@@ -22,7 +22,8 @@ impl Step<'_> {
             let Some(space) = self.state.space(id) else { continue };
             let planned = RangeSet::empty(space.family);
             let room = self.state.room_for_pools(&old.application(), space.family);
-            let more = self.state.growth(pool, space.usable(), automatic.wanted(), &planned, room);
+            let more =
+                self.state.growth(pool, (space.usable(), automatic.wanted()), &planned, room, self.work);
             let reclaim = pool.intention.reclaim.unwrap_or(true);
             self.use_pool(id, automatic, reclaim, &more);
         }
@@ -47,7 +48,7 @@ impl Step<'_> {
             kept.controller.uid = None;
             self.rewrite(id, &pool, pool.intention.clone(), kept, false);
         }
-        Answer::Released { addresses }
+        Answer::released(addresses)
     }
 }
 

@@ -9,11 +9,12 @@ use ipam_api::{Family, RangeSet};
 
 use super::Application;
 use crate::machine::command::cause::NamedController;
-use crate::machine::command::{Allocate, Answer, AutomaticPool, Cause, Grant, InterfaceWish, Kind, Refusal};
+use crate::machine::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceWish, Kind, Refusal};
 use crate::machine::model::{Automatic, AutomaticStanding, Pool};
 use crate::machine::network::check_room;
 use crate::machine::state::State;
 use crate::machine::step::Step;
+use crate::machine::work::{Search, Work};
 
 /// What is to be done for one pool.
 #[derive(Debug)]
@@ -47,8 +48,10 @@ impl Step<'_> {
         if wish.automatic_pool.is_none() {
             return then(self);
         }
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let makings = self.state.plan_automatic(wish, grant)?;
+        let search = self.search()?;
+        let makings = self.state.plan_automatic(wish, search);
+        search.work.check()?;
+        let makings = makings?;
         if makings.is_empty() {
             return then(self);
         }
@@ -62,9 +65,9 @@ impl Step<'_> {
     pub(in crate::machine) fn with_pools_of(
         &self,
         wish: &Allocate,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<Option<State>, Refusal> {
-        let makings = self.state.plan_automatic(wish, grant)?;
+        let makings = self.state.plan_automatic(wish, search)?;
         if makings.is_empty() {
             return Ok(None);
         }
@@ -76,6 +79,8 @@ impl Step<'_> {
             credential: self.credential,
             manager: self.manager,
             rights: self.rights,
+            work: self.work,
+            serving: self.serving,
             events: Vec::new(),
         };
         step.make_pools(makings);
@@ -102,7 +107,7 @@ impl State {
     pub(in crate::machine) fn plan_automatic(
         &self,
         wish: &Allocate,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<Vec<Making>, Refusal> {
         let (Some(said), Some(application)) = (wish.automatic_pool, Application::of(wish)) else {
             return Ok(Vec::new());
@@ -113,7 +118,7 @@ impl State {
         let mut draft = Draft { application, said, makings: Vec::new(), planned: BTreeMap::new(), room };
         for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
             for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
-                self.plan_for(&mut draft, interface, family, grant)?;
+                self.plan_for(&mut draft, interface, family, search)?;
             }
         }
         Ok(draft.makings)
@@ -124,15 +129,16 @@ impl State {
         draft: &mut Draft<'_>,
         interface: &InterfaceWish,
         family: Family,
-        grant: &Grant,
+        search: Search<'_>,
     ) -> Result<(), Refusal> {
         let Some(subnet) = self.subnet_of_family(family, interface)? else { return Ok(()) };
         let key = draft.application.key();
         let present = self.present_pool(&key, &interface.name, family, subnet);
         let present_id = present.map(|(id, ..)| id);
-        for (id, pool, _) in self.pools_of_interface(&key, &interface.name, family) {
+        let pools = self.pools_of_interface(&key, &interface.name, family);
+        for (id, pool, _) in pools.take_while(|_| search.work.take(1)) {
             if Some(id) != present_id && !pool.intention.terminating {
-                self.permit_pool(grant, id)?;
+                self.permit_pool(search.grant, id)?;
                 draft.makings.push(Making::Leave { pool: id });
                 if let Some(room) = draft.room.get_mut(&family) {
                     *room = room.saturating_add(self.freed_by_leaving(id, pool));
@@ -140,13 +146,13 @@ impl State {
             }
         }
         match present {
-            Some((id, pool, old)) => self.plan_use(draft, id, pool, old),
-            None => self.plan_make(draft, &interface.name, family, subnet)?,
+            Some((id, pool, old)) => self.plan_use(draft, (id, pool, old), search.work),
+            None => self.plan_make(draft, &interface.name, (family, subnet), search.work)?,
         }
         Ok(())
     }
 
-    fn plan_use(&self, draft: &mut Draft<'_>, id: u64, pool: &Pool, old: &Automatic) {
+    fn plan_use(&self, draft: &mut Draft<'_>, (id, pool, old): (u64, &Pool, &Automatic), work: &Work) {
         let AutomaticPool { size, replicas, reclaim } = draft.said;
         let mut automatic = old.clone();
         let uid = draft.application.controller.uid.clone();
@@ -158,7 +164,7 @@ impl State {
         let family = space.family;
         let planned = draft.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
         let room = draft.room.get_mut(&family);
-        let more = self.growth(pool, has, wanted, planned, room.as_deref().copied());
+        let more = self.growth(pool, (has, wanted), planned, room.as_deref().copied(), work);
         *planned = planned.union(&more);
         take_from(room, &more);
         let may_shrink = pool.intention.ranges.len() < RANGES_MAX;
@@ -177,35 +183,39 @@ impl State {
     pub(super) fn growth(
         &self,
         pool: &Pool,
-        has: u128,
-        wanted: u128,
+        (has, wanted): (u128, u128),
         planned: &RangeSet,
         room: Option<u64>,
+        work: &Work,
     ) -> RangeSet {
         // After a restore nobody knows what of a subnet is spare.
         if has >= wanted || self.unconfirmed().is_some() {
             return RangeSet::empty(planned.family());
         }
         let missing = room.map_or(wanted - has, |room| (wanted - has).min(room.into()));
-        let spare = self.spare(pool.subnet, missing, RANGES_MAX, planned);
+        let spare = self.spare(pool.subnet, missing, planned, work);
         let own = RangeSet::new(spare.family(), &pool.intention.ranges);
         let fits = |more: &RangeSet| own.union(more).ranges().count() <= RANGES_MAX;
         if fits(&spare) {
             return spare;
         }
-        // Those at least that lie at its own.
-        spare.ranges().fold(RangeSet::empty(spare.family()), |some, range| {
-            let more = some.union(&RangeSet::new(spare.family(), &[range]));
-            if fits(&more) { more } else { some }
-        })
+        // Those at least that lie at its own. Each one is put among all of them.
+        let in_a_pool = RANGES_MAX as u64;
+        spare.ranges().take_while(|_| work.take(in_a_pool)).fold(
+            RangeSet::empty(spare.family()),
+            |some, range| {
+                let more = some.union(&RangeSet::new(spare.family(), &[range]));
+                if fits(&more) { more } else { some }
+            },
+        )
     }
 
     fn plan_make(
         &self,
         draft: &mut Draft<'_>,
         interface: &InterfaceName,
-        family: Family,
-        subnet: u64,
+        (family, subnet): (Family, u64),
+        work: &Work,
     ) -> Result<(), Refusal> {
         let AutomaticPool { size, replicas, reclaim } = draft.said;
         let Application { realm, namespace, controller } = draft.application;
@@ -226,7 +236,7 @@ impl State {
             self.check_pool_quota(&draft.application, family, wanted, *room)?;
         }
         let planned = draft.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
-        let ranges = self.spare(subnet, wanted, RANGES_MAX, planned);
+        let ranges = self.spare(subnet, wanted, planned, work);
         if ranges.size() < wanted {
             return Err(self.too_few(&automatic, family, subnet, ranges.size()));
         }

@@ -16,6 +16,7 @@ use crate::machine::shape::ranges;
 use crate::machine::space::Space;
 use crate::machine::state::State;
 use crate::machine::step::Step;
+use crate::machine::work::Work;
 
 impl Space {
     /// Addresses that the pool gives, or has given.
@@ -64,7 +65,7 @@ impl Step<'_> {
         let Some(old) = self.state.pools.get(id).cloned() else { return };
         let Some(space) = self.state.space(id) else { return };
         let excess = (space.usable() + more.size()).saturating_sub(automatic.wanted());
-        let less = self.state.highest_free(id, &old, excess);
+        let less = self.state.highest_free((id, &old), excess, self.work);
         let mut intention = old.intention.clone();
         if !more.is_empty() || !less.is_empty() {
             let whole = RangeSet::new(more.family(), &intention.ranges);
@@ -140,7 +141,7 @@ impl Step<'_> {
 impl State {
     /// So many of a pool's free addresses, the highest ones: what is left lies close together, and in no more ranges
     /// than a pool may have.
-    fn highest_free(&self, id: u64, pool: &Pool, count: u128) -> RangeSet {
+    fn highest_free(&self, (id, pool): (u64, &Pool), count: u128, work: &Work) -> RangeSet {
         let (Some(space), Some(subnet)) = (self.space(id), self.subnets.get(pool.subnet)) else {
             return RangeSet::empty(Family::V4);
         };
@@ -151,6 +152,7 @@ impl State {
         let occupied: Vec<AddressRange> = whole
             .ranges()
             .flat_map(|range| self.occupied(subnet.network, range))
+            .take_while(|_| work.take(1))
             .map(|(address, _)| AddressRange::single(address))
             .collect();
         let free = space.offered.minus(&RangeSet::new(space.family, &occupied));

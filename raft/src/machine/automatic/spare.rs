@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::RANGES_MAX;
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
@@ -13,6 +14,7 @@ use crate::machine::index::Index;
 use crate::machine::model::{Pool, Subnet};
 use crate::machine::shape::{edges, owned};
 use crate::machine::state::State;
+use crate::machine::work::Work;
 
 /// A subnet of which no pool owns anything.
 pub(in crate::machine) fn all_spare(cidr: IpNet) -> FreeSet {
@@ -55,15 +57,15 @@ impl Index {
 }
 
 impl State {
-    /// The lowest spare addresses of a subnet, so many or as many as there are, in so many ranges at most. Those that
-    /// are planned for another pool of the same request are spare no more.
-    pub(super) fn spare(&self, subnet: u64, count: u128, ranges_max: usize, planned: &RangeSet) -> RangeSet {
+    /// The lowest spare addresses of a subnet, so many or as many as there are, in as many ranges as a pool may have.
+    /// Those that are planned for another pool of the same request are spare no more.
+    pub(super) fn spare(&self, subnet: u64, count: u128, planned: &RangeSet, work: &Work) -> RangeSet {
         let mut all: Vec<AddressRange> = Vec::new();
         let (family, mut missing) = (planned.family(), count);
-        let _ = self.visit_spare(subnet, planned, |first, last| {
+        let _ = self.visit_spare(subnet, planned, work, |first, last| {
             let last = last.min(first.saturating_add(missing.saturating_sub(1)));
             let follows = all.last().is_some_and(|range| range.last().checked_add(1) == Some(first));
-            if missing == 0 || (all.len() >= ranges_max && !follows) {
+            if missing == 0 || (all.len() >= RANGES_MAX && !follows) {
                 return ControlFlow::Break(());
             }
             let begin = if follows { all.pop().map_or(first, |range| range.first()) } else { first };
@@ -79,6 +81,7 @@ impl State {
         &self,
         subnet: u64,
         planned: &RangeSet,
+        work: &Work,
         mut visit: impl FnMut(u128, u128) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (Some(row), Some(spare)) = (self.subnets.get(subnet), self.index.spare.get(&subnet)) else {
@@ -91,6 +94,9 @@ impl State {
         let mut next = Some(cidr.first());
         // Not from one owner to the next: there may be many before anything is spare.
         while let Some(at) = next.and_then(|at| spare.lowest_from(at)).filter(|at| *at <= cidr.last()) {
+            if !work.take(1) {
+                break;
+            }
             let (_, to) = self.owner_from(network, family, at);
             let (left_out, left_out_to) = never.stretch(at);
             let (kept, kept_to) = reserved.map_or((false, u128::MAX), |set| set.stretch(at));

@@ -19,8 +19,8 @@ use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{
     ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, AUTOMATIC_POOL_ADDRESSES_MAX,
     COOLING_MS_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX, LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX,
-    LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, POOLS_MATCHED_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN,
-    RESOURCES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX,
+    LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN,
+    RESOURCES_MAX, RESPONSE_BYTES_MAX, SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
 };
 use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
 use ipam_api::request::AttachmentKey;
@@ -105,6 +105,8 @@ causes! {
         (format!("{field} has control characters, or more than one line: {}", shown(text)))
         help "Longer texts of several lines may be annotations.";
     TextTooLong { field: TextField } => LimitExceeded: "{field} is longer than {TEXT_CHARS_MAX} characters";
+    TextSize { field: TextField, bytes: u64, max: u64 } => LimitExceeded:
+        "{field} has {bytes} bytes; at most {max} are allowed";
     BadLabel { key: Text, value: Text } => InvalidField: (bad_label(key, value))
         help "Use letters, digits and -_./: in labels; annotations may say anything.";
     ControlInAnnotation { key: Text } => InvalidField: (format!("annotation {} has control characters", shown(key)));
@@ -122,6 +124,9 @@ causes! {
 
     // Transactions, levels, the journal, generations.
     NestedTransaction => InvalidField: "a transaction can't contain another";
+    ResponseSize { bytes: u64, done: u64, steps: u64 } => LimitExceeded:
+        "the response has {bytes} bytes after {done} of {steps} steps; at most {RESPONSE_BYTES_MAX} are allowed"
+        help "Divide the transaction into smaller ones: nothing of it was done.";
     LevelInTransaction => InvalidField: "the level isn't raised within a transaction";
     LevelLeap { present: u32, level: u32 } => FeatureLevel:
         "the level is {present}, and rises by one; it can't become {level} at once";
@@ -401,9 +406,7 @@ causes! {
             "no {family} pool has a name like {pattern}, which is named for {interface}{}",
             rule.names_it()
         ));
-    TooManyPoolsLike { pattern: NamePattern, family: Family } => LimitExceeded:
-        "{pattern} stands for more than {POOLS_MATCHED_MAX} {family} pools" help "Name them more closely.";
-    TooManyPoolsInSubnet { subnet: Name } => LimitExceeded: "subnet {subnet} has more than {POOLS_MATCHED_MAX} pools"
+    TooManyPoolsInSubnet { subnet: Name } => LimitExceeded: "subnet {subnet} has more than {POOLS_OF_SUBNET_MAX} pools"
         help "Name the pools, or let pools be found by whom they are for.";
     NoPoolOfFamily { interface: InterfaceName, family: Family, rule: Rule } => NoPoolSelected:
         (format!("{interface} needs an {family} address, and of that family {}", rule.names_none()))
@@ -471,6 +474,9 @@ causes! {
     PoolDelegatesNot { pool: Name, why: WhyNot } => (why.code()): "pool {pool} is {why}";
     PrefixEnded { prefix: NamedPrefix } => InUse: "{prefix} has ended and is being cleared away"
         help "Ask again when it is gone.";
+    TooMuchWork => LimitExceeded:
+        "the request has more than {WORK_PER_COMMAND_MAX} pools, names or addresses examined; nothing was changed"
+        help "Name fewer pools, or name them more closely; divide a transaction.";
     OtherPrefix { prefix: NamedPrefix, keeps_edges: bool } => AlreadyExists:
         ({
             let edges = if *keeps_edges { "keeps its edges" } else { "gives its edges" };

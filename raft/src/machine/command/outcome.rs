@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use ipam_api::limits::RESPONSE_ADDRESSES_MAX;
 use ipam_api::name::{InterfaceName, Name};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Route};
@@ -56,8 +57,10 @@ pub enum Answer {
     },
     /// Addresses were taken back.
     Released {
-        /// Which; none if there was nothing to take back.
+        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; none if there was nothing to take back.
         addresses: Vec<IpAddr>,
+        /// How many more.
+        more: u64,
     },
     /// The steps of a transaction, each with its answer.
     Steps(Vec<Answer>),
@@ -109,8 +112,10 @@ pub enum Answer {
     },
     /// Leases last longer.
     Renewed {
-        /// Which; the oldest first.
+        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; the oldest first.
         leases: Vec<Renewed>,
+        /// How many more.
+        more: u64,
     },
     /// It waits for addresses.
     Pending(Pending),
@@ -122,10 +127,30 @@ impl Answer {
         Self::Stored { created: true, revision, resource: Box::new(resource) }
     }
 
+    /// Addresses were taken back.
+    pub(in crate::machine) fn released(addresses: Vec<IpAddr>) -> Self {
+        let (addresses, more) = listed(addresses);
+        Self::Released { addresses, more }
+    }
+
+    /// Leases last longer.
+    pub(in crate::machine) fn renewed(leases: Vec<Renewed>) -> Self {
+        let (leases, more) = listed(leases);
+        Self::Renewed { leases, more }
+    }
+
     /// A resource was already as wanted.
     pub(in crate::machine) fn unchanged(meta: &Meta, resource: Stored) -> Self {
         Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
     }
+}
+
+/// As many as a response lists, and how many more there are: an endpoint may have any number of incarnations, and a
+/// controller any number of endpoints.
+fn listed<T>(mut all: Vec<T>) -> (Vec<T>, u64) {
+    let more = all.len().saturating_sub(RESPONSE_ADDRESSES_MAX);
+    all.truncate(RESPONSE_ADDRESSES_MAX);
+    (all, more as u64)
 }
 
 /// A request that waits.
@@ -317,6 +342,22 @@ impl Cause {
                 });
             }
             _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_lists_so_many_addresses_and_counts_the_rest() {
+        let address = IpAddr::from([10, 0, 0, 1]);
+        for (all, listed, beyond) in [(3, 3, 0), (RESPONSE_ADDRESSES_MAX + 7, RESPONSE_ADDRESSES_MAX, 7)] {
+            let Answer::Released { addresses, more } = Answer::released(vec![address; all]) else {
+                panic!("it is another answer")
+            };
+            assert_eq!((addresses.len(), more), (listed, beyond));
         }
     }
 }

@@ -70,7 +70,7 @@ impl Block {
         self.frames
     }
 
-    pub(super) fn first(&self) -> EventId {
+    pub(in crate::store) fn first(&self) -> EventId {
         self.first
     }
 

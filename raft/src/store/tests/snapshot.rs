@@ -2,7 +2,9 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 
+use ipam_api::limits::ROW_BYTES_MAX;
 use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 
@@ -162,5 +164,36 @@ async fn a_snapshot_that_is_read_stays_whole_when_another_takes_its_place() {
     while old.metadata().unwrap().len() > 0 {
         tokio::task::yield_now().await;
     }
+    stop(store).await;
+}
+
+/// To openraft an error of the builder is the end of the member, and no start would help.
+#[tokio::test]
+async fn a_state_of_which_no_snapshot_can_be_made_ends_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    run(&mut store, entries(1, 0..5)).await;
+    let mut id = store.shared.spoil(|state| state.spoil_with_answer(ROW_BYTES_MAX + 5));
+    // There is none yet.
+    assert_eq!(build(&mut store).await.meta.last_log_id, None);
+    store.shared.spoil(move |state| state.mend_of_answer(id));
+    assert_eq!(build(&mut store).await.meta.last_log_id, Some(log_id(1, 4)));
+    run(&mut store, entries(1, 5..9)).await;
+    id = store.shared.spoil(|state| state.spoil_with_answer(ROW_BYTES_MAX + 5));
+    assert_eq!(build(&mut store).await.meta.last_log_id, Some(log_id(1, 4)), "the one that is there");
+    assert_eq!(files(dir.path()), ["current"], "nothing half is left");
+    let counted = || {
+        let (built, failed) = (&store.counters.snapshots_built, &store.counters.snapshots_failed);
+        (built.load(Relaxed), failed.load(Relaxed))
+    };
+    assert_eq!(counted(), (1, 2));
+    // Backups have the same writer; what it says names the row.
+    let point = store.shared.live().point();
+    let meta = snapshot::Meta { last_log_id: None, last_membership: Default::default() };
+    let error = snapshot::write(std::io::sink(), &point.state, &point.journal, meta).unwrap_err();
+    let named = format!("the row of kept answer {id} has ");
+    assert!(error.to_string().starts_with(&named) && error.to_string().contains("8388608"), "{error}");
+    store.shared.spoil(move |state| state.mend_of_answer(id));
+    assert_eq!(build(&mut store).await.meta.last_log_id, Some(log_id(1, 8)));
     stop(store).await;
 }

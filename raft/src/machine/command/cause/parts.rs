@@ -214,8 +214,10 @@ pub enum TextField {
     Description,
     /// `managed_by`.
     ManagedBy,
-    /// An entry of `dns`.
-    DnsEntry,
+    /// A domain of `dns`.
+    DnsDomain,
+    /// An option of `dns`.
+    ResolverOption,
     /// `uid`.
     Uid,
     /// `controller.uid`.

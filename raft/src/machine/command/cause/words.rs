@@ -121,7 +121,8 @@ impl TextField {
             Self::ClientUrl => "client_url",
             Self::Description => "description",
             Self::ManagedBy => "managed_by",
-            Self::DnsEntry => "a DNS entry",
+            Self::DnsDomain => "a DNS domain",
+            Self::ResolverOption => "a resolver option",
             Self::Uid => "uid",
             Self::ControllerUid => "the uid of a controller",
         }

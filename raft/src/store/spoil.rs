@@ -1,0 +1,26 @@
+//! Doors for tests, behind a feature that nothing that ships has: the snapshot's writer and reader without a directory.
+
+use std::io;
+
+use super::journal::Recent;
+use super::snapshot::{self, Meta};
+use crate::machine::{Journaled, State};
+use crate::progress::Progress;
+
+/// Bytes of one piece of a snapshot on its way in this test.
+const PIECE_BYTES: usize = 100;
+
+/// Writes a snapshot of a state and of its journal, hands it over in pieces, and reads the state in it.
+///
+/// # Errors
+/// As a member has them.
+pub fn through_a_snapshot(state: &State, journaled: Vec<Journaled>) -> io::Result<State> {
+    let mut recent = Recent::new(&State::new().header.journal, Vec::new());
+    recent.take(journaled);
+    let mut written = Vec::new();
+    let meta = Meta { last_log_id: None, last_membership: Default::default() };
+    snapshot::write(&mut written, state, &recent.open().to_vec(), meta)?;
+    let received: Vec<u8> = written.chunks(PIECE_BYTES).flatten().copied().collect();
+    let (_header, state, _journal) = snapshot::load(received.as_slice(), &Progress::default())?;
+    Ok(state)
+}

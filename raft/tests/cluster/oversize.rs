@@ -1,0 +1,54 @@
+//! A state of which no snapshot can be made, as after a defect: the members serve on, and keep their logs.
+
+use std::time::Duration;
+
+use ipam_api::limits::ROW_BYTES_MAX;
+use tokio::time::sleep;
+
+use crate::harness::{Cluster, eventually};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn members_whose_snapshots_fail_serve_on_and_make_one_once_they_can() {
+    let mut cluster = Cluster::of(3);
+    cluster.snapshot_every_entries(20);
+    for at in 0..3 {
+        cluster.start(at).await;
+    }
+    let leader = cluster.leader().await;
+    cluster.settled().await;
+    let mut ids = Vec::new();
+    for (_, node) in cluster.nodes() {
+        ids.push(node.spoil(|state| state.spoil_with_answer(ROW_BYTES_MAX + 5)));
+    }
+    assert!(ids.iter().all(|id| *id == ids[0]), "the same state on all of them");
+    for number in 0..80 {
+        cluster.propose_through(leader, &format!("during-{number}")).await;
+    }
+    eventually("each has failed to make a snapshot", || {
+        std::future::ready(cluster.nodes().all(|(_, node)| node.metrics().snapshots_failed > 0))
+    })
+    .await;
+    for (_, node) in cluster.nodes() {
+        assert!(node.ready().is_ok() && node.check_trust().is_ok());
+    }
+    // Not again with every look, of which there are ten a second: only when the next one is due.
+    let failed = || cluster.nodes().map(|(_, node)| node.metrics().snapshots_failed).collect::<Vec<_>>();
+    sleep(Duration::from_millis(500)).await;
+    let before = failed();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(failed(), before);
+    cluster.propose(leader, "still-served").await;
+    cluster.settled().await;
+    for (_, node) in cluster.nodes() {
+        let id = ids[0];
+        node.spoil(move |state| state.mend_of_answer(id));
+    }
+    let mended_at = cluster.node(leader).status().applied;
+    for number in 0..80 {
+        cluster.propose_through(leader, &format!("after-{number}")).await;
+    }
+    eventually("each has a snapshot of the mended state", || {
+        std::future::ready(cluster.nodes().all(|(_, node)| node.status().snapshot > mended_at))
+    })
+    .await;
+}

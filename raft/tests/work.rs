@@ -1,0 +1,262 @@
+//! The work budget of a command: what must be possible, and what is refused before anything changes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "what can't be here is a failed test"
+)]
+
+#[path = "support/script.rs"]
+mod script;
+
+use std::collections::VecDeque;
+
+use ipam_api::Code;
+use ipam_raft::machine::command::{InterfaceWish, PoolPatterns, Transaction};
+use ipam_raft::machine::explain::explain;
+use ipam_raft::machine::{Action, Answer, At, Command, Outcome, State, apply};
+use script::Line;
+
+const AT: At = At { log_time_ms: 0, wall_ms: 1, term: 1 };
+
+fn read(line: &str) -> Command {
+    match script::read(line, &mut VecDeque::new()) {
+        Line::Propose(command) | Line::Explain(command) => *command,
+        Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
+        Line::Show(what, which) => panic!("only a look: {what} {which}"),
+        Line::Unreadable(problem) => panic!("{problem:?}"),
+    }
+}
+
+fn say(state: &mut State, line: &str) -> Outcome {
+    apply(state, AT, &read(line)).0
+}
+
+/// So many default pools in 64 groups, every other one of IPv6; the first so many give nothing.
+fn with_pools(count: u32, full: u32) -> State {
+    let mut state = State::new();
+    say(&mut state, "put subnet four cidr=10.0.0.0/8").unwrap();
+    say(&mut state, "put subnet six cidr=2001:db8::/32").unwrap();
+    for number in 0..count {
+        let (group, host) = (number * 64 / count, number / 2);
+        let range = match number % 2 {
+            0 => format!("10.{}.{}.1-10.{0}.{1}.250", host >> 8, host & 255),
+            _ => format!("2001:db8:{host:x}::1-2001:db8:{host:x}::fa"),
+        };
+        let subnet = if number % 2 == 0 { "four" } else { "six" };
+        let exclude = if number < full { format!(" exclude={range}") } else { String::new() };
+        let line =
+            format!("put pool g{group:02}-{number:05} subnet={subnet} ranges={range} default{exclude}");
+        say(&mut state, &line).unwrap();
+    }
+    state
+}
+
+/// A request for so many interfaces, each with what `set` says of it.
+fn ask(interfaces: usize, set: impl Fn(usize, &mut InterfaceWish)) -> Command {
+    let mut command = read("allocate host/web net0");
+    let Action::Allocate(wish) = &mut command.action else { panic!() };
+    let one = wish.interfaces[0].clone();
+    wish.interfaces = (0..interfaces)
+        .map(|number| {
+            let mut interface =
+                InterfaceWish { name: format!("net{number}").parse().unwrap(), ..one.clone() };
+            set(number, &mut interface);
+            interface
+        })
+        .collect();
+    command
+}
+
+/// The same patterns for both families.
+fn patterns(all: impl Iterator<Item = String>) -> PoolPatterns {
+    let all: Vec<_> = all.map(|pattern| pattern.parse().unwrap()).collect();
+    PoolPatterns { ipv4: all.clone(), ipv6: all }
+}
+
+/// A pattern for each group of pools, beginning with one of them.
+fn groups(first: usize) -> PoolPatterns {
+    patterns((0..64).map(|group| format!("g{:02}-*", (first + group) % 64)))
+}
+
+/// Many times the same request, for different endpoints.
+fn steps(count: usize, one: &Command) -> Command {
+    let step = |number: usize| {
+        let Action::Allocate(mut wish) = one.action.clone() else { panic!() };
+        wish.endpoint = format!("pod/default/step-{number}").parse().unwrap();
+        Action::Allocate(wish)
+    };
+    let steps = (0..count).map(step).collect();
+    Command { action: Action::Transaction(Transaction { preconditions: Vec::new(), steps }), ..one.clone() }
+}
+
+fn done(state: &State, command: &Command) -> Answer {
+    apply(&mut state.clone(), AT, command).0.unwrap().answer
+}
+
+/// The outcome of a command that must change nothing but log time.
+#[track_caller]
+fn refused(state: &State, command: &Command) {
+    let mut changed = state.clone();
+    let (outcome, events) = apply(&mut changed, AT, command);
+    assert_eq!(outcome.unwrap_err().code(), Code::LimitExceeded);
+    assert_eq!(changed.digest(), state.digest(), "a refused command has changed something");
+    assert!(events.is_empty(), "{events:?}");
+}
+
+#[test]
+fn the_largest_requests_that_are_meant_are_carried_out() {
+    // 16 interfaces, both families, 64 patterns, 10,000 pools.
+    let state = with_pools(10_000, 0);
+    let Answer::Allocated { interfaces, .. } = done(&state, &ask(16, |_, wish| wish.pools = groups(0)))
+    else {
+        panic!("not allocated");
+    };
+    let addresses: usize = interfaces.iter().map(|interface| interface.addresses.len()).sum();
+    assert_eq!(addresses, 32);
+    // The same with no pool named, and with each address by value.
+    done(&state, &ask(16, |_, _| ()));
+    done(
+        &state,
+        &ask(16, |number, wish| wish.addresses = vec![format!("10.19.{}.7", number + 1).parse().unwrap()]),
+    );
+    // A bulk of 1,000 allocations of both families.
+    let mut state = state;
+    for (name, cidr) in [("big", "172.16.0.0/16"), ("big-six", "2001:db9::/64")] {
+        say(&mut state, &format!("put subnet {name} cidr={cidr}")).unwrap();
+        say(&mut state, &format!("put pool {name} subnet={name}")).unwrap();
+    }
+    let bulk = steps(1000, &ask(1, |_, wish| wish.pools = patterns(["big*".to_owned()].into_iter())));
+    let Answer::Steps(answers) = done(&state, &bulk) else { panic!("no steps") };
+    assert_eq!(answers.len(), 1000);
+    // 5,000 of them are full, and come first.
+    let state = with_pools(10_000, 5_000);
+    done(&state, &ask(16, |_, wish| wish.pools = groups(0)));
+    done(&state, &ask(16, |_, _| ()));
+}
+
+#[test]
+fn what_examines_more_is_refused_and_changes_nothing() {
+    let state = with_pools(1000, 1000);
+    // Each interface has another list of its own: none of them is like another.
+    let stars = patterns((0..64).map(|number| format!("*[0-9]*[0-9]*{number}*")));
+    let rotated = |number: usize, wish: &mut InterfaceWish| {
+        wish.pools = stars.clone();
+        wish.pools.ipv4.rotate_left(number);
+        wish.pools.ipv6.rotate_left(number);
+    };
+    let Action::Transaction(_) = steps(10, &ask(16, rotated)).action else { panic!() };
+    let roomy = with_pools(1000, 0);
+    refused(&roomy, &ask(16, rotated));
+    refused(&roomy, &steps(10, &ask(16, rotated)));
+    // Full pools are looked at one by one, in each step again.
+    let full_but_last = with_pools(1000, 998);
+    refused(&full_but_last, &steps(100, &ask(1, |_, wish| wish.pools = groups(0))));
+    refused(&full_but_last, &steps(100, &ask(1, |_, _| ())));
+    // A bulk that writes too many rows.
+    refused(&roomy, &steps(1000, &ask(16, |_, _| ())));
+    // What is refused for another reason still is, and by the same budget where it waits.
+    let Command { action: Action::Allocate(mut wish), .. } = ask(16, |_, wish| wish.pools = groups(0)) else {
+        panic!()
+    };
+    let exhausted =
+        apply(&mut state.clone(), AT, &Command { action: Action::Allocate(wish.clone()), ..read("expire") });
+    assert_eq!(exhausted.0.unwrap_err().code(), Code::PoolExhausted);
+    wish.manner.wait = true;
+    let waits = apply(&mut state.clone(), AT, &Command { action: Action::Allocate(wish), ..read("expire") });
+    assert!(matches!(waits.0.unwrap().answer, Answer::Pending(_)));
+}
+
+#[test]
+fn patterns_cost_what_is_looked_at_and_not_what_they_stand_for() {
+    // 32 lists that each stand for 10,000 pools: the first of each gives.
+    let state = with_pools(10_000, 0);
+    done(
+        &state,
+        &ask(16, |number, wish| {
+            wish.pools = patterns(["g*".to_owned(), format!("g0{}-*", number % 10)].into_iter());
+        }),
+    );
+    // A pool that comes in between is found by the steps after it.
+    let mut state = with_pools(64, 64);
+    let ask = |name: &str| format!("allocate host/{name} eth0 ipv4_pools=new*");
+    let transaction = [
+        "transaction",
+        "put subnet more cidr=172.16.0.0/24",
+        "put pool new-0 subnet=more ranges=172.16.0.1-172.16.0.1",
+        &ask("a"),
+        "put pool new-1 subnet=more ranges=172.16.0.2-172.16.0.2",
+        &ask("b"),
+        "end",
+    ];
+    let mut lines: VecDeque<&str> = transaction.into_iter().collect();
+    let first = lines.pop_front().unwrap();
+    let Line::Propose(command) = script::read(first, &mut lines) else { panic!() };
+    let Answer::Steps(answers) = apply(&mut state, AT, &command).0.unwrap().answer else { panic!() };
+    let address = |answer: &Answer| match answer {
+        Answer::Allocated { interfaces, .. } => interfaces[0].addresses[0].address.addr().to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        (address(&answers[2]), address(&answers[4])),
+        ("172.16.0.1".to_owned(), "172.16.0.2".to_owned())
+    );
+}
+
+#[test]
+fn requests_that_wait_are_served_by_a_budget_of_their_own() {
+    // The only pool of one of its patterns is behind 2,000 others.
+    let mut state = with_pools(4000, 4000);
+    say(&mut state, "put subnet more cidr=172.16.0.0/24").unwrap();
+    say(&mut state, "put pool one subnet=more ranges=172.16.0.0-172.16.0.255 disabled").unwrap();
+    for number in 0..60 {
+        let line = format!("allocate claim/c{number} eth0 ipv4_pools=one,*-03998 families=4 wait");
+        let outcome = say(&mut state, &line);
+        assert!(matches!(outcome.unwrap().answer, Answer::Pending(_)));
+    }
+    let served = |state: &State| state.allocations.len();
+    say(&mut state, "put pool one subnet=more ranges=172.16.0.0-172.16.0.255").unwrap();
+    let first = served(&state);
+    assert!((1..60).contains(&first), "{first} of 60 were served by one command");
+    let mut commands = 1;
+    while served(&state) < 60 {
+        let before = served(&state);
+        say(&mut state, "expire").unwrap();
+        assert!(served(&state) > before, "nobody was served any more");
+        commands += 1;
+    }
+    assert!(commands > 1);
+}
+
+#[test]
+fn an_explanation_is_bounded_as_its_request_is() {
+    let state = with_pools(1000, 998);
+    let stars = patterns((0..64).map(|number| format!("*[0-9]*[0-9]*{number}*")));
+    let expensive = ask(16, |number, wish| {
+        wish.pools = stars.clone();
+        wish.pools.ipv4.rotate_left(number);
+    });
+    let explanation = explain(&state, AT, &expensive);
+    assert_eq!(explanation.outcome.unwrap_err().code(), Code::LimitExceeded);
+    assert!(explanation.choices.len() < 32, "what was cut short is not explained");
+    let cheap = explain(&state, AT, &ask(16, |_, wish| wish.pools = groups(0)));
+    assert_eq!((cheap.outcome.is_ok(), cheap.choices.len()), (true, 32));
+}
+
+#[test]
+fn what_would_change_too_many_rows_is_refused_before_any() {
+    let mut state = State::new();
+    say(&mut state, "put subnet four cidr=10.0.0.0/16").unwrap();
+    say(&mut state, "put pool web subnet=four default").unwrap();
+    let mut number = 0;
+    // An endpoint and its allocation are two rows, and three rows one unit.
+    let many = ipam_api::limits::WORK_PER_COMMAND_MAX * 3 / 2 + 2;
+    while number < many {
+        let line = format!("allocate pod/default/db-{number} eth0 controller=apps/StatefulSet/db");
+        say(&mut state, &line).unwrap();
+        number += 1;
+    }
+    refused(&state, &read("end-of default/apps/StatefulSet/db"));
+    refused(&state, &read("scale default/apps/StatefulSet/db replicas=0"));
+}
