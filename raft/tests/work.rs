@@ -53,6 +53,15 @@ fn with_pools(count: u32, full: u32) -> State {
     state
 }
 
+/// The same with a large pool of each family, `big` and `big-six`.
+fn with_big_pools(mut state: State) -> State {
+    for (name, cidr) in [("big", "172.16.0.0/16"), ("big-six", "2001:db9::/64")] {
+        say(&mut state, &format!("put subnet {name} cidr={cidr}")).unwrap();
+        say(&mut state, &format!("put pool {name} subnet={name}")).unwrap();
+    }
+    state
+}
+
 /// A request for so many interfaces, each with what `set` says of it.
 fn ask(interfaces: usize, set: impl Fn(usize, &mut InterfaceWish)) -> Command {
     let mut command = read("allocate host/web net0");
@@ -122,11 +131,7 @@ fn the_largest_requests_that_are_meant_are_carried_out() {
         &ask(16, |number, wish| wish.addresses = vec![format!("10.19.{}.7", number + 1).parse().unwrap()]),
     );
     // A bulk of 1,000 allocations of both families.
-    let mut state = state;
-    for (name, cidr) in [("big", "172.16.0.0/16"), ("big-six", "2001:db9::/64")] {
-        say(&mut state, &format!("put subnet {name} cidr={cidr}")).unwrap();
-        say(&mut state, &format!("put pool {name} subnet={name}")).unwrap();
-    }
+    let state = with_big_pools(state);
     let bulk = steps(1000, &ask(1, |_, wish| wish.pools = patterns(["big*".to_owned()].into_iter())));
     let Answer::Steps(answers) = done(&state, &bulk) else { panic!("no steps") };
     assert_eq!(answers.len(), 1000);
@@ -154,8 +159,11 @@ fn what_examines_more_is_refused_and_changes_nothing() {
     let full_but_last = with_pools(1000, 998);
     refused(&full_but_last, &steps(100, &ask(1, |_, wish| wish.pools = groups(0))));
     refused(&full_but_last, &steps(100, &ask(1, |_, _| ())));
-    // A bulk that writes too many rows.
-    refused(&roomy, &steps(1000, &ask(16, |_, _| ())));
+    // A bulk that looks at one pool of each family, and writes too many rows.
+    let big = with_big_pools(State::new());
+    let named = |name: &str| vec![name.parse().unwrap()];
+    let both = PoolPatterns { ipv4: named("big"), ipv6: named("big-six") };
+    refused(&big, &steps(1000, &ask(2, |_, wish| wish.pools = both.clone())));
     // What is refused for another reason still is, and by the same budget where it waits.
     let Command { action: Action::Allocate(mut wish), .. } = ask(16, |_, wish| wish.pools = groups(0)) else {
         panic!()

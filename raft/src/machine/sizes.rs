@@ -9,6 +9,7 @@ impl State {
         let index = &self.index;
         vec![
             ("names", index.names.len()),
+            ("names of pools by rank", index.pool_names.len()),
             ("subnet starts", index.subnet_starts.len()),
             ("pools of subnets", index.pools_of_subnet.len()),
             ("pools of applications", index.applications.len()),
