@@ -149,7 +149,7 @@ pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
 pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 /// Units of work (pools or addresses examined) of one command; as many again for the requests that wait and are served
 /// with it. Part of what `apply` does: another value needs another level.
-pub const WORK_PER_COMMAND_MAX: u64 = 8_000;
+pub const WORK_PER_COMMAND_MAX: u64 = 6_500;
 /// Claims that wait for addresses.
 pub const WAITING_MAX: usize = 4096;
 /// Pools that one claim waits for; of more only the first ones in its order wake it.

@@ -135,8 +135,8 @@ fn the_largest_requests_that_are_meant_are_carried_out() {
     let bulk = steps(1000, &ask(1, |_, wish| wish.pools = patterns(["big*".to_owned()].into_iter())));
     let Answer::Steps(answers) = done(&state, &bulk) else { panic!("no steps") };
     assert_eq!(answers.len(), 1000);
-    // 5,000 of them are full, and come first.
-    let state = with_pools(10_000, 5_000);
+    // 4,000 of them are full, and come first.
+    let state = with_pools(10_000, 4_000);
     done(&state, &ask(16, |_, wish| wish.pools = groups(0)));
     done(&state, &ask(16, |_, _| ()));
 }
