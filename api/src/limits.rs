@@ -322,7 +322,7 @@ const _: () = assert!(BODY_BYTES_MAX * 2 < FRAME_BYTES_MAX, "any request must fi
 const _: () =
     assert!(BODY_BYTES_MAX + ENTRY_BYTES_MAX < FRAME_BYTES_MAX, "the largest entry must fit into a frame");
 const _: () = assert!(BODY_BYTES_MAX + APPEND_BYTES_MAX < FRAME_BYTES_MAX);
-/// What a row's key, its length and the fields around it take, generously: whoever asked came in one head.
+/// Upper bound of the bytes of a row's key, its length and the fields around it, principal and key among them.
 const AROUND_BYTES_MAX: usize = 2 * HEAD_BYTES_MAX + IDEMPOTENCY_KEY_BYTES_MAX;
 const _: () = assert!(RESPONSE_BYTES_MAX + AROUND_BYTES_MAX < ROW_BYTES_MAX, "a response fits into a row");
 const _: () = assert!(ROW_BYTES_MAX + AROUND_BYTES_MAX < STORE_FRAME_BYTES_MAX, "a row fits into a snapshot");

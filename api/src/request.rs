@@ -288,7 +288,7 @@ fn is_zero(number: &u64) -> bool {
 pub struct Released {
     /// The addresses; none if there was nothing to release. At most 65,536 of them.
     pub addresses: Vec<IpAddr>,
-    /// How many more addresses were released than are listed.
+    /// Number of released addresses beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
     /// The state after it.
@@ -311,7 +311,7 @@ pub struct RenewRequest {
 pub struct Renewed {
     /// Each lease as it stands now, the oldest first. At most 65,536 of them.
     pub leases: Vec<RenewedLease>,
-    /// How many more leases were renewed than are listed.
+    /// Number of renewed leases beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
     /// The state after it.

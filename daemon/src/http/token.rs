@@ -237,7 +237,7 @@ fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {
     found.ok_or_else(|| Problem::new(Code::NotFound, format!("token {name} does not exist")))
 }
 
-/// What is said of a token; of one that was made by joining, how that was.
+/// Description of a token; for one made by joining, the join token that it was made with.
 fn description(row: &model::Token) -> String {
     match (&row.grant.node, &row.joined_with) {
         (Some(node), Some(with)) => format!("node {node}, joined with {with}"),

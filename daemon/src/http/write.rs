@@ -85,7 +85,7 @@ impl FromRequest<App> for Write {
     }
 }
 
-/// What tells a request from another under the same key: whoever says another condition asks for something else.
+/// Hash of what distinguishes requests under the same key: another condition makes another request.
 fn parts_of<'a>(target: &'a str, headers: &'a HeaderMap, body: &'a [u8]) -> Vec<&'a [u8]> {
     let mut parts = vec![target.as_bytes(), body];
     for name in [IF_MATCH, IF_NONE_MATCH] {
