@@ -145,6 +145,12 @@ pub const PREFIX_DAMPING_MS_MAX: u64 = 60_000;
 pub const LEASE_TTL_MS_MIN: u64 = 1_000;
 /// Longest lease: a year.
 pub const LEASE_TTL_MS_MAX: u64 = 366 * 24 * 3600 * 1000;
+/// Log time, from the beginning of a leadership, in which no lease and no prefix ends, where no setting says otherwise.
+pub const LEASE_GRACE_MS_DEFAULT: u64 = 30_000;
+/// Longest such time: an hour.
+pub const LEASE_GRACE_MS_MAX: u64 = 3_600_000;
+/// Longest tick of log time: a longer pause of the leader's process does not count.
+pub const LOG_TIME_TICK_MS_MAX: u64 = 1_000;
 /// Applications whose quota one namespace may say.
 pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 /// Units of work (pools or addresses examined) of one command; as many again for the requests that wait and are served

@@ -416,10 +416,8 @@ mod tests {
         assert_eq!(file.client_listen.unwrap(), real.client_listen.to_string());
         assert_eq!(file.peer_listen.unwrap(), real.peer_listen.to_string());
         assert_eq!(file.log.unwrap(), real.log);
-        let timing = (file.raft.heartbeat_ms, file.raft.election_min_ms, file.raft.election_max_ms);
-        let real_timing = real.timing;
-        let expected = (real_timing.heartbeat_ms, real_timing.election_min_ms, real_timing.election_max_ms);
-        assert_eq!(timing, (Some(expected.0), Some(expected.1), Some(expected.2)));
+        assert_eq!(file.raft.timing().unwrap(), real.timing);
+        assert_eq!(file.raft.lease_grace_ms, Some(real.timing.lease_grace_ms));
         assert_eq!(file.raft.snapshots(&raft::EnvironmentRaft::default()).unwrap(), real.snapshots);
         assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
         assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));

@@ -1,5 +1,6 @@
 //! What dashboards read. Names are a contract; buckets begin at 100 µs.
 
+mod labels;
 mod shown;
 
 use std::sync::atomic::AtomicU64;
@@ -12,7 +13,6 @@ use ipam_raft::machine::State;
 use ipam_raft::machine::command::GivenInterface;
 use ipam_raft::node::{Node, PeerTls, Role};
 use ipam_raft::progress::Progress;
-use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::Counter;
@@ -23,56 +23,13 @@ use prometheus_client::registry::{Metric, Registry};
 
 use crate::http::tls::ClientTls;
 
+use self::labels::{
+    AllocationLabels, BuildLabels, CodeLabels, PartLabels, PeerLabels, RouteLabels, RouteOnly, ShownLabels,
+    TaskLabels,
+};
 use self::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools, Seconds};
 
 const PREFIX: &str = "ipamd";
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteLabels {
-    route: String,
-    code: u16,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct RouteOnly {
-    route: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct CodeLabels {
-    code: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct AllocationLabels {
-    family: &'static str,
-    outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PeerLabels {
-    peer: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct TaskLabels {
-    task: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct PartLabels {
-    part: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct ShownLabels {
-    shown_to: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct BuildLabels {
-    version: &'static str,
-}
 
 type RouteSeconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
 /// A gauge of a whole number that isn't negative.
@@ -107,6 +64,7 @@ pub struct Metrics {
     is_leader: Gauge,
     term: Number,
     leader_changes: Counter,
+    quorum_losses: Counter,
     peer_lag: Family<PeerLabels, Number>,
     proposals_waiting: Number,
     commit_seconds: Seconds,
@@ -159,6 +117,7 @@ impl Metrics {
             is_leader: Gauge::default(),
             term: Number::default(),
             leader_changes: Counter::default(),
+            quorum_losses: Counter::default(),
             peer_lag: Family::default(),
             proposals_waiting: Number::default(),
             commit_seconds: Seconds::default(),
@@ -203,6 +162,12 @@ impl Metrics {
             &[],
             "How often this member learned of another leader",
             self.leader_changes.clone(),
+        );
+        self.add(
+            "raft_quorum_losses",
+            &[],
+            "How often a leadership of this member ended because no majority acknowledged it",
+            self.quorum_losses.clone(),
         );
         self.add(
             "raft_peer_lag_entries",
@@ -440,6 +405,7 @@ impl Metrics {
         self.set_journal(&state);
         self.set_certificates();
         raise(&self.leader_changes, counters.leader_changes);
+        raise(&self.quorum_losses, counters.leaderships_without_quorum);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
         raise(&self.snapshots_built, counters.snapshots_built);
         raise(&self.snapshots_failed, counters.snapshots_failed);

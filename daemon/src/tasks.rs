@@ -30,11 +30,13 @@ pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
             return;
         }
         tokio::time::sleep(INTERVAL).await;
-        if leadership.borrow().is_some() {
+        let number = *leadership.borrow();
+        if let Some(number) = number {
+            let leader = Leader { node: &node, leadership: number };
             for (task, done) in [
-                ("expire", expire::run(&node).await),
-                ("journal", journal::run(&node, journal).await),
-                ("level", level::run(&node).await),
+                ("expire", expire::run(&leader).await),
+                ("journal", journal::run(&leader, journal).await),
+                ("level", level::run(&leader).await),
             ] {
                 if done {
                     metrics.succeeded(task);
@@ -44,20 +46,28 @@ pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
     }
 }
 
-/// Proposes what a task found to be due; true if it was done.
-async fn propose(node: &Node, task: &str, action: Action) -> bool {
-    let origin = Origin {
-        principal: Text::given(format!("task/{task}")),
-        via: Via::Task,
-        request_id: Text::given(uuid::Uuid::now_v7().simple().to_string()),
-        comment: None,
-        not_after_ms: None,
-    };
-    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
-    match node.propose(command, Instant::now() + PATIENCE).await {
-        Ok(Ok(_)) => return true,
-        Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
-        Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
+/// This member in one of its leaderships, as tasks see it.
+struct Leader<'a> {
+    node: &'a Node,
+    leadership: u64,
+}
+
+impl Leader<'_> {
+    /// Proposes a due action under the leadership in which the task found it; returns true if it was done.
+    async fn propose(&self, task: &str, action: Action) -> bool {
+        let origin = Origin {
+            principal: Text::given(format!("task/{task}")),
+            via: Via::Task,
+            request_id: Text::given(uuid::Uuid::now_v7().simple().to_string()),
+            comment: None,
+            not_after_ms: None,
+        };
+        let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
+        match self.node.propose_as_leader(self.leadership, command, Instant::now() + PATIENCE).await {
+            Ok(Ok(_)) => return true,
+            Ok(Err(refusal)) => tracing::warn!(task, detail = refusal.detail(), "a task was refused"),
+            Err(error) => tracing::debug!(task, %error, "a task came to nothing; the next round will do it"),
+        }
+        false
     }
-    false
 }

@@ -170,7 +170,7 @@ fn row(
 }
 
 fn once(state: &mut State, action: Action) -> u128 {
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
     let asked = command(action);
     let begun = Instant::now();
     black_box(apply(state, at, black_box(&asked))).0.unwrap();

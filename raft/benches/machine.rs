@@ -263,7 +263,7 @@ fn rounds((state, v4): (&mut State, &str), block: u64, publish_every: Option<u64
         let now = state.revision() * 2;
         wish.started = Some(started(now));
         let release = ReleaseAttachment { key, started: started(now + 1) };
-        let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+        let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
         let add = command(Action::Allocate(wish));
         let delete = command(Action::ReleaseAttachment(release));
         let begun = Instant::now();

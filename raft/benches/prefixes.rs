@@ -103,7 +103,7 @@ fn row(what: &str, full: &State, empty: &State, lengths: &[u8]) {
 }
 
 fn once(state: &mut State, action: Action) -> u128 {
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
     let asked = command(action);
     let begun = Instant::now();
     let answer = black_box(apply(state, at, black_box(&asked))).0.unwrap().answer;
@@ -123,7 +123,7 @@ fn asked_again(state: &mut State) -> u128 {
     let asked = command(delegate(&[("again", 32)]));
     let mut took = Vec::new();
     for _ in 0..ROUNDS {
-        let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+        let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
         let begun = Instant::now();
         black_box(apply(state, at, black_box(&asked))).0.unwrap();
         took.push(begun.elapsed().as_nanos());

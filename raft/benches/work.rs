@@ -183,7 +183,7 @@ fn row(what: &str, state: &State, action: Action) {
     }
     let rounds = if words.is_some() { 20 * ROUNDS } else { ROUNDS };
     let command = command(action);
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
     let mut took = Vec::new();
     let mut outcome = None;
     for _ in 0..rounds {

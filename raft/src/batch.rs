@@ -10,6 +10,9 @@ use crate::machine::Command;
 /// Version of the encoding below; the first byte of every batch.
 const BATCH_VERSION: u8 = 1;
 
+/// Bytes that an entry without commands has at most: three varints of 64 bits and three bytes beside them.
+const BEGINNING_BYTES_MAX: usize = 3 * 10 + 3;
+
 /// The commands of one log entry, encoded once by the leader that proposed them. Log, peers and cache carry
 /// the bytes; only `apply` looks inside.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -18,12 +21,27 @@ pub struct Batch(#[serde(with = "as_bytes")] Bytes);
 /// A batch opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
-    /// Log time, in milliseconds, at which the leader proposed it.
+    /// The leadership that it belongs to.
+    pub leadership: Leadership,
+    /// Log time, in milliseconds, at which the leader proposed it; nothing reads that of an entry that begins a
+    /// leadership.
     pub log_time_ms: u64,
     /// The leader's wall clock then, in milliseconds since 1970; a label.
     pub wall_ms: u64,
     /// The commands, in the order in which they are applied.
     pub commands: Vec<Command>,
+}
+
+/// The leadership that an entry belongs to. One Raft term may contain several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Leadership {
+    /// A new one, which has the entry's own log index for its number. The entry carries no commands.
+    Begins {
+        /// Log time from here on in which no lease and no prefix ends.
+        grace_ms: u64,
+    },
+    /// The one with this number. If another one has begun meanwhile, the entry has no effect.
+    Number(u64),
 }
 
 /// A batch that this version can't read.
@@ -54,6 +72,23 @@ impl Batch {
             Some((version, _)) => Err(Unreadable(format!("its version is {version}"))),
             None => Err(Unreadable("it is empty".to_owned())),
         }
+    }
+
+    /// Encodes the entry that begins a leadership.
+    ///
+    /// # Errors
+    /// As for [`Self::seal`].
+    pub fn beginning(grace_ms: u64, wall_ms: u64) -> Result<Self, Unreadable> {
+        let leadership = Leadership::Begins { grace_ms };
+        Self::seal(&Opened { leadership, log_time_ms: 0, wall_ms, commands: Vec::new() })
+    }
+
+    /// Returns true if the entry begins a leadership, which even a full disk takes in.
+    #[must_use]
+    pub fn begins_leadership(&self) -> bool {
+        // Other entries are larger, and need not be decoded.
+        self.size() <= BEGINNING_BYTES_MAX
+            && self.open().is_ok_and(|opened| matches!(opened.leadership, Leadership::Begins { .. }))
     }
 
     /// Length in bytes.

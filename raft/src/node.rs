@@ -119,6 +119,7 @@ impl Node {
         let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
         let counters = Arc::new(counters::Counters::new(store.counters));
         let ingredients = Ingredients {
+            timing: config.timing,
             config: raft_config,
             log: store.log,
             machine: store.machine,
@@ -206,6 +207,20 @@ impl Node {
         working::propose(self.inner(), command, deadline.into()).await
     }
 
+    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It has no
+    /// effect under another one, and is never forwarded.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]; [`ProposeError::NoLeader`] if that leadership has ended.
+    pub async fn propose_as_leader(
+        &self,
+        leadership: u64,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        working::propose_as_leader(self.inner(), leadership, command, deadline.into()).await
+    }
+
     /// The state as this member has it, as soon as it is at `revision`. Asks nobody.
     ///
     /// # Errors
@@ -237,11 +252,12 @@ impl Node {
         (self.inner().state.view(), stale_ms)
     }
 
-    /// About what log time the next entry would carry, by this member's monotonic clock; never by wall time,
-    /// which may be anything.
+    /// Returns the log time that this leader's next entry would carry; nothing if this member doesn't lead.
     #[must_use]
-    pub fn log_time_ms(&self) -> u64 {
-        self.inner().state.log_time_ms()
+    pub fn log_time_ms(&self) -> Option<u64> {
+        let running = self.inner().running()?;
+        let tenure = running.office.borrow().clone()?;
+        Some(tenure.log_time_ms(Instant::now()))
     }
 
     /// Whether what this member has may be shown to anybody, however old it may be.
@@ -309,8 +325,8 @@ impl Node {
         self.inner().counters.read()
     }
 
-    /// The term in which this member leads, while it does: from when it has applied everything of the leaders
-    /// before. For tasks that only the leader runs.
+    /// Number of this member's leadership, while it leads: from when it has applied everything of the leaders before.
+    /// For tasks that only the leader runs: they propose under it with [`Self::propose_as_leader`].
     #[must_use]
     pub fn leadership(&self) -> watch::Receiver<Option<u64>> {
         self.inner().leads.subscribe()
@@ -360,7 +376,7 @@ impl Node {
     }
 }
 
-/// Passes on in which term this member leads.
+/// Passes on the number of this member's leadership.
 async fn follow_leadership(inner: Arc<Inner>) {
     let mut running = inner.running.subscribe();
     let office = match running.wait_for(Option::is_some).await {
@@ -369,8 +385,8 @@ async fn follow_leadership(inner: Arc<Inner>) {
     };
     let Some(mut office) = office else { return };
     loop {
-        let term = office.borrow_and_update().map(|tenure| tenure.term());
-        inner.leads.send_replace(term);
+        let number = office.borrow_and_update().as_ref().map(|tenure| tenure.number);
+        inner.leads.send_replace(number);
         if office.changed().await.is_err() {
             inner.leads.send_replace(None);
             return;

@@ -46,13 +46,15 @@ fn read(line: &str) -> Command {
     match script::read(line, &mut VecDeque::new()) {
         Line::Propose(command) | Line::Explain(command) => *command,
         Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
+        Line::Leadership(number, grace_ms) => panic!("only a leadership: {number} {grace_ms}"),
+        Line::Under(number) => panic!("only a leadership: {number}"),
         Line::Show(what, which) => panic!("only a look: {what} {which}"),
         Line::Unreadable(problem) => panic!("{problem:?}"),
     }
 }
 
 fn say(state: &mut State, log_time_ms: u64, line: &str) -> Outcome {
-    apply(state, At { log_time_ms, wall_ms: 1, term: 1 }, &read(line)).0
+    apply(state, At { log_time_ms, wall_ms: 1, leadership: 0 }, &read(line)).0
 }
 
 #[track_caller]
@@ -288,7 +290,7 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
     intention.cooling_ms = 0;
     let put = |state: &mut State, intention: &PoolIntention| {
         let put = Put { intention: intention.clone(), expect: Expect::Anything };
-        let at = At { log_time_ms: 0, wall_ms: 1, term: 1 };
+        let at = At { log_time_ms: 0, wall_ms: 1, leadership: 0 };
         apply(state, at, &script::command(Action::PutPool(put), None)).0
     };
     put(&mut state, &intention).unwrap();

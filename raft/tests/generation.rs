@@ -31,7 +31,7 @@ fn run(state: &mut State, action: Action) -> Outcome {
         comment: None,
         not_after_ms: None,
     };
-    let at = At { log_time_ms: state.log_time_ms() + 1, wall_ms: 5_000, term: 1 };
+    let at = At { log_time_ms: state.log_time_ms() + 1, wall_ms: 5_000, leadership: 0 };
     apply(state, at, &Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }).0
 }
 
@@ -272,7 +272,7 @@ fn who_hears_all_events_knows_what_waits() {
     };
     assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
     assert!(!state.take_journaled().is_empty());
-    let at = At { log_time_ms: 9, wall_ms: 9, term: 1 };
+    let at = At { log_time_ms: 9, wall_ms: 9, leadership: 0 };
     let origin = Origin {
         principal: Text::given("tester"),
         via: Via::Http,

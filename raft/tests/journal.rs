@@ -100,7 +100,7 @@ proptest! {
             let log_time_ms = draw.log_time_ms(now) + day_ms;
             // Now and then a segment becomes old enough to be sealed.
             day_ms = if draw.dice.chance(5) { JOURNAL_SEGMENT_AGE_MS_MAX } else { 0 };
-            let at = At { log_time_ms, wall_ms: 1 + index, term: 1 };
+            let at = At { log_time_ms, wall_ms: 1 + index, leadership: 0 };
             let mut command = draw.command(now);
             let oldest = state.oldest_segment();
             if draw.dice.chance(5) && oldest < state.header.journal.segment {
@@ -150,7 +150,7 @@ proptest! {
 #[test]
 fn only_sealed_segments_go_and_only_admins_trim() {
     let mut state = State::new();
-    let at = At { log_time_ms: 1, wall_ms: 1, term: 1 };
+    let at = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
     assert!(apply(&mut state, at, &trim(1)).0.is_err(), "the open one stays");
     assert_eq!(apply(&mut state, at, &trim(0)).0.unwrap().answer, Answer::Trimmed { segments: 0 });
     let mut operator = trim(0);
@@ -164,7 +164,7 @@ fn an_old_segment_is_sealed_though_nothing_happens() {
     let mut reader = Reader::default();
     let seal = task(Action::SealJournal);
     let mut sealed_at = |state: &mut State, log_time_ms: u64| {
-        let (outcome, events) = apply(state, At { log_time_ms, wall_ms: 9, term: 1 }, &seal);
+        let (outcome, events) = apply(state, At { log_time_ms, wall_ms: 9, leadership: 0 }, &seal);
         assert!(events.is_empty(), "that is no news");
         reader.take(state);
         match outcome.unwrap().answer {
@@ -174,7 +174,7 @@ fn an_old_segment_is_sealed_though_nothing_happens() {
     };
     assert_eq!(sealed_at(&mut state, 10 * JOURNAL_SEGMENT_AGE_MS_MAX), None, "an empty one stays open");
     let born = state.log_time_ms();
-    let at = At { log_time_ms: born, wall_ms: 1, term: 1 };
+    let at = At { log_time_ms: born, wall_ms: 1, leadership: 0 };
     let intention = NetworkIntention { name: "blue".parse().unwrap(), remarks: Remarks::default() };
     let made = task(Action::PutNetwork(Put { intention, expect: Expect::Anything }));
     apply(&mut state, at, &made).0.unwrap();
@@ -212,7 +212,8 @@ fn a_frame_has_so_many_bytes_and_its_events_go_on_in_the_next() {
     let mut events = Vec::new();
     let mut frames = Vec::new();
     for at in 0..3 {
-        let (outcome, happened) = apply(&mut state, At { log_time_ms: at, wall_ms: 1, term: 1 }, &command);
+        let (outcome, happened) =
+            apply(&mut state, At { log_time_ms: at, wall_ms: 1, leadership: 0 }, &command);
         outcome.unwrap();
         events.extend(happened);
         let journaled = state.take_journaled();

@@ -61,7 +61,7 @@ use ipam_api::Code;
 use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
-use ipam_raft::batch::{Batch, Opened};
+use ipam_raft::batch::{Batch, Leadership, Opened};
 use ipam_raft::machine::command::{Allocate, Kind, NetworkIntention, Remarks};
 use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{
@@ -77,6 +77,8 @@ use random::{Dice, Draw};
 const CASES: u32 = 150;
 /// Commands of one case, at most.
 const COMMANDS: usize = 120;
+/// Log time at the beginning of a leadership in which no lease ends; longer than most leases that are drawn.
+const GRACE_MS: u64 = 500;
 
 /// The machine, the model, and everybody who follows them.
 struct Side {
@@ -118,13 +120,25 @@ impl Side {
         let now = self.state.log_time_ms();
         let (dice, state) = (Dice(seed), &self.state);
         let mut draw = Draw { dice, state, issued: &self.issued, asked: &self.asked, index };
-        let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, term: 1 };
+        let log_time_ms = draw.log_time_ms(now);
+        let leadership = self.model.leadership.0;
+        let (begins, is_late) = (draw.dice.chance(1), draw.dice.chance(2));
+        // An entry of the leadership before this one reaches the log late.
+        let at = At {
+            log_time_ms,
+            wall_ms: 1 + index,
+            leadership: leadership - u64::from(is_late && leadership > 0),
+        };
         let command = draw.command(now);
         let rebuild = draw.dice.chance(10);
         if let Action::Allocate(wish) = &command.action {
             self.asked.push(wish.clone());
         }
-        self.check(at, &command);
+        if begins {
+            self.lead(leadership + 1);
+        } else {
+            self.check(at, &command);
+        }
         if rebuild {
             let mut rows: Vec<_> = self.state.rows().collect();
             rows.reverse();
@@ -135,13 +149,36 @@ impl Side {
         }
     }
 
+    fn lead(&mut self, number: u64) {
+        self.state.begin_leadership(number, GRACE_MS);
+        self.twin.begin_leadership(number, GRACE_MS);
+        self.model.lead(number, GRACE_MS);
+        agree(&self.state, &self.model);
+        let opened = Opened {
+            leadership: Leadership::Begins { grace_ms: GRACE_MS },
+            log_time_ms: 0,
+            wall_ms: 0,
+            commands: Vec::new(),
+        };
+        let at = At { leadership: number, ..At::default() };
+        self.log.push((at, Batch::seal(&opened).unwrap()));
+    }
+
     fn check(&mut self, at: At, command: &Command) {
+        if at.leadership != self.state.leadership() {
+            let before = (self.state.digest(), self.state.log_time_ms());
+            let (outcome, events) = apply(&mut self.state, at, command);
+            assert_eq!(heard(&outcome), self.model.apply(at, command));
+            assert!(events.is_empty());
+            assert_eq!((self.state.digest(), self.state.log_time_ms()), before, "an entry that came late");
+            return;
+        }
         let before = self.state.clone();
         let mut waited = self.state.clone();
         let expire = Command { action: Action::Expire, ..command.clone() };
         let (_, passed) = apply(&mut waited, at, &expire);
         let mut model_waited = self.model.clone();
-        let _ = model_waited.apply(at.log_time_ms, &expire);
+        let _ = model_waited.apply(at, &expire);
 
         let rehearsed = dry_run(&self.state, at, command);
         let explanation = explain(&self.state, at, command);
@@ -153,7 +190,7 @@ impl Side {
         assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows earlier");
 
         self.model.told = made(&events);
-        let expected = self.model.apply(at.log_time_ms, command);
+        let expected = self.model.apply(at, command);
         assert!(self.model.told.is_empty(), "pools that the model knows nothing of: {command:?}");
         assert_eq!(heard(&outcome), expected, "{command:?}\n{outcome:?}");
         // A transaction may do and undo: that has happened, and its events say so.
@@ -175,7 +212,12 @@ impl Side {
         self.follower.hear(&events);
         self.follower.agree(&self.state);
         let commands = vec![command.clone()];
-        let opened = Opened { log_time_ms: at.log_time_ms, wall_ms: at.wall_ms, commands };
+        let opened = Opened {
+            leadership: Leadership::Number(at.leadership),
+            log_time_ms: at.log_time_ms,
+            wall_ms: at.wall_ms,
+            commands,
+        };
         self.log.push((at, Batch::seal(&opened).unwrap()));
     }
 
@@ -269,7 +311,11 @@ impl Side {
     fn replay(&self) {
         let mut state = State::new();
         for (at, batch) in &self.log {
-            for command in batch.open().unwrap().commands {
+            let opened = batch.open().unwrap();
+            if let Leadership::Begins { grace_ms } = opened.leadership {
+                state.begin_leadership(at.leadership, grace_ms);
+            }
+            for command in opened.commands {
                 let _ = apply(&mut state, *at, &command);
             }
         }
@@ -356,7 +402,7 @@ proptest! {
             let now = state.log_time_ms();
             let (dice, issued_so_far) = (Dice(seed), &issued);
             let mut draw = Draw { dice, state: &state, issued: issued_so_far, asked: &asked, index };
-            let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, term: 1 };
+            let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, leadership: 0 };
             let mut command = draw.command(now);
             by_chance(&mut command.action);
             let explanation = explain(&state, at, &command);

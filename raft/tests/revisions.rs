@@ -9,7 +9,7 @@ use ipam_raft::machine::command::{Expect, Idempotency, NetworkIntention, Put, Re
 use ipam_raft::machine::{Action, Answer, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
 /// The point in time that all commands of one entry share.
-const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, term: 1 };
+const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
 
 fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
     let remarks = Remarks { description: Text::given(description), ..Remarks::default() };

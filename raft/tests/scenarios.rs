@@ -55,7 +55,7 @@ fn every_scenario_says_what_is_written() {
 /// A scenario with what the machine says to it now.
 fn play(scenario: &str) -> String {
     let mut state = State::new();
-    let mut at = At { log_time_ms: 0, wall_ms: WALL_MS, term: 1 };
+    let mut at = At { log_time_ms: 0, wall_ms: WALL_MS, leadership: 0 };
     let mut lines: VecDeque<&str> = scenario.lines().collect();
     let mut text = String::new();
     let mut block: VecDeque<&str> = VecDeque::new();
@@ -76,6 +76,11 @@ fn play(scenario: &str) -> String {
                 Line::At(later, wall_ms) => {
                     (at.log_time_ms, at.wall_ms) = (later, wall_ms.unwrap_or(WALL_MS + later));
                 }
+                Line::Leadership(number, grace_ms) => {
+                    state.begin_leadership(number, grace_ms);
+                    at.leadership = number;
+                }
+                Line::Under(number) => at.leadership = number,
                 line => text.push_str(&say(&mut state, at, line)),
             }
         }
@@ -89,7 +94,7 @@ fn play(scenario: &str) -> String {
 
 fn say(state: &mut State, at: At, line: Line) -> String {
     match line {
-        Line::At(..) => String::new(),
+        Line::At(..) | Line::Leadership(..) | Line::Under(_) => String::new(),
         Line::Show(what, which) => print::show(state, &what, &which),
         Line::Unreadable(problem) => print::unreadable(&problem),
         Line::Explain(command) => {

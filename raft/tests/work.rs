@@ -18,12 +18,14 @@ use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{Action, Answer, At, Command, Outcome, State, apply};
 use script::Line;
 
-const AT: At = At { log_time_ms: 0, wall_ms: 1, term: 1 };
+const AT: At = At { log_time_ms: 0, wall_ms: 1, leadership: 0 };
 
 fn read(line: &str) -> Command {
     match script::read(line, &mut VecDeque::new()) {
         Line::Propose(command) | Line::Explain(command) => *command,
         Line::At(later, wall) => panic!("only a time: {later} {wall:?}"),
+        Line::Leadership(number, grace_ms) => panic!("only a leadership: {number} {grace_ms}"),
+        Line::Under(number) => panic!("only a leadership: {number}"),
         Line::Show(what, which) => panic!("only a look: {what} {which}"),
         Line::Unreadable(problem) => panic!("{problem:?}"),
     }

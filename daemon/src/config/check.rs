@@ -136,6 +136,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("raft.heartbeat_ms", config.timing.heartbeat_ms.to_string()),
         ("raft.election_min_ms", config.timing.election_min_ms.to_string()),
         ("raft.election_max_ms", config.timing.election_max_ms.to_string()),
+        ("raft.lease_grace_ms", config.timing.lease_grace_ms.to_string()),
         ("raft.snapshot_every_entries", snapshots.every_entries.to_string()),
         ("raft.snapshot_every_mib", mib(snapshots.every_bytes)),
         ("raft.keep_entries_behind_snapshot", snapshots.keep_entries.to_string()),

@@ -1,5 +1,6 @@
 //! `[raft]`: how fast the absence of a leader is noticed, and when snapshots are made.
 
+use ipam_api::limits::LEASE_GRACE_MS_MAX;
 use ipam_raft::node::{SnapshotPolicy, Timing};
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ pub(super) struct FileRaft {
     pub(super) heartbeat_ms: Option<u64>,
     pub(super) election_min_ms: Option<u64>,
     pub(super) election_max_ms: Option<u64>,
+    pub(super) lease_grace_ms: Option<u64>,
     pub(super) snapshot_every_entries: Option<u64>,
     pub(super) snapshot_every_mib: Option<u64>,
     pub(super) keep_entries_behind_snapshot: Option<u64>,
@@ -55,7 +57,11 @@ impl FileRaft {
             heartbeat_ms: self.heartbeat_ms.unwrap_or(default.heartbeat_ms),
             election_min_ms: self.election_min_ms.unwrap_or(default.election_min_ms),
             election_max_ms: self.election_max_ms.unwrap_or(default.election_max_ms),
+            lease_grace_ms: self.lease_grace_ms.unwrap_or(default.lease_grace_ms),
         };
+        if timing.lease_grace_ms > LEASE_GRACE_MS_MAX {
+            return Err(wrong("raft.lease_grace_ms", &format!("it must be at most {LEASE_GRACE_MS_MAX}")));
+        }
         if !(1..timing.election_min_ms).contains(&timing.heartbeat_ms)
             || timing.election_min_ms >= timing.election_max_ms
         {
@@ -157,6 +163,9 @@ mod tests {
 
     #[test]
     fn what_cannot_work_is_refused_with_its_key() {
+        let file: FileRaft = toml::from_str("lease_grace_ms = 3600001").unwrap();
+        let error = file.timing().unwrap_err().to_string();
+        assert_eq!(error, "raft.lease_grace_ms: it must be at most 3600000");
         for key in ["snapshot_every_entries", "snapshot_every_mib", "snapshot_mib_per_second"] {
             let error = snapshots(&format!("{key} = 0"), &[]).unwrap_err().to_string();
             assert_eq!(error, format!("raft.{key}: it must be at least 1"));

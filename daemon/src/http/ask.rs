@@ -90,7 +90,7 @@ impl App {
         let mut state = self.node.read(asker.deadline).await?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
         let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let at = At { log_time_ms: state.log_time_ms(), wall_ms, term: 0 };
+        let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
         let principal = Text::clone(&command.origin.principal);
         let try_it = move || {
             let (outcome, _) = apply(&mut state, at, &command);

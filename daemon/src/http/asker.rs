@@ -15,7 +15,6 @@ use ipam_api::{Code, Problem};
 use ipam_raft::machine::access::check_deed;
 use ipam_raft::machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
 use ipam_raft::machine::{State, model};
-use ipam_raft::node::Node;
 
 use super::App;
 use super::notes::Notes;
@@ -40,7 +39,6 @@ pub(super) struct Asker {
     pub(super) comment: Option<Text>,
     pub(super) notes: Notes,
     presented: Presented,
-    node: Node,
 }
 
 /// What somebody shows to be let in.
@@ -72,7 +70,6 @@ impl Asker {
             comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
             notes: Notes::of(parts),
             presented: presented(headers, parts.extensions.get::<Peer>(), app)?,
-            node: app.node.clone(),
         })
     }
 
@@ -89,7 +86,7 @@ impl Asker {
             Presented::Secret(hash) => match state.token_by_secret(hash) {
                 None => return Ok(None),
                 Some((id, token)) => {
-                    check_end(token, &self.node)?;
+                    check_end(token, state)?;
                     (principal_of(token), Credential::Token { id })
                 }
             },
@@ -138,11 +135,11 @@ fn principal_of(token: &model::Token) -> Text {
     }
 }
 
-/// In `apply` log time decides; here what it would be now, so that a token ends on time in a cluster that
-/// nothing happens in. Never the wall clock, by which a machine may be a year ahead.
-fn check_end(token: &model::Token, node: &Node) -> Result<(), Problem> {
+/// Refuses a token that has expired by the state's log time, as `apply` does: one clock for all members. The leader
+/// carries log time into the state when a token expires in a quiet cluster.
+fn check_end(token: &model::Token, state: &State) -> Result<(), Problem> {
     match token.expires_ms {
-        Some(until_ms) if until_ms <= node.log_time_ms() => {
+        Some(until_ms) if until_ms <= state.log_time_ms() => {
             Err(Problem::new(Code::TokenExpired, format!("the token {} has expired", token.name)))
         }
         _ => Ok(()),

@@ -52,7 +52,7 @@ async fn of_allocation(
     let state = app.node.read(write.asker.deadline).await.map_err(Problem::from)?;
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let at = At { log_time_ms: state.log_time_ms(), wall_ms, term: 0 };
+    let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
     let revision = state.revision();
     let principal = Text::clone(&command.origin.principal);
     let explain_it = move || explain(&state, at, &command);

@@ -2,7 +2,8 @@
 //! counted in whole segments, so a little more is kept than was said, never less.
 
 use ipam_raft::machine::{Action, State};
-use ipam_raft::node::Node;
+
+use super::Leader;
 
 /// How much of the journal is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,14 +18,15 @@ const DAY_MS: u64 = 24 * 3600 * 1000;
 
 /// Proposes to seal the open segment where nothing happens that would do it, and to give up what is beyond the
 /// limits; false if something that was due came to nothing.
-pub(super) async fn run(node: &Node, limits: JournalLimits) -> bool {
-    let state = node.stale().0;
-    let log_time_ms = node.log_time_ms();
+pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> bool {
+    let state = leader.node.stale().0;
+    // The leadership has ended: the next round of another leader does it.
+    let Some(log_time_ms) = leader.node.log_time_ms() else { return false };
     // Whether it is so by the time of the entry, `apply` looks itself.
     let old = state.header.journal.is_old(log_time_ms);
-    let sealed = !old || super::propose(node, "journal", Action::SealJournal).await;
+    let sealed = !old || leader.propose("journal", Action::SealJournal).await;
     let trimmed = match due(&state, limits, log_time_ms) {
-        Some(through) => super::propose(node, "journal", Action::TrimJournal { through }).await,
+        Some(through) => leader.propose("journal", Action::TrimJournal { through }).await,
         None => true,
     };
     sealed && trimmed
@@ -73,7 +75,7 @@ mod tests {
             let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
             // Wall time says nothing: it goes backwards here.
             let wall_ms = (1000 - day) * DAY_MS;
-            let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms, term: 1 };
+            let at = At { log_time_ms: 1 + day * JOURNAL_SEGMENT_AGE_MS_MAX, wall_ms, leadership: 0 };
             apply(&mut state, at, &Command { origin, terms, action }).0.unwrap();
         }
         assert_eq!(state.segments.len(), 10);

@@ -29,7 +29,7 @@ async fn scene() -> (Cluster, Client) {
 }
 
 /// Who leads, as the first member sees it.
-async fn who_leads(cluster: &Cluster, root: &Client) -> usize {
+pub(crate) async fn who_leads(cluster: &Cluster, root: &Client) -> usize {
     until("somebody leads", async || {
         let shown: Value = get(root, "/v1/cluster").await.map_err(|problem| problem.to_string())?;
         let place = cluster.members.iter().position(|member| shown["leader"] == *member.name);

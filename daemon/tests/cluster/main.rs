@@ -36,6 +36,7 @@ mod leases;
 mod maps;
 mod members;
 mod nodes_and_namespaces;
+mod pauses;
 mod pool_gateway;
 mod prefixes;
 mod quotas;

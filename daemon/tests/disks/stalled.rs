@@ -4,10 +4,13 @@ use std::time::{Duration, Instant};
 
 use ipam_api::Code;
 use ipam_api::client::Call;
+use ipam_api::request::Allocated;
+use serde_json::Value;
 
 use super::scene::{Scene, allocate_soon};
-use super::support::ask::{allocate, wish};
-use super::support::until;
+use super::support::ask::{allocate, allocate_call, wish};
+use super::support::raw::ask;
+use super::support::{LONG, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
@@ -90,6 +93,52 @@ impl Scene {
             leaders.dedup();
             let agreed = leaders.len() == 1 && names.contains(&leaders[0]);
             agreed.then_some(()).ok_or_else(|| format!("{leaders:?}"))
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn requests_whose_budget_passes_in_a_stopped_leader_are_not_granted() {
+    const QUEUED: usize = 20;
+    let mut scene = Scene::up(1).await;
+    let allocation = |name: &str, within: Duration| {
+        let (client, call) = (scene.cluster.at(0), allocate_call(&wish(name, &["web"])).within(within));
+        tokio::spawn(async move { client.call::<Allocated>(call).await })
+    };
+    scene.disks[0].freeze();
+    // As many entries as may be on their way at once: the disk holds these up, and all others wait for them.
+    let first = allocation("first", LONG);
+    scene.waiting(1).await;
+    let second = allocation("second", LONG);
+    scene.waiting(2).await;
+    let queued: Vec<_> =
+        (0..QUEUED).map(|at| allocation(&format!("q{at}"), Duration::from_secs(2))).collect();
+    scene.waiting(2 + QUEUED).await;
+    scene.cluster.members[0].pause();
+    scene.disks[0].thaw();
+    for one in queued {
+        one.await.unwrap().unwrap_err();
+    }
+    scene.cluster.members[0].resume();
+    first.await.unwrap().unwrap();
+    second.await.unwrap().unwrap();
+    scene.waiting(0).await;
+    assert_eq!(scene.cluster.settled().await.addresses.allocated, 2);
+    scene.all_run();
+}
+
+impl Scene {
+    /// Waits until so many proposals wait at the first member.
+    async fn waiting(&self, count: usize) {
+        let expected = format!("ipamd_proposals_waiting {count}");
+        until(&expected, async || {
+            let text = ask(self.cluster.members[0].client, "GET", "/metrics", &[], &Value::Null).await.body;
+            let line = text.lines().find(|line| line.starts_with("ipamd_proposals_waiting"));
+            match line {
+                Some(line) if line == expected => Ok(()),
+                line => Err(format!("{line:?}")),
+            }
         })
         .await;
     }

@@ -22,9 +22,10 @@ pub(crate) struct Cluster {
 
 impl Cluster {
     /// So many members; none is up. They are slower than what ships to think that a leader is dead, so that a
-    /// busy machine doesn't look like it.
+    /// busy machine doesn't look like it. Leases end soon after the beginning of a leadership.
     pub(crate) fn of(count: usize) -> Self {
-        Self::of_with(count, "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500")
+        let timing = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+        Self::of_with(count, &format!("{timing}\nlease_grace_ms = 500"))
     }
 
     /// The same with other settings of `[raft]`.

@@ -158,6 +158,16 @@ impl Member {
         self.signal(Signal::HUP);
     }
 
+    /// Stops the process where it is, as a frozen machine does, until it is resumed.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Lets a paused process go on.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = Pid::from_raw(i32::try_from(self.pid()).unwrap()).unwrap();
         // One that has ended by itself is noticed by whoever waits for it.

@@ -82,7 +82,7 @@ pub(crate) fn apply(data: &[u8]) {
     let mut state = state.clone();
     let mut left = COMMANDS_MAX;
     while let Ok((opened, rest)) = postcard::take_from_bytes::<Opened>(data) {
-        let at = At { log_time_ms: opened.log_time_ms, wall_ms: opened.wall_ms, term: 1 };
+        let at = At { log_time_ms: opened.log_time_ms, wall_ms: opened.wall_ms, leadership: 0 };
         for command in opened.commands.iter().take(left) {
             carry(&mut state, at, command);
         }
@@ -122,7 +122,11 @@ pub(crate) fn rows(data: &[u8]) {
     rebuilt(&state);
     let Some(small) = STATES.get(1) else { return };
     // Nobody asks in its name; but time passes for it as for any other.
-    let at = At { log_time_ms: small.log_time_ms().saturating_add(1 << 40), wall_ms: 1, term: 1 };
+    let at = At {
+        log_time_ms: small.log_time_ms().saturating_add(1 << 40),
+        wall_ms: 1,
+        leadership: state.leadership(),
+    };
     for (_, bytes) in golden("batch/") {
         for command in
             batch_of(&bytes).and_then(|batch| batch.open().ok()).iter().flat_map(|opened| &opened.commands)

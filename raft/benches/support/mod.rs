@@ -29,7 +29,7 @@ pub(crate) fn command(action: Action) -> Command {
 }
 
 pub(crate) fn run(state: &mut State, action: Action) {
-    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, term: 1 };
+    let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
     let command = command(action);
     black_box(apply(state, at, black_box(&command))).0.unwrap();
 }

@@ -9,11 +9,12 @@ use super::step::Step;
 impl Step<'_> {
     /// Clears away what has passed, a bounded number at once; how many rows.
     pub(super) fn expire(&mut self) -> u64 {
-        let now = self.state.log_time_ms();
+        let (now, leases_until_ms) = (self.state.log_time_ms(), self.state.ended_until_ms());
         let mut rows = 0;
         while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
             let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
-            let ended = self.state.index.lease_ends.get_min().copied().filter(|(until, _)| *until <= now);
+            let ended = self.state.index.lease_ends.get_min().copied();
+            let ended = ended.filter(|(until, _)| *until <= leases_until_ms);
             let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
             let replayed =
                 self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);

@@ -62,7 +62,7 @@ impl State {
         }
         self.header = begun;
         let through = self.header.journal.segment.saturating_sub(1);
-        let at = At { log_time_ms: self.log_time_ms(), wall_ms, term: 0 };
+        let at = At { log_time_ms: self.log_time_ms(), wall_ms, leadership: self.leadership() };
         let origin = Origin {
             principal: Text::identifier("restore"),
             via: Via::Task,

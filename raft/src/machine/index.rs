@@ -77,6 +77,8 @@ pub(super) struct Index {
     /// When leases end.
     pub(super) lease_ends: OrdSet<(u64, u64)>,
     pub(super) token_secrets: OrdMap<SecretHash, u64>,
+    /// Tokens that expire, by the log time at which they do.
+    pub(super) token_ends: OrdSet<(u64, u64)>,
     pub(super) replays: OrdMap<(Text, Text), u64>,
     /// Kept answers of each principal, the oldest first.
     pub(super) replays_of: OrdSet<(Text, u64)>,
@@ -129,6 +131,7 @@ impl Index {
             had,
             lease_ends,
             token_secrets,
+            token_ends,
             replays,
             replays_of,
             replay_usage,
@@ -168,6 +171,7 @@ impl Index {
         join_maps(&mut self.had, had);
         join_sets(&mut self.lease_ends, lease_ends);
         join_maps(&mut self.token_secrets, token_secrets);
+        join_sets(&mut self.token_ends, token_ends);
         join_maps(&mut self.replays, replays);
         join_sets(&mut self.replays_of, replays_of);
         join_maps(&mut self.replay_usage, replay_usage);
@@ -254,6 +258,7 @@ impl State {
         for (id, row) in self.tokens.iter() {
             index.names.insert((Kind::Token, (&row.name).into()), id);
             index.token_secrets.insert(row.secret_hash, id);
+            index.token_ends.extend(row.expires_ms.map(|until_ms| (until_ms, id)));
         }
         for (id, row) in self.replays.iter() {
             index.keep(row, id, self.replays.bytes_of(id));

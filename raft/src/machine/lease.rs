@@ -87,7 +87,7 @@ impl Step<'_> {
     /// Ends a lease whose time has passed, and all others of its endpoint whose time has passed: a machine doesn't
     /// keep one family without the other. How many.
     pub(super) fn end_leases(&mut self, id: u64) -> u64 {
-        let now = self.state.log_time_ms();
+        let now = self.state.ended_until_ms();
         let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);
         let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
         let ids = endpoint.map_or_else(Vec::new, |row| row.allocations.clone());

@@ -30,6 +30,7 @@ mod hashed;
 pub mod holders;
 mod index;
 pub mod journal;
+mod leadership;
 mod lease;
 pub mod level;
 mod loading;
@@ -86,8 +87,8 @@ pub struct At {
     pub log_time_ms: u64,
     /// Wall time in milliseconds since 1970, a label.
     pub wall_ms: u64,
-    /// The Raft term of the entry.
-    pub term: u64,
+    /// Number of the leadership that proposed the entry.
+    pub leadership: u64,
 }
 
 /// Rows that can't be read.
@@ -103,6 +104,13 @@ pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Even
 
 /// The same for those who read the journal and need no events.
 pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
+    if at.leadership != state.leadership() {
+        // Measured by a clock that has been started anew since: not even log time may follow it.
+        let by = By::of(&command.origin);
+        let nothing =
+            Happened { revision: state.revision(), wall_ms: at.wall_ms, by, due: 0, whats: Vec::new() };
+        return (Err(Cause::LeadershipEnded.into()), nothing);
+    }
     let (outcome, happened, ()) = carry_out_looking(state, at, command, |_| ());
     (outcome, happened)
 }

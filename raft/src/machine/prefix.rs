@@ -13,6 +13,7 @@ use ipam_api::name::Name;
 use ipnet::IpNet;
 
 pub(super) use self::blocks::{Division, blocks_within};
+pub(super) use self::end::RELEASED_MS;
 use self::plan::{Plan, not_longer};
 use super::check::within;
 use super::command::Cause;

@@ -38,6 +38,7 @@ impl State {
             ("namespaces and applications with addresses", index.had.len()),
             ("leases by their end", index.lease_ends.len()),
             ("secrets of tokens", index.token_secrets.len()),
+            ("tokens by their end", index.token_ends.len()),
             ("kept answers", index.replays.len()),
             ("kept answers of principals", index.replays_of.len()),
             ("principals with kept answers", index.replay_usage.len()),

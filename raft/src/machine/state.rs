@@ -19,6 +19,7 @@ use super::model::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
     PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
 };
+use super::prefix::RELEASED_MS;
 use super::row::RowKey;
 use super::space::Space;
 use super::table::{Ledger, Row, Table, encode, hash};
@@ -43,6 +44,10 @@ pub struct Header {
     pub level: u32,
     /// The log time of the newest command.
     pub log_time_ms: u64,
+    /// Number of the leadership that the newest entries belong to: the log index of the entry that began it.
+    pub leadership: u64,
+    /// Log time before which no lease and no prefix ends, renewed or not.
+    pub no_lease_ends_before_ms: u64,
     /// How far the journal is.
     pub journal: JournalHead,
 }
@@ -133,6 +138,8 @@ impl State {
                 counter: 0,
                 level: FIRST_LEVEL,
                 log_time_ms: 0,
+                leadership: 0,
+                no_lease_ends_before_ms: 0,
                 journal: JournalHead::default(),
             },
             networks: Table::default(),
@@ -187,13 +194,23 @@ impl State {
     #[must_use]
     pub fn next_expiry_ms(&self) -> Option<u64> {
         let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
-        let ended = self.index.lease_ends.get_min().map(|(until, _)| *until);
+        let ended = self.index.lease_ends.get_min().map(|(until, _)| self.end_of_lease_ms(*until));
         let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
         let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
-        let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| *until);
+        let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| match *until {
+            RELEASED_MS => RELEASED_MS,
+            until => self.end_of_lease_ms(until),
+        });
         // Whoever is owed something gets it with the next command.
         let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
         [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
+    }
+
+    /// Returns the log time at which the next token expires, if one does.
+    #[must_use]
+    pub fn next_token_expiry_ms(&self) -> Option<u64> {
+        let later = (self.log_time_ms().saturating_add(1), 0)..;
+        self.index.token_ends.range(later).next().map(|(until, _)| *until)
     }
 
     // === Finding things ===

@@ -102,6 +102,9 @@ impl Step<'_> {
         self.state.tick();
         if let Some(row) = self.state.tokens.remove(id, &mut self.state.ledger) {
             self.state.index.token_secrets.remove(&row.secret_hash);
+            if let Some(until_ms) = row.expires_ms {
+                self.state.index.token_ends.remove(&(until_ms, id));
+            }
         }
         self.state.index.names.remove(&(kind, name.clone()));
         self.emit(What::Deleted { kind, name: name.clone() });
@@ -159,6 +162,7 @@ impl Step<'_> {
     fn add_token(&mut self, id: u64, row: Token) -> Answer {
         self.state.index.names.insert((Kind::Token, (&row.name).into()), id);
         self.state.index.token_secrets.insert(row.secret_hash, id);
+        self.state.index.token_ends.extend(row.expires_ms.map(|until_ms| (until_ms, id)));
         self.emit(What::Created { kind: Kind::Token, name: (&row.name).into() });
         self.state.tokens.put(id, row.clone(), &mut self.state.ledger);
         Answer::Stored { created: true, revision: id, resource: Box::new(Stored::Token(row)) }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use ipam_api::Name;
-use ipam_api::limits::MEMBERS_MAX;
+use ipam_api::limits::{LEASE_GRACE_MS_DEFAULT, MEMBERS_MAX};
 use openraft::Config;
 use tokio::net::TcpListener;
 
@@ -32,11 +32,18 @@ pub struct Timing {
     pub election_min_ms: u64,
     /// And at most; also how long a leader may go without a majority before it takes no more proposals.
     pub election_max_ms: u64,
+    /// Log time, from the beginning of a leadership of this member, in which no lease and no prefix ends.
+    pub lease_grace_ms: u64,
 }
 
 impl Default for Timing {
     fn default() -> Self {
-        Self { heartbeat_ms: 50, election_min_ms: 150, election_max_ms: 300 }
+        Self {
+            heartbeat_ms: 50,
+            election_min_ms: 150,
+            election_max_ms: 300,
+            lease_grace_ms: LEASE_GRACE_MS_DEFAULT,
+        }
     }
 }
 

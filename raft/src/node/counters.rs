@@ -39,6 +39,8 @@ pub struct NodeMetrics {
     pub read_rounds: u64,
     /// How often this member began to lead.
     pub leaderships: u64,
+    /// How often a leadership of this member ended because no majority acknowledged it.
+    pub leaderships_without_quorum: u64,
     /// How often this member learned of another leader than before.
     pub leader_changes: u64,
     /// Snapshots that this member made.
@@ -75,6 +77,7 @@ pub(super) struct Counters {
     pub(super) reads: AtomicU64,
     pub(super) read_rounds: AtomicU64,
     pub(super) leaderships: AtomicU64,
+    pub(super) leaderships_without_quorum: AtomicU64,
     pub(super) leader_changes: AtomicU64,
     pub(super) snapshots_installed: AtomicU64,
     pub(super) divergences: AtomicU64,
@@ -123,6 +126,7 @@ impl Counters {
             reads: self.reads.load(Relaxed),
             read_rounds: self.read_rounds.load(Relaxed),
             leaderships: self.leaderships.load(Relaxed),
+            leaderships_without_quorum: self.leaderships_without_quorum.load(Relaxed),
             leader_changes: self.leader_changes.load(Relaxed),
             snapshots_built: self.store.snapshots_built.load(Relaxed),
             snapshots_failed: self.store.snapshots_failed.load(Relaxed),

@@ -161,7 +161,10 @@ impl Door {
     /// leaders need for themselves still goes in.
     fn has_no_room_for(&self, append: &Append) -> bool {
         !self.0.gate.headroom.takes_entries()
-            && append.entries.iter().any(|entry| matches!(entry.payload, EntryPayload::Normal(_)))
+            && append.entries.iter().any(|entry| match &entry.payload {
+                EntryPayload::Normal(batch) => !batch.begins_leadership(),
+                EntryPayload::Blank | EntryPayload::Membership(_) => false,
+            })
     }
 
     async fn answer_of(&self, running: &Running, request: Request) -> Answer {

@@ -48,7 +48,7 @@ pub(super) struct Inner {
     pub(super) waiting_for: Mutex<Option<String>>,
     pub(super) failed: watch::Sender<Option<Failure>>,
     pub(super) stopping: watch::Sender<bool>,
-    /// The term in which this member leads.
+    /// Number of this member's leadership, while it leads.
     pub(super) leads: watch::Sender<Option<u64>>,
     pub(super) tasks: Tasks,
     pub(super) started: Instant,

@@ -17,10 +17,10 @@ use super::inner::held;
 use super::queue::{Costs, Queue, Queued};
 use super::running::RaftHandle;
 use super::spent::Spent;
-use super::tenure::Tenure;
-use crate::batch::{Batch, Opened};
+use super::tenure::{Quorum, Tenure};
+use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::command::Text;
-use crate::machine::{Command, Outcome};
+use crate::machine::{Cause, Command, Outcome};
 use crate::transport::{Declined, Stage};
 use crate::types::{Outcomes, Types};
 
@@ -34,6 +34,8 @@ type Result<T> = std::result::Result<T, Declined>;
 
 struct Proposal {
     command: Command,
+    /// The leadership that it belongs to alone; none for what any leadership may decide.
+    leadership: Option<u64>,
     bytes: usize,
     deadline: Instant,
     ticket: Ticket,
@@ -74,30 +76,38 @@ impl Proposals {
     /// Starts the queue on a member, whether it leads or not.
     pub(super) fn new(
         raft: RaftHandle,
+        quorum: Quorum,
         office: watch::Receiver<Option<Tenure>>,
         gate: Arc<Gate>,
         counters: Arc<Counters>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
-        (Self { queue, office: office.clone(), gate }, run(raft, office, waiting, counters))
+        (Self { queue, office: office.clone(), gate }, run(raft, quorum, office, waiting, counters))
     }
 
     /// Proposes on this member, and waits for the outcome.
-    pub(super) async fn propose(
+    pub(super) async fn propose(&self, command: Command, bytes: usize, deadline: Instant) -> Result<Decided> {
+        self.propose_under(None, command, bytes, deadline).await
+    }
+
+    /// Does the same under one leadership alone, or under any.
+    pub(super) async fn propose_under(
         &self,
-        mut command: Command,
+        leadership: Option<u64>,
+        command: Command,
         bytes: usize,
         deadline: Instant,
     ) -> Result<Decided> {
-        let Some(tenure) = *self.office.borrow() else { return Err(Declined::NoLeader) };
+        match self.office.borrow().as_ref().map(|tenure| tenure.number) {
+            Some(number) if leadership.is_none_or(|leadership| leadership == number) => {}
+            _ => return Err(Declined::NoLeader),
+        }
         self.gate.admit(&command.action)?;
-        // Only here, where log time runs, can it be said in log time until when somebody waits.
-        command.origin.not_after_ms = Some(tenure.log_time_at_ms(deadline));
         let (reply, mut answer) = oneshot::channel();
         let stage = Stage::default();
         let principal = Text::clone(&command.origin.principal);
         let ticket = Ticket { principal, stage: stage.clone(), since: Instant::now(), reply };
-        match self.queue.try_send(Proposal { command, bytes, deadline, ticket }) {
+        match self.queue.try_send(Proposal { command, leadership, bytes, deadline, ticket }) {
             Ok(()) => {}
             Err(mpsc::error::TrySendError::Full(_)) => return Err(Declined::Overloaded),
             Err(mpsc::error::TrySendError::Closed(_)) => return Err(Declined::ShuttingDown),
@@ -113,6 +123,7 @@ impl Proposals {
 
 async fn run(
     raft: RaftHandle,
+    quorum: Quorum,
     office: watch::Receiver<Option<Tenure>>,
     mut arriving: mpsc::Receiver<Proposal>,
     counters: Arc<Counters>,
@@ -132,26 +143,43 @@ async fn run(
             queue.push(more.queued());
         }
         let taken = queue.take(&held(&costs));
-        let (commands, tickets) = still_wanted(taken.into_iter().map(|queued| queued.item));
-        let Some(tenure) = *office.borrow() else {
-            tickets.into_iter().for_each(|ticket| ticket.answer(Err(Declined::NoLeader)));
+        let taken = taken.into_iter().map(|queued| queued.item);
+        // One instant for the budgets and the entry's log time: a pause of the process between them can't let in what
+        // is late by then.
+        let tenure = office.borrow().clone().filter(|_| quorum.acknowledges());
+        let now = Instant::now();
+        let Some(tenure) = tenure else {
+            taken.for_each(|proposal| proposal.ticket.answer(Err(Declined::NoLeader)));
             continue;
         };
+        let log_time_ms = tenure.log_time_ms(now);
+        let (commands, tickets) = still_wanted(taken, tenure.number, log_time_ms, now);
         if !commands.is_empty() {
             let (costs, counters) = (Arc::clone(&costs), Arc::clone(&counters));
-            append(&raft, &tenure, commands, Entry { tickets, place, counters, costs }).await;
+            let entry = Entry { tickets, place, counters, costs };
+            append(&raft, &tenure, log_time_ms, commands, entry).await;
         }
     }
 }
 
-/// Commands with their tickets, without those that nobody waits for any more.
-fn still_wanted(proposals: impl Iterator<Item = Proposal>) -> (Vec<Command>, Vec<Ticket>) {
-    let now = Instant::now();
+/// Returns commands with their tickets, without those whose budget has passed on the monotonic clock, which counts a
+/// pause of the process in full, and those of an earlier leadership.
+fn still_wanted(
+    proposals: impl Iterator<Item = Proposal>,
+    number: u64,
+    log_time_ms: u64,
+    now: Instant,
+) -> (Vec<Command>, Vec<Ticket>) {
     let (mut commands, mut tickets) = (Vec::new(), Vec::new());
-    for proposal in proposals {
+    for mut proposal in proposals {
         if proposal.deadline <= now {
             proposal.ticket.answer(Err(Declined::Expired { maybe_applied: false }));
+        } else if proposal.leadership.is_some_and(|leadership| leadership != number) {
+            proposal.ticket.answer(Err(Declined::NoLeader));
         } else if !proposal.ticket.reply.is_closed() && proposal.ticket.stage.try_send() {
+            let left = proposal.deadline.saturating_duration_since(now).as_millis();
+            let left_ms = u64::try_from(left).unwrap_or(u64::MAX);
+            proposal.command.origin.not_after_ms = Some(log_time_ms.saturating_add(left_ms));
             commands.push(proposal.command);
             tickets.push(proposal.ticket);
         }
@@ -173,10 +201,11 @@ impl Entry {
     }
 }
 
-async fn append(raft: &RaftHandle, tenure: &Tenure, commands: Vec<Command>, entry: Entry) {
+async fn append(raft: &RaftHandle, tenure: &Tenure, log_time_ms: u64, commands: Vec<Command>, entry: Entry) {
     let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let opened = Opened {
-        log_time_ms: tenure.log_time_ms(),
+        leadership: Leadership::Number(tenure.number),
+        log_time_ms,
         wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
         commands,
     };
@@ -231,6 +260,11 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
     for ticket in tickets {
         let queue = begun.saturating_duration_since(ticket.since);
         let timing = Spent::Here { queue, log: took.saturating_sub(apply), apply };
-        ticket.answer(outcomes.next().map(|outcome| (outcome, timing)).ok_or(Declined::Unknown));
+        ticket.answer(match outcomes.next() {
+            // Another leadership of the same term began first: nothing was changed.
+            Some(Err(refusal)) if matches!(*refusal.cause, Cause::LeadershipEnded) => Err(Declined::NoLeader),
+            Some(outcome) => Ok((outcome, timing)),
+            None => Err(Declined::Unknown),
+        });
     }
 }

@@ -1,10 +1,12 @@
 //! A member with raft running, once it knows which cluster it belongs to.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::sync::watch;
 
+use super::config::Timing;
 use super::counters::Counters;
 use super::error::StartError;
 use super::gate::Gate;
@@ -12,7 +14,7 @@ use super::proposals::Proposals;
 use super::reads::Reads;
 use super::snapshots::{self, SnapshotPolicy};
 use super::tasks::Tasks;
-use super::tenure::{self, Tenure};
+use super::tenure::{Quorum, Tenure, Tenures};
 use crate::store::{LogReach, LogStore, MachineStore, SharedState};
 use crate::transport::{Network, Party, Peers};
 use crate::types::{Member, Types};
@@ -22,6 +24,7 @@ pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 /// What raft starts on; used once.
 pub(super) struct Ingredients {
     pub(super) config: openraft::Config,
+    pub(super) timing: Timing,
     pub(super) log: LogStore,
     pub(super) machine: MachineStore,
     pub(super) reach: LogReach,
@@ -54,17 +57,28 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, log, machine, reach, snapshots: policy, state, counters, gate } =
+        let Ingredients { config, timing, log, machine, reach, snapshots: policy, state, counters, gate } =
             ingredients;
+        let election_timeout = Duration::from_millis(timing.election_max_ms);
         let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
         let reader = log.clone();
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
             .await
             .map_err(|error| StartError::Raft(error.to_string()))?;
         let (in_office, office) = watch::channel(None);
-        tasks.spawn(tenure::follow(raft.clone(), state, in_office, counters.clone()));
+        let quorum = Quorum::new(raft.clone(), election_timeout);
+        let tenures = Tenures {
+            raft: raft.clone(),
+            quorum: quorum.clone(),
+            state,
+            office: in_office,
+            counters: counters.clone(),
+            grace_ms: timing.lease_grace_ms,
+        };
+        tasks.spawn(tenures.follow());
         tasks.spawn(snapshots::run(raft.clone(), reach, policy));
-        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), gate, counters.clone());
+        let (proposals, proposing) =
+            Proposals::new(raft.clone(), quorum, office.clone(), gate, counters.clone());
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);

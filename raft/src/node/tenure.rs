@@ -1,102 +1,221 @@
-//! This member's time in office, and the log time that runs with it.
+//! Leaderships of this member, and the log time that each measures.
+//!
+//! A leadership begins with an entry of its own, whose log index is its number, and ends with the Raft leadership or
+//! as soon as no majority has acknowledged the leader for one election timeout: openraft's leader doesn't step down
+//! then, and the members that it doesn't reach may follow another one. When the majority is back, another leadership
+//! begins, from the state's log time: what passed meanwhile doesn't count.
 
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
 
-use openraft::ReadPolicy;
+use ipam_api::limits::LOG_TIME_TICK_MS_MAX;
+use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
+use openraft::impls::ProgressResponder;
 use openraft::metrics::RaftServerMetrics;
 use openraft::type_config::alias::CommittedLeaderIdOf;
 use openraft::vote::RaftLeaderId;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
 
 use super::counters::Counters;
+use super::inner::held;
 use super::running::RaftHandle;
+use crate::batch::Batch;
 use crate::store::SharedState;
 use crate::types::Types;
 
-/// How long to wait before trying again to take office.
+/// Pause before the next attempt to begin a leadership.
 const RETRY: Duration = Duration::from_millis(10);
-/// How long taking office may take before the situation is looked at anew.
-const TAKING_OFFICE: Duration = Duration::from_secs(1);
+/// Time after which an attempt to begin a leadership is given up for another one.
+const BEGINNING: Duration = Duration::from_secs(1);
+/// Interval at which log time advances without entries, and at which the majority is checked.
+const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
 
-/// One time in office of this member: from when everything of its predecessors is applied.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// One leadership of this member.
+#[derive(Debug, Clone)]
 pub(super) struct Tenure {
-    /// What entries of this time carry; a proposal names it, so that it can't slip into another time.
+    /// Number of the leadership; unique in the log.
+    pub(super) number: u64,
+    /// Raft's own name of it: entries are appended under it alone.
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
-    base_ms: u64,
-    since: Instant,
+    clock: Arc<Mutex<LogClock>>,
 }
 
 impl Tenure {
-    /// The log time now: it goes on where the predecessors left it, by this process's monotonic clock. While
-    /// nobody leads it stands still.
-    pub(super) fn log_time_ms(&self) -> u64 {
-        self.log_time_at_ms(Instant::now())
-    }
-
-    /// What the log time will be then.
-    pub(super) fn log_time_at_ms(&self, when: Instant) -> u64 {
-        let measured = when.saturating_duration_since(self.since).as_millis();
-        self.base_ms.saturating_add(u64::try_from(measured).unwrap_or(u64::MAX))
-    }
-
-    /// The Raft term.
-    pub(super) fn term(&self) -> u64 {
-        self.leader_id.term
+    /// Returns the log time at an instant, and lets log time advance to there.
+    pub(super) fn log_time_ms(&self, now: Instant) -> u64 {
+        held(&self.clock).advance(now)
     }
 }
 
-/// The leadership that is this member's, if one is.
-fn leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeaderIdOf<Types>> {
+/// Log time of one leadership: goes on where the state stood, by this process's monotonic clock, in ticks of at most
+/// [`LOG_TIME_TICK_MS_MAX`]. A process that was stopped, or a machine that was suspended, adds one tick.
+#[derive(Debug)]
+struct LogClock {
+    log_time_ms: u64,
+    measured: Instant,
+}
+
+impl LogClock {
+    fn advance(&mut self, now: Instant) -> u64 {
+        let passed_ms = now.saturating_duration_since(self.measured).as_millis();
+        // Whole milliseconds: the rest counts with the next tick.
+        if passed_ms > 0 {
+            let tick_ms = u64::try_from(passed_ms).unwrap_or(u64::MAX).min(LOG_TIME_TICK_MS_MAX);
+            self.log_time_ms = self.log_time_ms.saturating_add(tick_ms);
+            self.measured = if passed_ms == u128::from(tick_ms) {
+                self.measured + Duration::from_millis(tick_ms)
+            } else {
+                now
+            };
+        }
+        self.log_time_ms
+    }
+}
+
+/// The majority behind a leader, as Raft's metrics tell of it.
+#[derive(Clone)]
+pub(super) struct Quorum {
+    raft: RaftHandle,
+    /// One election timeout: after such a silence the others may elect another leader.
+    patience: Duration,
+}
+
+impl Quorum {
+    pub(super) fn new(raft: RaftHandle, patience: Duration) -> Self {
+        Self { raft, patience }
+    }
+
+    /// Returns true if a majority has acknowledged this leader within the last election timeout.
+    pub(super) fn acknowledges(&self) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let mut voters = metrics.membership_config.membership().voter_ids();
+        if voters.next() == Some(metrics.id) && voters.next().is_none() {
+            return true;
+        }
+        metrics.last_quorum_acked.is_some_and(|when| when.into_inner().elapsed() <= self.patience)
+    }
+}
+
+/// The Raft leadership that is this member's, if one is.
+fn raft_leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeaderIdOf<Types>> {
     let leader_id = metrics.vote.leader_id();
     let mine = metrics.vote.is_committed() && leader_id.node_id == metrics.id;
     mine.then(|| leader_id.to_committed())
 }
 
-/// Follows raft and says when this member is in office.
-pub(super) async fn follow(
-    raft: RaftHandle,
-    state: SharedState,
-    office: watch::Sender<Option<Tenure>>,
-    counters: Arc<Counters>,
-) {
-    let mut changes = raft.server_metrics();
-    let mut leader = None;
-    loop {
-        // Only what came through the channel that is waited on: openraft's others may be ahead or behind.
-        let (leads, known) = {
-            let metrics = changes.borrow_and_update();
-            (leadership(&metrics), metrics.current_leader)
-        };
-        if known.is_some() && known != leader {
-            leader = known;
-            Counters::add(&counters.leader_changes);
-        }
-        let held = office.borrow().map(|tenure| tenure.leader_id);
-        if held != leads {
-            // Between two times in office nothing may be proposed.
-            office.send_replace(None);
-            if let Some(leader_id) = leads {
-                // Linearizable means here: the blank entry of this term is committed, and all before it applied.
-                let took = timeout(TAKING_OFFICE, raft.ensure_linearizable(ReadPolicy::ReadIndex)).await;
-                if !matches!(took, Ok(Ok(read)) if *read.committed_leader_id() == leader_id) {
-                    sleep(RETRY).await;
-                    continue;
-                }
-                let base_ms = state.with(|state| state.log_time_ms());
-                office.send_replace(Some(Tenure { leader_id, base_ms, since: Instant::now() }));
-                Counters::add(&counters.leaderships);
-                tracing::info!(term = leader_id.term, log_time_ms = base_ms, "this member leads");
+/// Begins and ends the leaderships of this member.
+pub(super) struct Tenures {
+    pub(super) raft: RaftHandle,
+    pub(super) quorum: Quorum,
+    pub(super) state: SharedState,
+    /// Where the present leadership is published.
+    pub(super) office: watch::Sender<Option<Tenure>>,
+    pub(super) counters: Arc<Counters>,
+    /// Log time at the beginning of a leadership in which no lease ends.
+    pub(super) grace_ms: u64,
+}
+
+impl Tenures {
+    /// Follows Raft for as long as the member runs.
+    pub(super) async fn follow(self) {
+        let mut changes = self.raft.server_metrics();
+        let mut ticks = interval(TICK);
+        // After a pause one tick is enough.
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut leader = None;
+        loop {
+            // Only what came through the channel that is waited on: openraft's others may be ahead or behind.
+            let (leads, known) = {
+                let metrics = changes.borrow_and_update();
+                (raft_leadership(&metrics), metrics.current_leader)
+            };
+            if known.is_some() && known != leader {
+                leader = known;
+                Counters::add(&self.counters.leader_changes);
+            }
+            self.end_what_ended(leads.as_ref());
+            let begins = leads.filter(|_| self.office.borrow().is_none());
+            if let Some(leader_id) = begins
+                && !self.begin(leader_id).await
+            {
+                sleep(RETRY).await;
                 continue;
             }
-            tracing::info!("this member no longer leads");
+            tokio::select! {
+                changed = changes.changed() => {
+                    if changed.is_err() {
+                        self.office.send_replace(None);
+                        return;
+                    }
+                }
+                _ = ticks.tick() => {}
+            }
         }
-        if changes.changed().await.is_err() {
-            office.send_replace(None);
+    }
+
+    /// Ends the present leadership if Raft has another leader or no majority is left; lets its log time advance if not.
+    fn end_what_ended(&self, leads: Option<&CommittedLeaderIdOf<Types>>) {
+        let Some(tenure) = self.office.borrow().clone() else { return };
+        if leads != Some(&tenure.leader_id) {
+            tracing::info!(leadership = tenure.number, "this member no longer leads");
+        } else if !self.quorum.acknowledges() {
+            let patience = self.quorum.patience;
+            tracing::warn!(leadership = tenure.number, ?patience, "no majority acknowledges this leader");
+            Counters::add(&self.counters.leaderships_without_quorum);
+        } else {
+            tenure.log_time_ms(Instant::now());
             return;
         }
+        self.office.send_replace(None);
+    }
+
+    /// Begins a leadership with an entry; once that is applied, everything before it is. Returns false if the attempt
+    /// has to be repeated.
+    async fn begin(&self, leader_id: CommittedLeaderIdOf<Types>) -> bool {
+        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
+        let batch = Batch::beginning(self.grace_ms, u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
+        let (responder, outcome) = ProgressResponder::complete_only();
+        let begun = async {
+            self.raft.write(batch.ok()?).with_leader(leader_id).responder(responder).await.ok()?;
+            outcome.await.ok()?.ok()
+        };
+        let Ok(Some(response)) = timeout(BEGINNING, begun).await else { return false };
+        let (number, now) = (response.log_id.index, Instant::now());
+        let log_time_ms = self.state.with(|state| state.log_time_ms());
+        let clock = Arc::new(Mutex::new(LogClock { log_time_ms, measured: now }));
+        self.office.send_replace(Some(Tenure { number, leader_id, clock }));
+        Counters::add(&self.counters.leaderships);
+        tracing::info!(term = leader_id.term, leadership = number, log_time_ms, "this member leads");
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pause_adds_one_tick_to_log_time() {
+        let start = Instant::now();
+        let at = |ms| start + Duration::from_millis(ms);
+        let mut clock = LogClock { log_time_ms: 5_000, measured: start };
+        assert_eq!(clock.advance(start), 5_000);
+        assert_eq!(clock.advance(at(900)), 5_900);
+        assert_eq!(clock.advance(at(61_000)), 5_900 + LOG_TIME_TICK_MS_MAX, "a minute counts as one tick");
+        assert_eq!(clock.advance(at(61_200)), 5_900 + LOG_TIME_TICK_MS_MAX + 200, "and is not made up for");
+        assert_eq!(clock.advance(at(61_100)), 5_900 + LOG_TIME_TICK_MS_MAX + 200, "it never goes back");
+    }
+
+    #[test]
+    fn fractions_of_a_millisecond_are_not_lost() {
+        let start = Instant::now();
+        let mut clock = LogClock { log_time_ms: 0, measured: start };
+        for half in 1..=10 {
+            clock.advance(start + Duration::from_micros(500) * half);
+        }
+        assert_eq!(clock.log_time_ms, 5);
     }
 }

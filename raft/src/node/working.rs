@@ -178,3 +178,25 @@ pub(super) async fn change(inner: &Inner, running: &Running, deadline: Instant) 
         () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
     }
 }
+
+/// Proposes on this member, under one leadership of its own.
+pub(super) async fn propose_as_leader(
+    inner: &Inner,
+    leadership: u64,
+    command: Command,
+    deadline: Instant,
+) -> Result<Outcome, ProposeError> {
+    let bytes = postcard::experimental::serialized_size(&command).unwrap_or(usize::MAX);
+    if bytes > COMMAND_BYTES_MAX {
+        return Err(ProposeError::TooLarge { bytes });
+    }
+    if let Some(why) = inner.trust.why_not() {
+        return Err(ProposeError::InDoubt(why));
+    }
+    let running = inner.running().ok_or(ProposeError::NoLeader)?;
+    let decided = running.proposals.propose_under(Some(leadership), command, bytes, deadline).await;
+    decided.map(|(outcome, _timing)| outcome).map_err(|declined| {
+        Counters::add(&inner.counters.proposals_failed);
+        declined.into()
+    })
+}

@@ -1,7 +1,6 @@
 //! The applied state with what Raft knows of it.
 
 use std::sync::Arc;
-use std::time;
 
 use super::checkpoints::Checkpoints;
 use super::journal::{Blocks, Recent};
@@ -21,8 +20,6 @@ pub(crate) struct Live {
     pub(super) epoch: u64,
     /// It was put in the place of one that was wrong.
     pub(super) corrects: bool,
-    /// When log time last moved here.
-    pub(super) moved: time::Instant,
 }
 
 impl Live {
@@ -31,8 +28,7 @@ impl Live {
         let Instant { state, applied, membership, journal } = instant;
         let recent = Recent::new(&state.header.journal, journal);
         let checkpoints = Arc::default();
-        let moved = time::Instant::now();
-        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false, moved }
+        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false }
     }
 
     /// All that a snapshot needs.

@@ -24,7 +24,7 @@ use super::restore::Restored;
 use super::shared::SharedState;
 use super::snapshot::Unwritable;
 use super::snapshot_dir::{SnapshotDir, SnapshotFile};
-use crate::batch::Opened;
+use crate::batch::{Leadership, Opened};
 use crate::machine::level::check_known;
 use crate::machine::{self, Action, At};
 use crate::types::{Entry, LogId, Member, Outcomes, Types};
@@ -94,8 +94,15 @@ impl Ready {
         match self.work {
             Work::Nothing => {}
             Work::Membership(membership) => live.membership = membership,
-            Work::Commands(Opened { log_time_ms, wall_ms, commands }) => {
-                let at = At { log_time_ms, wall_ms, term: self.log_id.leader_id.term };
+            Work::Commands(Opened { leadership, log_time_ms, wall_ms, commands }) => {
+                let leadership = match leadership {
+                    Leadership::Begins { grace_ms } => {
+                        live.state.begin_leadership(self.log_id.index, grace_ms);
+                        self.log_id.index
+                    }
+                    Leadership::Number(number) => number,
+                };
+                let at = At { log_time_ms, wall_ms, leadership };
                 let mut begun = std::time::Instant::now();
                 for command in &commands {
                     let (outcome, _happened) = machine::carry_out(&mut live.state, at, command);

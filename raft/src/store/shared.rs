@@ -6,7 +6,6 @@
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
-use std::time;
 
 use openraft::storage::EntryResponder;
 use tokio::sync::{oneshot, watch};
@@ -72,9 +71,6 @@ impl Board {
     pub(super) fn publish(&self, live: &mut Live, commands: usize) {
         live.keep_journal();
         let touched = live.state.take_touched();
-        if live.state.log_time_ms() != self.published.borrow().state.log_time_ms() {
-            live.moved = time::Instant::now();
-        }
         let fresh = Arc::new(live.clone());
         let mut rows = self.rows();
         rows.touched.extend(touched);
@@ -134,14 +130,6 @@ impl SharedState {
     /// Looks at the last published state.
     pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
         look(&self.live().state)
-    }
-
-    /// About what log time the leader's next entry would carry: what was applied last, and what this process's
-    /// monotonic clock measured since. Never ahead of a leader at work; while nobody leads it goes on.
-    pub(crate) fn log_time_ms(&self) -> u64 {
-        let live = self.live();
-        let since = u64::try_from(live.moved.elapsed().as_millis()).unwrap_or(u64::MAX);
-        live.state.log_time_ms().saturating_add(since)
     }
 
     /// The last log entry whose effect is in the published state.

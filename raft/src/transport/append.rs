@@ -101,7 +101,7 @@ pub(crate) fn check(append: &Append) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Opened};
+    use crate::batch::{Batch, Leadership, Opened};
     use crate::types::Vote;
 
     fn log_id(term: u64, index: u64) -> LogId {
@@ -109,7 +109,13 @@ mod tests {
     }
 
     fn entry(term: u64, index: u64) -> Entry {
-        let batch = Batch::seal(&Opened { log_time_ms: 0, wall_ms: 0, commands: Vec::new() }).unwrap();
+        let batch = Batch::seal(&Opened {
+            leadership: Leadership::Number(0),
+            log_time_ms: 0,
+            wall_ms: 0,
+            commands: Vec::new(),
+        })
+        .unwrap();
         Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(batch) }
     }
 

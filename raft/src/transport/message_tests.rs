@@ -15,7 +15,7 @@ use super::frame::{decode, encode};
 use super::message::{Append, Numbered};
 use super::preface::Opening;
 use super::*;
-use crate::batch::{Batch, Opened};
+use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::command::Via;
 use crate::machine::{Action, Applied, Command, Grant, Origin, Terms};
 use crate::store::Checkpoint;
@@ -44,7 +44,8 @@ fn command() -> Command {
 }
 
 fn requests() -> Vec<Request> {
-    let opened = Opened { log_time_ms: 7, wall_ms: 8, commands: vec![command()] };
+    let opened =
+        Opened { leadership: Leadership::Number(0), log_time_ms: 7, wall_ms: 8, commands: vec![command()] };
     let entry = Entry { log_id: log_id(5), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) };
     vec![
         Request::Ping,

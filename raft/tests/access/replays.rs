@@ -88,7 +88,7 @@ fn keys_are_forgotten_by_log_time_and_number_in_the_order_of_the_log() {
 
     let mut state = State::new();
     let run = |state: &mut State, principal: &str, key: usize| {
-        let at = At { log_time_ms: 1, wall_ms: 1, term: 1 };
+        let at = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
         let origin = Origin {
             principal: Text::given(principal),
             via: Via::Http,
@@ -132,7 +132,7 @@ fn run(state: &mut State, principal: &str, key: &str, action: Action) -> Outcome
         not_after_ms: None,
     };
     let command = Command { origin, terms: under_key(admin(), key, 7), action };
-    apply(state, At { log_time_ms: 1, wall_ms: 1, term: 1 }, &command).0
+    apply(state, At { log_time_ms: 1, wall_ms: 1, leadership: 0 }, &command).0
 }
 
 /// The keys of a principal's answers that are kept, in the order of the log.
@@ -163,7 +163,7 @@ fn answers_are_kept_up_to_so_many_bytes_of_each_principal() {
         (rebuilt.replay_usage_of("alice"), rebuilt.replay_usage()),
         (state.replay_usage_of("alice"), state.replay_usage())
     );
-    let later = At { log_time_ms: 2 + IDEMPOTENCY_TTL_MS, wall_ms: 1, term: 1 };
+    let later = At { log_time_ms: 2 + IDEMPOTENCY_TTL_MS, wall_ms: 1, leadership: 0 };
     let origin = Origin {
         principal: Text::given("task"),
         via: Via::Task,
@@ -215,7 +215,7 @@ proptest! {
         let mut sent: Vec<(Command, Outcome)> = Vec::new();
         for (index, seed) in (0..).zip(seeds) {
             let now = state.log_time_ms();
-            let at = At { log_time_ms: now + seed % 50, wall_ms: now, term: 1 };
+            let at = At { log_time_ms: now + seed % 50, wall_ms: now, leadership: 0 };
             let mut draw =
                 Draw { dice: Dice(seed), state: &state, issued: &issued, asked: &asked, index };
             let mut command = draw.command(now);

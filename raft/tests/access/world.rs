@@ -220,7 +220,11 @@ impl World {
     }
 
     pub(crate) fn apply(&mut self, command: &Command) -> Outcome {
-        let at = At { log_time_ms: self.log_time_ms, wall_ms: 1_700_000_000_000 + self.log_time_ms, term: 1 };
+        let at = At {
+            log_time_ms: self.log_time_ms,
+            wall_ms: 1_700_000_000_000 + self.log_time_ms,
+            leadership: 0,
+        };
         let outcome = apply(&mut self.state, at, command).0;
         let again = State::from_rows(self.state.rows()).unwrap();
         assert_eq!(again.digest(), self.state.digest());

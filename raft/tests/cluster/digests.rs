@@ -22,7 +22,8 @@ async fn leader_of_equals(cluster: &Cluster) -> usize {
 fn spoil(node: &Node, with: &str) {
     let command = command(with);
     node.spoil(move |state| {
-        apply(state, At::default(), &command).0.unwrap();
+        let at = At { leadership: state.leadership(), ..At::default() };
+        apply(state, at, &command).0.unwrap();
     });
     assert!(has(&node.stale().0, with));
 }

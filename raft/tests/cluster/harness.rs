@@ -201,7 +201,12 @@ impl Cluster {
             None => place.address.to_string(),
         };
         let config = NodeConfig {
-            timing: Timing { heartbeat_ms: 100, election_min_ms: 300, election_max_ms: 500 },
+            timing: Timing {
+                heartbeat_ms: 100,
+                election_min_ms: 300,
+                election_max_ms: 500,
+                ..Timing::default()
+            },
             snapshots: self.snapshots,
             joins: place.joins,
             ..NodeConfig::new(

@@ -15,6 +15,7 @@ mod digests;
 mod founding;
 mod harness;
 mod history;
+mod leadership;
 mod leading;
 mod links;
 mod members;

@@ -149,8 +149,13 @@ fn memory(state: &State, model: &Model) {
     });
     assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
     let ends = model.resting.iter().map(|one| one.until_ms);
-    let ends = ends.chain(model.blocks.iter().filter_map(|one| one.until_ms));
-    let leases = model.held.iter().filter_map(|one| Some(one.lease?.1));
+    let graced = |until_ms: u64| until_ms.max(model.leadership.1);
+    let blocks = model.blocks.iter().filter_map(|one| match one.released {
+        true => Some(0),
+        false => one.until_ms.map(graced),
+    });
+    let ends = ends.chain(blocks);
+    let leases = model.held.iter().filter_map(|one| Some(graced(one.lease?.1)));
     let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
     let boots: BTreeMap<_, Vec<_>> = state

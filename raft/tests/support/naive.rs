@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 
 use ipam_api::address::{AddressRange, number};
-use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
@@ -16,7 +15,7 @@ use ipam_raft::machine::command::{
 };
 use ipam_raft::machine::event::Why;
 use ipam_raft::machine::model::{Automatic, Sticky};
-use ipam_raft::machine::{Action, Command};
+use ipam_raft::machine::{Action, At, Command};
 
 use ipnet::IpNet;
 
@@ -102,6 +101,8 @@ pub(crate) struct Buried {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Model {
     pub(crate) now: u64,
+    /// Number of the leadership, and the time before which no lease ends.
+    pub(crate) leadership: (u64, u64),
     pub(crate) networks: BTreeMap<Name, NetworkIntention>,
     pub(crate) subnets: BTreeMap<Name, SubnetIntention>,
     pub(crate) pools: BTreeMap<Name, Pool>,
@@ -128,8 +129,11 @@ pub(crate) struct Model {
 }
 
 impl Model {
-    pub(crate) fn apply(&mut self, log_time_ms: u64, command: &Command) -> Result<Said, Code> {
-        self.now = self.now.max(log_time_ms);
+    pub(crate) fn apply(&mut self, at: At, command: &Command) -> Result<Said, Code> {
+        if at.leadership != self.leadership.0 {
+            return Err(Code::NoLeader);
+        }
+        self.now = self.now.max(at.log_time_ms);
         let expired = self.expire();
         self.serve_waiting();
         if command.origin.not_after_ms.is_some_and(|last| self.now > last) {
@@ -225,28 +229,6 @@ impl Model {
                 unreachable!("tokens have tests of their own")
             }
         }
-    }
-
-    /// A little with every command: what has rested first, then leases, then the memory of releases.
-    fn expire(&mut self) -> u64 {
-        let mut rows = 0;
-        let now = self.now;
-        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
-            let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
-            if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
-                let Rest { pool, address, .. } = self.resting.remove(i);
-                self.shed(&pool, address);
-            } else if let Some(ended) = self.end_leases() {
-                rows += ended;
-                continue;
-            } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
-                self.buried.remove(i);
-            } else if !self.clear_one_ended() {
-                break;
-            }
-            rows += 1;
-        }
-        rows
     }
 
     // === Resources ===

@@ -1,13 +1,45 @@
-//! The model's own leases.
+//! The model's own passing of time: leaderships, leases, and what ends.
 
 use std::net::IpAddr;
 
 use ipam_api::Code;
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_raft::machine::command::{Leases, Renew};
 
-use crate::naive::{Held, Model, Said};
+use crate::naive::{Held, Model, Rest, Said};
 
 impl Model {
+    pub(crate) fn lead(&mut self, number: u64, grace_ms: u64) {
+        self.leadership = (number, self.now + grace_ms);
+    }
+
+    /// Whether a lease or prefix that lasts until then has ended.
+    pub(crate) fn has_passed(&self, until_ms: u64) -> bool {
+        until_ms <= self.now && self.leadership.1 <= self.now
+    }
+
+    /// A little with every command: what has rested first, then leases, then the memory of releases.
+    pub(crate) fn expire(&mut self) -> u64 {
+        let mut rows = 0;
+        let now = self.now;
+        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
+            let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
+            if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
+                let Rest { pool, address, .. } = self.resting.remove(i);
+                self.shed(&pool, address);
+            } else if let Some(ended) = self.end_leases() {
+                rows += ended;
+                continue;
+            } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
+                self.buried.remove(i);
+            } else if !self.clear_one_ended() {
+                break;
+            }
+            rows += 1;
+        }
+        rows
+    }
+
     pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Said, Code> {
         let meant: Vec<Held> = match &wish.which {
             Leases::Allocation(id) => {
@@ -50,11 +82,12 @@ impl Model {
 
     /// Ends the lease that has ended first, with all of its endpoint that have ended.
     pub(crate) fn end_leases(&mut self) -> Option<u64> {
-        let now = self.now;
-        let has_ended = |one: &Held| one.lease.is_some_and(|(_, until)| until <= now);
-        let ended = self.held.iter().filter(|one| has_ended(one));
+        let has_ended = |one: &&Held| one.lease.is_some_and(|(_, until)| self.has_passed(until));
+        let ended = self.held.iter().filter(has_ended);
         let endpoint = ended.min_by_key(|one| one.lease.map(|(_, until)| until))?.endpoint;
-        match self.release(|one| one.endpoint == endpoint && has_ended(one)) {
+        let of = |one: &&Held| one.endpoint == endpoint && has_ended(one);
+        let ended: Vec<Held> = self.held.iter().filter(of).cloned().collect();
+        match self.release(|one| ended.contains(one)) {
             Said::Released(addresses) => Some(addresses.len() as u64),
             other => panic!("released: {other:?}"),
         }

@@ -75,8 +75,11 @@ impl Model {
     }
 
     fn over(&self, number: u64) -> bool {
-        let ended = |number: &u64| self.block(*number).until_ms.is_some_and(|until| until <= self.now);
-        self.above(number).iter().any(ended)
+        self.above(number).iter().any(|number| self.is_over(self.block(*number)))
+    }
+
+    fn is_over(&self, block: &Block) -> bool {
+        block.released || block.until_ms.is_some_and(|until| self.has_passed(until))
     }
 
     pub(crate) fn delegate(&mut self, wish: &Delegate) -> Result<Said, Code> {
@@ -189,9 +192,7 @@ impl Model {
 
     pub(crate) fn release_prefix(&mut self, id: u64) -> Result<Said, Code> {
         let number = self.blocks.iter().find(|one| one.id == id).ok_or(Code::NotFound)?.number;
-        let now = self.now;
-        let block = self.block_mut(number);
-        (block.until_ms, block.released) = (Some(now), true);
+        self.block_mut(number).released = true;
         let mut cidrs = Vec::new();
         while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.blocks.iter().any(|one| one.number == number) {
             cidrs.insert(0, self.clear_below(number));
@@ -201,8 +202,11 @@ impl Model {
 
     /// Clears away one of those whose time has passed, the bottom first.
     pub(crate) fn clear_one_ended(&mut self) -> bool {
-        let ended = self.blocks.iter().filter(|one| one.until_ms.is_some_and(|until| until <= self.now));
-        let first = ended.min_by_key(|one| (one.until_ms, one.number)).map(|one| one.number);
+        let ended = self.blocks.iter().filter(|one| self.is_over(one));
+        // What was released comes before what has only ended.
+        let first =
+            ended.min_by_key(|one| (!one.released, one.until_ms.filter(|_| !one.released), one.number));
+        let first = first.map(|one| one.number);
         first.map(|number| self.clear_below(number)).is_some()
     }
 

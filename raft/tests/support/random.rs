@@ -92,6 +92,10 @@ pub(crate) struct Draw<'a> {
 
 impl Draw<'_> {
     pub(crate) fn log_time_ms(&mut self, now: u64) -> u64 {
+        let grace = self.state.header.no_lease_ends_before_ms;
+        if grace > now && self.dice.chance(10) {
+            return (grace - 1 + self.dice.below(3)).max(now);
+        }
         match self.dice.below(100) {
             0 => now + TOMBSTONE_TTL_MS,
             1..=3 => now.saturating_sub(self.dice.below(50)),

@@ -49,6 +49,10 @@ pub(crate) const GENERATION: u64 = 1 << 40;
 pub(crate) enum Line {
     /// Log time moves.
     At(u64, Option<u64>),
+    /// A leadership begins.
+    Leadership(u64, u64),
+    /// The leadership that further proposals name.
+    Under(u64),
     /// A proposal.
     Propose(Box<Command>),
     /// What a proposal would get, and why.
@@ -74,6 +78,11 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
             assert!(words.is_empty(), "a time stands on a line of its own: {first:?}");
             return Line::At(log_time_ms, wall_ms);
         }
+        "leadership" => {
+            let number = words.take().parse().unwrap();
+            return Line::Leadership(number, words.take().parse().unwrap());
+        }
+        "under" => return Line::Under(words.take().parse().unwrap()),
         "show" => {
             let what = words.take();
             return Line::Show(what, words.0.join(" "));

@@ -186,7 +186,7 @@ mod tests {
             not_after_ms: None,
         };
         let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action };
-        apply(state, At { log_time_ms: 1, wall_ms, term: 1 }, &command).0.unwrap();
+        apply(state, At { log_time_ms: 1, wall_ms, leadership: 0 }, &command).0.unwrap();
     }
 
     /// `10.0.0.1`, held by `host/a` since 1000.

@@ -81,7 +81,7 @@ fn frames() -> Vec<Vec<u8>> {
         let mut command = command(&bytes);
         command.terms =
             ipam_raft::machine::Terms::of(ipam_raft::machine::Grant::of(ipam_api::access::Role::Admin));
-        let _ = apply(&mut state, At { log_time_ms: at_ms, wall_ms: 7, term: 1 }, &command);
+        let _ = apply(&mut state, At { log_time_ms: at_ms, wall_ms: 7, leadership: 0 }, &command);
     }
     let frame = |journaled| match journaled {
         Journaled::Frame { bytes, .. } => Some(bytes),

@@ -483,4 +483,5 @@ causes! {
             format!("{prefix} is there already, has a length of {} and {edges}", prefix.cidr.prefix_len())
         })
         help "Ask for it as it is, release it first, or name another owner.";
+    LeadershipEnded => NoLeader: "the leadership that proposed this has ended; nothing was changed";
 }

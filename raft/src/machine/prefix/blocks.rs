@@ -82,7 +82,7 @@ impl State {
 
     /// Whether a prefix, or one above it, is only being cleared away.
     pub(super) fn has_ended(&self, id: u64) -> bool {
-        let now = self.log_time_ms();
+        let now = self.ended_until_ms();
         let ended =
             |id: &u64| self.prefixes.get(*id).and_then(|row| row.until_ms).is_some_and(|until| until <= now);
         self.prefix_chain(id).iter().any(ended)

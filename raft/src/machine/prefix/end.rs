@@ -17,6 +17,9 @@ use crate::machine::model::Prefix;
 use crate::machine::state::State;
 use crate::machine::step::Step;
 
+/// End of a prefix that was released: earlier than any log time, so that the grace of a leadership doesn't delay it.
+pub(in crate::machine) const RELEASED_MS: u64 = 0;
+
 /// Prefixes that a refusal names.
 const EXAMPLES: usize = 3;
 
@@ -24,8 +27,7 @@ impl Step<'_> {
     pub(in crate::machine) fn release_prefix(&mut self, id: u64) -> Result<Answer, Refusal> {
         let row = self.state.prefixes.get(id).ok_or_else(|| no_prefix(id))?.clone();
         self.state.tick();
-        let now = self.state.log_time_ms();
-        let ended = Prefix { until_ms: Some(now), released: true, ..row };
+        let ended = Prefix { until_ms: Some(RELEASED_MS), released: true, ..row };
         self.state.end_prefix_at(id, ended);
         let mut cidrs = Vec::new();
         while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.state.prefixes.get(id).is_some() {
@@ -63,7 +65,7 @@ impl Step<'_> {
 impl State {
     /// The prefix that ended first, if its time has passed.
     pub(in crate::machine) fn ended_prefix(&self) -> Option<u64> {
-        let now = self.log_time_ms();
+        let now = self.ended_until_ms();
         self.index.prefix_until.get_min().filter(|(until_ms, _)| *until_ms <= now).map(|(_, id)| *id)
     }
 

@@ -32,7 +32,7 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action: Action::PutNetwork(put) };
         let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };
-        apply(&mut state, At { log_time_ms, wall_ms: number, term: 1 }, &command).0.unwrap();
+        apply(&mut state, At { log_time_ms, wall_ms: number, leadership: 0 }, &command).0.unwrap();
         let journaled = state.take_journaled();
         let sealed = journaled.iter().any(|one| matches!(one, Journaled::Sealed { .. }));
         recent.take(journaled);

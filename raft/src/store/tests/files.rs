@@ -108,13 +108,18 @@ fn golden_bytes() {
 }
 
 const BLANK: &str = "a30100000001642ddbc500d202ef8d";
-const NORMAL: &str = "a30100000006fa494e660104010102000456bb16";
+const NORMAL: &str = "a301000000081df1636101060101000102000f90186d";
 const MEMBERSHIP: &str = "a3010000005bef93632f0201010102010161046469736b0d31302e302e302e313a3734343114687474703a2f\
     2f31302e302e302e313a37343430020162046469736b0d31302e302e302e313a3734343114687474703a2f2f\
     31302e302e302e313a373434308738a46f";
 
 fn batch() -> crate::batch::Batch {
-    let opened = crate::batch::Opened { log_time_ms: 1, wall_ms: 2, commands: Vec::new() };
+    let opened = crate::batch::Opened {
+        leadership: crate::batch::Leadership::Number(0),
+        log_time_ms: 1,
+        wall_ms: 2,
+        commands: Vec::new(),
+    };
     crate::batch::Batch::seal(&opened).unwrap()
 }
 

@@ -11,7 +11,7 @@ use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 use openraft::{EntryPayload, RaftLogReader as _, RaftSnapshotBuilder as _};
 
 use super::sample::{command, log_id, membership, read_all, run, start, stop, vote, write_behind};
-use crate::batch::{Batch, Opened};
+use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::State;
 use crate::machine::journal::EventId;
 use crate::store::open::Store;
@@ -25,7 +25,12 @@ fn fixture(name: &str) -> PathBuf {
 /// A day passes at every tenth entry, so that the journal has sealed segments.
 fn entry(index: u64) -> Entry {
     let log_time_ms = 1_000 + index + index / 10 * JOURNAL_SEGMENT_AGE_MS_MAX;
-    let opened = Opened { log_time_ms, wall_ms: 1_700_000_000_000 + index, commands: vec![command(index)] };
+    let opened = Opened {
+        leadership: Leadership::Number(0),
+        log_time_ms,
+        wall_ms: 1_700_000_000_000 + index,
+        commands: vec![command(index)],
+    };
     Entry { log_id: log_id(3, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 

@@ -11,7 +11,7 @@ use openraft::storage::RaftStateMachine as _;
 use openraft::{EntryPayload, RaftSnapshotBuilder as _};
 
 use super::sample::{append, apply, kill, log_id, run, start, stop, write_behind};
-use crate::batch::{Batch, Opened};
+use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::command::Text;
 use crate::machine::command::{
     Allocate, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put, Remarks, Routing,
@@ -125,11 +125,15 @@ impl Naive {
         };
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action };
-        let at = At { log_time_ms: self.log_time_ms, wall_ms: 1_000 + index, term: 1 };
+        let at = At { log_time_ms: self.log_time_ms, wall_ms: 1_000 + index, leadership: 0 };
         self.events.extend(machine::apply(&mut self.state, at, &command).1);
         self.index += 1;
-        let opened =
-            Opened { log_time_ms: at.log_time_ms, wall_ms: at.wall_ms, commands: vec![command.clone()] };
+        let opened = Opened {
+            leadership: Leadership::Number(0),
+            log_time_ms: at.log_time_ms,
+            wall_ms: at.wall_ms,
+            commands: vec![command.clone()],
+        };
         let payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
         Entry { log_id: log_id(1, index), payload }
     }

@@ -13,7 +13,7 @@ use openraft::type_config::TypeConfigExt as _;
 use openraft::{EntryPayload, Membership, RaftLogReader as _, StorageHelper};
 use tokio::sync::oneshot;
 
-use crate::batch::{Batch, Opened};
+use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::command::{
     Action, Command, Delete, Expect, Kind, NetworkIntention, Origin, Put, Remarks, Via,
 };
@@ -54,8 +54,12 @@ pub(super) fn command(number: u64) -> Command {
 }
 
 pub(super) fn entry(term: u64, index: u64) -> Entry {
-    let opened =
-        Opened { log_time_ms: 1_000 + index, wall_ms: 2_000 + index, commands: vec![command(index)] };
+    let opened = Opened {
+        leadership: Leadership::Number(0),
+        log_time_ms: 1_000 + index,
+        wall_ms: 2_000 + index,
+        commands: vec![command(index)],
+    };
     let payload = EntryPayload::Normal(Batch::seal(&opened).unwrap());
     Entry { log_id: log_id(term, index), payload }
 }
@@ -77,7 +81,8 @@ pub(super) fn membership(term: u64, index: u64) -> Entry {
 pub(super) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
     let mut command = command(index);
     command.origin.request_id = Text::given("x".repeat(bytes));
-    let opened = Opened { log_time_ms: 1, wall_ms: 2, commands: vec![command] };
+    let opened =
+        Opened { leadership: Leadership::Number(0), log_time_ms: 1, wall_ms: 2, commands: vec![command] };
     Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 

@@ -1,0 +1,90 @@
+//! Leaderships within one term: each ends without a majority, and the next one begins with an entry of its own.
+
+use std::time::{Duration, Instant};
+
+use ipam_raft::machine::{Action, Command};
+use ipam_raft::node::{Node, ProposeError};
+
+use crate::harness::{Cluster, LONG, command, eventually, has, propose};
+
+/// Silence of the majority that log time must not count.
+const SILENCE_MS: u64 = 3_000;
+
+/// The number of a member's leadership, once it leads.
+async fn begins(node: &Node) -> u64 {
+    let mut leadership = node.leadership();
+    let number = *leadership.wait_for(Option::is_some).await.unwrap();
+    number.unwrap()
+}
+
+async fn as_leader(node: &Node, leadership: u64, name: &str) -> Result<(), ProposeError> {
+    let outcome = node.propose_as_leader(leadership, command(name), Instant::now() + LONG).await;
+    outcome.map(|outcome| drop(outcome.unwrap()))
+}
+
+/// Lets every member reach every other one, or none.
+fn link_all(cluster: &Cluster, whole: bool) {
+    for (one, other) in [(0, 1), (1, 2), (2, 0)] {
+        cluster.link(one, other, whole);
+        cluster.link(other, one, whole);
+    }
+}
+
+/// Cuts all members off from each other, with an entry at the leader that the others lack: so none of them can win an
+/// election afterwards. Returns the leader with the number of the leadership that this ends.
+async fn lose_the_majority(cluster: &Cluster) -> (usize, u64) {
+    loop {
+        let leader = cluster.leader().await;
+        let node = cluster.node(leader);
+        let number = begins(node).await;
+        link_all(cluster, false);
+        let lonely = node.propose(command("lonely"), Instant::now() + Duration::from_millis(300)).await;
+        if lonely == Err(ProposeError::DeadlineExceeded { maybe_applied: true }) {
+            return (leader, number);
+        }
+        link_all(cluster, true);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_term_has_another_leadership_after_a_silence_of_the_majority() {
+    let cluster = Cluster::linked(3).await;
+    let leader = cluster.leader().await;
+    cluster.propose(leader, "before").await;
+    let (leader, first) = lose_the_majority(&cluster).await;
+    let node = cluster.node(leader);
+    let (term, log_time_ms) = (node.status().term, node.stale().0.log_time_ms());
+    eventually("the leadership ends", async || node.leadership().borrow().is_none()).await;
+    assert_eq!(node.log_time_ms(), None, "log time stands still");
+    assert_eq!(as_leader(node, first, "after-its-end").await, Err(ProposeError::NoLeader));
+    eventually("the majority is silent for long", async || node.stale().1 > SILENCE_MS).await;
+    link_all(&cluster, true);
+    let second = begins(node).await;
+    assert!(second > first, "{second} after {first}");
+    assert_eq!(node.status().term, term, "the leader survived");
+    assert_eq!(as_leader(node, first, "of-the-first").await, Err(ProposeError::NoLeader));
+    as_leader(node, second, "of-the-second").await.unwrap();
+    propose(node, "of-any").await.unwrap();
+    let state = node.stale().0;
+    assert!(!has(&state, "after-its-end") && !has(&state, "of-the-first"));
+    assert!(has(&state, "of-the-second") && has(&state, "of-any"));
+    assert_eq!(state.leadership(), second);
+    let passed_ms = state.log_time_ms() - log_time_ms;
+    assert!(passed_ms < SILENCE_MS, "log time counted the silence: {passed_ms} ms");
+    assert!(node.metrics().leaderships_without_quorum > 0);
+    cluster.settled().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn log_time_advances_where_nothing_is_proposed() {
+    let cluster = Cluster::up(1).await;
+    let node = cluster.node(0);
+    begins(node).await;
+    let idle = node.stale().0.log_time_ms();
+    eventually("log time advances", async || node.log_time_ms().is_some_and(|now_ms| now_ms > idle + 2_500))
+        .await;
+    assert_eq!(node.stale().0.log_time_ms(), idle, "and stands in no entry yet");
+    let expire = Command { action: Action::Expire, ..command("expire") };
+    node.propose(expire, Instant::now() + LONG).await.unwrap().unwrap();
+    assert!(node.stale().0.log_time_ms() > idle + 2_500);
+}
