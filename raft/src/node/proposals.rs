@@ -268,3 +268,48 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::command::Via;
+    use crate::machine::{Action, Grant, Origin, Terms};
+
+    type Answers = oneshot::Receiver<Result<Decided>>;
+
+    fn proposal(deadline: Instant, leadership: Option<u64>) -> (Proposal, Answers) {
+        let origin = Origin {
+            principal: Text::given("test"),
+            via: Via::Http,
+            request_id: Text::given("1"),
+            comment: None,
+            not_after_ms: None,
+        };
+        let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
+        let command = Command { origin, terms, action: Action::Expire };
+        let (reply, answer) = oneshot::channel();
+        let (principal, stage) = (Text::given("test"), Stage::default());
+        let ticket = Ticket { principal, stage, since: deadline, reply };
+        (Proposal { command, leadership, bytes: 1, deadline, ticket }, answer)
+    }
+
+    /// The runtime's timers have not fired yet, as after a pause of the process.
+    #[test]
+    fn only_commands_with_a_budget_left_and_of_this_leadership_are_stamped() {
+        let now = Instant::now();
+        let left = now + Duration::from_millis(250);
+        let (in_time, _waits) = proposal(left, None);
+        let (of_this, _also_waits) = proposal(left, Some(7));
+        let (late, mut late_answer) = proposal(now, None);
+        let (of_another, mut other_answer) = proposal(left, Some(6));
+        let all = [late, in_time, of_another, of_this];
+        let (commands, tickets) = still_wanted(all.into_iter(), 7, 60_000, now);
+        assert_eq!((commands.len(), tickets.len()), (2, 2));
+        for command in commands {
+            assert_eq!(command.origin.not_after_ms, Some(60_250), "in log time, from the entry on");
+        }
+        let expired = Declined::Expired { maybe_applied: false };
+        assert_eq!(late_answer.try_recv().unwrap().unwrap_err(), expired);
+        assert_eq!(other_answer.try_recv().unwrap().unwrap_err(), Declined::NoLeader);
+    }
+}

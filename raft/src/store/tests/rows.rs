@@ -292,5 +292,6 @@ fn writing_many_rows_at_once_doesnt_take_memory_for_each() {
     let before = resident_mib();
     rows.write((WARM..WARM + MORE).map(row), &point).unwrap();
     let grown = resident_mib().saturating_sub(before);
-    assert!(grown < 48, "{MORE} rows more took {grown} MiB more");
+    // The loss would be 137 MiB; on a busy machine sled frees late, and 57 were seen.
+    assert!(grown < 96, "{MORE} rows more took {grown} MiB more");
 }
