@@ -233,6 +233,8 @@ catalogue! {
         "Too few members would be left", "Start the members that don't answer, or add others first.";
     NotLeased "not-leased" 409 / 7 exit REFUSED retry Never
         "It has no lease", "Nothing to renew: it lasts until somebody releases it.";
+    BootUnconfirmed "boot-unconfirmed" 409 / 11 exit REFUSED retry After
+        "The node's boot is not confirmed", "Repeat it with a new process, as a container runtime does by itself.";
 }
 
 impl fmt::Display for Code {
@@ -400,6 +402,7 @@ mod tests {
             (Code::AttachmentReleased, 115),
             (Code::CheckFailed, 117),
             (Code::NoLeader, 11),
+            (Code::BootUnconfirmed, 11),
             (Code::Internal, 999),
         ] {
             assert_eq!(code.entry().cni, cni);

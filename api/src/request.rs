@@ -47,8 +47,12 @@ impl std::fmt::Display for AttachmentKey {
 pub struct Started {
     /// `/proc/sys/kernel/random/boot_id` of the machine.
     pub boot_id: String,
-    /// `CLOCK_BOOTTIME` of the process's start, in microseconds.
+    /// `CLOCK_BOOTTIME` as the process read it first, in microseconds.
     pub at_us: u64,
+    /// The kernel's start time of the process: field 22 of `/proc/self/stat`, in ticks of 10 ms since boot. It decides
+    /// where two processes of one boot have different ticks; otherwise `at_us` does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_ticks: Option<u64>,
 }
 
 /// One interface of an allocation request.
@@ -291,6 +295,9 @@ pub struct Released {
     /// Number of released addresses beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
+    /// Whether nothing was released because the request came late: the attachment's ADD began after it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub late: bool,
     /// The state after it.
     pub revision: u64,
 }

@@ -168,6 +168,9 @@ fn the_request_says_who_asks_since_when() {
         let at = seen.body["started"]["at_us"].as_u64().unwrap();
         assert!(at > last);
         last = at;
+        // The kernel's start, and not the moment of the stamp.
+        let ticks = seen.body["started"]["start_ticks"].as_u64().unwrap();
+        assert!(ticks <= at / 10_000, "{ticks} ticks at {at} us");
         let key = json!({
             "realm": "default", "node": "node-1", "config": "lan", "container_id": "c1", "interface": "eth0"
         });

@@ -226,7 +226,11 @@ fn attachment(number: u64, prefix: &str) -> AttachmentKey {
 }
 
 fn started(number: u64) -> Started {
-    Started { boot_id: Text::given("5d1c4b1e-3f59-4f0f-9d11-1f2e3d4c5b6a"), at_us: 1_000_000 + number }
+    Started {
+        boot_id: Text::given("5d1c4b1e-3f59-4f0f-9d11-1f2e3d4c5b6a"),
+        at_us: 1_000_000 + number,
+        start_ticks: Some(100 + number / 10_000),
+    }
 }
 
 // === Measuring ===

@@ -171,12 +171,39 @@ fn a_node_remembers_a_bounded_number_of_boots() {
         say(&mut state, 0, &line).unwrap();
     }
     let (_, node) = state.boots.first().unwrap();
-    assert_eq!(node.past_boots.len(), PAST_BOOTS_MAX);
-    assert_eq!(&*node.past_boots[0], "boot2");
+    assert_eq!(node.boots.len(), PAST_BOOTS_MAX + 1);
+    assert_eq!(&*node.boots[0].earliest.boot_id, "boot2");
     // The attachment's boot is long forgotten; its DEL from the present one takes effect all the same.
     let line = format!("release attachment n1/net/old/eth0 started=boot{}:9", PAST_BOOTS_MAX + 2);
     let released = say(&mut state, 0, &line).unwrap();
     assert!(matches!(released.answer, Answer::Released { addresses, .. } if addresses.len() == 1));
+}
+
+#[test]
+fn boots_that_only_add_take_no_memory_from_those_that_are_proven() {
+    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
+    say(&mut state, 0, "release attachment n1/net/c/eth0 started=old:9").unwrap();
+    say(&mut state, 0, "release attachment n1/net/c/eth0 started=live:9").unwrap();
+    say(&mut state, 0, "allocate container/live eth0 attach=n1/net/live started=live:10").unwrap();
+    // Granted or refused, each is heard.
+    for boot in 0..3 * PAST_BOOTS_MAX {
+        let line = format!("allocate container/c eth0 attach=n1/net/c started=flood{boot}:1");
+        refused(&say(&mut state, 0, &line), Code::BootUnconfirmed);
+        let line = format!("allocate container/{boot} eth0 attach=n1/net/{boot} started=more{boot}:1");
+        say(&mut state, 0, &line).unwrap();
+    }
+    let (_, node) = state.boots.first().unwrap();
+    assert_eq!(node.boots.len(), PAST_BOOTS_MAX + 1);
+    // The living container keeps its address, and frees it with its own boot's DEL.
+    let release = |state: &mut State, boot: &str| {
+        let line = format!("release attachment n1/net/live/eth0 started={boot}:99");
+        match say(state, 0, &line).unwrap().answer {
+            Answer::Released { addresses, late, .. } => (addresses.len(), late),
+            other => panic!("{other:?}"),
+        }
+    };
+    assert_eq!(release(&mut state, "old"), (0, true));
+    assert_eq!(release(&mut state, "live"), (1, false));
 }
 
 #[test]

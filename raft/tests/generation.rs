@@ -219,7 +219,7 @@ fn what_was_kept_waits_for_its_pool_too() {
         };
         Allocate {
             attachment: Some(attachment),
-            started: Some(Started { boot_id: Text::given("b"), at_us: 3 }),
+            started: Some(Started { boot_id: Text::given("b"), at_us: 3, start_ticks: None }),
             lifecycle: Lifecycle::Attached,
             stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
             automatic_pool: None,
@@ -227,9 +227,12 @@ fn what_was_kept_waits_for_its_pool_too() {
         }
     };
     let key = sticky().attachment.unwrap();
-    let first = Allocate { started: Some(Started { boot_id: Text::given("b"), at_us: 1 }), ..sticky() };
+    let first = Allocate {
+        started: Some(Started { boot_id: Text::given("b"), at_us: 1, start_ticks: None }),
+        ..sticky()
+    };
     done(&mut state, Action::Allocate(first));
-    let started = Started { boot_id: Text::given("b"), at_us: 2 };
+    let started = Started { boot_id: Text::given("b"), at_us: 2, start_ticks: None };
     done(&mut state, Action::ReleaseAttachment(ReleaseAttachment { key, started }));
     assert_eq!(state.allocations.len(), 2, "kept");
     state.begin_generation(2, 7_000, true).unwrap();

@@ -36,6 +36,9 @@ pub async fn del(
         .map_err(|failure| failure.with_code(TRY_LATER))?;
     let request = ReleaseAttachmentRequest { attachment, started };
     let call = Call::post("/v1/attachments/release").json(&request)?.repeatable();
-    let _: Released = ask.call(call).await?;
+    let released: Released = ask.call(call).await?;
+    if released.late {
+        crate::warn("DEL came too late and released nothing: the attachment's ADD began after it");
+    }
     Ok(Vec::new())
 }

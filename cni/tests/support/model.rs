@@ -55,7 +55,8 @@ impl Model {
             });
         }
         let late = self.tombstones.get(&key).zip(request.started.as_ref());
-        if late.is_some_and(|(tomb, started)| tomb.boot_id == started.boot_id && tomb.at_us > started.at_us) {
+        let began = |started: &Started| (started.start_ticks, started.at_us);
+        if late.is_some_and(|(tomb, add)| tomb.boot_id == add.boot_id && began(tomb) > began(add)) {
             return Err(Problem::new(Code::AttachmentReleased, format!("{key} was released")));
         }
         let mut addresses = Vec::new();
@@ -158,6 +159,7 @@ impl Model {
         Released {
             addresses: addresses.map(|one| one.address.addr()).collect(),
             more: 0,
+            late: false,
             revision: self.revision,
         }
     }

@@ -68,7 +68,7 @@ pub(super) fn dns_out(dns: &Dns) -> shown::Dns {
 }
 
 pub(super) fn started(started: ipam_api::request::Started) -> Started {
-    Started { boot_id: Text::given(started.boot_id), at_us: started.at_us }
+    Started { boot_id: Text::given(started.boot_id), at_us: started.at_us, start_ticks: started.start_ticks }
 }
 
 pub(super) fn interface(given: &GivenInterface) -> shown::Interface {

@@ -163,11 +163,11 @@ async fn renew(
 
 /// The answer to any release.
 pub(super) fn released(answer: Answer, revision: u64) -> Shown<Released> {
-    let (addresses, more) = match answer {
-        Answer::Released { addresses, more } => (addresses, more),
-        _ => (Vec::new(), 0),
+    let (addresses, more, late) = match answer {
+        Answer::Released { addresses, more, late } => (addresses, more, late),
+        _ => (Vec::new(), 0, false),
     };
-    Shown::new(Released { addresses, more, revision }, revision)
+    Shown::new(Released { addresses, more, late, revision }, revision)
 }
 
 fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {

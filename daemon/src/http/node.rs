@@ -97,7 +97,8 @@ impl Kinded for Nodes {
             managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
         };
         let boots = state.boots_of(realm, name);
-        let boot_id = boots.and_then(|(_, boots)| boots.boot_id.as_ref()).map(ToString::to_string);
+        let boot_id =
+            boots.and_then(|(_, boots)| boots.present()).map(|boot| boot.earliest.boot_id.to_string());
         Resource { intention, meta: meta(&row.meta), status: NodeStatus { boot_id } }
     }
 }

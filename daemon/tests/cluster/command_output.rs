@@ -33,6 +33,7 @@ const UNSEEN: &[(&str, &str)] = &[
     ("NodePage.count", "ipamctl asks for no counts"),
     ("PoolPage.count", "ipamctl asks for no counts"),
     ("PrefixPage.count", "ipamctl asks for no counts"),
+    ("Released.late", "ipamctl sends no DEL; tests/cluster/late.rs has one that is late"),
     ("Released.more", "no response lists 65,536 addresses here; command/outcome.rs has a test"),
     ("Renewed.more", "no response lists 65,536 leases here; raft/tests/bounds.rs has the largest"),
     ("ReservationPage.count", "ipamctl asks for no counts"),

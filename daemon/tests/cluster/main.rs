@@ -32,6 +32,7 @@ mod explain;
 mod forming;
 mod hostile;
 mod interfaces;
+mod late;
 mod leases;
 mod maps;
 mod members;

@@ -82,7 +82,7 @@ fn add(at_us: u64) -> AllocateRequest {
 }
 
 fn started(at_us: u64) -> Started {
-    Started { boot_id: "this-boot".to_owned(), at_us }
+    Started { boot_id: "this-boot".to_owned(), at_us, start_ticks: None }
 }
 
 async fn del(client: &Client, at_us: u64) -> Released {

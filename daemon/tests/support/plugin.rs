@@ -54,7 +54,17 @@ impl Plugin {
 
     /// Starts it and feeds it. Whoever drops it kills it.
     pub(crate) async fn start(&self) -> Child {
-        let mut command = Command::new(programs::ipam_cni());
+        self.start_as(Command::new(programs::ipam_cni())).await
+    }
+
+    /// A process that the kernel has started for the plugin and stopped before the plugin's first instruction.
+    pub(crate) async fn start_held(&self) -> Child {
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "kill -STOP $$; exec \"$0\""]).arg(programs::ipam_cni());
+        self.start_as(command).await
+    }
+
+    async fn start_as(&self, mut command: Command) -> Child {
         command
             .env_clear()
             .env("CNI_COMMAND", self.verb)
@@ -75,10 +85,15 @@ impl Plugin {
     }
 
     pub(crate) async fn run(&self) -> Outcome {
-        let output = self.start().await.wait_with_output().await.unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        Outcome { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
+        ended(self.start().await).await
     }
+}
+
+/// The end of a run that was started.
+pub(crate) async fn ended(run: Child) -> Outcome {
+    let output = run.wait_with_output().await.unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    Outcome { code: output.status.code(), stdout: text(output.stdout), stderr: text(output.stderr) }
 }
 
 impl Outcome {

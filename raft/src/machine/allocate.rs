@@ -69,7 +69,7 @@ impl Step<'_> {
             };
         }
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.note_boot(key, started);
+            self.hear(key, started, false);
         }
         let endpoint_id = endpoint.unwrap_or_else(|| self.state.tick());
         let attachment_id = wish.attachment.as_ref().map(|_| self.state.tick());

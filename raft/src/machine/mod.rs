@@ -4,7 +4,8 @@
 //! the asker, and what has happened. The same commands give the same bytes on every member: that is the
 //! whole of replication.
 //!
-//! **Invariants:** a refused command changes nothing but log time; every row is in exactly one table and its
+//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is refused for;
+//! every row is in exactly one table and its
 //! change is in the digest; what is derived ([`state`]'s index) can be rebuilt from the rows alone; ids are
 //! revisions and never come back.
 
@@ -200,6 +201,12 @@ impl Step<'_> {
             Action::Transaction(transaction) => self.transaction(transaction),
             single => self.single(single),
         });
+        if let Err(refusal) = &answer
+            && let Cause::BootUnconfirmed { attachment, started } = refusal.cause.as_ref()
+        {
+            // Or the next ADD of that boot would be refused for the same reason.
+            self.hear_refused(attachment, started);
+        }
         let revision = self.state.revision();
         (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
     }

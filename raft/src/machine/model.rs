@@ -275,13 +275,13 @@ pub struct Lease {
     pub until_wall_ms: u64,
 }
 
-/// The memory of a release: an ADD that began before it is refused.
+/// The memory of an attachment's releases: an ADD that began before one of them is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tombstone {
     /// Which attachment.
     pub key: AttachmentKey,
-    /// When the releasing process began.
-    pub started: Started,
+    /// The latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
+    pub releases: Vec<Started>,
     /// The node's id.
     pub node: u64,
     /// The log time at which it is forgotten.
@@ -308,10 +308,19 @@ pub struct Boots {
     pub realm: Name,
     /// The node's name.
     pub name: ObjectName,
-    /// The boot that its newest process belonged to.
-    pub boot_id: Option<Text>,
-    /// Earlier boots, newest last: what comes from them is late.
-    pub past_boots: Vec<Text>,
+    /// Boots of the node, in the order in which their first requests arrived.
+    pub boots: Vec<Boot>,
+}
+
+/// One boot of a node, as far as its requests tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    /// The boot's id, and the start of its earliest process that was heard since the last DEL of another boot.
+    pub earliest: Started,
+    /// Whether a process was heard since then.
+    pub is_confirmed: bool,
+    /// Whether a DEL was heard: all boots before this one are past, and their requests late.
+    pub has_released: bool,
 }
 
 /// Something to ask with.

@@ -1,5 +1,6 @@
 //! Taking addresses back, each time from the allocation that was meant and no other.
 
+use std::cmp::Ordering;
 use std::net::IpAddr;
 
 use ipam_api::address::number;
@@ -20,10 +21,10 @@ impl Step<'_> {
         let (key, started) = (&release.key, &release.started);
         let live = self.state.attachment(key).map(|(id, row)| (id, row.clone()));
         if let Some((_, row)) = &live
-            && self.state.order(key, started, &row.started).is_lt()
+            && self.state.order(key, started, &row.started) == Some(Ordering::Less)
         {
             // A late DEL of an earlier container with the same id: the living one keeps its addresses.
-            return Answer::released(Vec::new());
+            return Answer::Released { addresses: Vec::new(), more: 0, late: true };
         }
         self.bury(key, started);
         let addresses = match live {

@@ -104,7 +104,7 @@ impl State {
 
         // Each address takes five bytes.
         let addresses = vec![Ipv4Addr::LOCALHOST.into(); bytes / 5];
-        let answer = Answer::Released { addresses, more: 0 };
+        let answer = Answer::Released { addresses, more: 0, late: false };
         let id = self.tick();
         let row = Replay {
             principal: Text::identifier("defect"),

@@ -128,7 +128,7 @@ pub(crate) fn attachment(node: &str, container: &str) -> AttachmentKey {
 }
 
 pub(crate) fn started(at_us: u64) -> Started {
-    Started { boot_id: Text::given("boot"), at_us }
+    Started { boot_id: Text::given("boot"), at_us, start_ticks: None }
 }
 
 /// An ADD on a node.

@@ -137,9 +137,9 @@ fn memory(state: &State, model: &Model) {
     let graves: Vec<_> = state
         .tombstones
         .iter()
-        .map(|(_, row)| (row.key.clone(), row.started.clone(), row.until_ms))
+        .map(|(_, row)| (row.key.clone(), row.releases.clone(), row.until_ms))
         .collect();
-    let buried = model.buried.iter().map(|one| (one.key.clone(), one.started.clone(), one.until_ms));
+    let buried = model.buried.iter().map(|one| (one.key.clone(), one.releases.clone(), one.until_ms));
     assert_eq!(graves, buried.collect::<Vec<_>>(), "tombstones");
     let resting: Vec<_> =
         state.coolings.iter().map(|(_, row)| (row.network, row.pool, row.address, row.until_ms)).collect();
@@ -158,12 +158,15 @@ fn memory(state: &State, model: &Model) {
     let leases = model.held.iter().filter_map(|one| Some(graced(one.lease?.1)));
     let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
     assert_eq!(state.next_expiry_ms(), next);
-    let boots: BTreeMap<_, Vec<_>> = state
-        .boots
-        .iter()
-        .map(|(_, row)| (row.name.clone(), row.past_boots.iter().chain(&row.boot_id).cloned().collect()))
-        .collect();
-    assert_eq!(boots, model.boots, "boots");
+    assert_eq!(state.boots.len(), model.boots.len(), "nodes with boots");
+    for (_, row) in state.boots.iter() {
+        let boots = &model.boots[&row.name];
+        assert_eq!(row.boots.len(), boots.len(), "boots");
+        for (own, boot) in row.boots.iter().zip(boots) {
+            assert_eq!((&own.earliest.boot_id, own.has_released), (&boot.id, boot.has_released), "boots");
+            assert_eq!(own.is_confirmed.then_some(&own.earliest), boot.heard.as_ref(), "boots");
+        }
+    }
 }
 
 fn prefixes(state: &State, model: &Model) {

@@ -95,7 +95,11 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
 fn is_decided_before(code: Code) -> bool {
     matches!(
         code,
-        Code::AttachmentReleased | Code::AlreadyExists | Code::DeadlineExceeded | Code::InvalidField
+        Code::AttachmentReleased
+            | Code::BootUnconfirmed
+            | Code::AlreadyExists
+            | Code::DeadlineExceeded
+            | Code::InvalidField
     )
 }
 

@@ -19,6 +19,7 @@ use ipam_raft::machine::{Action, At, Command};
 
 use ipnet::IpNet;
 
+use crate::naive_boots::Boot;
 use crate::naive_prefix::Block;
 use crate::naive_waiting::Claim;
 
@@ -30,6 +31,7 @@ pub(crate) enum Said {
     Draining(u64),
     Given { repeated: bool, addresses: Vec<(InterfaceName, IpAddr)> },
     Released(Vec<IpAddr>),
+    Late,
     Renewed(Vec<(IpAddr, u64)>),
     Pending { repeated: bool, why: Why },
     Expired(u64),
@@ -93,7 +95,7 @@ pub(crate) struct Incarnation {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Buried {
     pub(crate) key: AttachmentKey,
-    pub(crate) started: Started,
+    pub(crate) releases: Vec<Started>,
     pub(crate) until_ms: u64,
 }
 
@@ -116,7 +118,7 @@ pub(crate) struct Model {
     pub(crate) buried: Vec<Buried>,
     pub(crate) blocks: Vec<Block>,
     pub(crate) numbered: u64,
-    pub(crate) boots: BTreeMap<ObjectName, Vec<Text>>,
+    pub(crate) boots: BTreeMap<ObjectName, Vec<Boot>>,
     /// As the machine said them: the model doesn't count revisions.
     pub(crate) revisions: BTreeMap<(Kind, ResourceName), u64>,
     pub(crate) incarnations: u64,
@@ -149,11 +151,12 @@ impl Model {
                 }
                 let mut draft = self.clone();
                 let said =
-                    transaction.steps.iter().map(|step| draft.single(step)).collect::<Result<_, _>>()?;
+                    transaction.steps.iter().map(|step| draft.single(step).map_err(|code| (step, code)));
+                let said = said.collect::<Result<_, _>>().map_err(|(step, code)| self.refused(step, code))?;
                 *self = draft;
                 Ok(Said::Steps(said))
             }
-            single => self.single(single),
+            single => self.single(single).map_err(|code| self.refused(single, code)),
         }
     }
 

@@ -48,11 +48,8 @@ impl Model {
 
     pub(crate) fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
         let meant = self.meant(wish).cloned();
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
-            && let Some(grave) = self.buried.iter().find(|one| one.key == *key)
-            && self.began(key, started, &grave.started).is_le()
-        {
-            return Err(Code::AttachmentReleased);
+        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            self.check_not_late(key, started)?;
         }
         let sticky = Model::keeps(wish, meant.as_ref());
         let before: Vec<Held> = match &wish.attachment {
@@ -75,7 +72,7 @@ impl Model {
         };
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
         if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
-            self.note_boot(key, started);
+            self.hear(key, started, false);
             self.attachments.insert(key.clone(), (started.clone(), endpoint));
         }
         Ok(self.give(wish, meant.as_ref(), plan))
@@ -248,8 +245,8 @@ impl Model {
 
     fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
         let (living, owner) = self.attachments.get(key).cloned().expect("it was found");
-        if self.began(key, started, &living).is_gt() {
-            self.note_boot(key, started);
+        if self.began_before(key, &living, started) || self.is_forgotten(key, &living, started) {
+            self.hear(key, started, false);
             self.attachments.insert(key.clone(), (started.clone(), owner));
         }
     }

@@ -99,9 +99,9 @@ impl Model {
 
     pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
         if let Some((living, _)) = self.attachments.get(key)
-            && self.began(key, started, living).is_lt()
+            && self.began_before(key, started, living)
         {
-            return Said::Released(Vec::new());
+            return Said::Late;
         }
         self.bury(key, started);
         let stay: Vec<usize> = (0..self.held.len())

@@ -7,10 +7,10 @@ use ipam_api::address::parse_address;
 use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_raft::machine::change::FieldChange;
-use ipam_raft::machine::command::{Given, GivenPrefix, Kind, Renewed};
+use ipam_raft::machine::command::{Given, GivenPrefix, Kind, Renewed, Started};
 use ipam_raft::machine::event::Reason;
 use ipam_raft::machine::explain::{Explanation, Fate};
-use ipam_raft::machine::model::{Automatic, Endpoint};
+use ipam_raft::machine::model::{Automatic, Boot, Endpoint};
 use ipam_raft::machine::space::Counts;
 use ipam_raft::machine::state::Occupant;
 use ipam_raft::machine::{Answer, Applied, Event, Outcome, State, What};
@@ -95,8 +95,9 @@ fn answer(answer: &Answer, indent: &str) -> String {
         Answer::Stored { created: false, revision, .. } => format!("stored, at {}", id(*revision)),
         Answer::Gone => "gone".to_owned(),
         Answer::Draining { held } => format!("draining, {held} held"),
+        Answer::Released { late: true, .. } => "too late to release anything".to_owned(),
         Answer::Released { addresses, .. } if addresses.is_empty() => "nothing to release".to_owned(),
-        Answer::Released { addresses, more: _ } => {
+        Answer::Released { addresses, more: _, late: _ } => {
             let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
             format!("released {}", addresses.join(", "))
         }
@@ -289,11 +290,10 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
         }
         "attachment" => match state.attachment(&attachment(which).unwrap()) {
             Some((own, row)) => format!(
-                "attachment {} of endpoint {}, started {}:{}\n",
+                "attachment {} of endpoint {}, started {}\n",
                 id(own),
                 id(row.endpoint),
-                row.started.boot_id,
-                row.started.at_us
+                start(&row.started)
             ),
             None => "no such attachment\n".to_owned(),
         },
@@ -305,8 +305,7 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
         }
         "node" => {
             let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
-            let boot = row.boot_id.as_deref().unwrap_or("none");
-            format!("boot {boot}, before it: {}\n", row.past_boots.join(", "))
+            row.boots.iter().map(boot).collect()
         }
         "state" => format!(
             "revision {}, {} endpoints, {} attachments, {} allocations, {} tombstones, {} cooling, next expiry {:?}\n",
@@ -320,6 +319,18 @@ pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
         ),
         other => panic!("can't show {other}"),
     }
+}
+
+fn start(Started { boot_id, at_us, start_ticks }: &Started) -> String {
+    let ticks = start_ticks.map(|ticks| format!("/{ticks}")).unwrap_or_default();
+    format!("{boot_id}:{at_us}{ticks}")
+}
+
+fn boot(Boot { earliest, is_confirmed, has_released }: &Boot) -> String {
+    let confirmed =
+        if *is_confirmed { format!("heard from {}", start(earliest)) } else { "not heard".to_owned() };
+    let released = if *has_released { ", has released" } else { "" };
+    format!("{}: {confirmed} since another boot released{released}\n", earliest.boot_id)
 }
 
 fn comes_back(row: &Endpoint) -> String {

@@ -315,17 +315,22 @@ impl Draw<'_> {
         }
     }
 
-    /// Mostly from the boot that the node is in, sometimes from one before or after.
+    /// Mostly from the boot that the node is in, sometimes from one before or after: stragglers of several boots.
+    /// Mostly with a kernel tick, now and then one of a process that was delayed before its stamp.
     pub(crate) fn started(&mut self, key: &AttachmentKey) -> Started {
         let node = self.state.boots.iter().map(|(_, row)| row).find(|row| row.name == key.node);
-        let present = node.and_then(|row| row.boot_id.as_deref()).unwrap_or("b0");
+        let present = node.and_then(|row| row.present()).map_or("b0", |boot| &*boot.earliest.boot_id);
         let number: u64 = present[1..].parse().unwrap();
         let number = match self.dice.below(100) {
-            0..=2 => number + 1,
-            3..=9 => number.saturating_sub(1 + self.dice.below(6)),
+            0..=4 => number + 1 + self.dice.below(2),
+            5..=13 => number.saturating_sub(1 + self.dice.below(3)),
+            14 => number.saturating_sub(1 + self.dice.below(6)),
             _ => number,
         };
-        Started { boot_id: Text::given(format!("b{number}")), at_us: self.index + self.dice.below(8) }
+        let began = self.index + self.dice.below(8);
+        let delay = if self.dice.chance(10) { self.dice.below(20) } else { 0 };
+        let start_ticks = self.dice.chance(90).then_some(began / 3);
+        Started { boot_id: Text::given(format!("b{number}")), at_us: began + delay, start_ticks }
     }
 
     /// The same once more, sometimes by a process that began later, rarely with another wish.

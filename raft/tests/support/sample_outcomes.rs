@@ -44,7 +44,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Gone,
         Answer::Draining { held: 3 },
         Answer::Allocated { repeated: true, interfaces: vec![interface] },
-        Answer::Released { addresses: wish().interfaces[0].addresses.clone(), more: 3 },
+        Answer::Released { addresses: wish().interfaces[0].addresses.clone(), more: 3, late: true },
         Answer::Steps(vec![Answer::Gone]),
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },

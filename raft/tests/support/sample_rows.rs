@@ -2,7 +2,7 @@
 
 use ipam_raft::machine::command::Cause;
 use ipam_raft::machine::command::Text;
-use ipam_raft::machine::command::{Credential, Purpose, Setting};
+use ipam_raft::machine::command::{Credential, Purpose, Setting, Started};
 use ipam_raft::machine::{EventId, State};
 
 use ipam_api::Family;
@@ -10,8 +10,9 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_raft::machine::event::{Readiness, Why};
 use ipam_raft::machine::journal::Segment;
 use ipam_raft::machine::model::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Namespace, Network,
-    Node, Pool, PoolState, Prefix, Replay, Reservation, Scarce, Sticky, Subnet, Token, Tombstone, Waiting,
+    Allocation, Attachment, Boot, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Namespace,
+    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Scarce, Sticky, Subnet, Token, Tombstone,
+    Waiting,
 };
 use ipam_raft::machine::table::Ledger;
 
@@ -75,14 +76,21 @@ pub(crate) fn rows() -> State {
         created_by: Text::given("alice"),
     };
     state.allocations.put(107, row, &mut ledger);
+    let earlier = Started { boot_id: Text::given("boot-0"), start_ticks: None, ..started() };
     let node = Boots {
         realm: name("prod"),
         name: key.node.clone(),
-        boot_id: Some(Text::given("boot-2")),
-        past_boots: vec![Text::given("boot-0"), Text::given("boot-1")],
+        boots: vec![
+            Boot { earliest: earlier, is_confirmed: false, has_released: true },
+            Boot { earliest: started(), is_confirmed: true, has_released: false },
+        ],
     };
     state.boots.put(108, node, &mut ledger);
-    state.tombstones.put(109, Tombstone { key, started: started(), node: 108, until_ms: 900 }, &mut ledger);
+    state.tombstones.put(
+        109,
+        Tombstone { key, releases: vec![started()], node: 108, until_ms: 900 },
+        &mut ledger,
+    );
     let token = Token {
         meta: meta(111),
         name: name("ci"),

@@ -180,7 +180,7 @@ fn reservation() -> ReservationIntention {
 }
 
 fn started() -> Started {
-    Started { boot_id: Text::given("boot-1"), at_us: 123_456_789 }
+    Started { boot_id: Text::given("boot-1"), at_us: 123_456_789, start_ticks: Some(12_345) }
 }
 
 fn pool_patterns() -> PoolPatterns {

@@ -8,7 +8,7 @@
 //! split POOL into=NEW ranges=…
 //! delete network|subnet|pool|reservation|node|namespace NAME [drain]
 //! allocate ENDPOINT INTERFACE field=value … [clean] [+ INTERFACE field=value …] [field=value …] [route=TO>GATEWAY …]
-//! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS
+//! release attachment NODE/CONFIG/CONTAINER/INTERFACE started=BOOT:MICROSECONDS[/TICKS]
 //! explain COMMAND                                     what it would get, and why
 //! release allocation ID        release endpoint ENDPOINT        expire
 //! delegate from=POOL|#ID OWNER/LENGTH field=value … [+ OWNER/LENGTH …]     release prefix ID
@@ -473,8 +473,10 @@ fn expect(text: &str) -> Expect {
 }
 
 fn started(text: &str) -> Started {
-    let (boot_id, at_us) = text.split_once(':').unwrap();
-    Started { boot_id: Text::given(boot_id), at_us: at_us.parse().unwrap() }
+    let (boot_id, start) = text.split_once(':').unwrap();
+    let (at_us, ticks) = start.split_once('/').map_or((start, None), |(at_us, ticks)| (at_us, Some(ticks)));
+    let start_ticks = ticks.map(|ticks| ticks.parse().unwrap());
+    Started { boot_id: Text::given(boot_id), at_us: at_us.parse().unwrap(), start_ticks }
 }
 
 fn family(text: &str) -> Family {

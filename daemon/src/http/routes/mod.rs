@@ -240,6 +240,7 @@ const OF_ALLOCATING: &[Code] = &[
     Code::AddressQuarantined,
     Code::QuotaExceeded,
     Code::AttachmentReleased,
+    Code::BootUnconfirmed,
     Code::AllocationChanged,
     Code::ForeignNode,
 ];

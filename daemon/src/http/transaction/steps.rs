@@ -269,9 +269,9 @@ fn released(
     answer: Answer,
     revision: u64,
 ) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
-    let (addresses, more) = match answer {
-        Answer::Released { addresses, more } => (addresses, more),
-        _ => (Vec::new(), 0),
+    let (addresses, more, late) = match answer {
+        Answer::Released { addresses, more, late } => (addresses, more, late),
+        _ => (Vec::new(), 0, false),
     };
-    Ok((StatusCode::OK, json(&Released { addresses, more, revision })?))
+    Ok((StatusCode::OK, json(&Released { addresses, more, late, revision })?))
 }

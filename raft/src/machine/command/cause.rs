@@ -29,7 +29,7 @@ use ipam_api::{Code, Family, Selector};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-use super::{Kind, Leases, Text};
+use super::{Kind, Leases, Started, Text};
 use crate::machine::candidates::Rule;
 use crate::machine::change::FieldName;
 use crate::machine::check::{BOOT_ID_BYTES_MAX, VLAN_MAX};
@@ -484,4 +484,9 @@ causes! {
         })
         help "Ask for it as it is, release it first, or name another owner.";
     LeadershipEnded => NoLeader: "the leadership that proposed this has ended; nothing was changed";
+    BootUnconfirmed { attachment: AttachmentKey, started: Started } => BootUnconfirmed:
+        (format!(
+            "attachment {attachment} was released in another boot of its node, and boot {} was not heard since, or only from this process",
+            shown(&started.boot_id)
+        ));
 }

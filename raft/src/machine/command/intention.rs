@@ -1,5 +1,6 @@
 //! What somebody wants: resources, addresses, and to give them back.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -284,8 +285,24 @@ impl InterfaceWish {
 pub struct Started {
     /// Which boot.
     pub boot_id: Text,
-    /// Boot time in microseconds.
+    /// Boot time as the process read it first, in microseconds.
     pub at_us: u64,
+    /// Boot time at which the kernel started the process, in its ticks; nothing if the request has no tick.
+    pub start_ticks: Option<u64>,
+}
+
+impl Started {
+    /// Order of two processes of one boot.
+    ///
+    /// The kernel's ticks decide where they differ: any delay may lie between a process's start and its own stamp.
+    /// This is no order of three processes where one has no tick, so nothing may be concluded from two comparisons.
+    #[must_use]
+    pub fn order_in_boot(&self, other: &Self) -> Ordering {
+        match (self.start_ticks, other.start_ticks) {
+            (Some(own), Some(others)) if own != others => own.cmp(&others),
+            _ => self.at_us.cmp(&other.at_us),
+        }
+    }
 }
 
 /// What CNI DEL asks for.

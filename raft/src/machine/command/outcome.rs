@@ -61,6 +61,8 @@ pub enum Answer {
         addresses: Vec<IpAddr>,
         /// How many more.
         more: u64,
+        /// Whether nothing was taken back because the holder's ADD began after the release.
+        late: bool,
     },
     /// The steps of a transaction, each with its answer.
     Steps(Vec<Answer>),
@@ -130,7 +132,7 @@ impl Answer {
     /// Addresses were taken back.
     pub(in crate::machine) fn released(addresses: Vec<IpAddr>) -> Self {
         let (addresses, more) = listed(addresses);
-        Self::Released { addresses, more }
+        Self::Released { addresses, more, late: false }
     }
 
     /// Leases last longer.
@@ -354,7 +356,7 @@ mod tests {
     fn a_response_lists_so_many_addresses_and_counts_the_rest() {
         let address = IpAddr::from([10, 0, 0, 1]);
         for (all, listed, beyond) in [(3, 3, 0), (RESPONSE_ADDRESSES_MAX + 7, RESPONSE_ADDRESSES_MAX, 7)] {
-            let Answer::Released { addresses, more } = Answer::released(vec![address; all]) else {
+            let Answer::Released { addresses, more, late: _ } = Answer::released(vec![address; all]) else {
                 panic!("it is another answer")
             };
             assert_eq!((addresses.len(), more), (listed, beyond));
