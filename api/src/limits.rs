@@ -250,6 +250,8 @@ pub const ENTRY_BYTES_MAX: usize = 2 << 20;
 pub const APPEND_BYTES_MAX: usize = 4 << 20;
 /// Appends that one peer may be behind with its answers before the sender waits.
 pub const APPENDS_UNANSWERED_MAX: usize = 32;
+/// Longest election timeout of slow disks and failed elections, unless a longer one is configured.
+pub const ELECTION_TIMEOUT_MS_MAX: u64 = 10_000;
 /// Members of a cluster.
 pub const MEMBERS_MAX: usize = 9;
 /// Bytes of the first frame between peers, read before anybody is known.

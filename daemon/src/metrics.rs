@@ -1,5 +1,6 @@
 //! What dashboards read. Names are a contract; buckets begin at 100 µs.
 
+mod elections;
 mod labels;
 mod shown;
 
@@ -23,6 +24,7 @@ use prometheus_client::registry::{Metric, Registry};
 
 use crate::http::tls::ClientTls;
 
+use self::elections::Elections;
 use self::labels::{
     AllocationLabels, BuildLabels, CodeLabels, PartLabels, PeerLabels, RouteLabels, RouteOnly, ShownLabels,
     TaskLabels,
@@ -63,8 +65,7 @@ pub struct Metrics {
     backup_success: Number,
     is_leader: Gauge,
     term: Number,
-    leader_changes: Counter,
-    quorum_losses: Counter,
+    elections: Elections,
     peer_lag: Family<PeerLabels, Number>,
     proposals_waiting: Number,
     commit_seconds: Seconds,
@@ -116,8 +117,7 @@ impl Metrics {
             backup_success: Number::default(),
             is_leader: Gauge::default(),
             term: Number::default(),
-            leader_changes: Counter::default(),
-            quorum_losses: Counter::default(),
+            elections: Elections::default(),
             peer_lag: Family::default(),
             proposals_waiting: Number::default(),
             commit_seconds: Seconds::default(),
@@ -157,18 +157,7 @@ impl Metrics {
         self.add("build_info", &["version"], "The version that runs", build);
         self.add("raft_is_leader", &[], "Whether this member leads", self.is_leader.clone());
         self.add("raft_term", &[], "The Raft term", self.term.clone());
-        self.add(
-            "raft_leader_changes",
-            &[],
-            "How often this member learned of another leader",
-            self.leader_changes.clone(),
-        );
-        self.add(
-            "raft_quorum_losses",
-            &[],
-            "How often a leadership of this member ended because no majority acknowledged it",
-            self.quorum_losses.clone(),
-        );
+        self.elections.clone().register(self);
         self.add(
             "raft_peer_lag_entries",
             &["peer"],
@@ -404,8 +393,7 @@ impl Metrics {
         self.oldest_revision.set(state.oldest_event().revision);
         self.set_journal(&state);
         self.set_certificates();
-        raise(&self.leader_changes, counters.leader_changes);
-        raise(&self.quorum_losses, counters.leaderships_without_quorum);
+        self.elections.set(&counters);
         raise(&self.rows_rebuilt, counters.rows_rebuilt);
         raise(&self.snapshots_built, counters.snapshots_built);
         raise(&self.snapshots_failed, counters.snapshots_failed);

@@ -2,3 +2,4 @@
 
 pub mod powercut;
 mod random;
+pub mod slow_disks;

@@ -5,7 +5,7 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipam_jepsen::powercut;
+use ipam_jepsen::{powercut, slow_disks};
 
 /// Breaks clusters of real ipamd processes on purpose, and says what they lost.
 #[derive(Debug, Parser)]
@@ -19,11 +19,16 @@ struct Arguments {
 enum Task {
     /// Cuts the power of members under load, and holds what is left against what was acknowledged.
     Powercut(powercut::Arguments),
+    /// Kills leaders of clusters on slow disks, and measures the time to the next accepted write.
+    SlowDisks(slow_disks::Arguments),
 }
 
 fn main() -> ExitCode {
-    let Task::Powercut(arguments) = Arguments::parse().task;
-    match powercut::run(&arguments) {
+    let done = match Arguments::parse().task {
+        Task::Powercut(arguments) => powercut::run(&arguments),
+        Task::SlowDisks(arguments) => slow_disks::run(&arguments),
+    };
+    match done {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(1),
         Err(error) => {

@@ -6,6 +6,7 @@ mod backup;
 mod config;
 mod counters;
 mod digests;
+mod elections;
 mod error;
 mod fetching;
 mod founding;
@@ -117,9 +118,8 @@ impl Node {
         store.machine.bytes_per_second = config.snapshots.bytes_per_second;
         store.headroom.watch(config.disk).map_err(StoreError::thread)?;
         let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
-        let counters = Arc::new(counters::Counters::new(store.counters));
+        let counters = Arc::new(counters::Counters::new(Arc::clone(&store.counters)));
         let ingredients = Ingredients {
-            timing: config.timing,
             config: raft_config,
             log: store.log,
             machine: store.machine,
@@ -127,6 +127,8 @@ impl Node {
             snapshots: config.snapshots,
             state: store.shared.clone(),
             counters: Arc::clone(&counters),
+            store: store.counters,
+            timing: config.timing,
             gate: Arc::clone(&gate),
         };
         let belongs = identity.cluster_id.is_some();
@@ -281,6 +283,12 @@ impl Node {
     #[cfg(feature = "spoil")]
     pub fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
         self.inner().state.spoil(how)
+    }
+
+    /// Makes each flush of this member's log longer, as a slow disk does.
+    #[cfg(feature = "spoil")]
+    pub fn delay_flushes(&self, ms: u64) {
+        self.inner().counters.store.flush.delay_ms.store(ms, std::sync::atomic::Ordering::Relaxed);
     }
 
     /// How this member sees itself and its cluster.

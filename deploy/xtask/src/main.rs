@@ -1,4 +1,4 @@
-//! The project's own tools: `cargo xtask build | dev | measure | powercut | test`.
+//! The project's own tools: `cargo xtask build | dev | measure | powercut | slow-disks | test`.
 //!
 //! **Invariant:** nothing that ships depends on this crate, and it compiles no tools: what it would like to
 //! have and doesn't find (cargo-nextest, cargo-deny) it says, with the command to get it, and goes on.
@@ -44,6 +44,8 @@ enum Task {
     },
     /// Build what is needed, then cut the power of members under load, and say what they lost.
     Powercut(powercut::Arguments),
+    /// Build what is needed, then kill leaders of clusters on slow disks, and measure the gaps.
+    SlowDisks(powercut::Arguments),
     /// Everything that must hold before a change goes in: packages, format, lints, docs, every test.
     Test(test::Arguments),
 }
@@ -53,7 +55,8 @@ fn main() -> ExitCode {
         Task::Build => binaries::build(&workspace).map(|_| ()),
         Task::Dev(arguments) => dev::run(&workspace, &arguments),
         Task::Measure { million } => binaries::measure(&workspace, million),
-        Task::Powercut(arguments) => powercut::build_and_run(&workspace, &arguments),
+        Task::Powercut(arguments) => powercut::build_and_run(&workspace, powercut::POWERCUT, &arguments),
+        Task::SlowDisks(arguments) => powercut::build_and_run(&workspace, powercut::SLOW_DISKS, &arguments),
         Task::Test(arguments) => test::run(&workspace, &arguments),
     });
     match done {

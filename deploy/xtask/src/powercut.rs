@@ -1,4 +1,4 @@
-//! `cargo xtask powercut`, and the short form of it that is a stage of the tests.
+//! `cargo xtask powercut` and `slow-disks`. A short form of the first is a stage of the tests.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -12,11 +12,15 @@ use crate::workspace::{Workspace, call};
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// What `ipam-jepsen powercut` takes: --cuts N, --writes N, --members N, --seed N, --without-fsync, --help.
+    /// Arguments of the bench; --help lists them.
     #[arg(value_name = "ARGUMENTS", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<OsString>,
 }
 
+/// The task of power cuts.
+pub(crate) const POWERCUT: &str = "powercut";
+/// The task of leaders that are killed on slow disks.
+pub(crate) const SLOW_DISKS: &str = "slow-disks";
 /// How `ipam-jepsen` ends when a promise was broken; with anything else but 0 it has found out nothing.
 const LOST: i32 = 1;
 /// Enough for every kind of cut, and the same each time as far as the bench decides.
@@ -24,19 +28,19 @@ const SHORT: [&str; 4] = ["--cuts", "20", "--seed", "20"];
 /// Little is enough where nothing is synced.
 const WITHOUT_FSYNC: [&str; 5] = ["--cuts", "3", "--seed", "3", "--without-fsync"];
 
-/// Builds the daemon that ships and the bench, and runs it.
-pub(crate) fn build_and_run(workspace: &Workspace, arguments: &Arguments) -> Result<()> {
+/// Builds the daemon that ships and the bench, and runs one of its tasks.
+pub(crate) fn build_and_run(workspace: &Workspace, task: &str, arguments: &Arguments) -> Result<()> {
     binaries::build(workspace)?;
     let program = build(workspace)?;
-    call(bench(workspace, &program).args(&arguments.words))
+    call(bench(workspace, &program, task).args(&arguments.words))
 }
 
 /// The short form: nothing is lost, and where fsync does nothing the bench sees what that loses.
 pub(crate) fn test(workspace: &Workspace) -> Result<()> {
     let program = build(workspace)?;
-    call(bench(workspace, &program).args(SHORT))?;
+    call(bench(workspace, &program, POWERCUT).args(SHORT))?;
     println!("\nand now without fsync, which must not go well:");
-    let mut bench = bench(workspace, &program);
+    let mut bench = bench(workspace, &program, POWERCUT);
     match bench.args(WITHOUT_FSYNC).status().context("can't start the bench")?.code() {
         Some(LOST) => Ok(()),
         Some(0) => {
@@ -53,8 +57,8 @@ fn build(workspace: &Workspace) -> Result<PathBuf> {
     Ok(workspace.target.join("debug/ipam-jepsen"))
 }
 
-fn bench(workspace: &Workspace, program: &Path) -> Command {
+fn bench(workspace: &Workspace, program: &Path, task: &str) -> Command {
     let mut command = Command::new(program);
-    command.arg("powercut").arg("--ipamd").arg(workspace.dist().join("ipamd"));
+    command.arg(task).arg("--ipamd").arg(workspace.dist().join("ipamd"));
     command
 }

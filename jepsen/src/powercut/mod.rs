@@ -24,7 +24,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use self::course::Course;
 use self::room::Room;
 use self::tally::Tally;
-use self::tools::Tools;
+pub(crate) use self::tools::Tools;
 use crate::random::Random;
 
 /// The pool that is written to, and its subnet.

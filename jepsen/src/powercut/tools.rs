@@ -23,17 +23,17 @@ pub(super) enum Cut {
 
 /// The tools, ready to be used.
 #[derive(Debug)]
-pub(super) struct Tools {
+pub(crate) struct Tools {
     /// The little program.
     pub(super) outside: PathBuf,
 }
 
 impl Tools {
     /// Compiles what must be compiled, into `dir`.
-    pub(super) fn make(dir: &Path) -> Result<Self> {
+    pub(crate) fn make(dir: &Path) -> Result<Self> {
         let outside = dir.join("outside");
         let mut compiler = Command::new("cc")
-            .args(["-O1", "-Wall", "-Werror", "-x", "c", "-o"])
+            .args(["-O1", "-Wall", "-Werror", "-pthread", "-x", "c", "-o"])
             .arg(&outside)
             .arg("-")
             .stdin(Stdio::piped())
@@ -46,6 +46,11 @@ impl Tools {
             bail!("outside.c can't be compiled; what the compiler misses stands above");
         }
         Ok(Self { outside })
+    }
+
+    /// The program that is put before another one.
+    pub(crate) fn outside(&self) -> &Path {
+        &self.outside
     }
 
     /// Cuts the power of the file systems at `places`, as far as possible in one moment, and of the processes

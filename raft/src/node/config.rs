@@ -130,9 +130,12 @@ impl NodeConfig {
         let config = Config {
             cluster_name: "ipamd".to_owned(),
             heartbeat_interval: self.timing.heartbeat_ms,
-            election_timeout_min: self.timing.election_min_ms,
+            // The time for an answer to a vote, once openraft's timer is off. It must be below the lease.
+            election_timeout_min: self.timing.election_max_ms.saturating_sub(1),
+            // The lease of a leader at its voters.
             election_timeout_max: self.timing.election_max_ms,
-            enable_pre_vote: Some(true),
+            // `elections.rs` has the timer and the pre-vote.
+            enable_elect: false,
             // Both are done in `snapshots.rs`, which counts bytes, too.
             snapshot_policy: openraft::SnapshotPolicy::Never,
             max_in_snapshot_log_to_keep: u64::MAX,

@@ -41,6 +41,12 @@ pub struct NodeMetrics {
     pub leaderships: u64,
     /// How often a leadership of this member ended because no majority acknowledged it.
     pub leaderships_without_quorum: u64,
+    /// Campaigns for which a majority would have voted.
+    pub elections: u64,
+    /// Campaigns that made this member the leader.
+    pub elections_won: u64,
+    /// The time that votes have to reach the disks.
+    pub election_timeout_ms: u64,
     /// How often this member learned of another leader than before.
     pub leader_changes: u64,
     /// Snapshots that this member made.
@@ -73,11 +79,14 @@ pub(super) struct Counters {
     commands: AtomicU64,
     batch_bytes: AtomicU64,
     commit: Durations,
-    store: Arc<StoreCounters>,
+    pub(super) store: Arc<StoreCounters>,
     pub(super) reads: AtomicU64,
     pub(super) read_rounds: AtomicU64,
     pub(super) leaderships: AtomicU64,
     pub(super) leaderships_without_quorum: AtomicU64,
+    pub(super) elections: AtomicU64,
+    pub(super) elections_won: AtomicU64,
+    pub(super) election_timeout_ms: AtomicU64,
     pub(super) leader_changes: AtomicU64,
     pub(super) snapshots_installed: AtomicU64,
     pub(super) divergences: AtomicU64,
@@ -127,6 +136,9 @@ impl Counters {
             read_rounds: self.read_rounds.load(Relaxed),
             leaderships: self.leaderships.load(Relaxed),
             leaderships_without_quorum: self.leaderships_without_quorum.load(Relaxed),
+            elections: self.elections.load(Relaxed),
+            elections_won: self.elections_won.load(Relaxed),
+            election_timeout_ms: self.election_timeout_ms.load(Relaxed),
             leader_changes: self.leader_changes.load(Relaxed),
             snapshots_built: self.store.snapshots_built.load(Relaxed),
             snapshots_failed: self.store.snapshots_failed.load(Relaxed),

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::future::join_all;
+use ipam_api::limits::ELECTION_TIMEOUT_MS_MAX;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep};
@@ -24,6 +25,8 @@ use crate::transport::{Answer, Declined, Purpose, Request};
 const LOOK: Duration = Duration::from_millis(250);
 /// A disk that owes an answer for so long is stalled, however nervous elections are.
 const STALLED: Duration = Duration::from_secs(1);
+/// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still works.
+const STALLED_FLUSHES: u64 = 4;
 /// How long a member that could lead instead has for it.
 const PATIENCE: Duration = Duration::from_secs(2);
 
@@ -61,7 +64,9 @@ impl Gate {
 
     /// For how long the disk has owed an answer, if that is too long.
     pub(super) fn stalled(&self) -> Option<Duration> {
-        Some(self.counters.flush.outstanding()).filter(|outstanding| *outstanding > self.stalled)
+        let usual_ms = self.counters.flush.median_ms().saturating_mul(STALLED_FLUSHES);
+        let limit = self.stalled.max(Duration::from_millis(usual_ms.min(ELECTION_TIMEOUT_MS_MAX)));
+        Some(self.counters.flush.outstanding()).filter(|outstanding| *outstanding > limit)
     }
 
     /// Lets a proposal in, or says why not. Nothing is appended then.

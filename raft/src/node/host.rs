@@ -179,6 +179,7 @@ impl Door {
                 if let Err(why) = check_append(&append) {
                     return Answer::Failed(why);
                 }
+                running.elections.heard(raft, &append.vote);
                 let span = Span::of(&append);
                 match raft.append_entries(append).await {
                     Ok(response) => match span.answer(response) {

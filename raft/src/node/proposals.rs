@@ -17,7 +17,7 @@ use super::inner::held;
 use super::queue::{Costs, Queue, Queued};
 use super::running::RaftHandle;
 use super::spent::Spent;
-use super::tenure::{Quorum, Tenure};
+use super::tenure::Tenure;
 use crate::batch::{Batch, Leadership, Opened};
 use crate::machine::command::Text;
 use crate::machine::{Cause, Command, Outcome};
@@ -76,13 +76,12 @@ impl Proposals {
     /// Starts the queue on a member, whether it leads or not.
     pub(super) fn new(
         raft: RaftHandle,
-        quorum: Quorum,
         office: watch::Receiver<Option<Tenure>>,
         gate: Arc<Gate>,
         counters: Arc<Counters>,
     ) -> (Self, impl Future<Output = ()> + Send + 'static) {
         let (queue, waiting) = mpsc::channel(PROPOSALS_WAITING_MAX);
-        (Self { queue, office: office.clone(), gate }, run(raft, quorum, office, waiting, counters))
+        (Self { queue, office: office.clone(), gate }, run(raft, office, waiting, counters))
     }
 
     /// Proposes on this member, and waits for the outcome.
@@ -123,7 +122,6 @@ impl Proposals {
 
 async fn run(
     raft: RaftHandle,
-    quorum: Quorum,
     office: watch::Receiver<Option<Tenure>>,
     mut arriving: mpsc::Receiver<Proposal>,
     counters: Arc<Counters>,
@@ -146,7 +144,7 @@ async fn run(
         let taken = taken.into_iter().map(|queued| queued.item);
         // One instant for the budgets and the entry's log time: a pause of the process between them can't let in what
         // is late by then.
-        let tenure = office.borrow().clone().filter(|_| quorum.acknowledges());
+        let tenure = office.borrow().clone().filter(Tenure::has_quorum);
         let now = Instant::now();
         let Some(tenure) = tenure else {
             taken.for_each(|proposal| proposal.ticket.answer(Err(Declined::NoLeader)));

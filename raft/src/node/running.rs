@@ -1,21 +1,21 @@
 //! A member with raft running, once it knows which cluster it belongs to.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::sync::watch;
 
 use super::config::Timing;
 use super::counters::Counters;
+use super::elections::{Candidate, Elections};
 use super::error::StartError;
 use super::gate::Gate;
 use super::proposals::Proposals;
 use super::reads::Reads;
 use super::snapshots::{self, SnapshotPolicy};
 use super::tasks::Tasks;
-use super::tenure::{Quorum, Tenure, Tenures};
-use crate::store::{LogReach, LogStore, MachineStore, SharedState};
+use super::tenure::{Tenure, Tenures};
+use crate::store::{LogReach, LogStore, MachineStore, SharedState, StoreCounters};
 use crate::transport::{Network, Party, Peers};
 use crate::types::{Member, Types};
 
@@ -24,13 +24,14 @@ pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 /// What raft starts on; used once.
 pub(super) struct Ingredients {
     pub(super) config: openraft::Config,
-    pub(super) timing: Timing,
     pub(super) log: LogStore,
     pub(super) machine: MachineStore,
     pub(super) reach: LogReach,
     pub(super) snapshots: SnapshotPolicy,
     pub(super) state: SharedState,
     pub(super) counters: Arc<Counters>,
+    pub(super) store: Arc<StoreCounters>,
+    pub(super) timing: Timing,
     pub(super) gate: Arc<Gate>,
 }
 
@@ -43,6 +44,7 @@ pub(super) struct Running {
     pub(super) office: watch::Receiver<Option<Tenure>>,
     pub(super) proposals: Proposals,
     pub(super) reads: Reads,
+    pub(super) elections: Arc<Elections>,
     pub(super) log: LogStore,
     /// How fast snapshots are sent.
     pub(super) snapshot_bytes_per_second: u64,
@@ -57,28 +59,39 @@ impl Running {
         peers: Peers,
         tasks: &Tasks,
     ) -> Result<Self, StartError> {
-        let Ingredients { config, timing, log, machine, reach, snapshots: policy, state, counters, gate } =
-            ingredients;
-        let election_timeout = Duration::from_millis(timing.election_max_ms);
+        let Ingredients {
+            config,
+            log,
+            machine,
+            reach,
+            snapshots: policy,
+            state,
+            counters,
+            store,
+            timing,
+            gate,
+        } = ingredients;
         let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
         let reader = log.clone();
         let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log, machine)
             .await
             .map_err(|error| StartError::Raft(error.to_string()))?;
         let (in_office, office) = watch::channel(None);
-        let quorum = Quorum::new(raft.clone(), election_timeout);
-        let tenures = Tenures {
-            raft: raft.clone(),
-            quorum: quorum.clone(),
-            state,
-            office: in_office,
-            counters: counters.clone(),
-            grace_ms: timing.lease_grace_ms,
-        };
+        let tenures =
+            Tenures { raft: raft.clone(), timing, state, office: in_office, counters: counters.clone() };
         tasks.spawn(tenures.follow());
         tasks.spawn(snapshots::run(raft.clone(), reach, policy));
-        let (proposals, proposing) =
-            Proposals::new(raft.clone(), quorum, office.clone(), gate, counters.clone());
+        let elections = Arc::new(Elections::new());
+        let candidate = Candidate {
+            raft: raft.clone(),
+            peers: peers.clone(),
+            elections: elections.clone(),
+            timing,
+            counters: counters.clone(),
+            store,
+        };
+        tasks.spawn(candidate.run());
+        let (proposals, proposing) = Proposals::new(raft.clone(), office.clone(), gate, counters.clone());
         tasks.spawn(proposing);
         let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters);
         tasks.spawn(reading);
@@ -91,6 +104,7 @@ impl Running {
             office,
             proposals,
             reads,
+            elections,
             log: reader,
             snapshot_bytes_per_second,
         })

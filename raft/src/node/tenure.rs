@@ -8,7 +8,7 @@
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use ipam_api::limits::LOG_TIME_TICK_MS_MAX;
+use ipam_api::limits::{ELECTION_TIMEOUT_MS_MAX, LOG_TIME_TICK_MS_MAX};
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::impls::ProgressResponder;
@@ -16,8 +16,9 @@ use openraft::metrics::RaftServerMetrics;
 use openraft::type_config::alias::CommittedLeaderIdOf;
 use openraft::vote::RaftLeaderId;
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
+use super::config::Timing;
 use super::counters::Counters;
 use super::inner::held;
 use super::running::RaftHandle;
@@ -27,22 +28,38 @@ use crate::types::Types;
 
 /// Pause before the next attempt to begin a leadership.
 const RETRY: Duration = Duration::from_millis(10);
-/// Time after which an attempt to begin a leadership is given up for another one.
-const BEGINNING: Duration = Duration::from_secs(1);
+/// Silence of the majority that ends a leadership, in times of what its first entry took. The answer to a heartbeat
+/// waits for the entries before it on the disk of a follower.
+const SILENT_COMMITS: u32 = 4;
 /// Interval at which log time advances without entries, and at which the majority is checked.
 const TICK: Duration = Duration::from_millis(LOG_TIME_TICK_MS_MAX / 10);
 
 /// One leadership of this member.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub(super) struct Tenure {
     /// Number of the leadership; unique in the log.
     pub(super) number: u64,
     /// Raft's own name of it: entries are appended under it alone.
     pub(super) leader_id: CommittedLeaderIdOf<Types>,
     clock: Arc<Mutex<LogClock>>,
+    raft: RaftHandle,
+    /// One election timeout, or more where the disks of a majority are slow: after such a silence the others may elect
+    /// another leader.
+    patience: Duration,
 }
 
 impl Tenure {
+    /// Returns true if a majority has acknowledged this leader within the last election timeout.
+    pub(super) fn has_quorum(&self) -> bool {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let mut voters = metrics.membership_config.membership().voter_ids();
+        if voters.next() == Some(metrics.id) && voters.next().is_none() {
+            return true;
+        }
+        metrics.last_quorum_acked.is_some_and(|when| when.into_inner().elapsed() <= self.patience)
+    }
+
     /// Returns the log time at an instant, and lets log time advance to there.
     pub(super) fn log_time_ms(&self, now: Instant) -> u64 {
         held(&self.clock).advance(now)
@@ -74,31 +91,6 @@ impl LogClock {
     }
 }
 
-/// The majority behind a leader, as Raft's metrics tell of it.
-#[derive(Clone)]
-pub(super) struct Quorum {
-    raft: RaftHandle,
-    /// One election timeout: after such a silence the others may elect another leader.
-    patience: Duration,
-}
-
-impl Quorum {
-    pub(super) fn new(raft: RaftHandle, patience: Duration) -> Self {
-        Self { raft, patience }
-    }
-
-    /// Returns true if a majority has acknowledged this leader within the last election timeout.
-    pub(super) fn acknowledges(&self) -> bool {
-        let metrics = self.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let mut voters = metrics.membership_config.membership().voter_ids();
-        if voters.next() == Some(metrics.id) && voters.next().is_none() {
-            return true;
-        }
-        metrics.last_quorum_acked.is_some_and(|when| when.into_inner().elapsed() <= self.patience)
-    }
-}
-
 /// The Raft leadership that is this member's, if one is.
 fn raft_leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeaderIdOf<Types>> {
     let leader_id = metrics.vote.leader_id();
@@ -109,17 +101,15 @@ fn raft_leadership(metrics: &RaftServerMetrics<Types>) -> Option<CommittedLeader
 /// Begins and ends the leaderships of this member.
 pub(super) struct Tenures {
     pub(super) raft: RaftHandle,
-    pub(super) quorum: Quorum,
+    pub(super) timing: Timing,
     pub(super) state: SharedState,
     /// Where the present leadership is published.
     pub(super) office: watch::Sender<Option<Tenure>>,
     pub(super) counters: Arc<Counters>,
-    /// Log time at the beginning of a leadership in which no lease ends.
-    pub(super) grace_ms: u64,
 }
 
 impl Tenures {
-    /// Follows Raft for as long as the member runs.
+    /// Follows Raft for as long as it runs.
     pub(super) async fn follow(self) {
         let mut changes = self.raft.server_metrics();
         let mut ticks = interval(TICK);
@@ -138,20 +128,16 @@ impl Tenures {
             }
             self.end_what_ended(leads.as_ref());
             let begins = leads.filter(|_| self.office.borrow().is_none());
-            if let Some(leader_id) = begins
-                && !self.begin(leader_id).await
-            {
-                sleep(RETRY).await;
-                continue;
-            }
             tokio::select! {
                 changed = changes.changed() => {
+                    // An attempt to begin is given up: Raft may have another leader, or have ended.
                     if changed.is_err() {
                         self.office.send_replace(None);
                         return;
                     }
                 }
-                _ = ticks.tick() => {}
+                () = self.begin_unless(begins) => {}
+                _ = ticks.tick(), if begins.is_none() => {}
             }
         }
     }
@@ -161,8 +147,8 @@ impl Tenures {
         let Some(tenure) = self.office.borrow().clone() else { return };
         if leads != Some(&tenure.leader_id) {
             tracing::info!(leadership = tenure.number, "this member no longer leads");
-        } else if !self.quorum.acknowledges() {
-            let patience = self.quorum.patience;
+        } else if !tenure.has_quorum() {
+            let patience = tenure.patience;
             tracing::warn!(leadership = tenure.number, ?patience, "no majority acknowledges this leader");
             Counters::add(&self.counters.leaderships_without_quorum);
         } else {
@@ -172,21 +158,39 @@ impl Tenures {
         self.office.send_replace(None);
     }
 
+    /// Begins a leadership, or waits for ever if there is none to begin.
+    async fn begin_unless(&self, leads: Option<CommittedLeaderIdOf<Types>>) {
+        let Some(leader_id) = leads else { return std::future::pending().await };
+        if !self.begin(leader_id).await {
+            sleep(RETRY).await;
+        }
+    }
+
     /// Begins a leadership with an entry; once that is applied, everything before it is. Returns false if the attempt
     /// has to be repeated.
     async fn begin(&self, leader_id: CommittedLeaderIdOf<Types>) -> bool {
         let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let batch = Batch::beginning(self.grace_ms, u64::try_from(wall.as_millis()).unwrap_or(u64::MAX));
+        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
+        let Ok(batch) = Batch::beginning(self.timing.lease_grace_ms, wall_ms) else { return false };
         let (responder, outcome) = ProgressResponder::complete_only();
-        let begun = async {
-            self.raft.write(batch.ok()?).with_leader(leader_id).responder(responder).await.ok()?;
-            outcome.await.ok()?.ok()
-        };
-        let Ok(Some(response)) = timeout(BEGINNING, begun).await else { return false };
+        let begun = Instant::now();
+        if self.raft.write(batch).with_leader(leader_id).responder(responder).await.is_err() {
+            return false;
+        }
+        let Ok(Ok(response)) = outcome.await else { return false };
         let (number, now) = (response.log_id.index, Instant::now());
         let log_time_ms = self.state.with(|state| state.log_time_ms());
         let clock = Arc::new(Mutex::new(LogClock { log_time_ms, measured: now }));
-        self.office.send_replace(Some(Tenure { number, leader_id, clock }));
+        let slow = now.duration_since(begun).saturating_mul(SILENT_COMMITS);
+        let election = Duration::from_millis(self.timing.election_max_ms);
+        let patience = election.max(slow.min(Duration::from_millis(ELECTION_TIMEOUT_MS_MAX)));
+        self.office.send_replace(Some(Tenure {
+            number,
+            leader_id,
+            clock,
+            raft: self.raft.clone(),
+            patience,
+        }));
         Counters::add(&self.counters.leaderships);
         tracing::info!(term = leader_id.term, leadership = number, log_time_ms, "this member leads");
         true

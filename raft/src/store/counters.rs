@@ -1,9 +1,12 @@
 //! What the store counts about itself.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use crate::durations::Durations;
+
+/// The number of flushes that are typical together: a single one that was slow has no say.
+const RECENT: usize = 9;
 
 /// Counters since the start of the process.
 #[derive(Debug, Default)]
@@ -28,11 +31,24 @@ pub(crate) struct Flush {
     start: Instant,
     /// When it began, in milliseconds since the start, and one more; 0 while there is none.
     begun_ms: AtomicU64,
+    /// The lengths of the newest flushes, in milliseconds, and the number of all.
+    recent_ms: [AtomicU64; RECENT],
+    count: AtomicUsize,
+    /// Milliseconds that a test adds to each flush.
+    #[cfg(feature = "spoil")]
+    pub(crate) delay_ms: AtomicU64,
 }
 
 impl Default for Flush {
     fn default() -> Self {
-        Self { start: Instant::now(), begun_ms: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            begun_ms: AtomicU64::new(0),
+            recent_ms: Default::default(),
+            count: AtomicUsize::new(0),
+            #[cfg(feature = "spoil")]
+            delay_ms: AtomicU64::new(0),
+        }
     }
 }
 
@@ -55,7 +71,49 @@ impl Flush {
         }
     }
 
+    /// Something is on the disk after so long.
+    pub(super) fn took(&self, took: Duration) {
+        let at = self.count.fetch_add(1, Relaxed);
+        if let Some(place) = self.recent_ms.get(at % RECENT) {
+            place.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Relaxed);
+        }
+    }
+
+    /// Stands still like a slow disk.
+    #[cfg(feature = "spoil")]
+    pub(super) fn linger(&self) {
+        std::thread::sleep(Duration::from_millis(self.delay_ms.load(Relaxed)));
+    }
+
+    /// The median length of the newest flushes.
+    pub(crate) fn median_ms(&self) -> u64 {
+        let known = self.count.load(Relaxed).min(RECENT);
+        let mut recent: Vec<u64> = self.recent_ms.iter().take(known).map(|ms| ms.load(Relaxed)).collect();
+        recent.sort_unstable();
+        recent.get(known / 2).copied().unwrap_or_default()
+    }
+
     fn now_ms(&self) -> u64 {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_flush_is_the_median_of_the_newest() {
+        let flush = Flush::default();
+        assert_eq!(flush.median_ms(), 0);
+        let took = |all: &[u64]| {
+            all.iter().for_each(|ms| flush.took(Duration::from_millis(*ms)));
+            flush.median_ms()
+        };
+        assert_eq!(took(&[200]), 200);
+        assert_eq!(took(&[1, 1, 1, 900, 1]), 1, "one slow flush is no slow disk");
+        assert_eq!(took(&[100; RECENT]), 100);
+        assert_eq!(took(&[1; RECENT / 2]), 100);
+        assert_eq!(took(&[1]), 1);
     }
 }

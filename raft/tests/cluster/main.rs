@@ -20,4 +20,5 @@ mod leading;
 mod links;
 mod members;
 mod oversize;
+mod slow_disks;
 mod strangers;

@@ -107,7 +107,7 @@ impl Comparing {
         inner.trust.doubt(Doubt::in_doubt(why));
         Counters::add(&inner.counters.divergences);
         // Until its state is right it mustn't lead; who leads answers from its state.
-        running.raft.runtime_config().elect(false);
+        running.elections.allow(false);
         if matches!(leader(&running.raft), Leader::Me) {
             hand_over(inner, running, Instant::now() + PATIENCE, |_| true).await;
         }

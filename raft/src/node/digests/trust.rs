@@ -62,7 +62,7 @@ impl Trust {
             return;
         }
         self.doubt.send_replace(None);
-        running.raft.runtime_config().elect(true);
+        running.elections.allow(true);
         tracing::info!("this member's state is that of the majority; it serves again");
     }
 }

@@ -35,6 +35,25 @@ async fn appends_that_wait_together_share_one_flush() {
 }
 
 #[tokio::test]
+async fn a_vote_that_won_shares_the_flush_of_the_next_entry() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut store = open(dir.path()).await.unwrap();
+    let flushes = store.log.flushes.clone();
+    let flushes = || flushes.load(Ordering::Relaxed);
+    store.log.save_vote(&vote(1, false)).await.unwrap();
+    store.log.save_vote(&vote(1, true)).await.unwrap();
+    assert_eq!(flushes(), 1, "the vote is on disk already");
+    assert_eq!(store.log.read_vote().await.unwrap(), Some(vote(1, true)));
+    append(&mut store.log, entries(1, 0..1)).await;
+    assert_eq!(flushes(), 2);
+    store.log.save_vote(&vote(2, true)).await.unwrap();
+    assert_eq!(flushes(), 3, "a leader that got no vote here");
+    kill(store).await;
+    let mut store = open(dir.path()).await.unwrap();
+    assert_eq!(store.log.read_vote().await.unwrap(), Some(vote(2, true)));
+}
+
+#[tokio::test]
 async fn what_was_acknowledged_is_there_after_a_kill() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();

@@ -1,0 +1,167 @@
+//! Three real members on directories of their own, with a common delay of fsync.
+
+use std::fs::{self, File};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::os::unix::process::CommandExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use ipam_api::client::{Call, Client};
+use ipam_api::cluster::Cluster as Shown;
+use serde_json::json;
+
+use super::POOL;
+
+/// The number of members.
+const MEMBERS: usize = 3;
+/// The time in which a cluster on fast disks is ready.
+const COME_BACK: Duration = Duration::from_secs(60);
+/// The pause between two looks.
+const LOOK: Duration = Duration::from_millis(5);
+/// The time for one answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[derive(Debug)]
+struct Member {
+    name: String,
+    client: SocketAddr,
+    peer: SocketAddr,
+    process: Option<Child>,
+}
+
+/// The members.
+#[derive(Debug)]
+pub(super) struct Cluster {
+    members: Vec<Member>,
+    dir: PathBuf,
+    program: Vec<PathBuf>,
+}
+
+impl Cluster {
+    /// Prepares members in `dir`, which holds the file `delay`; none is up. `program` is ipamd with its prefix.
+    pub(super) fn make(dir: &Path, program: &[PathBuf]) -> Result<Self> {
+        fs::create_dir_all(dir)?;
+        // All of 127/8 is this machine's: an address for each cluster keeps them apart.
+        let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
+        let ip = IpAddr::V4(Ipv4Addr::new(127, 128 + x % 64, y, z));
+        let ports = (0..2 * MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
+        let ports = ports.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
+        let members = ports.chunks_exact(2).zip(1..).filter_map(|(ports, number)| {
+            let [client, peer] = *ports else { return None };
+            Some(Member { name: format!("n{number}"), client, peer, process: None })
+        });
+        let cluster = Self { members: members.collect(), dir: dir.to_owned(), program: program.to_vec() };
+        cluster.delay(0, false)?;
+        Ok(cluster)
+    }
+
+    /// Sets the delay of each fsync that begins from now on.
+    pub(super) fn delay(&self, ms: u64, parallel: bool) -> Result<()> {
+        let written = self.dir.join("delay.new");
+        fs::write(&written, format!("{ms}{}", if parallel { "p" } else { "" }))?;
+        Ok(fs::rename(written, self.dir.join("delay"))?)
+    }
+
+    pub(super) fn start_all(&mut self) -> Result<()> {
+        (0..self.members.len()).try_for_each(|at| self.start(at))
+    }
+
+    /// Starts one member.
+    pub(super) fn start(&mut self, at: usize) -> Result<()> {
+        let peers: Vec<String> =
+            self.members.iter().map(|member| format!("{}={}", member.name, member.peer)).collect();
+        let (program, before) = self.program.split_first().context("no program")?;
+        let member = self.members.get_mut(at).context("no such member")?;
+        let log =
+            File::options().create(true).append(true).open(self.dir.join(format!("{}.log", member.name)))?;
+        let mut command = Command::new(program);
+        command.args(before).args(["serve", "--stop-with-parent", "--name", &member.name]);
+        command.arg("--data-dir").arg(self.dir.join(&member.name));
+        command.args(["--client-listen", &member.client.to_string()]);
+        command.args(["--peer-listen", &member.peer.to_string()]);
+        peers.iter().for_each(|peer| {
+            command.args(["--member", peer]);
+        });
+        command.env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+        if let Some(level) = std::env::var_os("IPAMD_LOG") {
+            command.env("IPAMD_LOG", level);
+        }
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
+        member.process = Some(command.spawn().context("ipamd can't be started")?);
+        Ok(())
+    }
+
+    /// kill -9.
+    pub(super) fn kill(&mut self, at: usize) -> Result<()> {
+        if let Some(mut process) = self.members.get_mut(at).and_then(|member| member.process.take()) {
+            process.kill()?;
+            process.wait()?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn urls(&self) -> Vec<String> {
+        self.members.iter().map(url).collect()
+    }
+
+    /// Waits until all members are ready.
+    pub(super) async fn ready(&mut self) -> Result<()> {
+        let begun = Instant::now();
+        for member in &mut self.members {
+            let client = Client::new(&[url(member)])?;
+            while let Err(error) = client.send(Call::get("/readyz").within(PATIENCE)).await {
+                let ended = member.process.as_mut().map(Child::try_wait).transpose()?.flatten();
+                if let Some(status) = ended {
+                    bail!("{} has ended: {status}", member.name);
+                }
+                if begun.elapsed() > COME_BACK {
+                    return Err(error).with_context(|| format!("{} does not get ready", member.name));
+                }
+                tokio::time::sleep(LOOK).await;
+            }
+        }
+        Ok(())
+    }
+
+    /// The member that leads and its term, as the first member that knows a leader says.
+    pub(super) async fn leader(&self) -> Option<(usize, u64)> {
+        for member in self.members.iter().filter(|member| member.process.is_some()) {
+            let client = Client::new(&[url(member)]).ok()?;
+            if let Ok(shown) = client.call::<Shown>(Call::get("/v1/cluster").within(PATIENCE)).await
+                && let Some(leader) = shown.leader
+            {
+                let at = self.members.iter().position(|member| member.name == leader)?;
+                return Some((at, shown.term));
+            }
+        }
+        None
+    }
+
+    /// Makes the pool that the writers use.
+    pub(super) async fn make_pool(&self) -> Result<()> {
+        let client = Client::new(&self.urls())?;
+        let subnet = json!({"name": POOL, "cidr": "10.7.0.0/16", "gateway": "10.7.0.1"});
+        let pool = json!({"name": POOL, "subnet": POOL, "cooling_ms": 0});
+        for (plural, body) in [("subnets", subnet), ("pools", pool)] {
+            let call = Call::put(format!("/v1/{plural}/{POOL}")).json(&body)?.within(COME_BACK);
+            client.send(call).await.context("no pool can be made")?;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        for at in 0..self.members.len() {
+            if let Err(error) = self.kill(at) {
+                eprintln!("{error:#}");
+            }
+        }
+    }
+}
+
+fn url(member: &Member) -> String {
+    format!("http://{}", member.client)
+}
