@@ -12,6 +12,7 @@ mod stream;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -27,7 +28,7 @@ use self::options::Token;
 use self::server::{Place, Server, builder};
 pub use self::stream::EventStream;
 use crate::brand::{HEADER_BUDGET_MS, HEADER_LEADER, HEADER_REVISION};
-use crate::limits::{ATTEMPT_MS_MAX, BODY_BYTES_MAX};
+use crate::limits::{ATTEMPT_MS_FIRST, ATTEMPT_MS_MAX, BODY_BYTES_MAX};
 use crate::problem::{Applied, Code, Problem, Retry};
 
 /// Shortest and longest pause between two rounds over all servers.
@@ -52,7 +53,11 @@ enum Miss {
     /// The request can't have had an effect.
     Unsent(String),
     /// It may have had one.
-    Unknown(String),
+    Unknown {
+        why: String,
+        /// The server said nothing in time, and may still carry it out.
+        is_silent: bool,
+    },
     /// The server answered with a problem.
     Refused(Box<Problem>),
 }
@@ -131,6 +136,8 @@ impl Client {
         let mut misses: Vec<(String, String)> = Vec::new();
         let mut refusal: Option<Box<Problem>> = None;
         let mut maybe_applied = false;
+        // Servers that have a copy and said nothing in time.
+        let mut silent: BTreeSet<usize> = BTreeSet::new();
         let mut at = self.preferred.load(Ordering::Relaxed);
         for attempt in 1usize.. {
             let Some(server) = self.servers.get(at % self.servers.len().max(1)) else { break };
@@ -139,7 +146,7 @@ impl Client {
             if left.is_zero() || too_late {
                 break;
             }
-            let limit = left.min(Duration::from_millis(ATTEMPT_MS_MAX));
+            let limit = left.min(self.patience(&call, at, &silent));
             match self.attempt(server, &call, limit).await {
                 Ok(answer) => return Ok(answer),
                 Err(Miss::Refused(problem)) => {
@@ -152,7 +159,8 @@ impl Client {
                     refusal = Some(problem);
                 }
                 Err(Miss::Unsent(why)) => misses.push((server.to_string(), why)),
-                Err(Miss::Unknown(why)) => {
+                Err(Miss::Unknown { why, is_silent }) => {
+                    silent.extend(is_silent.then_some(at % self.servers.len()));
                     misses.push((server.to_string(), why));
                     maybe_applied |= call.method != Method::GET;
                     if !call.repeatable {
@@ -178,6 +186,24 @@ impl Client {
         Err(problem)
     }
 
+    /// Time that a server has for an answer.
+    ///
+    /// A stopped server must not use up the deadline while another one could answer. A slow server is no stopped one:
+    /// each later server has longer, and the last server has the rest, so that no server gets two copies while the
+    /// others are silent. A single address may stand for several servers, and is asked again.
+    fn patience(&self, call: &Call, at: usize, silent: &BTreeSet<usize>) -> Duration {
+        if !call.repeatable || call.is_slow || self.servers.len() == 1 {
+            return Duration::from_millis(ATTEMPT_MS_MAX);
+        }
+        let at = at % self.servers.len().max(1);
+        let is_another_left = (0..self.servers.len()).any(|other| other != at && !silent.contains(&other));
+        if !is_another_left {
+            return call.deadline;
+        }
+        let doubled = silent.iter().fold(ATTEMPT_MS_FIRST, |ms, _| (2 * ms).min(ATTEMPT_MS_MAX));
+        Duration::from_millis(doubled)
+    }
+
     async fn attempt(&self, server: &Server, call: &Call, limit: Duration) -> Result<Answer, Miss> {
         let url = server.base.join(&call.path).map_err(|error| Miss::Unsent(error.to_string()))?;
         let mut request = server
@@ -201,7 +227,7 @@ impl Client {
             if error.is_connect() || error.is_builder() || was_not_let_in(&error) {
                 Miss::Unsent(reason(&error))
             } else {
-                Miss::Unknown(reason(&error))
+                unknown(&error)
             }
         })?;
         let status = response.status();
@@ -231,9 +257,9 @@ impl Client {
 
 async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Miss> {
     let mut body = Vec::new();
-    while let Some(piece) = response.chunk().await.map_err(|error| Miss::Unknown(reason(&error)))? {
+    while let Some(piece) = response.chunk().await.map_err(|error| unknown(&error))? {
         if body.len() + piece.len() > ANSWER_BYTES_MAX {
-            return Err(Miss::Unknown("the answer is too long".to_owned()));
+            return Err(Miss::Unknown { why: "the answer is too long".to_owned(), is_silent: false });
         }
         body.extend_from_slice(&piece);
     }
@@ -242,7 +268,14 @@ async fn read_body(mut response: reqwest::Response) -> Result<Vec<u8>, Miss> {
 
 fn stranger(status: StatusCode) -> Miss {
     let why = format!("answered {status}, but not as ipamd does");
-    if status == StatusCode::NOT_FOUND { Miss::Unsent(why) } else { Miss::Unknown(why) }
+    match status {
+        StatusCode::NOT_FOUND => Miss::Unsent(why),
+        _ => Miss::Unknown { why, is_silent: false },
+    }
+}
+
+fn unknown(error: &reqwest::Error) -> Miss {
+    Miss::Unknown { why: reason(error), is_silent: error.is_timeout() }
 }
 
 /// A header's number, quoted or not.

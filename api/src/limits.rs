@@ -192,8 +192,10 @@ pub const BUDGET_MS_MAX: u64 = 120_000;
 pub const BUDGET_MS_DEFAULT: u64 = 10_000;
 /// Deadline of one run of the plugin, below the four minutes of the kubelet and Docker's two.
 pub const CNI_DEADLINE_MS: u64 = 55_000;
-/// How long the client waits for one server before it asks another.
-pub const ATTEMPT_MS_MAX: u64 = 3_000;
+/// Time that the first server has for an answer while another one is left; each later server has twice as long.
+pub const ATTEMPT_MS_FIRST: u64 = 800;
+/// Longest time that a server has for an answer while another one is left; a single server has it each time.
+pub const ATTEMPT_MS_MAX: u64 = 3_200;
 /// How long a peer or client may take for the head of a request.
 pub const HEAD_READ_MS_MAX: u64 = 10_000;
 
@@ -270,6 +272,8 @@ pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
 pub const PEER_PING_MS: u64 = 300;
 /// How long a peer may be silent before its connection is closed.
 pub const PEER_SILENCE_MS_MAX: u64 = 1_500;
+/// Time in which a replaced leader may still answer a request without a replicated identity.
+pub const PEER_LAST_WORD_MS: u64 = 100;
 /// Log entries from one place at which members compare their states to the next.
 pub const CHECKPOINT_EVERY_ENTRIES: u64 = 64;
 /// Places at which a member can still be compared; one that lags further is compared when it has caught up.
@@ -319,7 +323,7 @@ pub const JSON_INTEGER_MAX: u64 = (1 << 53) - 1;
 
 const _: () = assert!(BUDGET_MS_DEFAULT <= BUDGET_MS_MAX);
 const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
-const _: () = assert!(ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
+const _: () = assert!(ATTEMPT_MS_FIRST < ATTEMPT_MS_MAX && ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
@@ -347,6 +351,8 @@ const _: () = assert!(
     "a block of the journal fits into a snapshot"
 );
 const _: () = assert!(PEER_PING_MS * 3 < PEER_SILENCE_MS_MAX);
+const _: () =
+    assert!(PEER_LAST_WORD_MS < PEER_PING_MS, "a stopped leader is waited for no longer than a ping");
 const _: () = assert!(PREFACE_BYTES_MAX < FRAME_BYTES_MAX);
 const _: () = assert!(PREFACES_PER_ADDRESS_MAX < PREFACES_WAITING_MAX);
 const _: () = assert!(IDLE_MS_MAX < HEAD_READ_MS_MAX);

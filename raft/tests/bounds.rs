@@ -119,21 +119,6 @@ fn one_command_clears_away_a_bounded_number_and_the_next_goes_on() {
 }
 
 #[test]
-fn a_released_prefix_with_much_below_it_is_cleared_away_in_the_grace_of_a_leadership_too() {
-    let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool wide subnet=lan edges"]);
-    state.begin_leadership(0, 30_000);
-    say(&mut state, 5, "delegate from=wide whole/20").unwrap();
-    let id = state.prefixes.iter().next().unwrap().0 - script::GENERATION;
-    for i in 0..=EXPIRIES_PER_COMMAND_MAX {
-        say(&mut state, 5, &format!("delegate from=#{id} part-{i}/28")).unwrap();
-    }
-    let released = say(&mut state, 5, &format!("release prefix {id}")).unwrap();
-    assert!(matches!(released.answer, Answer::PrefixReleased { ending: true, .. }), "{released:?}");
-    say(&mut state, 5, "expire").unwrap();
-    assert_eq!(state.prefixes.len(), 0);
-}
-
-#[test]
 fn an_endpoint_holds_a_bounded_number_of_addresses() {
     let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
     for i in 0..ALLOCATIONS_PER_ENDPOINT_MAX - 1 {

@@ -13,6 +13,7 @@ mod script;
 use std::collections::VecDeque;
 
 use ipam_api::Code;
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 use ipam_raft::machine::command::{InterfaceWish, PoolPatterns, Transaction};
 use ipam_raft::machine::explain::explain;
 use ipam_raft::machine::{Action, Answer, At, Command, Outcome, State, apply};
@@ -269,4 +270,24 @@ fn what_would_change_too_many_rows_is_refused_before_any() {
     }
     refused(&state, &read("end-of default/apps/StatefulSet/db"));
     refused(&state, &read("scale default/apps/StatefulSet/db replicas=0"));
+}
+
+/// Log time must not be zero: a released prefix ends before any.
+#[test]
+fn a_released_prefix_with_much_below_it_is_cleared_away_in_the_grace_of_a_leadership_too() {
+    let at = At { log_time_ms: 5, ..AT };
+    let mut state = State::new();
+    state.begin_leadership(0, 30_000);
+    let mut say = |line: &str| apply(&mut state, at, &read(line)).0.unwrap();
+    say("put subnet lan cidr=10.0.0.0/16");
+    say("put pool wide subnet=lan edges");
+    let Answer::Delegated { prefixes, .. } = say("delegate from=wide whole/20").answer else { panic!() };
+    let id = prefixes[0].id - script::GENERATION;
+    for part in 0..=EXPIRIES_PER_COMMAND_MAX {
+        say(&format!("delegate from=#{id} part-{part}/28"));
+    }
+    let released = say(&format!("release prefix {id}"));
+    assert!(matches!(released.answer, Answer::PrefixReleased { ending: true, .. }), "{released:?}");
+    say("expire");
+    assert_eq!(state.prefixes.len(), 0);
 }

@@ -20,6 +20,7 @@ pub struct Call {
     pub(super) body: Option<Vec<u8>>,
     pub(super) expect: Expect,
     pub(super) repeatable: bool,
+    pub(super) is_slow: bool,
     pub(super) deadline: Duration,
 }
 
@@ -68,7 +69,16 @@ impl Call {
     fn new(method: Method, path: String, repeatable: bool) -> Self {
         let deadline = Duration::from_millis(crate::limits::BUDGET_MS_DEFAULT);
         let headers = HeaderMap::new();
-        Self { method, path, headers, body: None, expect: Expect::Anything, repeatable, deadline }
+        Self {
+            method,
+            path,
+            headers,
+            body: None,
+            expect: Expect::Anything,
+            repeatable,
+            is_slow: false,
+            deadline,
+        }
     }
 
     /// Sends `body` as JSON.
@@ -115,6 +125,13 @@ impl Call {
     #[must_use]
     pub fn repeatable(mut self) -> Self {
         self.repeatable = true;
+        self
+    }
+
+    /// The answer takes long to make (a dry run, a large transaction): each server has the longest time for it.
+    #[must_use]
+    pub fn slow(mut self) -> Self {
+        self.is_slow = true;
         self
     }
 

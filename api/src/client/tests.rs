@@ -1,6 +1,10 @@
 //! The client against servers that only pretend.
 
+use std::future::{Future, pending};
+use std::sync::{Arc, Mutex};
+
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::Request;
 use tokio::net::{TcpListener, UnixListener};
 
@@ -59,4 +63,136 @@ async fn a_server_without_tls_is_called_that() {
     let problem = client.send(Call::get("/").within(Duration::from_millis(500))).await.unwrap_err();
     assert_eq!(problem.code, Code::Unreachable);
     assert!(problem.detail.contains("doesn't speak TLS"), "{problem}");
+}
+
+/// One copy of a request, as a server has it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Copy {
+    budget_ms: u64,
+    /// Method, path, headers but for those of the attempt, and body: all that tells one request from another.
+    identity: (String, HeaderMap, Bytes),
+}
+
+/// A server that notes its requests, and answers them if it isn't stopped.
+struct Noting {
+    url: String,
+    copies: Arc<Mutex<Vec<Copy>>>,
+}
+
+impl Noting {
+    async fn start(is_stopped: bool) -> Self {
+        let copies: Arc<Mutex<Vec<Copy>>> = Arc::default();
+        let noted = Arc::clone(&copies);
+        let note = move |request: Request| {
+            let noted = Arc::clone(&noted);
+            async move {
+                let (mut head, body) = request.into_parts();
+                head.headers.remove("host").unwrap();
+                let budget_ms = head.headers.remove(HEADER_BUDGET_MS).unwrap();
+                let budget_ms = budget_ms.to_str().unwrap().parse().unwrap();
+                let line = format!("{} {}", head.method, head.uri);
+                let body = axum::body::to_bytes(body, BODY_BYTES_MAX).await.unwrap();
+                noted.lock().unwrap().push(Copy { budget_ms, identity: (line, head.headers, body) });
+                if is_stopped {
+                    pending::<()>().await;
+                }
+            }
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(axum::serve(listener, Router::new().fallback(note)).into_future());
+        Self { url, copies }
+    }
+
+    fn copies(&self) -> Vec<Copy> {
+        self.copies.lock().unwrap().clone()
+    }
+
+    fn budgets(&self) -> Vec<u64> {
+        self.copies().iter().map(|copy| copy.budget_ms).collect()
+    }
+}
+
+/// A server that hangs up on each request.
+async fn hanging_up() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            stream.readable().await.unwrap();
+        }
+    });
+    url
+}
+
+/// An address that refuses connections.
+async fn closed() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    format!("http://{}", listener.local_addr().unwrap())
+}
+
+fn write() -> Call {
+    let call = Call::post("/v1/pools").json(&serde_json::json!({"name": "web"})).unwrap();
+    call.header("idempotency-key", "once").unwrap()
+}
+
+fn send(servers: &[&str], call: Call) -> impl Future<Output = Result<Answer, Problem>> {
+    let client = Client::new(servers).unwrap();
+    async move { client.send(call).await }
+}
+
+#[tokio::test]
+async fn each_further_server_has_longer_and_the_last_one_the_rest() {
+    let (one, two, three) =
+        (Noting::start(true).await, Noting::start(true).await, Noting::start(false).await);
+    let call = write().repeatable().within(Duration::from_secs(60));
+    send(&[&one.url, &two.url, &three.url], call).await.unwrap();
+    assert_eq!((one.budgets(), two.budgets()), (vec![ATTEMPT_MS_FIRST], vec![2 * ATTEMPT_MS_FIRST]));
+    assert!(matches!(*three.budgets(), [rest] if rest > ATTEMPT_MS_MAX), "{:?}", three.budgets());
+    // The same request each time.
+    let identities = [one, two, three].map(|server| server.copies()[0].identity.clone());
+    assert!(identities.iter().all(|identity| *identity == identities[0]), "{identities:?}");
+}
+
+#[tokio::test]
+async fn a_single_address_has_the_longest_time_and_is_asked_again() {
+    let server = Noting::start(true).await;
+    let call = write().repeatable().within(Duration::from_millis(ATTEMPT_MS_MAX + 500));
+    send(&[&server.url], call).await.unwrap_err();
+    assert!(matches!(*server.budgets(), [ATTEMPT_MS_MAX, _]), "{:?}", server.budgets());
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_connections_is_still_left() {
+    let server = Noting::start(true).await;
+    let call = write().repeatable().within(Duration::from_secs(4));
+    send(&[&closed().await, &server.url], call).await.unwrap_err();
+    // It may come back while the other one is silent: neither gets all of the time.
+    assert!(
+        server.budgets().starts_with(&[ATTEMPT_MS_FIRST, 2 * ATTEMPT_MS_FIRST]),
+        "{:?}",
+        server.budgets()
+    );
+}
+
+#[tokio::test]
+async fn what_takes_long_or_is_not_repeated_is_not_cut_short() {
+    let within = Duration::from_millis(ATTEMPT_MS_FIRST + 100);
+    for (call, is_repeated) in [(write(), false), (write().repeatable().slow(), true)] {
+        let (one, two) = (Noting::start(true).await, Noting::start(true).await);
+        let problem = send(&[&one.url, &two.url], call.within(within)).await.unwrap_err();
+        assert_eq!(problem.applied, Applied::Unknown, "{is_repeated}");
+        assert!(matches!(*one.budgets(), [all] if all > ATTEMPT_MS_FIRST), "{:?}", one.budgets());
+        assert_eq!(two.budgets(), [0_u64; 0]);
+    }
+}
+
+#[tokio::test]
+async fn a_write_of_unknown_fate_is_repeated_only_with_an_identity() {
+    let within = Duration::from_secs(60);
+    let (bad, good) = (hanging_up().await, Noting::start(false).await);
+    let problem = send(&[&bad, &good.url], write().within(within)).await.unwrap_err();
+    assert_eq!((problem.applied, good.copies().len()), (Applied::Unknown, 0));
+    send(&[&bad, &good.url], write().repeatable().within(within)).await.unwrap();
+    assert_eq!(good.copies().len(), 1);
 }

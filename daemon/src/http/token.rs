@@ -207,14 +207,16 @@ async fn join(
 
 /// The answer that makes a token. One that is given again comes without the secret, which nobody has kept.
 fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Problem> {
-    let Applied { revision, answer, replayed } = applied;
+    let Applied { revision, answer, .. } = applied;
     let Answer::Stored { created, resource, .. } = answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
     };
     let Stored::Token(row) = *resource else {
         return Err(Problem::new(Code::Internal, "the machine stored something else than a token"));
     };
-    let body = Token { secret: secret.filter(|_| !replayed), ..token(&row) };
+    // A repetition within this member still has the secret; a repetition by the client never does.
+    let secret = secret.filter(|secret| row.secret_hash == secret_hash(secret));
+    let body = Token { secret, ..token(&row) };
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let location = created.then(|| format!("/v1/tokens/{}", row.name));
     Ok(Shown { status, location, etag: Some(row.meta.revision), ..Shown::new(body, revision) })

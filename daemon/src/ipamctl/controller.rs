@@ -108,7 +108,7 @@ pub(crate) async fn scale(context: &Context, arguments: ScaleArguments) -> Resul
     let released: Released = answer.read()?;
     let sentence = match released.addresses.is_empty() {
         true => format!("{name} wants {replicas}; nothing that it doesn't want was kept for it"),
-        false => format!("{} of {name} {}", text::joined(&released.addresses), context.tense("released")),
+        false => format!("{} of {name} {}", text::released(&released), context.tense("released")),
     };
     context.done(&answer, &name, &sentence)
 }
@@ -124,7 +124,7 @@ pub(crate) async fn end(context: &Context, arguments: EndArguments) -> Result<()
     let released: Released = answer.read()?;
     let sentence = match released.addresses.is_empty() {
         true => format!("{name} has ended; nothing was kept for it"),
-        false => format!("{} of {name} {}", text::joined(&released.addresses), context.tense("released")),
+        false => format!("{} of {name} {}", text::released(&released), context.tense("released")),
     };
     context.done(&answer, &name, &sentence)
 }

@@ -285,7 +285,7 @@ pub(crate) async fn delete(context: &Context, key: &EndpointKey) -> Result<(), F
     let sentence = if released.addresses.is_empty() {
         format!("the claim of {key} {}", context.tense("withdrawn"))
     } else {
-        format!("{} of {key} {}", text::joined(&released.addresses), context.tense("released"))
+        format!("{} of {key} {}", text::released(&released), context.tense("released"))
     };
     context.done(&answer, &key.to_string(), &sentence)
 }

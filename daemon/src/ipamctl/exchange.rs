@@ -83,7 +83,7 @@ impl Context {
 
     /// Asks a question that takes a body.
     pub(crate) async fn ask(&self, call: Call) -> Result<Answer, Failure> {
-        let call = call.within(self.timeout()).repeatable();
+        let call = call.within(self.timeout()).repeatable().slow();
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
@@ -94,7 +94,7 @@ impl Context {
 
     /// Sends a write that changes nothing. Whatever happens to it on the way, nothing was changed.
     async fn try_out(&self, call: Call) -> Result<Answer, Failure> {
-        let call = call.query("dry_run", "true").repeatable();
+        let call = call.query("dry_run", "true").repeatable().slow();
         let answer = self.send(call).await.map_err(|mut problem| {
             problem.applied = Applied::No;
             self.failure(problem)

@@ -110,7 +110,7 @@ async fn release(context: &Context, allocation: &Allocation) -> Result<(), Failu
     let call = Call::delete(format!("/v1/allocations/{id}"));
     let answer = context.write(call, Again::ByKey).await?;
     let released: Released = answer.read()?;
-    let sentence = format!("{} of {holder} {}", text::joined(&released.addresses), context.tense("released"));
+    let sentence = format!("{} of {holder} {}", text::released(&released), context.tense("released"));
     let wanted = context.format.is_for_people() && !context.writing.dry_run;
     let again = if wanted { back_again(context, allocation).await } else { None };
     let again = again.map(|command| format!("   back again: {command}")).unwrap_or_default();

@@ -96,5 +96,25 @@ fn shown(renewed: &Renewed) -> String {
             format!("allocation {}", one.allocation),
         ]);
     }
-    table.render(false, None)
+    let leases = table.render(false, None);
+    text::and_more(renewed.more).map(|more| format!("{}\n{more}", leases.trim_end())).unwrap_or(leases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_beyond_those_listed_are_counted() {
+        let lease = serde_json::json!({
+            "allocation": 7,
+            "address": "10.1.0.9",
+            "lease": {"ttl_ms": 60_000, "ends_at": "2026-11-20T00:00:00.000Z"},
+        });
+        let lines = |more: u64| {
+            let body = serde_json::json!({"leases": [lease], "more": more, "revision": 9});
+            shown(&serde_json::from_value(body).unwrap()).trim_end().to_owned()
+        };
+        assert_eq!(lines(1234), format!("{}\nand 1234 more", lines(0)));
+    }
 }

@@ -29,6 +29,7 @@ mod command_watch;
 mod command_words;
 mod events;
 mod explain;
+mod failover;
 mod forming;
 mod hostile;
 mod interfaces;

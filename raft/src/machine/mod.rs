@@ -29,6 +29,7 @@ mod gateway;
 mod generation;
 mod hashed;
 pub mod holders;
+mod identity;
 mod index;
 pub mod journal;
 mod leadership;

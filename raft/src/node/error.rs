@@ -58,9 +58,12 @@ pub enum ProposeError {
         /// Whether it may have entered the log.
         maybe_applied: bool,
     },
-    /// It may have entered the log, and whoever knew is gone.
-    #[error("the leader was lost before the outcome was known")]
-    Unknown,
+    /// It may have entered the log, and the leader that knew is gone.
+    #[error("the leader was lost before the outcome was known{}", leads(leader.as_deref()))]
+    Unknown {
+        /// The name of the leader that is known now.
+        leader: Option<String>,
+    },
     /// It entered the log, and its outcome is too large to come from the member that leads.
     #[error("the outcome has {bytes} bytes, too many to be passed on between members")]
     OutcomeTooLarge {
@@ -78,6 +81,10 @@ pub enum ProposeError {
     DiskFull,
 }
 
+fn leads(leader: Option<&str>) -> String {
+    leader.map(|name| format!("; {name} leads now")).unwrap_or_default()
+}
+
 impl From<Declined> for ProposeError {
     fn from(declined: Declined) -> Self {
         match declined {
@@ -85,7 +92,7 @@ impl From<Declined> for ProposeError {
             Declined::Overloaded => Self::Overloaded,
             Declined::ShuttingDown => Self::ShuttingDown,
             Declined::Expired { maybe_applied } => Self::DeadlineExceeded { maybe_applied },
-            Declined::Unknown => Self::Unknown,
+            Declined::Unknown => Self::Unknown { leader: None },
             Declined::DiskFull => Self::DiskFull,
             Declined::TooLarge { bytes } => Self::OutcomeTooLarge { bytes },
         }
@@ -105,7 +112,7 @@ impl From<ProposeError> for Problem {
             ProposeError::DeadlineExceeded { maybe_applied: true } => {
                 Self::new(Code::DeadlineExceeded, detail).maybe_applied()
             }
-            ProposeError::Unknown => Self::new(Code::NoLeader, detail).maybe_applied(),
+            ProposeError::Unknown { .. } => Self::new(Code::NoLeader, detail).maybe_applied(),
             ProposeError::OutcomeTooLarge { .. } => Self::new(Code::TooLarge, detail).maybe_applied(),
             ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
             ProposeError::InDoubt(_) => Self::new(Code::StateDiverged, detail),

@@ -5,12 +5,13 @@ use std::time::Duration;
 
 use ipam_api::limits::PROPOSALS_WAITING_MAX;
 use openraft::ReadPolicy;
+use openraft::async_runtime::watch::WatchReceiver;
 use openraft::errors::RaftError;
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
-use super::running::{Leader, RaftHandle, leader};
+use super::running::{Leader, RaftHandle, leader, superseded};
 use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
 use crate::types::LogId;
 
@@ -73,13 +74,27 @@ async fn run(raft: RaftHandle, peers: Peers, mut waiting: mpsc::Receiver<Reader>
     }
 }
 
+/// Asks the leader, and each new leader at once: a stopped one answers nothing.
 async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
-    match leader(raft) {
+    let until = Instant::now() + ROUND_PATIENCE;
+    loop {
+        let known = leader(raft);
+        let Some(id) = known.id(peers.my_id()) else { return Err(Declined::NoLeader) };
+        tokio::select! {
+            answer = ask(raft, peers, known, until) => return answer,
+            () = superseded(raft, id) => {}
+        }
+    }
+}
+
+async fn ask(raft: &RaftHandle, peers: &Peers, known: Leader, until: Instant) -> Result<LogId, Declined> {
+    match known {
         Leader::Nobody => Err(Declined::NoLeader),
         Leader::Me => of_leader(raft).await,
         Leader::Other(id, member) => {
             let channel = peers.channel(id, &member, Purpose::Control);
-            match channel.call(Request::ReadIndex, Instant::now() + ROUND_PATIENCE).await {
+            match channel.call(Request::ReadIndex, until).await {
+                Ok(Answer::ReadIndex(Err(Declined::ShuttingDown))) => Err(Declined::NoLeader),
                 Ok(Answer::ReadIndex(answer)) => answer,
                 Ok(_) | Err(CallError::NotSent(_) | CallError::Lost(_) | CallError::TimedOut) => {
                     Err(Declined::NoLeader)
@@ -92,6 +107,10 @@ async fn round(raft: &RaftHandle, peers: &Peers) -> Result<LogId, Declined> {
 /// The same on the member that leads: it asks a majority whether it still does. Never a lease: after a restart
 /// followers forget theirs.
 pub(super) async fn of_leader(raft: &RaftHandle) -> Result<LogId, Declined> {
+    // It would log an error for each reader.
+    if raft.metrics().borrow_watched().running_state.is_err() {
+        return Err(Declined::ShuttingDown);
+    }
     match raft.get_read_log_id(ReadPolicy::ReadIndex).await {
         Ok((read, _)) => Ok(*read.log_id()),
         Err(RaftError::APIError(_)) => Err(Declined::NoLeader),

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use ipam_api::limits::BUDGET_MS_MAX;
+use ipam_api::Code;
+use ipam_api::limits::{BUDGET_MS_MAX, PEER_LAST_WORD_MS};
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -11,7 +12,7 @@ use super::counters::Counters;
 use super::error::{ProposeError, ReadError};
 use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
-use super::running::{Leader, Running, leader};
+use super::running::{Leader, RaftHandle, Running, leader, superseded};
 use super::spent::Spent;
 use crate::machine::{Command, Outcome, State};
 use crate::transport::{Answer, CallError, Declined, Purpose, Request};
@@ -40,7 +41,12 @@ pub(super) async fn propose(
     };
     outcome.map_err(|declined| {
         Counters::add(&counters.proposals_failed);
-        declined.into()
+        match declined {
+            Declined::Unknown => {
+                ProposeError::Unknown { leader: inner.status().leader.map(|leader| leader.name) }
+            }
+            declined => declined.into(),
+        }
     })
 }
 
@@ -51,31 +57,59 @@ async fn propose_until(
     bytes: usize,
     deadline: Instant,
 ) -> Result<(Outcome, Spent), Declined> {
-    loop {
+    // Set once the fate of a copy is unknown: what a later copy meets says nothing about it.
+    let mut maybe_applied = false;
+    let declined = loop {
         if inner.is_stopping() {
-            return Err(Declined::ShuttingDown);
+            break Declined::ShuttingDown;
         }
         if Instant::now() >= deadline {
-            return Err(Declined::NoLeader);
+            break Declined::NoLeader;
         }
         let Some(running) = running_by(inner, deadline).await else { continue };
-        let outcome = match leader(&running.raft) {
-            Leader::Nobody => Err(Declined::NoLeader),
-            Leader::Me if inner.trust.is_in_doubt() => Err(Declined::NoLeader),
-            // Whoever leads next is found sooner by asking somebody else.
-            Leader::Me if inner.gate.stalled().is_some() => return Err(Declined::NoLeader),
-            Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
-            Leader::Other(id, member) => {
-                Counters::add(&inner.counters.proposals_forwarded);
-                let begun = Instant::now();
-                let outcome = pass_on(&running, id, &member, command.clone(), deadline).await;
-                outcome.map(|outcome| (outcome, Spent::Forwarded(begun.elapsed())))
-            }
-        };
-        match outcome {
+        let known = leader(&running.raft);
+        // Another member finds the next leader sooner.
+        if matches!(known, Leader::Me) && !inner.trust.is_in_doubt() && inner.gate.stalled().is_some() {
+            break Declined::NoLeader;
+        }
+        match ask(inner, &running, known, &command, bytes, deadline).await {
             // Certain not to have been appended, so it may be tried again.
             Err(Declined::NoLeader) => change(inner, &running, deadline).await,
-            decided => return decided,
+            Err(Declined::Unknown) if command.has_replicated_identity() => maybe_applied = true,
+            Err(declined) => break declined,
+            Ok((Err(refusal), _)) if maybe_applied && refusal.code() == Code::DeadlineExceeded => {
+                break Declined::Expired { maybe_applied };
+            }
+            Ok(decided) => return Ok(decided),
+        }
+    };
+    Err(match declined {
+        Declined::Expired { .. } if maybe_applied => Declined::Expired { maybe_applied },
+        Declined::TooLarge { bytes } => Declined::TooLarge { bytes },
+        _ if maybe_applied => Declined::Unknown,
+        declined => declined,
+    })
+}
+
+/// Hands one copy to the leader that is known.
+async fn ask(
+    inner: &Inner,
+    running: &Running,
+    known: Leader,
+    command: &Command,
+    bytes: usize,
+    deadline: Instant,
+) -> Result<(Outcome, Spent), Declined> {
+    match known {
+        Leader::Nobody => Err(Declined::NoLeader),
+        Leader::Me if inner.trust.is_in_doubt() => Err(Declined::NoLeader),
+        // Under another leader, too, the log here says what becomes of an entry.
+        Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
+        Leader::Other(id, member) => {
+            Counters::add(&inner.counters.proposals_forwarded);
+            let begun = Instant::now();
+            let outcome = pass_on(running, id, &member, command.clone(), deadline).await;
+            outcome.map(|outcome| (outcome, Spent::Forwarded(begun.elapsed())))
         }
     }
 }
@@ -90,8 +124,18 @@ async fn pass_on(
 ) -> Result<Outcome, Declined> {
     let left = deadline.saturating_duration_since(Instant::now());
     let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    // A leader that has handed over knows the outcome in a moment; a stopped one never does.
+    let last_word_ms = if command.has_replicated_identity() { 0 } else { PEER_LAST_WORD_MS };
     let request = Request::Propose { command: Box::new(command), budget_ms };
-    match running.peers.channel(id, member, Purpose::Control).call(request, deadline).await {
+    let answer = match running.peers.channel(id, member, Purpose::Control).submit(request) {
+        Ok(mut pending) => tokio::select! {
+            biased;
+            answer = pending.wait(deadline) => answer,
+            () = superseded_for(&running.raft, id, last_word_ms) => Err(pending.give_up()),
+        },
+        Err(error) => Err(error),
+    };
+    match answer {
         Ok(Answer::Propose(Err(Declined::ShuttingDown))) => Err(Declined::NoLeader),
         Ok(Answer::Propose(outcome)) => outcome,
         // It got it, and can't do anything with it.
@@ -100,6 +144,12 @@ async fn pass_on(
         Err(CallError::TimedOut) => Err(Declined::Expired { maybe_applied: true }),
         Err(CallError::Lost(_)) => Err(Declined::Unknown),
     }
+}
+
+/// Waits until this member has known a leader other than `id` for so long.
+async fn superseded_for(raft: &RaftHandle, id: u64, long_ms: u64) {
+    superseded(raft, id).await;
+    sleep(Duration::from_millis(long_ms)).await;
 }
 
 pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, ReadError> {
@@ -126,6 +176,8 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
                 };
             }
             Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
+            // Raft has ended here: it knows of no leader any more.
+            Err(Declined::ShuttingDown) => return Err(ReadError::ShuttingDown),
             Err(_) => change(inner, &running, deadline).await,
         }
     }
@@ -172,8 +224,9 @@ pub(super) async fn change(inner: &Inner, running: &Running, deadline: Instant) 
     office.mark_unchanged();
     let mut stopping = inner.stopping.subscribe();
     tokio::select! {
-        _ = leaders.changed() => {}
-        _ = office.changed() => {}
+        // Where raft has ended there are no changes to wait for.
+        Ok(()) = leaders.changed() => {}
+        Ok(()) = office.changed() => {}
         _ = stopping.changed() => {}
         () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
     }

@@ -73,6 +73,12 @@ impl Pending {
             Err(_) => Err(CallError::TimedOut),
         }
     }
+
+    /// Waits no longer. A request that hasn't left this machine never will.
+    pub(crate) fn give_up(self) -> CallError {
+        let why = "the caller waits no longer".to_owned();
+        if self.stage.try_give_up() { CallError::NotSent(why) } else { CallError::Lost(why) }
+    }
 }
 
 /// The callers' end. The connection ends with it.

@@ -8,6 +8,7 @@
 )]
 
 mod automatic;
+mod identities;
 mod leases;
 mod managers;
 mod nodes;
@@ -27,5 +28,8 @@ mod random_prefix;
 mod random_sticky;
 mod replays;
 mod roles;
+#[path = "../support/samples.rs"]
+#[allow(dead_code, unused_imports, reason = "shared with the golden bytes, which use all of it")]
+mod samples;
 mod tokens;
 mod world;

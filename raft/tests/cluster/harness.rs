@@ -18,7 +18,7 @@ use ipam_raft::node::{
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket};
 
-use crate::links::Links;
+use crate::links::{Links, Wire};
 
 /// Longer than anything may take on a busy machine.
 pub(crate) const LONG: Duration = Duration::from_secs(30);
@@ -165,7 +165,17 @@ impl Cluster {
 
     /// Cuts or mends the wires between two members.
     pub(crate) fn link(&self, one: usize, other: usize, whole: bool) {
-        self.links.as_ref().unwrap().set(one, other, whole);
+        self.wire(one, other, if whole { Wire::Whole } else { Wire::Cut });
+    }
+
+    /// Sets the wires between two members.
+    pub(crate) fn wire(&self, one: usize, other: usize, wire: Wire) {
+        self.links.as_ref().unwrap().set(one, other, wire);
+    }
+
+    /// Connections from one member to another that have ended.
+    pub(crate) fn ended(&self, from: usize, to: usize) -> usize {
+        self.links.as_ref().unwrap().ended(from, to)
     }
 
     /// Starts a member.
@@ -287,7 +297,7 @@ impl Cluster {
         eventually("a proposal comes through", || async {
             match propose(self.node(at), name).await {
                 Ok(_) => true,
-                Err(ProposeError::Unknown | ProposeError::NoLeader) => false,
+                Err(ProposeError::Unknown { .. } | ProposeError::NoLeader) => false,
                 Err(error) => panic!("{error}"),
             }
         })

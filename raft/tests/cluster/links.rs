@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use tokio::io::copy_bidirectional;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
 
@@ -14,7 +17,20 @@ pub(crate) struct Links {
 
 struct Relay {
     address: SocketAddr,
-    whole: watch::Sender<bool>,
+    wire: watch::Sender<Wire>,
+    /// Connections of the caller that have ended.
+    ended: Arc<AtomicUsize>,
+}
+
+/// State of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wire {
+    /// They arrive.
+    Whole,
+    /// They wait, as at a process that is stopped: connections stand.
+    Held,
+    /// Connections are closed.
+    Cut,
 }
 
 impl Links {
@@ -34,11 +50,16 @@ impl Links {
         self.relays[&(from, to)].address
     }
 
-    /// Cuts what is between two, in both directions, or mends it.
-    pub(crate) fn set(&self, one: usize, other: usize, whole: bool) {
+    /// Sets what is between two members, in both directions.
+    pub(crate) fn set(&self, one: usize, other: usize, wire: Wire) {
         for pair in [(one, other), (other, one)] {
-            self.relays[&pair].whole.send_replace(whole);
+            self.relays[&pair].wire.send_replace(wire);
         }
+    }
+
+    /// Connections from one member to another that have ended.
+    pub(crate) fn ended(&self, from: usize, to: usize) -> usize {
+        self.relays[&(from, to)].ended.load(Relaxed)
     }
 }
 
@@ -46,25 +67,58 @@ impl Relay {
     async fn start(target: SocketAddr) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
         let address = listener.local_addr().unwrap();
-        let whole = watch::Sender::new(true);
-        let state = whole.subscribe();
+        let wire = watch::Sender::new(Wire::Whole);
+        let state = wire.subscribe();
+        let ended = Arc::new(AtomicUsize::new(0));
+        let count = Arc::clone(&ended);
         tokio::spawn(async move {
             // Ends with the sender.
             while state.has_changed().is_ok() {
-                let Ok((mut near, _)) = listener.accept().await else { return };
-                let mut state = state.clone();
+                let Ok((near, _)) = listener.accept().await else { return };
+                let (state, count) = (state.clone(), Arc::clone(&count));
                 tokio::spawn(async move {
-                    let carry = async {
-                        let mut far = TcpStream::connect(target).await?;
-                        copy_bidirectional(&mut near, &mut far).await
-                    };
-                    tokio::select! {
-                        _ = carry => {}
-                        _ = state.wait_for(|whole| !whole) => {}
-                    }
+                    carry(near, target, state).await;
+                    count.fetch_add(1, Relaxed);
                 });
             }
         });
-        Self { address, whole }
+        Self { address, wire, ended }
     }
+}
+
+/// Carries bytes until the caller hangs up or the wire is cut.
+async fn carry(near: TcpStream, target: SocketAddr, mut state: watch::Receiver<Wire>) {
+    let (mut from, mut to) = near.into_split();
+    let Ok(far) = TcpStream::connect(target).await else { return };
+    let (mut back, mut forth) = far.into_split();
+    let (there, here) = (state.clone(), state.clone());
+    tokio::select! {
+        () = copy(&mut from, &mut forth, there) => {}
+        () = copy(&mut back, &mut to, here) => {}
+        _ = state.wait_for(|wire| *wire == Wire::Cut) => {}
+    }
+}
+
+/// Copies one direction. What comes while the wire is held waits; the end of the stream doesn't.
+async fn copy(from: &mut OwnedReadHalf, to: &mut OwnedWriteHalf, mut state: watch::Receiver<Wire>) {
+    let (mut piece, mut waiting) = (vec![0; 64 << 10], Vec::new());
+    loop {
+        tokio::select! {
+            read = from.read(&mut piece) => match read {
+                Ok(length @ 1..) => waiting.extend_from_slice(&piece[..length]),
+                _ => return,
+            },
+            open = flows(&mut state), if !waiting.is_empty() => {
+                if !open || to.write_all(&waiting).await.is_err() {
+                    return;
+                }
+                waiting.clear();
+            }
+        }
+    }
+}
+
+/// Waits until bytes may arrive; false if they never will. Nothing passes once the wire is cut.
+async fn flows(state: &mut watch::Receiver<Wire>) -> bool {
+    state.wait_for(|wire| *wire != Wire::Held).await.is_ok_and(|wire| *wire == Wire::Whole)
 }

@@ -12,7 +12,9 @@
 mod applying;
 mod cut_off;
 mod digests;
+mod ending;
 mod founding;
+mod handing_on;
 mod harness;
 mod history;
 mod leadership;

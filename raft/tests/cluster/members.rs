@@ -82,7 +82,7 @@ async fn write_until(
                 written.fetch_add(1, Relaxed);
                 acknowledged.push(name);
             }
-            Err(ProposeError::Unknown) => {}
+            Err(ProposeError::Unknown { .. }) => {}
             Err(error) => panic!("{error}"),
         }
     }

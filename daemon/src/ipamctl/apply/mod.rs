@@ -100,7 +100,7 @@ pub(crate) async fn run(context: &Context, arguments: &ApplyArguments) -> Result
     }
     check_managers(&plan, context.writing.take_over)?;
     ask(context, &plan).await?;
-    let call = Call::post("/v1/transactions").json(&plan.transaction())?;
+    let call = Call::post("/v1/transactions").json(&plan.transaction())?.slow();
     let written = context.write(call, Again::ByKey).await;
     let answer = written.map_err(|failure| about_step(failure, &plan))?;
     let number = text::plural(changes as u64, "change", "changes");

@@ -107,7 +107,7 @@ async fn change(context: &Context, call: Call, name: &str, done: &str) -> Result
     }
     // The same again finds that it is so already.
     let again = Again::Same("the same command again; what is done is not done twice".to_owned());
-    let answer = context.write(call.repeatable(), again).await?;
+    let answer = context.write(call.repeatable().slow(), again).await?;
     let changed: MemberChange = answer.read()?;
     let under_way = "it is decided and goes on by itself; look again: ipamctl cluster members";
     context.done(&answer, name, if changed.done { done } else { under_way })

@@ -4,6 +4,7 @@ use std::fmt::{Display, Write as _};
 use std::time::Duration;
 
 use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::request::Released;
 use ipam_api::resource::{Counts, Labels, Lease, Meta};
 use ipam_api::time::Timestamp;
 
@@ -158,6 +159,17 @@ pub(crate) fn joined<Item: Display>(items: impl IntoIterator<Item = Item>) -> St
     dash(&words.join(","))
 }
 
+/// Addresses with commas, and the number of those that the answer doesn't list.
+pub(crate) fn released(released: &Released) -> String {
+    let listed = joined(&released.addresses);
+    and_more(released.more).map(|more| format!("{listed} {more}")).unwrap_or(listed)
+}
+
+/// `and 3 more`, if there are any.
+pub(crate) fn and_more(more: u64) -> Option<String> {
+    (more > 0).then(|| format!("and {} more", count(more)))
+}
+
 /// An error of the system without its number, which says nothing that the words don't say.
 pub(crate) fn without_number(why: &str) -> &str {
     why.split(" (os error ").next().unwrap_or(why)
@@ -236,6 +248,16 @@ impl Fields {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn addresses_beyond_those_listed_are_counted() {
+        let of = |more| {
+            let addresses = vec!["10.1.0.9".parse().unwrap(), "10.1.0.10".parse().unwrap()];
+            released(&Released { addresses, more, late: false, revision: 9 })
+        };
+        assert_eq!(of(0), "10.1.0.9,10.1.0.10");
+        assert_eq!(of(1234), "10.1.0.9,10.1.0.10 and 1234 more");
+    }
 
     #[test]
     fn durations_are_read_and_printed() {

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::time::{Duration, Instant};
 
 use ipam_api::client::{Call, Client};
 use ipam_api::{Code, Problem};
@@ -10,15 +9,14 @@ use serde_json::{Value, json};
 
 use crate::support::ask::put;
 use crate::support::raw::{request, send};
-use crate::support::{Cluster, LONG};
+use crate::support::{Cluster, LONG, until};
 
 /// Timing that forgives a busy machine.
 const PATIENT: &str = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
 /// Pools of the cluster, as many as one transaction makes.
 const POOLS: usize = 1000;
-/// ADDs of an honest node, and how long each one waits for the one before it at least.
+/// ADDs of an honest node.
 const ADDS: u64 = 100;
-const BETWEEN_ADDS: Duration = Duration::from_millis(20);
 
 fn with(call: Call, secret: &str) -> Call {
     call.header("authorization", &format!("Bearer {secret}")).unwrap().within(LONG)
@@ -137,12 +135,14 @@ async fn red_team_the_most_expensive_requests_of_a_node_hold_up_no_other() {
         .collect();
 
     let client = cluster.ask();
-    let mut next = Instant::now();
     let mut alive = 0;
     for (number, at) in (0..ADDS).zip([0, 1, 2].into_iter().cycle()) {
-        // Not faster than that, so that the attack has its time.
-        tokio::time::sleep_until(next.into()).await;
-        next = Instant::now().max(next + BETWEEN_ADDS);
+        // Not faster than the attack.
+        until("there was an attack meanwhile", async || {
+            let attacks = attacks.load(Relaxed);
+            (attacks > number).then_some(()).ok_or_else(|| format!("{attacks} attacks, {number} ADDs"))
+        })
+        .await;
         let call = Call::post("/v1/allocations").json(&add(number)).unwrap();
         client.send(with(call, &honest)).await.unwrap_or_else(|problem| panic!("ADD {number}: {problem}"));
         let member = &cluster.members[at];

@@ -1,0 +1,144 @@
+//! Requests that are on their way to a leader while another one is elected.
+
+use std::time::Instant;
+
+use ipam_raft::machine::Command;
+use ipam_raft::machine::command::{Idempotency, Text};
+use ipam_raft::node::ProposeError;
+
+use crate::harness::{Cluster, LONG, command, eventually, has, leads};
+use crate::links::Wire;
+
+/// The same request with a key, by which the state knows it again.
+fn with_key(name: &str) -> Command {
+    let mut command = command(name);
+    command.terms.idempotency = Some(Idempotency { key: Text::given(name), request: 7 });
+    command
+}
+
+/// A cluster, its leader, and a follower with a connection to it.
+async fn scene() -> (Cluster, usize, usize) {
+    let cluster = Cluster::linked(3).await;
+    let leader = cluster.leader().await;
+    let follower = cluster.follower_of(leader);
+    cluster.propose(follower, "before").await;
+    (cluster, leader, follower)
+}
+
+/// Sets all wires of one member.
+fn isolate(cluster: &Cluster, at: usize, wire: Wire) {
+    (0..3).filter(|other| *other != at).for_each(|other| cluster.wire(at, other, wire));
+}
+
+/// Waits until a member knows another leader than this one.
+async fn replaced(cluster: &Cluster, at: usize, old: usize) {
+    let old = cluster.node(old).status().member_id;
+    eventually("another leader is known", async || {
+        cluster.node(at).status().leader.is_some_and(|leader| Some(leader.id) != old)
+    })
+    .await;
+}
+
+/// Holds the leader still while a follower asks it, until the answer; what the follower counted meanwhile. The
+/// election must be over before the follower hangs up on the silent leader: on a busy machine that takes rounds.
+async fn ask_a_stopped_leader(command: Command) -> (Result<(), ProposeError>, u64, u64, Option<String>) {
+    loop {
+        let (cluster, leader, follower) = scene().await;
+        let node = cluster.node(follower).clone();
+        let (forwarded, ended) = (node.metrics().proposals_forwarded, cluster.ended(follower, leader));
+        isolate(&cluster, leader, Wire::Held);
+        let asked = {
+            let (node, command) = (node.clone(), command.clone());
+            tokio::spawn(async move { node.propose(command, Instant::now() + LONG).await })
+        };
+        replaced(&cluster, follower, leader).await;
+        if cluster.ended(follower, leader) != ended {
+            continue;
+        }
+        let answer = asked.await.unwrap().map(|outcome| drop(outcome.unwrap()));
+        let forwarded = node.metrics().proposals_forwarded - forwarded;
+        // Long enough for the link to notice what has ended.
+        cluster.propose_through(follower, "after").await;
+        assert_eq!(cluster.ended(follower, leader), ended, "it waited until the connection was given up");
+        let name = node.status().leader.map(|leader| leader.name);
+        return (answer, forwarded, u64::from(!leads(&node)), name);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_the_state_knows_again_goes_on_to_the_new_leader() {
+    let (answer, forwarded, follows, _) = ask_a_stopped_leader(with_key("goes-on")).await;
+    assert_eq!(answer, Ok(()));
+    // A new leader declines until it has applied what its predecessors left.
+    assert!(forwarded > follows, "to the old leader, and to the new one where that is another: {forwarded}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_without_an_identity_is_answered_unknown_with_the_new_leader() {
+    let (answer, forwarded, _, leader) = ask_a_stopped_leader(command("once")).await;
+    let unknown = answer.unwrap_err();
+    assert!(leader.is_some());
+    assert_eq!(unknown, ProposeError::Unknown { leader });
+    assert_eq!(forwarded, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_goes_on_to_the_new_leader_in_the_same_round() {
+    loop {
+        let (cluster, leader, follower) = scene().await;
+        let node = cluster.node(follower).clone();
+        let rounds = node.metrics().read_rounds;
+        isolate(&cluster, leader, Wire::Held);
+        let asked = {
+            let node = node.clone();
+            tokio::spawn(async move { node.read(Instant::now() + LONG).await })
+        };
+        replaced(&cluster, follower, leader).await;
+        // On a busy machine the election may take longer than a round.
+        if node.metrics().read_rounds != rounds + 1 {
+            continue;
+        }
+        assert!(has(&asked.await.unwrap().unwrap(), "before"));
+        assert_eq!(node.metrics().read_rounds, rounds + 1);
+        return;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
+    let (cluster, leader, follower) = scene().await;
+    let node = cluster.node(leader).clone();
+    isolate(&cluster, leader, Wire::Cut);
+    let commands = node.metrics().commands;
+    let asked = {
+        let node = node.clone();
+        tokio::spawn(async move { node.propose(with_key("handed-on"), Instant::now() + LONG).await })
+    };
+    eventually("it is in the old leader's log", async || node.metrics().commands > commands).await;
+    replaced(&cluster, follower, leader).await;
+    let forwarded = node.metrics().proposals_forwarded;
+    isolate(&cluster, leader, Wire::Whole);
+    asked.await.unwrap().unwrap().unwrap();
+    assert!(node.metrics().proposals_forwarded > forwarded);
+    cluster.settled().await;
+    assert!(has(&cluster.node(follower).stale().0, "handed-on"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_deposed_leader_knows_of_its_own_log_needs_no_identity() {
+    let (cluster, leader, follower) = scene().await;
+    let node = cluster.node(leader).clone();
+    isolate(&cluster, leader, Wire::Cut);
+    let commands = node.metrics().commands;
+    let asked = {
+        let node = node.clone();
+        tokio::spawn(async move { node.propose(command("overwritten"), Instant::now() + LONG).await })
+    };
+    eventually("it is in the old leader's log", async || node.metrics().commands > commands).await;
+    replaced(&cluster, follower, leader).await;
+    isolate(&cluster, leader, Wire::Whole);
+    assert!(matches!(asked.await.unwrap(), Err(ProposeError::Unknown { .. })));
+    assert_eq!(node.metrics().proposals_forwarded, 0);
+    cluster.settled().await;
+    assert!(!has(&cluster.node(follower).stale().0, "overwritten"));
+}
