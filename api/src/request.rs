@@ -295,7 +295,7 @@ pub struct Released {
     /// Number of released addresses beyond those listed.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub more: u64,
-    /// Whether nothing was released because the request came late: the attachment's ADD began after it.
+    /// True if nothing was released because the request came late: the attachment's ADD began after it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub late: bool,
     /// The state after it.

@@ -1,4 +1,4 @@
-//! The start of this process, on clocks that nobody can set and that count through suspend.
+//! The start of this process, on clocks that no process can set and that count through suspend.
 
 use ipam_api::request::Started;
 use rustix::time::{ClockId, clock_gettime};

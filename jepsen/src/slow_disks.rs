@@ -49,7 +49,7 @@ pub struct Arguments {
 /// Kills leaders and prints the gaps; false if a cluster stayed without a leader.
 ///
 /// # Errors
-/// When a run is not possible: a missing program, no C compiler, no port.
+/// An error if a run is not possible: a missing program, no C compiler, no port.
 pub fn run(arguments: &Arguments) -> Result<bool> {
     let ipamd = std::fs::canonicalize(&arguments.ipamd)
         .with_context(|| format!("no {}; first: cargo xtask build", arguments.ipamd.display()))?;

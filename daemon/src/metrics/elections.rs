@@ -18,7 +18,7 @@ impl Elections {
     pub(super) fn register(&self, metrics: &mut Metrics) {
         let changes = "How often this member learned of another leader";
         metrics.add("raft_leader_changes", &[], changes, self.leader_changes.clone());
-        let losses = "How often a leadership of this member ended because no majority acknowledged it";
+        let losses = "Leaderships of this member that ended because no majority acknowledged it";
         metrics.add("raft_quorum_losses", &[], losses, self.quorum_losses.clone());
         let begun = "Elections that this member began with a majority that would vote for it";
         metrics.add("raft_elections", &[], begun, self.begun.clone());

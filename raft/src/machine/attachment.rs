@@ -22,7 +22,7 @@ use super::state::State;
 use super::step::Step;
 
 impl State {
-    /// Refuses an ADD that began before a release of its attachment, or of which that can't be excluded.
+    /// Refuses an ADD that began before a release of its attachment, or may have.
     pub(super) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
         let Some(tombstone) = self.tombstone(key).and_then(|id| self.tombstones.get(id)) else {
             return Ok(());
@@ -72,12 +72,12 @@ impl Boots {
         self.boots.iter().position(|boot| boot.earliest.boot_id == started.boot_id)
     }
 
-    /// Whether a boot that was heard of later has released anything.
+    /// Returns true if a boot that was heard of later has released anything.
     fn is_past(&self, place: usize) -> bool {
         self.boots.iter().skip(place + 1).any(|boot| boot.has_released)
     }
 
-    /// Whether an earlier process of the same boot was heard since the last release of another boot.
+    /// Returns true if an earlier process of the same boot was heard since the last release of another boot.
     fn have_confirmed(&self, started: &Started) -> bool {
         let boot = self.place(started).and_then(|place| self.boots.get(place));
         boot.is_some_and(|boot| boot.is_confirmed && boot.earliest.order_in_boot(started).is_lt())

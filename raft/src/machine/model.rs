@@ -317,9 +317,9 @@ pub struct Boots {
 pub struct Boot {
     /// The boot's id, and the start of its earliest process that was heard since the last DEL of another boot.
     pub earliest: Started,
-    /// Whether a process was heard since then.
+    /// True if a process was heard since then.
     pub is_confirmed: bool,
-    /// Whether a DEL was heard: all boots before this one are past, and their requests late.
+    /// True if a DEL was heard: all boots before this one are past, and their requests late.
     pub has_released: bool,
 }
 

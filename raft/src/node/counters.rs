@@ -39,7 +39,7 @@ pub struct NodeMetrics {
     pub read_rounds: u64,
     /// How often this member began to lead.
     pub leaderships: u64,
-    /// How often a leadership of this member ended because no majority acknowledged it.
+    /// Leaderships of this member that ended because no majority acknowledged it.
     pub leaderships_without_quorum: u64,
     /// Campaigns for which a majority would have voted.
     pub elections: u64,

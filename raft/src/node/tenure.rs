@@ -103,7 +103,7 @@ pub(super) struct Tenures {
     pub(super) raft: RaftHandle,
     pub(super) timing: Timing,
     pub(super) state: SharedState,
-    /// Where the present leadership is published.
+    /// Publishes the present leadership.
     pub(super) office: watch::Sender<Option<Tenure>>,
     pub(super) counters: Arc<Counters>,
 }

@@ -52,7 +52,7 @@ impl Model {
         }
     }
 
-    /// Whether one process is known to have begun before another, on one node.
+    /// Returns true if one process is known to have begun before another, on one node.
     pub(crate) fn began_before(&self, key: &AttachmentKey, one: &Started, other: &Started) -> bool {
         if one.boot_id == other.boot_id {
             return order(one, other).is_lt();
@@ -64,7 +64,7 @@ impl Model {
         }
     }
 
-    /// Whether a start that an attachment has is of a boot that is forgotten, while another one's is known.
+    /// Returns true if a start that an attachment has is of a forgotten boot, while another one's boot is known.
     pub(crate) fn is_forgotten(&self, key: &AttachmentKey, living: &Started, other: &Started) -> bool {
         let boots = self.boots.get(&key.node).map(Vec::as_slice).unwrap_or_default();
         place(boots, living).is_none() && place(boots, other).is_some()

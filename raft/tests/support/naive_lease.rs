@@ -13,7 +13,7 @@ impl Model {
         self.leadership = (number, self.now + grace_ms);
     }
 
-    /// Whether a lease or prefix that lasts until then has ended.
+    /// Returns true if a lease or prefix that lasts until then has ended.
     pub(crate) fn has_passed(&self, until_ms: u64) -> bool {
         until_ms <= self.now && self.leadership.1 <= self.now
     }

@@ -61,7 +61,7 @@ pub enum Answer {
         addresses: Vec<IpAddr>,
         /// How many more.
         more: u64,
-        /// Whether nothing was taken back because the holder's ADD began after the release.
+        /// True if nothing was taken back because the holder's ADD began after the release.
         late: bool,
     },
     /// The steps of a transaction, each with its answer.
