@@ -144,7 +144,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     new.ready().await;
     let again = new.settled().await;
     // Not the digest: another leadership has begun.
-    let told = |shown: &Shown| (shown.id.clone(), shown.revision, shown.addresses.clone());
+    let told = |shown: &Shown| (shown.id.clone(), shown.revision, shown.addresses);
     assert_eq!(told(&again), told(&settled));
     for name in ["restored", "restored.json", "restore-unfinished"] {
         assert!(!names_in(&new.members[1].data_dir).contains(&name.to_owned()), "{name}");
