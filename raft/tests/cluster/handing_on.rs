@@ -2,9 +2,10 @@
 
 use std::time::Instant;
 
-use ipam_raft::machine::Command;
 use ipam_raft::machine::command::{Idempotency, Text};
+use ipam_raft::machine::{Command, Outcome};
 use ipam_raft::node::ProposeError;
+use tokio::task::JoinHandle;
 
 use crate::harness::{Cluster, LONG, command, eventually, has, leads};
 use crate::links::Wire;
@@ -111,18 +112,28 @@ async fn a_read_goes_on_to_the_new_leader_in_the_same_round() {
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
+/// Cuts a leader off with a request in its log, until another one leads. Returns the cluster, the old leader, a follower,
+/// and the request.
+async fn ask_a_leader_that_is_cut_off(
+    command: Command,
+) -> (Cluster, usize, usize, JoinHandle<Result<Outcome, ProposeError>>) {
     let (cluster, leader, follower) = scene().await;
     let node = cluster.node(leader).clone();
     isolate(&cluster, leader, Wire::Cut);
     let commands = node.metrics().commands;
     let asked = {
         let node = node.clone();
-        tokio::spawn(async move { node.propose(with_key("handed-on"), Instant::now() + LONG).await })
+        tokio::spawn(async move { node.propose(command, Instant::now() + LONG).await })
     };
     eventually("it is in the old leader's log", async || node.metrics().commands > commands).await;
     replaced(&cluster, follower, leader).await;
+    (cluster, leader, follower, asked)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
+    let (cluster, leader, follower, asked) = ask_a_leader_that_is_cut_off(with_key("handed-on")).await;
+    let node = cluster.node(leader);
     let forwarded = node.metrics().proposals_forwarded;
     isolate(&cluster, leader, Wire::Whole);
     asked.await.unwrap().unwrap().unwrap();
@@ -133,16 +144,8 @@ async fn a_deposed_leader_hands_on_what_it_could_not_commit() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_a_deposed_leader_knows_of_its_own_log_needs_no_identity() {
-    let (cluster, leader, follower) = scene().await;
-    let node = cluster.node(leader).clone();
-    isolate(&cluster, leader, Wire::Cut);
-    let commands = node.metrics().commands;
-    let asked = {
-        let node = node.clone();
-        tokio::spawn(async move { node.propose(command("overwritten"), Instant::now() + LONG).await })
-    };
-    eventually("it is in the old leader's log", async || node.metrics().commands > commands).await;
-    replaced(&cluster, follower, leader).await;
+    let (cluster, leader, follower, asked) = ask_a_leader_that_is_cut_off(command("overwritten")).await;
+    let node = cluster.node(leader);
     isolate(&cluster, leader, Wire::Whole);
     assert!(matches!(asked.await.unwrap(), Err(ProposeError::Unknown { .. })));
     assert_eq!(node.metrics().proposals_forwarded, 0);
