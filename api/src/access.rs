@@ -50,6 +50,8 @@ pub enum Verb {
     Allocate,
     /// Takes addresses back.
     Release,
+    /// Lets it live longer.
+    Renew,
 }
 
 impl Verb {
@@ -62,6 +64,7 @@ impl Verb {
             Verb::Delete => "delete",
             Verb::Allocate => "allocate",
             Verb::Release => "release",
+            Verb::Renew => "renew",
         }
     }
 }
@@ -101,6 +104,8 @@ pub enum Target {
     Namespace,
     /// Delegated prefixes.
     Prefix,
+    /// Applications: controllers with their endpoints and automatic pools.
+    Application,
 }
 
 impl Target {
@@ -124,6 +129,7 @@ impl Target {
             Target::Node => "node",
             Target::Namespace => "namespace",
             Target::Prefix => "prefix",
+            Target::Application => "application",
         }
     }
 }
@@ -150,6 +156,7 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Delete, Target::Namespace),
     (Verb::Read, Target::Endpoint),
     (Verb::Release, Target::Endpoint),
+    (Verb::Release, Target::Application),
     (Verb::Read, Target::Attachment),
     (Verb::Release, Target::Attachment),
     (Verb::Read, Target::Allocation),
@@ -166,12 +173,12 @@ pub const DEEDS: &[(Verb, Target)] = &[
     (Verb::Read, Target::Token),
     (Verb::Write, Target::Token),
     (Verb::Delete, Target::Token),
+    (Verb::Renew, Target::Token),
     (Verb::Read, Target::Metrics),
     (Verb::Read, Target::Backup),
 ];
 
-/// Whether a role may do a verb to a target. What a node may do is further limited to its own node, and what
-/// anybody may do by the realms and labels of the token.
+/// Returns true if a role may do a verb to a target. [`effect`] says what a token's limits leave of it.
 #[must_use]
 pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     let kept = matches!(
@@ -185,7 +192,8 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
     );
     let reads = verb == Verb::Read && !matches!(target, Target::Token | Target::Backup);
     match role {
-        Role::Admin => true,
+        // A token that an administrator has made lives as long as was said then.
+        Role::Admin => verb != Verb::Renew,
         Role::Viewer => reads,
         Role::Operator => {
             reads
@@ -195,9 +203,120 @@ pub fn may(role: Role, verb: Verb, target: Target) -> bool {
         Role::Node => matches!(
             (verb, target),
             (Verb::Allocate, Target::Allocation)
-                | (Verb::Release, Target::Attachment | Target::Allocation)
+                | (Verb::Release, Target::Attachment | Target::Allocation | Target::Application)
                 | (Verb::Read, Target::Attachment | Target::Cluster)
+                | (Verb::Renew, Target::Token)
         ),
+    }
+}
+
+/// Limits that a token may have beside its role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// Realms.
+    Realms,
+    /// Labels.
+    Labels,
+    /// The node of a node's token.
+    Node,
+}
+
+impl Limit {
+    /// All of them.
+    pub const ALL: [Limit; 3] = [Limit::Realms, Limit::Labels, Limit::Node];
+
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Limit::Realms => "realms",
+            Limit::Labels => "labels",
+            Limit::Node => "node",
+        }
+    }
+}
+
+/// Effect of a limit on a permission of the role.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Effect {
+    /// The limit changes nothing.
+    Free,
+    /// Only what belongs to the token's realms, or to its node.
+    Own,
+    /// Only with the token's explicit grant of shared resources.
+    Shared,
+    /// Only if everything that the write affects has the token's labels, before and after it.
+    Affected,
+    /// Only tokens whose rights lie within the caller's own.
+    Within,
+    /// Never: it concerns the whole cluster.
+    Refused,
+}
+
+impl Effect {
+    /// Its word.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Effect::Free => "-",
+            Effect::Own => "own",
+            Effect::Shared => "shared",
+            Effect::Affected => "affected",
+            Effect::Within => "within",
+            Effect::Refused => "refused",
+        }
+    }
+
+    /// Its meaning, for the generated table.
+    #[must_use]
+    pub fn meaning(self) -> &'static str {
+        match self {
+            Effect::Free => "the limit changes nothing",
+            Effect::Own => "only what belongs to the token's realms, or to its node",
+            Effect::Shared => "only with the token's explicit grant of shared resources (allow_shared)",
+            Effect::Affected => {
+                "only if everything that the write affects has the token's labels, before and after it"
+            }
+            Effect::Within => "only tokens whose rights lie within the caller's own",
+            Effect::Refused => "never: it concerns the whole cluster",
+        }
+    }
+
+    /// All of them.
+    pub const ALL: [Effect; 6] =
+        [Effect::Free, Effect::Own, Effect::Shared, Effect::Affected, Effect::Within, Effect::Refused];
+}
+
+/// Effect of a limit on a permission: the one table that `apply` and the documentation share.
+#[must_use]
+pub fn effect(limit: Limit, verb: Verb, target: Target) -> Effect {
+    if limit == Limit::Node {
+        return if may(Role::Node, verb, target) && target != Target::Cluster {
+            Effect::Own
+        } else {
+            Effect::Free
+        };
+    }
+    if verb == Verb::Read {
+        return Effect::Free;
+    }
+    match (target, limit) {
+        (Target::Network | Target::Subnet | Target::Pool | Target::Reservation, Limit::Realms) => {
+            Effect::Shared
+        }
+        (
+            Target::Node
+            | Target::Namespace
+            | Target::Endpoint
+            | Target::Attachment
+            | Target::Allocation
+            | Target::Prefix
+            | Target::Application,
+            Limit::Realms,
+        ) => Effect::Own,
+        (Target::Token, _) => Effect::Within,
+        (Target::Event | Target::Cluster | Target::Metrics | Target::Backup, _) => Effect::Refused,
+        _ => Effect::Affected,
     }
 }
 

@@ -41,8 +41,12 @@ pub struct Choice {
     pub came_from: String,
     /// The pools, in the order in which they are tried.
     pub candidates: Vec<Candidate>,
-    /// Whether there are more than are shown.
+    /// True if there are more than are shown or counted.
     pub more: bool,
+    /// Default pools that are not tried, since they are not for the asker, by reason. The first of each is named, and
+    /// with `all_skipped=true` the others, too.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skipped: Vec<Skipped>,
     /// The pool that would give.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pool: Option<Name>,
@@ -52,6 +56,20 @@ pub struct Choice {
     /// Whether that is what the endpoint has there already and takes along, whichever pool comes first.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stays: bool,
+}
+
+/// Default pools that are skipped for one reason.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Skipped {
+    /// The code of the reason.
+    pub verdict: String,
+    /// The reason, in a few words.
+    pub reason: String,
+    /// The number of these pools.
+    pub count: u64,
+    /// Their names, in the order in which they would be tried; the first of them, or the first of very many.
+    pub pools: Vec<Name>,
 }
 
 /// One pool that comes into question.

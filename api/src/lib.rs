@@ -21,11 +21,13 @@ pub mod event;
 pub mod explain;
 pub mod limits;
 pub mod name;
+pub mod place;
 pub mod problem;
 pub mod request;
 pub mod resource;
 #[cfg(feature = "schema")]
 pub mod schema;
+pub mod screen;
 pub mod selector;
 pub mod strict;
 pub mod time;

@@ -58,6 +58,12 @@ pub const TOKENS_MAX: usize = 100_000;
 pub const TOKEN_TTL_MS_MAX: u64 = 10 * 366 * 24 * 3600 * 1000;
 /// Longest life of a join token: thirty days.
 pub const JOIN_TOKEN_TTL_MS_MAX: u64 = 30 * 24 * 3600 * 1000;
+/// Life of a node's token that was made by joining, in log time, unless its node renews it: ninety days.
+pub const NODE_TOKEN_TTL_MS: u64 = 90 * 24 * 3600 * 1000;
+/// Log time after a renewal of such a token in which another one changes nothing: an hour.
+pub const NODE_TOKEN_DAMPING_MS: u64 = 3600 * 1000;
+/// Tokens of one node.
+pub const NODE_TOKENS_MAX: usize = 16;
 /// Bytes of an idempotency key.
 pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 128;
 /// How long, in log time, an idempotency key is remembered.
@@ -104,6 +110,10 @@ pub const POOLS_OF_SUBNET_MAX: usize = 1024;
 pub const REASONS_MAX: usize = 16;
 /// Candidates of one family that an explanation shows.
 pub const CANDIDATES_EXPLAINED_MAX: usize = 256;
+/// Entries of the index of default pools among which an explanation counts those that are skipped.
+pub const SKIPPED_LOOKED_THROUGH_MAX: usize = 20_000;
+/// Skipped default pools of one family that an explanation names, besides the first for each reason.
+pub const SKIPPED_NAMED_MAX: usize = 4096;
 /// Pools of a subnet between which an explanation looks for addresses that none has.
 pub const GAPS_LOOKED_THROUGH_MAX: usize = 1024;
 /// Realms, nodes, namespaces or network attachments that one pool may name.
@@ -115,6 +125,8 @@ pub const ALLOCATIONS_PER_ENDPOINT_MAX: usize = 256;
 /// Attachments that may hold one address at once: where a machine was and where it is going to, and those whose
 /// deletion is still on its way.
 pub const ATTACHMENTS_PER_ALLOCATION_MAX: usize = 8;
+/// Attachments of one node that may hold one address at once; at the bound the node's oldest is detached.
+pub const ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX: usize = 2;
 /// Addresses or leases that one response lists; of more it says how many there are.
 pub const RESPONSE_ADDRESSES_MAX: usize = 65_536;
 /// Allocations that one release request may name.
@@ -158,6 +170,16 @@ pub const QUOTA_APPLICATIONS_MAX: usize = 256;
 pub const WORK_PER_COMMAND_MAX: u64 = 6_500;
 /// Claims that wait for addresses.
 pub const WAITING_MAX: usize = 4096;
+/// Claims of one node that wait for addresses; a node's grant adds no more.
+pub const WAITING_PER_NODE_MAX: usize = 256;
+/// Allocations that one node's grant may have made; kept ones count until they are released.
+pub const ALLOCATIONS_PER_NODE_MAX: usize = 16_384;
+/// Attachments on one node; a node's grant adds no more.
+pub const ATTACHMENTS_PER_NODE_MAX: usize = 16_384;
+/// Events that requests with one node's grant may cause in a window of log time; deletions are always served.
+pub const EVENTS_PER_NODE_MAX: u64 = 36_000;
+/// Window of log time, in milliseconds, in which a node's events are counted: an hour.
+pub const EVENTS_PER_NODE_WINDOW_MS: u64 = 3600 * 1000;
 /// Pools that one claim waits for; of more only the first ones in its order wake it.
 pub const WAITING_POOLS_MAX: usize = 64;
 /// Waiting claims that one command tries to serve, before and after what it does; the next one goes on.
@@ -175,12 +197,18 @@ pub const MAP_STEPS_MAX: usize = 16_384;
 pub const SPLIT_MOVED_MAX: usize = 65_536;
 /// Addresses of one automatic pool.
 pub const AUTOMATIC_POOL_ADDRESSES_MAX: u32 = 65_536;
+/// Addresses of one automatic pool in a subnet that gives no `max_size`.
+pub const AUTOMATIC_MAX_SIZE_DEFAULT: u32 = 1024;
+/// Automatic pools that were made by requests of one node and still exist.
+pub const AUTOMATIC_POOLS_PER_NODE_MAX: usize = 256;
 /// Addresses of a pool whose holders are counted.
 pub const HOLDERS_COUNTED_MAX: usize = 65_536;
 /// Parameters of one list.
 pub const LIST_PARAMETERS_MAX: usize = 256;
 /// States that one member keeps for lists that are being read page by page.
 pub const LIST_STATES_MAX: usize = 32;
+/// Such states that one caller has; its oldest goes first.
+pub const LIST_STATES_PER_CALLER_MAX: usize = 8;
 /// How long such a state is kept after it was last asked for.
 pub const LIST_STATE_IDLE_MS_MAX: u64 = 60_000;
 /// How long such a state is kept at all.
@@ -214,6 +242,10 @@ pub const URI_BYTES_MAX: usize = 16 << 10;
 pub const BODY_READ_MS_MAX: u64 = 15_000;
 /// How long a client may leave what it asked for unread.
 pub const WRITE_STALL_MS_MAX: u64 = 15_000;
+/// Bytes of an unread body that are discarded before the connection of a request that was refused is closed.
+pub const LINGER_BYTES_MAX: usize = BODY_BYTES_MAX;
+/// Time, in milliseconds, that a silent client of such a request has before its connection is closed.
+pub const LINGER_MS_MAX: u64 = 2_000;
 /// How long our own client keeps a connection that it doesn't use: shorter than a member does.
 pub const IDLE_MS_MAX: u64 = HEAD_READ_MS_MAX / 2;
 
@@ -266,6 +298,14 @@ pub const PEER_HANDSHAKE_MS_MAX: u64 = 2_000;
 pub const PREFACES_WAITING_MAX: usize = 256;
 /// The same, of one address: several members may be behind one.
 pub const PREFACES_PER_ADDRESS_MAX: usize = 64;
+/// Bytes of the path of a unix socket; the kernel takes no longer one.
+pub const SOCKET_PATH_BYTES_MAX: usize = 107;
+/// Characters of the URL at which a member answers clients.
+pub const CLIENT_URL_CHARS_MAX: usize = 300;
+/// Log lines about peers, in one such interval and of one kind; more are counted and left out.
+pub const PEER_LOG_LINES_MAX: usize = 64;
+/// Length of that interval, within which the same line is not repeated either.
+pub const PEER_LOG_INTERVAL_MS: u64 = 30_000;
 /// How long a connection to a peer may take to stand.
 pub const PEER_CONNECT_MS_MAX: u64 = 2_000;
 /// How often a peer is asked for a sign of life.
@@ -300,6 +340,8 @@ pub const JOURNAL_FRAME_EVENTS_MAX: usize = 1024;
 pub const JOURNAL_FRAME_BYTES_MAX: usize = 1 << 20;
 /// Streams of events of one member at once; more are refused as `overloaded`.
 pub const EVENT_STREAMS_MAX: usize = 256;
+/// Streams of events of one caller at once; more are refused as `too-many-requests`.
+pub const EVENT_STREAMS_PER_CALLER_MAX: usize = 32;
 /// Events that a stream reads and sends at once.
 pub const EVENT_STREAM_PAGE: usize = 500;
 /// How often a quiet stream says how far it is.
@@ -326,6 +368,7 @@ const _: () = assert!(CNI_DEADLINE_MS <= BUDGET_MS_MAX);
 const _: () = assert!(ATTEMPT_MS_FIRST < ATTEMPT_MS_MAX && ATTEMPT_MS_MAX < BUDGET_MS_DEFAULT);
 const _: () = assert!(BUDGET_MS_MAX < TOMBSTONE_TTL_MS, "a late ADD must still meet its tombstone");
 const _: () = assert!(BUDGET_MS_MAX < IDEMPOTENCY_TTL_MS, "a retry must still meet its key");
+const _: () = assert!(NODE_TOKEN_DAMPING_MS < NODE_TOKEN_TTL_MS && NODE_TOKEN_TTL_MS <= TOKEN_TTL_MS_MAX);
 const _: () = assert!(COOLING_MS_DEFAULT <= COOLING_MS_MAX);
 const _: () = assert!(PREFIX_TTL_MS_MIN < PREFIX_TTL_MS_MAX);
 const _: () = assert!(LEASE_TTL_MS_MIN < LEASE_TTL_MS_MAX);
@@ -365,6 +408,8 @@ const _: () = assert!(
 const _: () = assert!(TLS_HANDSHAKES_PER_ADDRESS_MAX < TLS_HANDSHAKES_MAX);
 const _: () =
     assert!(TLS_HANDSHAKES_MAX < CONNECTIONS_MAX, "whoever only shakes hands leaves room for others");
+const _: () = assert!(LIST_STATES_PER_CALLER_MAX < LIST_STATES_MAX);
+const _: () = assert!(EVENT_STREAMS_PER_CALLER_MAX < EVENT_STREAMS_MAX);
 const _: () = assert!(LIST_STATE_IDLE_MS_MAX <= LIST_STATE_AGE_MS_MAX);
 const _: () = assert!(PAGE_ITEMS_DEFAULT <= PAGE_ITEMS_MAX);
 const _: () = assert!(EVENT_STREAMS_MAX * 2 < CONNECTIONS_MAX, "watchers must leave room for those who ask");

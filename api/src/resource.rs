@@ -153,6 +153,22 @@ pub struct Dns {
     pub options: Vec<String>,
 }
 
+/// Rules for automatic pools of a subnet. `{}` allows them anywhere in it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AutomaticRules {
+    /// Addresses that they may have; all of the subnet if none are named.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub ranges: Vec<AddressRange>,
+    /// Addresses that none of them has.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub exclude: Vec<AddressRange>,
+    /// Addresses of one of them at most; 1024 if it is not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_size: Option<u32>,
+}
+
 /// A CIDR of a network, from which pools are cut.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -181,6 +197,9 @@ pub struct Subnet {
     /// Name resolution of its hosts.
     #[serde(default)]
     pub dns: Dns,
+    /// Automatic pools that may be cut from it; without it none are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub automatic: Option<AutomaticRules>,
     /// A sentence for people.
     #[serde(default)]
     pub description: String,

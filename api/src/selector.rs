@@ -53,6 +53,17 @@ impl Selector {
         })
     }
 
+    /// Says that labels which fit this selector fit another one, too.
+    ///
+    /// Compares requirement with requirement: two that only together imply a third count as if they did not.
+    #[must_use]
+    pub fn implies(&self, other: &Self) -> bool {
+        let implied = |wanted: &Requirement| {
+            self.0.iter().any(|own| own.key == wanted.key && own.test.implies(&wanted.test))
+        };
+        other.0.iter().all(implied)
+    }
+
     /// Whether labels fit, looked up by key.
     pub fn fits<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|requirement| requirement.test.holds(label(&requirement.key)))
@@ -60,6 +71,27 @@ impl Selector {
 }
 
 impl Test {
+    /// Says that each value which passes this test passes another one, too.
+    fn implies(&self, other: &Self) -> bool {
+        match self {
+            Test::Is(value) => other.holds(Some(value)),
+            Test::In(values) => values.iter().all(|value| other.holds(Some(value))),
+            Test::Missing => other.holds(None),
+            Test::Exists => *other == Test::Exists,
+            Test::IsNot(value) => other.excludes_only(std::slice::from_ref(value)),
+            Test::NotIn(values) => other.excludes_only(values),
+        }
+    }
+
+    /// Says that the test refuses no values but some of these, and allows a missing label.
+    fn excludes_only(&self, values: &[String]) -> bool {
+        match self {
+            Test::IsNot(value) => values.contains(value),
+            Test::NotIn(unwanted) => unwanted.iter().all(|value| values.contains(value)),
+            Test::Is(_) | Test::In(_) | Test::Exists | Test::Missing => false,
+        }
+    }
+
     fn holds(&self, value: Option<&str>) -> bool {
         match self {
             Test::Is(wanted) => value == Some(wanted),
@@ -242,6 +274,36 @@ mod tests {
             ("team=web,zone=b", false),
         ] {
             assert_eq!(fits(selector, &labels), expected, "{selector}");
+        }
+    }
+
+    #[test]
+    fn a_selector_implies_what_it_is_stricter_than() {
+        for (own, other, expected) in [
+            ("a=x", "", true),
+            ("", "a=x", false),
+            ("a=x", "a=x", true),
+            ("a=x", "a in (x,y)", true),
+            ("a in (x,y)", "a=x", false),
+            ("a in (x)", "a=x", true),
+            ("a=x", "a", true),
+            ("a in (x,y)", "a", true),
+            ("a", "a=x", false),
+            ("a=x", "a!=y", true),
+            ("a=x", "a!=x", false),
+            ("a!=x", "a!=x", true),
+            ("a notin (x,y)", "a!=x", true),
+            ("a!=x", "a notin (x,y)", false),
+            ("a!=x", "a", false),
+            ("a", "a!=x", false),
+            ("!a", "a!=x", true),
+            ("!a", "!a", true),
+            ("a", "!a", false),
+            ("a=x,b=y", "b=y", true),
+            ("a=x", "a=x,b=y", false),
+        ] {
+            let [one, two] = [own, other].map(|text| text.parse::<Selector>().unwrap());
+            assert_eq!(one.implies(&two), expected, "{own} implies {other}");
         }
     }
 

@@ -38,9 +38,15 @@ pub struct TokenRequest {
     /// The node that it speaks for; required with the role `node`, unless it is for joining.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeKey>,
+    /// True if the node that joins with it loses the tokens that it has; only for joining, and with `node`.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     /// The realms of endpoints that it may give to and take from; all if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub realms: Vec<Name>,
+    /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub allow_shared: bool,
     /// What resources must be labelled with to be changed, and pools to be taken from.
     #[serde(default, skip_serializing_if = "Selector::is_empty")]
     pub labels: Selector,
@@ -65,9 +71,15 @@ pub struct Token {
     /// The node that it speaks for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub node: Option<NodeKey>,
+    /// True if the node that joins with it loses the tokens that it has.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub replace: bool,
     /// The realms of endpoints that it may give to and take from; all if none is named.
     #[serde(default)]
     pub realms: Vec<Name>,
+    /// Lets a token with realms write networks, subnets, pools and reservations, which realms share.
+    #[serde(default)]
+    pub allow_shared: bool,
     /// What resources must be labelled with to be changed, and pools to be taken from.
     #[serde(default)]
     pub labels: Selector,

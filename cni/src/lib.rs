@@ -120,5 +120,5 @@ pub(crate) fn write_all(bytes: &[u8]) -> std::io::Result<()> {
 
 /// Says something to whoever reads the runtime's log. If nobody does, it is not said.
 pub(crate) fn warn(text: &str) {
-    let _ = writeln!(std::io::stderr(), "ipam-cni: {text}");
+    let _ = writeln!(std::io::stderr(), "ipam-cni: {}", ipam_api::screen::clean(text));
 }

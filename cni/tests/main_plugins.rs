@@ -4,17 +4,13 @@
 //! Needs root, `ip`, `nsenter`, `unshare` and the plugins of containernetworking-plugins; where they are
 //! missing it fails and says so: a test that passes without having run is worth less than none.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::support::plugin::Outcome;
+use crate::support::server::{Manner, Server};
 use serde_json::{Value, json};
-use support::plugin::Outcome;
-use support::server::{Manner, Server};
 
 const FOLDERS: [&str; 2] = ["/usr/lib/cni", "/opt/cni/bin"];
 

@@ -1,17 +1,13 @@
 //! What the plugin does when those that it asks are down, slow or strange, and when those that run it are.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
 use std::io::Write;
 use std::time::{Duration, Instant};
 
+use crate::support::plugin::{Outcome, Plugin, network};
+use crate::support::server::{Manner, Server, nobody};
 use ipam_api::Code;
 use ipam_api::limits::{ATTEMPT_MS_MAX, CNI_STDIN_BYTES_MAX};
 use serde_json::json;
-use support::plugin::{Outcome, Plugin, network};
-use support::server::{Manner, Server, nobody};
 
 /// Far above what a run with a short deadline needs, far below what one without needs.
 const BOUND: Duration = Duration::from_secs(20);

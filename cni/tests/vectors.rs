@@ -5,13 +5,9 @@
 //! is told (24, 27–28, 35, 39–43, 46, 52–54); those are tested with the state machine and the daemon. Of 46,
 //! 47 and 49 only the plugin's side is here: without an agent, GC frees nothing.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
-mod support;
-
+use crate::support::plugin::{Outcome, Plugin, network};
+use crate::support::server::{Manner, Server, nobody};
 use serde_json::{Value, json};
-use support::plugin::{Outcome, Plugin, network};
-use support::server::{Manner, Server, nobody};
 
 const VERSIONS: [&str; 7] = ["0.1.0", "0.2.0", "0.3.0", "0.3.1", "0.4.0", "1.0.0", "1.1.0"];
 

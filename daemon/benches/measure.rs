@@ -13,6 +13,7 @@
 )]
 
 #[path = "../tests/support/mod.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod support;
 
 use std::path::Path;

@@ -17,6 +17,7 @@
 #[path = "million/limits.rs"]
 mod limits;
 #[path = "../tests/support/mod.rs"]
+#[allow(dead_code, reason = "the tests use the rest")]
 mod support;
 #[path = "million/witness.rs"]
 mod witness;

@@ -9,7 +9,7 @@ use std::time::SystemTime;
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::name::Name;
 use ipam_api::{Selector, time::Timestamp};
-use ipam_raft::machine::command::{Grant, SecretHash, Text};
+use ipam_machine::command::{Grant, SecretHash, Text};
 use serde::Deserialize;
 
 /// Bytes of a tokens file.
@@ -153,6 +153,8 @@ struct Entry {
     realms: Vec<Name>,
     #[serde(default)]
     labels: Selector,
+    #[serde(default)]
+    allow_shared: bool,
     expires_at: Option<Timestamp>,
 }
 
@@ -173,7 +175,11 @@ fn read(path: &Path) -> Result<FileTokens, String> {
         if (entry.role == Role::Node) != entry.node.is_some() {
             return Err(format!("token {name}: the role node, and no other, names a node"));
         }
-        let grant = Grant { role: entry.role, node: entry.node, realms: entry.realms, labels: entry.labels };
+        if entry.allow_shared && entry.realms.is_empty() {
+            return Err(format!("token {name}: allow_shared widens realms, and none is named"));
+        }
+        let Entry { role, node, realms, labels, allow_shared, .. } = entry;
+        let grant = Grant { role, node, realms, labels, allow_shared };
         // With a slash, so that it can't be taken for a token of the cluster.
         let principal = Text::given(format!("file/{name}"));
         let token = FileToken { principal, grant: Arc::new(grant), expires_at: entry.expires_at };
@@ -202,7 +208,7 @@ pub(crate) fn parse_hash(text: &str) -> Option<SecretHash> {
 
 #[cfg(test)]
 mod tests {
-    use ipam_raft::machine::command::secret_hash;
+    use ipam_machine::command::secret_hash;
 
     use super::*;
 

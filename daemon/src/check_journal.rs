@@ -1,7 +1,6 @@
 //! `ipamd check-journal`: whether the history that a member keeps is as it was written, while the member is down.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +8,8 @@ use clap::Args;
 use ipam_api::brand::DATA_DIR;
 use ipam_api::problem::exit;
 use ipam_raft::{JournalReport, check_journal};
+
+use crate::screen;
 
 /// Which member's.
 #[derive(Debug, Args)]
@@ -26,12 +27,11 @@ pub struct Arguments {
 pub fn main(arguments: &Arguments) -> ExitCode {
     match check_journal(&arguments.data_dir) {
         Ok(report) => {
-            // Nobody is left to tell if standard output is closed.
-            let _ = std::io::stdout().write_all(text(&arguments.data_dir, &report).as_bytes());
+            screen::out(&text(&arguments.data_dir, &report));
             if report.damaged.is_empty() { ExitCode::SUCCESS } else { ExitCode::from(exit::FOUND) }
         }
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
+            screen::err(&format!("ipamd: {error}\n"));
             ExitCode::FAILURE
         }
     }

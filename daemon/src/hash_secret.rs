@@ -1,12 +1,14 @@
 //! `ipamd hash-secret`: what a tokens file keeps of a secret. The secret comes from standard input, so that it
 //! stands in no list of processes.
 
-use std::io::{IsTerminal as _, Read as _, Write as _};
+use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
 
 use ipam_api::brand::SECRET_PREFIX;
 use ipam_api::limits::TOKEN_BYTES_MAX;
-use ipam_raft::machine::command::secret_hash;
+use ipam_machine::command::secret_hash;
+
+use crate::screen;
 
 /// Reads a secret and prints its hash.
 #[must_use]
@@ -14,12 +16,11 @@ pub fn main() -> ExitCode {
     match read() {
         Ok(secret) => {
             let digits: String = secret_hash(&secret).iter().map(|byte| format!("{byte:02x}")).collect();
-            // Nobody is left to tell if standard output is closed.
-            let _ = writeln!(std::io::stdout(), "{digits}");
+            screen::out(&format!("{digits}\n"));
             ExitCode::SUCCESS
         }
         Err(why) => {
-            let _ = writeln!(std::io::stderr(), "ipamd: {why}");
+            screen::err(&format!("ipamd: {why}\n"));
             ExitCode::from(2)
         }
     }

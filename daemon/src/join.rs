@@ -6,7 +6,7 @@ use ipam_api::Problem;
 use ipam_api::client::{Call, Client, Options};
 use ipam_api::cluster::{JoinMemberRequest, MemberJoined};
 use ipam_api::name::Name;
-use ipam_raft::machine::state::LEVEL;
+use ipam_machine::level;
 use ipam_raft::node::Node;
 
 use crate::config::JoinConfig;
@@ -25,7 +25,7 @@ pub(crate) async fn run(node: Node, config: JoinConfig) {
             disk_id: applicant.disk_id,
             peer_address: applicant.peer_address,
             client_url: applicant.client_url,
-            level: LEVEL,
+            level: level::known(),
         };
         let servers = config.servers.join(", ");
         match ask(&config, &request).await {

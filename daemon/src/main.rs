@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
-use ipamd::{check_journal, config, dev, hash_secret, recover, restore, serve};
+use ipamd::{check_journal, config, dev, hash_secret, recover, restore, screen, serve};
+use rustix::fs::Mode;
+use rustix::process::umask;
 
 /// IP address management that needs no orchestrator, replicated by Raft.
 #[derive(Debug, Parser)]
@@ -35,8 +37,24 @@ enum Command {
     HashSecret,
 }
 
+/// The permission bits that no file of this program gets by itself: those of all users but the owner.
+const OTHERS: Mode = Mode::RWXG.union(Mode::RWXO);
+
 fn main() -> ExitCode {
-    match Arguments::parse().command {
+    umask(OTHERS);
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            if error.use_stderr() {
+                // It repeats words of the command line.
+                screen::err(&error.render().to_string());
+            } else {
+                error.print().ok();
+            }
+            return u8::try_from(error.exit_code()).map_or(ExitCode::FAILURE, ExitCode::from);
+        }
+    };
+    match arguments.command {
         Command::Serve(flags) => serve::main(&flags),
         Command::Dev(arguments) => dev::main(&arguments),
         Command::CheckConfig(flags) => config::check::main(&flags),

@@ -1,6 +1,6 @@
 //! `ipamd recover`: what a survivor of a lost majority still has, as a backup.
 
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -102,6 +102,5 @@ fn told(arguments: &Arguments, Recovered { header, unknown }: &Recovered) -> Str
 }
 
 fn say(text: &str) {
-    // Nobody is left to tell if standard error is closed.
-    let _ = writeln!(std::io::stderr(), "{text}");
+    crate::screen::err(&format!("{text}\n"));
 }

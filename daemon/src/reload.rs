@@ -11,7 +11,7 @@ use tracing_subscriber::{EnvFilter, Registry, reload};
 
 use crate::access::Access;
 use crate::config::{Config, Flags};
-use crate::http::tls::ClientTls;
+use crate::http::connection::tls::ClientTls;
 use ipam_raft::node::PeerTls;
 
 /// Reads one thing again, and says why it couldn't.

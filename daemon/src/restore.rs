@@ -1,6 +1,5 @@
 //! `ipamd restore`: a new data directory out of a backup.
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -36,8 +35,7 @@ pub fn main(arguments: &Arguments) -> ExitCode {
         Ok((restored, dir)) => (told(&restored, &dir), 0),
         Err((error, code)) => (format!("ipamd: {error}\n"), code),
     };
-    // Nobody is left to tell if standard error is closed.
-    let _ = std::io::stderr().write_all(text.as_bytes());
+    crate::screen::err(&text);
     ExitCode::from(code)
 }
 

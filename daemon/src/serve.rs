@@ -1,8 +1,7 @@
 //! One member, from its configuration to its last answer.
 
-use std::io::IsTerminal as _;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -10,7 +9,8 @@ use std::time::{Duration, Instant};
 use ipam_api::brand::PRODUCT;
 use ipam_api::tls::TlsError;
 use ipam_raft::StoreError;
-use ipam_raft::node::{Failure, Node, NodeConfig, StartError};
+use ipam_raft::node::{Failure, Node, NodeConfig, PeerPort, StartError};
+use ipam_raft::socket::{PrivateSocket, make_way};
 use rustix::io::Errno;
 use rustix::process::{Signal, set_parent_process_death_signal};
 use tokio::net::{TcpListener, UnixListener};
@@ -20,20 +20,22 @@ use tracing_subscriber::layer::SubscriberExt as _;
 use tracing_subscriber::util::SubscriberInitExt as _;
 
 use crate::access::{Access, TokensFileError};
-use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, client_url};
-use crate::http::server::{self, Listener};
-use crate::http::starting::Starting;
-use crate::http::{App, router};
+use crate::config::{ClientTlsFiles, Config, ConfigError, Flags, PeerListen, client_url};
+use crate::http::connection::server::{self, Listener};
+use crate::http::connection::starting::Starting;
+use crate::http::request::App;
+use crate::http::router::router;
 use crate::metrics::{Certificates, Metrics};
 use crate::reload::{self, Reloads};
-use crate::{descriptors, join, tasks};
+use crate::{descriptors, join, screen, tasks};
 
 /// How long handing over and closing may take.
 const LEAVE: Duration = Duration::from_secs(10);
 
 /// The exit code of a member whose disk refused to read or write.
 const DISK_FAILED: u8 = 3;
-/// The exit code of a member whose data doesn't read as it was written: starting it again won't help.
+/// The exit code of a member whose data doesn't read as it was written, or whose state breaks an invariant:
+/// starting it again won't help.
 const DAMAGED: u8 = 4;
 /// The exit code of a member that was removed from its cluster: starting it again won't help.
 const REMOVED: u8 = 5;
@@ -49,8 +51,8 @@ enum ServeError {
         "{key} {address} can't be bound: {error}; is another {PRODUCT} running, or another program on that port?"
     )]
     Bind { key: &'static str, address: std::net::SocketAddr, error: std::io::Error },
-    #[error("client_socket {path} can't be bound: {error}")]
-    BindSocket { path: String, error: std::io::Error },
+    #[error("{key} {} can't be bound: {error}", path.display())]
+    BindSocket { key: &'static str, path: PathBuf, error: std::io::Error },
     #[error(transparent)]
     Start(#[from] StartError),
     #[error(
@@ -59,6 +61,10 @@ enum ServeError {
     Removed(String),
     #[error("{0}; nothing acknowledged is lost: mend what it names (space, disk), then start it again")]
     Failed(Failure),
+    #[error(
+        "{0}; nothing was answered or written from that state. Starting this version again on the same data ends the same way: report this line with a support bundle (`ipamctl support`)"
+    )]
+    Broken(String),
     #[error(transparent)]
     Tls(#[from] TlsError),
     #[error("the system refuses what every daemon needs: {0}")]
@@ -71,21 +77,36 @@ pub fn main(flags: &Flags) -> ExitCode {
     match run(flags) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            use std::io::Write as _;
-            // Nobody is left to tell if standard error is closed.
-            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
-            match error {
-                ServeError::Config(_) | ServeError::Tls(_) | ServeError::Tokens(_) => ExitCode::from(2),
-                ServeError::Removed(_) => ExitCode::from(REMOVED),
-                ServeError::Failed(Failure::Disk(_)) => ExitCode::from(DISK_FAILED),
-                ServeError::Start(StartError::Store(StoreError::Io { source, .. }))
-                    if is_the_disks(&source) =>
-                {
-                    ExitCode::from(DISK_FAILED)
-                }
-                ServeError::Start(StartError::Store(StoreError::Damaged { .. })) => ExitCode::from(DAMAGED),
-                _ => ExitCode::FAILURE,
+            screen::err(&format!("ipamd: {error}\n"));
+            error.exit_code()
+        }
+    }
+}
+
+impl ServeError {
+    fn exit_code(&self) -> ExitCode {
+        match self {
+            Self::Config(_) | Self::Tls(_) | Self::Tokens(_) => ExitCode::from(2),
+            Self::Removed(_) => ExitCode::from(REMOVED),
+            Self::Failed(Failure::Disk(_)) => ExitCode::from(DISK_FAILED),
+            Self::Start(StartError::Store(StoreError::Io { source, .. })) if is_the_disks(source) => {
+                ExitCode::from(DISK_FAILED)
             }
+            Self::Broken(_)
+            | Self::Start(StartError::Store(StoreError::Damaged { .. } | StoreError::Broken(_))) => {
+                ExitCode::from(DAMAGED)
+            }
+            _ => ExitCode::FAILURE,
+        }
+    }
+}
+
+impl From<Failure> for ServeError {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Removed(why) => Self::Removed(why),
+            Failure::Broken(why) => Self::Broken(why),
+            failure => Self::Failed(failure),
         }
     }
 }
@@ -97,15 +118,11 @@ fn is_the_disks(error: &std::io::Error) -> bool {
         || error.raw_os_error() == Some(Errno::IO.raw_os_error())
 }
 
-/// Binds a unix socket for whoever is on this machine: the kernel says who connects, and that decides. One that nobody answers any more is left over and replaced.
-fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
-    let why = |error| ServeError::BindSocket { path: path.display().to_string(), error };
-    if path.exists() {
-        if std::os::unix::net::UnixStream::connect(path).is_ok() {
-            return Err(why(std::io::ErrorKind::AddrInUse.into()));
-        }
-        std::fs::remove_file(path).map_err(why)?;
-    }
+/// Binds a unix socket for all processes of this machine: the kernel names the user of each, and that decides. The
+/// socket of a dead process is replaced.
+async fn bind_socket(path: &Path) -> Result<UnixListener, ServeError> {
+    let why = |error| ServeError::BindSocket { key: "client_socket", path: path.to_owned(), error };
+    make_way(path).await.map_err(why)?;
     let listener = UnixListener::bind(path).map_err(why)?;
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).map_err(why)?;
     Ok(listener)
@@ -119,16 +136,14 @@ fn run(flags: &Flags) -> Result<(), ServeError> {
     let mut reloads = Reloads::default();
     let (filter, handle) = tracing_subscriber::reload::Layer::new(config.log_filter()?);
     reloads.add("log", reload::log_filter(handle));
-    let colours = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt::layer().with_ansi(colours).with_writer(std::io::stderr);
+    // Without colours: a line may repeat what came from outside, and then no code may reach the terminal.
+    let lines = tracing_subscriber::fmt::layer().with_ansi(false).with_writer(|| screen::Log);
     tracing_subscriber::registry().with(filter).with(lines).init();
     for warning in &config.warnings {
         tracing::warn!("{warning}");
     }
-    #[cfg(feature = "next-level")]
-    if flags.test_reword_sentences {
-        ipam_raft::machine::command::cause::reword_sentences();
-    }
+    #[cfg(feature = "testing")]
+    flags.test_options.iter().for_each(|option| option.turn_on());
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(serve(config, flags, reloads));
     // Nobody waits for what a disk that doesn't answer still owes, nor for a start that was called off.
@@ -148,8 +163,19 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
         TcpListener::bind(address).await.map_err(|error| ServeError::Bind { key, address, error })
     };
     let clients = bind("client_listen", config.client_listen).await?;
-    let peers = bind("peer_listen", config.peer_listen).await?;
-    let socket = config.client_socket.as_deref().map(bind_socket).transpose()?;
+    let peer_port = match (config.peer_listen, &peer_tls) {
+        (PeerListen::Closed, _) => PeerPort::Closed,
+        (PeerListen::Network(at), Some(tls)) => PeerPort::Tls(bind("peer_listen", at).await?, tls.clone()),
+        (PeerListen::Network(at), None) => PeerPort::Open(bind("peer_listen", at).await?),
+        (PeerListen::Socket(path), _) => match PrivateSocket::bind(&path).await {
+            Ok(socket) => PeerPort::Socket(socket),
+            Err(error) => return Err(ServeError::BindSocket { key: "peer_listen", path, error }),
+        },
+    };
+    let socket = match config.client_socket.as_deref() {
+        Some(path) => Some(bind_socket(path).await?),
+        None => None,
+    };
     let url = config
         .client_url
         .clone()
@@ -160,13 +186,12 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     let mut node_config = NodeConfig::new(
         config.data_dir,
         config.name.clone(),
-        peers,
+        peer_port,
         config.peer_address,
         url.clone(),
         config.initial_members,
     );
     node_config.joins = config.join.is_some();
-    node_config.peer_tls = peer_tls.clone();
     node_config.timing = config.timing;
     node_config.snapshots = config.snapshots;
     node_config.disk = config.disk;
@@ -211,8 +236,7 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
     }
     match failure {
         // What the disk refused once it may refuse again: nothing is handed over, nothing more is written.
-        Some(Failure::Removed(why)) => Err(ServeError::Removed(why)),
-        Some(why) => Err(ServeError::Failed(why)),
+        Some(why) => Err(why.into()),
         None => {
             tracing::info!("stopping: handing over, finishing what runs");
             // Leadership goes first, so that requests find the new leader while this one still answers.
@@ -223,5 +247,28 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
             }
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_failure_has_its_exit_code() {
+        let exits = |failure: Failure, code: u8| {
+            let text = format!("{:?}", ServeError::from(failure).exit_code());
+            assert_eq!(text, format!("{:?}", ExitCode::from(code)));
+        };
+        exits(Failure::Disk("EIO".to_owned()), DISK_FAILED);
+        exits(Failure::Broken("invariant broken: pool of an allocation".to_owned()), DAMAGED);
+        exits(Failure::Removed("removed".to_owned()), REMOVED);
+        exits(Failure::Other("raft".to_owned()), 1);
+    }
+
+    #[test]
+    fn the_last_line_of_a_member_names_the_broken_invariant() {
+        let line = ServeError::from(Failure::Broken("invariant broken: pool of an allocation".to_owned()));
+        assert!(line.to_string().contains("pool of an allocation"), "{line}");
     }
 }

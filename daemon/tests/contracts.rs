@@ -1,6 +1,5 @@
 //! What others build on, each a committed text file in `api/contracts/`: whoever changes one of these sees it in
-//! the difference, and so does whoever reads it. `UPDATE=1 cargo test -p ipamd --test contracts` writes them.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "these are tests")]
+//! the difference, and so does whoever reads it. `UPDATE=1 cargo nextest run -p ipamd contracts::` writes them.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -8,10 +7,10 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use ipam_api::Code;
-use ipam_api::access::{DEEDS, Role, may};
+use ipam_api::access::{DEEDS, Effect, Limit, Role, effect, may};
 use ipam_api::limits::ALL as LIMITS;
 use ipam_api::problem::exit;
-use ipam_raft::machine::event::{NAMES, Readiness};
+use ipam_machine::event::{NAMES, Readiness};
 use ipamd::config::ENVIRONMENT_NAMES;
 use ipamd::metrics::Metrics;
 
@@ -27,7 +26,7 @@ fn hold(file: &str, text: &str) {
     let differs = written.lines().zip(text.lines()).find(|(old, new)| old != new);
     assert!(
         written == text,
-        "{file} is a contract and would change: {differs:?}\nIf that is meant: UPDATE=1 cargo test -p ipamd --test contracts, and say in CHANGELOG.md who is affected."
+        "{file} is a contract and would change: {differs:?}\nIf that is meant: UPDATE=1 cargo nextest run -p ipamd contracts::, and say in CHANGELOG.md who is affected."
     );
 }
 
@@ -67,12 +66,17 @@ fn exit_codes() {
 fn roles() {
     let mut text = "# verb target | ".to_owned();
     text += &Role::ALL.map(Role::as_str).join(" | ");
+    text += " | ";
+    text += &Limit::ALL.map(|limit| format!("limit {}", limit.as_str())).join(" | ");
     text.push('\n');
     for (verb, target) in DEEDS {
         let cells = Role::ALL.map(|role| if may(role, *verb, *target) { "yes" } else { "-" });
-        let _ = writeln!(text, "{verb} {target} | {}", cells.join(" | "));
+        let limits = Limit::ALL.map(|limit| effect(limit, *verb, *target).as_str());
+        let _ = writeln!(text, "{verb} {target} | {} | {}", cells.join(" | "), limits.join(" | "));
     }
-    text += "# A node does it to its own node's only. Tokens may be limited further, by realm and label.\n";
+    for effect in Effect::ALL {
+        let _ = writeln!(text, "# {}: {}", effect.as_str(), effect.meaning());
+    }
     hold("roles.txt", &text);
 }
 
@@ -160,7 +164,7 @@ fn a_secret_is_hashed_as_a_tokens_file_takes_it() {
         child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
         child.wait_with_output().unwrap()
     };
-    let hash = ipam_raft::machine::command::secret_hash("ipamd_abc");
+    let hash = ipam_machine::command::secret_hash("ipamd_abc");
     let digits: String = hash.iter().map(|byte| format!("{byte:02x}")).collect();
     assert_eq!(String::from_utf8(run("ipamd_abc\n").stdout).unwrap().trim(), digits);
     let refused = run("abc");

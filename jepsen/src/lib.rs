@@ -3,3 +3,4 @@
 pub mod powercut;
 mod random;
 pub mod slow_disks;
+mod sync;

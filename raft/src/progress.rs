@@ -1,8 +1,10 @@
 //! How far a start is: for those who wait at the door, and for the log.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
+
+use crate::sync::held;
 
 /// How often a start that takes long says so in the log.
 const SAY: Duration = Duration::from_secs(2);
@@ -33,7 +35,7 @@ impl Default for Step {
 impl Progress {
     /// Another step begins; it goes on after "it is starting: ".
     pub(crate) fn begin(&self, what: &'static str) {
-        let mut step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut step = held(&self.0.step);
         tracing::debug!(done = step.what, took_ms = step.begun.elapsed().as_millis(), "a step of the start");
         *step = Step { what, begun: Instant::now(), said: Instant::now() };
         self.0.rows.store(0, Relaxed);
@@ -42,7 +44,7 @@ impl Progress {
     /// More rows are read.
     pub(crate) fn more(&self, rows: u64) {
         self.0.rows.fetch_add(rows, Relaxed);
-        let mut step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut step = held(&self.0.step);
         if step.said.elapsed() >= SAY {
             step.said = Instant::now();
             drop(step);
@@ -59,7 +61,7 @@ impl Progress {
     /// As a sentence goes on after "it is starting: ".
     #[must_use]
     pub fn tell(&self) -> String {
-        let step = self.0.step.lock().unwrap_or_else(PoisonError::into_inner);
+        let step = held(&self.0.step);
         let (what, seconds) = (step.what, step.begun.elapsed().as_secs());
         drop(step);
         match self.rows() {

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
+
+use crate::sync::held;
 
 /// Bits of an IPv6 address that tell one site's hosts apart, and that one host may choose as it likes.
 const HOST_BITS: u32 = 64;
@@ -77,10 +79,6 @@ impl Drop for Place {
             }
         }
     }
-}
-
-fn held(taken: &Mutex<Taken>) -> MutexGuard<'_, Taken> {
-    taken.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The address, or the network that one host has many of.

@@ -2,8 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::batch::Batch;
-use crate::machine::Outcome;
+use ipam_machine::Outcome;
+use ipam_machine::batch::Batch;
 
 openraft::declare_raft_types!(
     pub(crate) Types:

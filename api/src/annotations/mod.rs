@@ -159,15 +159,14 @@ fn list<N>(
     Ok(())
 }
 
-/// An annotation about one interface: the one that it names, else the one that asks.
+/// An annotation about one interface: the one that asks. Spiderpool has no interface there, and ignores one.
 fn one<N>(
     request: &mut AllocateRequest,
     word: &str,
     item: &Item<N>,
     take: impl Fn(&mut InterfaceRequest, &Item<N>),
 ) -> Result<(), Problem> {
-    let named = item.interface.as_ref();
-    let own = named.or(request.attachment.as_ref().map(|key| &key.interface)).cloned();
+    let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let meant = |interface: &&mut InterfaceRequest| own.as_ref().is_none_or(|own| *own == interface.name);
     request.interfaces.iter_mut().filter(meant).try_for_each(|interface| say(interface, word, item, &take))
 }

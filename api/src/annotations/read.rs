@@ -16,7 +16,7 @@ use crate::{Code, Problem};
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Item<N> {
-    /// Which one; all of a list say it, or none.
+    /// The interface; all of a list say it, or none. It makes no difference outside a list.
     #[serde(default)]
     pub(super) interface: Option<InterfaceName>,
     /// Pools or subnets of IPv4.

@@ -215,6 +215,15 @@ fn the_interface_that_asks_takes_what_is_said_of_one() {
     let said = taken(&json!({"ippool": {"ipv4": ["a"]}}), more.clone()).unwrap();
     let expected = json!([{"name": "net1", "ipv4_pools": ["a"]}, {"name": "eth0"}]);
     assert_eq!(said["interfaces"], expected);
-    let said = taken(&json!({"subnet": {"interface": "eth0", "ipv4": ["lan"]}}), more).unwrap();
-    assert_eq!(said["interfaces"], json!([{"name": "net1"}, {"name": "eth0", "subnets": ["lan"]}]));
+    // Whatever interface is named there, also one that the request doesn't have.
+    for other in ["eth0", "net1", "net7"] {
+        let said = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), more.clone()).unwrap();
+        assert_eq!(said["interfaces"], expected, "{other}");
+        let said = taken(&json!({"subnet": {"interface": other, "ipv4": ["lan"]}}), more.clone()).unwrap();
+        assert_eq!(said["interfaces"], json!([{"name": "net1", "subnets": ["lan"]}, {"name": "eth0"}]));
+        let said = taken(&json!({"ippool": {"interface": other, "ipv4": ["a"]}}), json!({})).unwrap();
+        assert_eq!(said["interfaces"], json!([{"name": "eth0", "ipv4_pools": ["a"]}]), "{other}");
+    }
+    let said = refused(json!({"ippool": {"interface": "a/b", "ipv4": ["a"]}}), json!({}));
+    assert!(said.contains("ippool can't be read: "), "{said}");
 }

@@ -7,7 +7,7 @@ use ipam_api::access::Role;
 use ipam_api::name::Name;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 use crate::access::AccessConfig;
 
 /// The section of the file.
@@ -32,7 +32,7 @@ impl FileAccess {
             Some(false) if exposed && !insecure => {
                 return Err(wrong(
                     "access.require_tokens",
-                    "it can't be false where clients come from beyond loopback: anybody who reaches the port could do everything. Leave it out, or say `insecure = true` for a network that you trust",
+                    "it can't be false where clients come from beyond loopback: any process that reaches the port could do everything. Leave it out, or say `insecure = true` for a network that you trust",
                 ));
             }
             Some(required) => required,

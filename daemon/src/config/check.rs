@@ -2,16 +2,19 @@
 //! names can be used. Stricter than `serve`: a certificate that has expired is refused here.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use ipam_api::tls::{Credentials, expires_within};
 
 use super::environment::Environment;
+use super::error::{ConfigError, wrong};
+use super::file::File;
+use super::flags::Flags;
+use super::settings::Config;
 use super::tls::RENEW_WITHIN;
-use super::{Config, ConfigError, File, Flags, wrong};
 use crate::access::Access;
+use crate::screen;
 
 /// What somebody has said, by the keys of the file.
 pub(super) struct Said {
@@ -48,13 +51,12 @@ impl Said {
 pub fn main(flags: &Flags) -> ExitCode {
     match report(flags) {
         Ok((settings, warnings)) => {
-            // Nobody is left to tell if these are closed.
-            let _ = std::io::stdout().write_all(settings.as_bytes());
-            let _ = std::io::stderr().write_all(warnings.as_bytes());
+            screen::out(&settings);
+            screen::err(&warnings);
             ExitCode::SUCCESS
         }
         Err(error) => {
-            let _ = writeln!(std::io::stderr(), "ipamd: {error}");
+            screen::err(&format!("ipamd: {error}\n"));
             ExitCode::from(2)
         }
     }
@@ -119,7 +121,10 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
     let path = |path: Option<&std::path::PathBuf>| or_dash(path.map(|path| path.display()));
     let (tls, peer_tls) = (config.tls.as_ref(), config.peer_tls.as_ref());
     let members = config.initial_members.iter();
-    let members = members.map(|member| format!("{}={}", member.name, member.peer_address));
+    let members = members.map(|member| match member.peer_address.as_str() {
+        "" => member.name.to_string(),
+        address => format!("{}={address}", member.name),
+    });
     let clients = config.access.clients.iter().map(|(name, role)| format!("{name}={role}"));
     let (snapshots, join) = (&config.snapshots, config.join.as_ref());
     let mib = |bytes: u64| (bytes >> 20).to_string();
@@ -155,7 +160,7 @@ fn settings(config: &Config) -> Vec<(&'static str, String)> {
         ("journal.keep_bytes", config.journal.keep_bytes.to_string()),
         ("journal.keep_days", config.journal.keep_days.to_string()),
         ("metrics.per_pool", config.metrics_per_pool.to_string()),
-        ("cluster.peer_address", config.peer_address.clone()),
+        ("cluster.peer_address", or_dash(Some(&config.peer_address).filter(|address| !address.is_empty()))),
         ("cluster.join", list(join.into_iter().flat_map(|join| join.servers.iter().cloned()))),
         ("cluster.join_token_file", path(join.and_then(|join| join.token_file.as_ref()))),
         ("cluster.join_ca", path(join.and_then(|join| join.ca_file.as_ref()))),
@@ -178,7 +183,7 @@ mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
     use super::*;
-    use crate::config::tests::{example, load};
+    use crate::config::settings::tests::{example, load};
 
     #[derive(Parser)]
     struct Line {
@@ -216,7 +221,7 @@ mod tests {
         let mut seen = 0;
         for argument in Line::command().get_arguments() {
             let name = argument.get_long().unwrap();
-            if ["config", "stop-with-parent", "help"].contains(&name) {
+            if ["config", "stop-with-parent", "test-option", "help"].contains(&name) {
                 continue;
             }
             let flag = format!("--{name}");

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use ipam_api::name::shown;
+use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 
 /// The section of the file.
 #[derive(Debug, Default, Deserialize, Serialize)]
@@ -60,9 +61,10 @@ pub(super) fn merge(
 ) -> Result<(Option<String>, Option<JoinConfig>), ConfigError> {
     let peer_address = environment.peer_address.or(file.peer_address);
     if let Some(address) = &peer_address
-        && address.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err())
+        && PeerAddress::parse(address).is_none()
     {
-        return Err(wrong("cluster.peer_address", &format!("{} is no address with a port", shown(address))));
+        let why = format!("{} is no peer address; {PEER_ADDRESS_FORM}", shown(address));
+        return Err(wrong("cluster.peer_address", &why));
     }
     let servers = match environment.join {
         Some(all) => all.split(',').map(|one| one.trim().to_owned()).filter(|one| !one.is_empty()).collect(),

@@ -3,7 +3,7 @@
 use ipam_raft::node::DiskLimits;
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 
 /// With less, what is on its way when the disk runs full would not find room.
 const LOW_BYTES_MIN: u64 = 1 << 20;

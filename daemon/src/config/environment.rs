@@ -9,7 +9,8 @@ use std::path::PathBuf;
 use ipam_api::brand::DAEMON_ENV_PREFIX;
 use ipam_api::name::shown;
 
-use super::{ConfigError, cluster, raft, tls, wrong};
+use super::error::{ConfigError, wrong};
+use super::{cluster, raft, tls};
 
 /// Every name, with the key of the file that it stands for.
 pub const NAMES: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 use crate::tasks::journal::JournalLimits;
 
 /// Where nothing is said: room for about ten million events, and a little more than a year.

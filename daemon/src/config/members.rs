@@ -1,20 +1,27 @@
 //! Who founds the cluster.
 
-use std::net::SocketAddr;
-
 use ipam_api::limits::MEMBERS_MAX;
 use ipam_api::name::{Name, shown};
+use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
 use ipam_raft::node::InitialMember;
+use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, FileMember, wrong};
+use super::error::{ConfigError, wrong};
 
-/// The founding members: from flags if there are any, else from the file, else this one alone. For a member that
-/// joins they only say where others are.
+/// A founding member, as the file names it.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileMember {
+    pub(super) name: String,
+    pub(super) peer: String,
+}
+
+/// The founding members: from flags if there are any, else from the file; none where nothing is said. For a member
+/// that joins they only say where others are.
 pub(super) fn members(
     flags: &[String],
     file: Vec<FileMember>,
     name: &Name,
-    peer_listen: SocketAddr,
     founds: bool,
 ) -> Result<Vec<InitialMember>, ConfigError> {
     let pairs: Vec<(String, String)> = if flags.is_empty() {
@@ -30,20 +37,15 @@ pub(super) fn members(
             })
             .collect::<Result<_, ConfigError>>()?
     };
-    if pairs.is_empty() && !founds {
-        return Ok(Vec::new());
-    }
     if pairs.is_empty() {
-        return Ok(vec![InitialMember { name: name.clone(), peer_address: peer_listen.to_string() }]);
+        return Ok(Vec::new());
     }
     let mut members: Vec<InitialMember> = Vec::new();
     for (member, peer) in pairs {
         let member = Name::new(&member).map_err(|problem| wrong("initial_members", &problem.detail))?;
-        if peer.rsplit_once(':').is_none_or(|(host, port)| host.is_empty() || port.parse::<u16>().is_err()) {
-            return Err(wrong(
-                "initial_members",
-                &format!("{} of {member} is no address with a port", shown(&peer)),
-            ));
+        if PeerAddress::parse(&peer).is_none() {
+            let why = format!("{} of {member} is no peer address; {PEER_ADDRESS_FORM}", shown(&peer));
+            return Err(wrong("initial_members", &why));
         }
         if members.iter().any(|other| other.name == member || other.peer_address == peer) {
             return Err(wrong("initial_members", &format!("{member} or its address {peer} is there twice")));

@@ -4,7 +4,7 @@ use ipam_api::limits::LEASE_GRACE_MS_MAX;
 use ipam_raft::node::{SnapshotPolicy, Timing};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
+use super::error::{ConfigError, wrong};
 
 const MIB: u64 = 1 << 20;
 

@@ -9,8 +9,8 @@ use ipam_api::tls::{Credentials, TlsError, expires_within, read_roots};
 use ipam_raft::node::{PeerCredentials, PeerTls};
 use serde::{Deserialize, Serialize};
 
-use super::{ConfigError, wrong};
-use crate::http::tls::ClientTls;
+use super::error::{ConfigError, wrong};
+use crate::http::connection::tls::ClientTls;
 
 /// How long before its end a certificate is spoken of.
 pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);

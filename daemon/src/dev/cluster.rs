@@ -11,7 +11,8 @@ use ipam_api::cluster::Cluster;
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 
-use super::{DevError, ports};
+use super::console::DevError;
+use super::ports;
 
 /// How many.
 const COUNT: u16 = 3;
@@ -37,16 +38,11 @@ impl Members {
     pub(super) fn start(&mut self, dir: &Path) -> Result<(), DevError> {
         let program =
             std::env::current_exe().map_err(|error| DevError::new("this program can't be found", error))?;
-        let addresses = ports::pick(COUNT * 2)?;
-        let pairs: Vec<(String, SocketAddr, SocketAddr)> = addresses
-            .chunks_exact(2)
-            .zip(1..)
-            .filter_map(|(pair, number)| match pair {
-                [client, peer] => Some((format!("n{number}"), *client, *peer)),
-                _ => None,
-            })
-            .collect();
-        for (name, client, peer) in &pairs {
+        let names = (1..=COUNT).map(|number| format!("n{number}"));
+        let members: Vec<(String, SocketAddr)> = names.zip(ports::pick(COUNT)?).collect();
+        // A directory of their own, which they make for their user alone.
+        let peer = |name: &str| format!("unix:{}", dir.join("peers").join(name).display());
+        for (name, client) in &members {
             let log = File::create(dir.join(format!("{name}.log")))
                 .map_err(|error| DevError::new(format!("the log of {name} can't be made"), error))?;
             let mut command = Command::new(&program);
@@ -57,9 +53,9 @@ impl Members {
                 .arg(dir.join(name))
                 .arg("--client-socket")
                 .arg(dir.join(format!("{name}.sock")))
-                .args(["--client-listen", &client.to_string(), "--peer-listen", &peer.to_string()]);
-            for (other, _, other_peer) in &pairs {
-                command.args(["--member", &format!("{other}={other_peer}")]);
+                .args(["--client-listen", &client.to_string()]);
+            for (other, _) in &members {
+                command.args(["--member", &format!("{other}={}", peer(other))]);
             }
             let process = command
                 .stdin(Stdio::null())

@@ -9,8 +9,9 @@ use ipam_api::resource::Address;
 use serde_json::{Value, json};
 
 use super::cluster::{Members, client};
+use super::console::{DevError, say};
 use super::container::Lab;
-use super::{DevError, report, say};
+use super::report;
 
 /// The demonstration: documentation prefixes, which no real network routes.
 const SUBNETS: [(&str, &str, &str); 2] =

@@ -2,7 +2,7 @@
 
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 
-use super::DevError;
+use super::console::DevError;
 
 /// The first member's client port; the others follow.
 const FRIENDLY: u16 = 17_440;

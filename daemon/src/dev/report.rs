@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
+use super::console::say;
 use super::container::Container;
-use super::say;
 
 /// What was given to whom, and how long it took.
 pub(super) struct Given {

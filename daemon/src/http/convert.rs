@@ -5,13 +5,11 @@ use std::collections::BTreeMap;
 use ipam_api::name::Name;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
-use ipam_raft::machine::State;
-use ipam_raft::machine::command::{Cause, Dns, Given, GivenInterface, Remarks, Started, Text};
-use ipam_raft::machine::event::Why;
-use ipam_raft::machine::model::{Allocation, Meta};
+use ipam_machine::State;
+use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Remarks, Started, Text};
+use ipam_machine::event::Why;
+use ipam_machine::model::{Allocation, Lease, Meta};
 use ipnet::IpNet;
-
-use super::lease::lease;
 
 pub(super) fn meta(meta: &Meta) -> shown::Meta {
     shown::Meta {
@@ -92,7 +90,7 @@ fn given_address(given: &Given) -> shown::GivenAddress {
         vlan: given.vlan,
         mtu: given.mtu,
         pool: given.pool.clone(),
-        allocation: given.allocation,
+        allocation: given.allocation.get(),
         checked: given.checked,
         lease: given.lease.as_ref().map(lease),
         mac: given.mac.as_ref().map(ToString::to_string),
@@ -137,5 +135,9 @@ pub(super) fn waits(why: Why, cause: &Cause, since_wall_ms: u64) -> shown::Condi
 
 /// A network's name by its id.
 pub(super) fn network_name(state: &State, network: u64) -> Option<Name> {
-    state.networks.get(network).map(|row| row.intention.name.clone())
+    state.networks.get(network.into()).map(|row| row.intention.name.clone())
+}
+
+pub(super) fn lease(lease: &Lease) -> shown::Lease {
+    shown::Lease { ttl_ms: lease.ttl_ms, ends_at: Timestamp(lease.until_wall_ms) }
 }

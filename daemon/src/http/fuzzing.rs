@@ -6,14 +6,17 @@ use ipam_api::limits::TEXT_CHARS_MAX;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use super::asker::{deadline, header_text, request_id};
-use super::event::query::EventsQuery;
-use super::query::{AddressQuery, Asked, DeleteQuery, NoQuery, ReadQuery, WriteQuery};
-use super::{allocation, ask, endpoint, head, list, namespace, network, node, pool, reservation, subnet};
+use crate::http::allocation::{allocate, endpoint};
+use crate::http::connection::head;
+use crate::http::event::query::EventsQuery;
+use crate::http::list;
+use crate::http::request::caller::{deadline, header_text, request_id};
+use crate::http::request::{AddressQuery, Asked, DeleteQuery, NoQuery, ReadQuery, WriteQuery, propose};
+use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 /// Merges a patch into an object.
 pub fn merge(target: &mut Map<String, Value>, patch: Map<String, Value>) {
-    super::merge::merge(target, patch);
+    crate::http::request::merge_patch::merge(target, patch);
 }
 
 /// Reads a query as the handlers of lists, reads, writes, removals, addresses and events do.
@@ -32,7 +35,7 @@ pub fn query(text: &str) {
         &node::SHAPE,
         &namespace::SHAPE,
         &endpoint::SHAPE,
-        &allocation::SHAPE,
+        &allocate::SHAPE,
     ] {
         let _ = list::takes(&uri, shape);
     }
@@ -63,7 +66,7 @@ pub fn headers(pairs: &[(&[u8], &[u8])]) {
             headers.append(name, value);
         }
     }
-    let _ = ask::expect(&headers);
+    let _ = propose::expect(&headers);
     let _ = request_id(&headers);
     let _ = deadline(&headers);
     for name in ["idempotency-key", "change-comment"] {

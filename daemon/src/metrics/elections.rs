@@ -3,7 +3,8 @@
 use ipam_raft::node::NodeMetrics;
 use prometheus_client::metrics::counter::Counter;
 
-use super::{Metrics, Number, raise};
+use super::catalogue::Catalogue;
+use super::number::{Number, raise};
 
 #[derive(Debug, Clone, Default)]
 pub(super) struct Elections {
@@ -15,18 +16,18 @@ pub(super) struct Elections {
 }
 
 impl Elections {
-    pub(super) fn register(&self, metrics: &mut Metrics) {
+    pub(super) fn register(&self, catalogue: &mut Catalogue) {
         let changes = "How often this member learned of another leader";
-        metrics.add("raft_leader_changes", &[], changes, self.leader_changes.clone());
+        catalogue.add("raft_leader_changes", &[], changes, self.leader_changes.clone());
         let losses = "Leaderships of this member that ended because no majority acknowledged it";
-        metrics.add("raft_quorum_losses", &[], losses, self.quorum_losses.clone());
+        catalogue.add("raft_quorum_losses", &[], losses, self.quorum_losses.clone());
         let begun = "Elections that this member began with a majority that would vote for it";
-        metrics.add("raft_elections", &[], begun, self.begun.clone());
+        catalogue.add("raft_elections", &[], begun, self.begun.clone());
         let won = "Elections that made this member the leader";
-        metrics.add("raft_elections_won", &[], won, self.won.clone());
+        catalogue.add("raft_elections_won", &[], won, self.won.clone());
         let timeout =
             "Time that votes have to reach the disks: election_min_ms, or more where the disk is slow";
-        metrics.add("raft_election_timeout_ms", &[], timeout, self.timeout_ms.clone());
+        catalogue.add("raft_election_timeout_ms", &[], timeout, self.timeout_ms.clone());
     }
 
     pub(super) fn set(&self, counters: &NodeMetrics) {

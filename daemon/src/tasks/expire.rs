@@ -1,9 +1,9 @@
 //! Lets log time pass where nobody asks for anything, so that what has cooled is shown as free. `apply` does the
 //! same with every command; this only keeps a quiet cluster honest.
 
-use ipam_raft::machine::Action;
+use ipam_machine::Action;
 
-use super::Leader;
+use super::leader::Leader;
 
 /// Proposes that time has passed, if a row waits for that or a token has expired; false if that came to nothing.
 pub(super) async fn run(leader: &Leader<'_>) -> bool {

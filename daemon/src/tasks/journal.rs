@@ -1,9 +1,9 @@
 //! Seals the journal's open segment for its age, and gives up the oldest ones, by size and by age. Both are
 //! counted in whole segments, so a little more is kept than was said, never less.
 
-use ipam_raft::machine::{Action, State};
+use ipam_machine::{Action, State};
 
-use super::Leader;
+use super::leader::Leader;
 
 /// How much of the journal is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> bool {
     // The leadership has ended: the next round of another leader does it.
     let Some(log_time_ms) = leader.node.log_time_ms() else { return false };
     // Whether it is so by the time of the entry, `apply` looks itself.
-    let old = state.header.journal.is_old(log_time_ms);
+    let old = state.header().journal.is_old(log_time_ms);
     let sealed = !old || leader.propose("journal", Action::SealJournal).await;
     let trimmed = match due(&state, limits, log_time_ms) {
         Some(through) => leader.propose("journal", Action::TrimJournal { through }).await,
@@ -34,7 +34,7 @@ pub(super) async fn run(leader: &Leader<'_>, limits: JournalLimits) -> bool {
 
 /// The newest segment that is to go, with all before it.
 fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
-    let open = state.header.journal.open.bytes;
+    let open = state.header().journal.open.bytes;
     let mut kept: u64 =
         state.segments.iter().map(|(_, segment)| segment.bytes).sum::<u64>().saturating_add(open);
     let too_old = now_ms.saturating_sub(limits.keep_days.saturating_mul(DAY_MS));
@@ -53,8 +53,8 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-    use ipam_raft::machine::command::{Expect, NetworkIntention, Put, Remarks, Text, Via};
-    use ipam_raft::machine::{At, Command, Grant, Origin, Terms, apply};
+    use ipam_machine::command::{Expect, NetworkIntention, Put, Remarks, Text, Via};
+    use ipam_machine::{At, Command, Grant, Origin, Terms, apply};
 
     use super::*;
 
@@ -94,7 +94,7 @@ mod tests {
         assert_eq!(due(&state, limits(20 * each, 400), now_ms), None);
         let through = due(&state, limits(4 * each, 400), now_ms).unwrap();
         let kept: u64 = state.segments.iter_after(through).map(|(_, segment)| segment.bytes).sum();
-        assert!(kept + state.header.journal.open.bytes >= 4 * each, "never less than was said");
+        assert!(kept + state.header().journal.open.bytes >= 4 * each, "never less than was said");
         assert!((6..=8).contains(&through), "{through}");
     }
 }

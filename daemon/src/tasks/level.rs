@@ -1,8 +1,8 @@
 //! Raises the cluster's level once all members know the next one: the end of a rolling upgrade.
 
-use ipam_raft::machine::Action;
+use ipam_machine::Action;
 
-use super::Leader;
+use super::leader::Leader;
 
 /// Proposes the next level, if there is one that all members know; false if that came to nothing.
 pub(super) async fn run(leader: &Leader<'_>) -> bool {

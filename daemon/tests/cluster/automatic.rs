@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::ask::put;
 use crate::support::plugin::{Outcome, Plugin, network};
@@ -11,9 +11,13 @@ use crate::support::raw::ask;
 
 async fn with_subnets() -> Cluster {
     let cluster = Cluster::up(3).await;
-    put(&cluster.ask(), "subnets", json!({"name": "lan", "cidr": "10.1.0.0/28", "gateway": "10.1.0.1"}))
-        .await;
-    put(&cluster.ask(), "subnets", json!({"name": "six", "cidr": "2001:db8::/120"})).await;
+    put(
+        &cluster.ask(),
+        "subnets",
+        json!({"name": "lan", "cidr": "10.1.0.0/28", "gateway": "10.1.0.1", "automatic": {}}),
+    )
+    .await;
+    put(&cluster.ask(), "subnets", json!({"name": "six", "cidr": "2001:db8::/120", "automatic": {}})).await;
     cluster
 }
 
@@ -141,6 +145,14 @@ async fn what_makes_no_pool_leaves_none() {
     let said = ipamctl(&cluster.urls(), explained).await.ends(0);
     assert!(said.stdout.contains("candidates by the application that it is of"), "{said:?}");
     assert!(pools(&cluster, "lan").await.is_empty());
+    // Where the subnet allows none, the explanation names the remedy.
+    put(&cluster.ask(), "subnets", json!({"name": "closed", "cidr": "10.9.0.0/28"})).await;
+    let explained =
+        "explain --endpoint pod/shop/a --controller apps/Deployment/a --subnet closed --automatic 3";
+    let said = format!("{:?}", ipamctl(&cluster.urls(), explained).await.ends(1));
+    for words in ["subnet closed does not allow automatic pools", "ipamctl subnet set closed --automatic"] {
+        assert!(said.contains(words), "{words}: {said}");
+    }
     let body = json!({"namespace": "shop", "controller": {"kind": "Deployment"}});
     let refused = ask(cluster.members[0].client, "POST", "/v1/controllers/end", &[], &body).await;
     assert_eq!((refused.status, &refused.json::<Value>()["code"]), (422, &json!("invalid-field")));

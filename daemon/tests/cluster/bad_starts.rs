@@ -60,7 +60,7 @@ async fn configurations_that_cant_work_are_refused_with_the_reason() {
         ("name = \"N/1\"", &["name:", "N/1"]),
         ("name = \"n1\"\nclient_listen = \"localhost\"", &["client_listen", "no address with a port"]),
         ("name = \"n1\"\nclient_listen = \"0.0.0.0:7440\"", &["beyond loopback", "insecure = true"]),
-        ("name = \"n1\"\npeer_listen = \"[::]:7441\"", &["peer_listen", "beyond loopback"]),
+        ("name = \"n1\"\npeer_listen = \"[::]:7441\"", &["peer_listen", "[peer_tls]", "unix:/"]),
         (
             "name = \"n1\"\n[[initial_members]]\nname = \"n2\"\npeer = \"127.0.0.1:1\"",
             &["n1, is not among n2"],
@@ -75,7 +75,7 @@ async fn configurations_that_cant_work_are_refused_with_the_reason() {
     let file = dir.join("file");
     std::fs::write(&file, "x").unwrap();
     let file = file.to_str().unwrap();
-    let ports = ["--client-listen", "127.0.0.1:0", "--peer-listen", "127.0.0.1:0"];
+    let ports = ["--client-listen", "127.0.0.1:0"];
     let mut command = serve_with(&["--config", "/dev/null", "--name", "n1", "--data-dir", file]);
     command.args(ports);
     refuses(command, 1, &[file]).await;
@@ -93,28 +93,30 @@ async fn a_directory_or_a_port_that_somebody_uses_is_refused() {
     let again = cluster.members[0].command(&config, &peers);
     refuses(again, 1, &["client_listen", &taken, "another ipamd"]).await;
     // On ports of its own: its directory is.
-    let lone = |client: &str, peer: &str, name: &str, data: &Path| {
+    let lone = |client: &str, name: &str, data: &Path| {
         let mut command = serve_with(&["--config", "/dev/null", "--name", name, "--client-listen", client]);
-        command.args(["--peer-listen", peer, "--data-dir", data.to_str().unwrap()]);
+        command.args(["--data-dir", data.to_str().unwrap()]);
         command
     };
     let data = cluster.members[0].data_dir.clone();
     let pid = cluster.members[0].pid().to_string();
-    refuses(lone("127.0.0.1:0", "127.0.0.1:0", "n1", &data), 1, &["another ipamd", &pid, "uses"]).await;
+    refuses(lone("127.0.0.1:0", "n1", &data), 1, &["another ipamd", &pid, "uses"]).await;
     let elsewhere = cluster.dir.path().join("elsewhere");
-    let peer = cluster.members[0].peer.to_string();
-    refuses(lone("127.0.0.1:0", &peer, "n1", &elsewhere), 1, &["peer_listen", &peer]).await;
+    let peer = cluster.members[0].peer_address();
+    let mut command = lone("127.0.0.1:0", "n1", &elsewhere);
+    command.args(["--peer-listen", &peer]);
+    let socket = peer.strip_prefix("unix:").unwrap();
+    refuses(command, 1, &["peer_listen", socket, "another process"]).await;
     assert!(!elsewhere.exists(), "nothing was begun");
     // A directory of another member's name.
     cluster.members[2].kill();
     let data = cluster.members[2].data_dir.clone();
-    refuses(lone("127.0.0.1:0", "127.0.0.1:0", "n9", &data), 1, &["belongs to the member \"n3\"", "n9"])
-        .await;
+    refuses(lone("127.0.0.1:0", "n9", &data), 1, &["belongs to the member \"n3\"", "n9"]).await;
     // And nobody was disturbed by any of it.
     cluster.start(2);
     cluster.ready().await;
     let after = cluster.settled().await;
-    assert_eq!((after.id, after.digest, after.term), (before.id, before.digest, before.term));
+    assert_eq!((after.id, after.revision, after.term), (before.id, before.revision, before.term));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -23,7 +23,7 @@ const AWAY_MAX: usize = 4;
 
 /// Members that make a snapshot after each MiB and keep little of the log behind it.
 async fn restless() -> Cluster {
-    let timing = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+    let timing = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000";
     let snapshots = "snapshot_every_mib = 1\nkeep_mib_behind_snapshot = 0\nsnapshot_mib_per_second = 64";
     let cluster = Cluster::of_with(3, &format!("{timing}\n{snapshots}")).all_up().await;
     make_pools(&cluster.ask()).await;
@@ -42,6 +42,7 @@ async fn give(client: &Client, round: usize) {
     let last = format!("/v1/endpoints/host/default/default/{}", name(0));
     steps.push(json!({"method": "DELETE", "path": last}));
     let call = Call::post("/v1/transactions").json(&json!({"steps": steps})).unwrap();
+    let call = call.header("idempotency-key", &format!("give-{round}")).unwrap().repeatable().slow();
     client.send(call.within(LONG)).await.unwrap();
 }
 

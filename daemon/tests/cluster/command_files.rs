@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 
 const FILE: &str = "\

@@ -3,8 +3,8 @@
 use ipam_api::client::Call;
 use serde_json::json;
 
-use crate::command_line::{Said, ipamctl};
-use crate::schema::Schemas;
+use crate::cluster::command_line::{Said, ipamctl};
+use crate::cluster::schema::Schemas;
 use crate::support::Cluster;
 use crate::support::ask::allocate;
 
@@ -21,6 +21,7 @@ const OTHERS: [(&str, &str); 6] = [
 /// Fields that need not be there and that no command here shows, and why.
 const UNSEEN: &[(&str, &str)] = &[
     ("AllocationPage.count", "ipamctl asks for no counts"),
+    ("Choice.skipped", "no pool is default here; tests/cluster/explain.rs has some"),
     ("EndpointPage.count", "ipamctl asks for no counts"),
     ("EventPage.next", "ipamctl reads all pages and shows them as one"),
     ("EventPage.oldest", "ipamctl reads all pages and shows them as one"),
@@ -35,7 +36,10 @@ const UNSEEN: &[(&str, &str)] = &[
     ("PrefixPage.count", "ipamctl asks for no counts"),
     ("Released.late", "ipamctl sends no DEL; tests/cluster/late.rs has one that is late"),
     ("Released.more", "no response lists 65,536 addresses here; command/outcome.rs has a test"),
-    ("Renewed.more", "no response lists 65,536 leases here; raft/tests/bounds.rs has the largest"),
+    (
+        "Renewed.more",
+        "no response lists 65,536 leases here; raft/machine/tests/machine/bounds.rs has the largest",
+    ),
     ("ReservationPage.count", "ipamctl asks for no counts"),
     ("SubnetPage.count", "ipamctl asks for no counts"),
     ("TokenPage.count", "ipamctl asks for no counts"),
@@ -157,7 +161,11 @@ const LINES: &[(&str, &str)] = &[
     ("endpoint show pod/web/frontend-8", "EndpointView"),
     ("explain --endpoint pod/web/frontend-8 --pool web --uid two --sticky", "Explanation"),
     ("endpoint scale apps/StatefulSet/db --replicas 1 --start 1 --uid s", "Released"),
-    ("subnet create own --cidr 10.7.0.0/28", "SubnetView"),
+    (
+        "subnet create own --cidr 10.7.0.0/28 --automatic-range 10.7.0.1-10.7.0.12 --automatic-exclude 10.7.0.11 \
+         --automatic-max-size 8",
+        "SubnetView",
+    ),
     (
         "allocate --endpoint pod/web/own-a --controller apps/Deployment/own --subnet own --automatic +1 --replicas 1 \
          --keep-pool",
@@ -180,8 +188,12 @@ const LINES: &[(&str, &str)] = &[
     ("who-has 10.1.0.4", "Address"),
     ("apply -f FILE", "TransactionAnswer"),
     ("apply -f FILE --comment again", "TransactionAnswer"),
-    ("token create ci --role operator --ttl 1h --only-realm default --labels a=b --description x", "Token"),
+    (
+        "token create ci --role operator --ttl 1h --only-realm default --allow-shared --labels a=b --description x",
+        "Token",
+    ),
     ("token create worker-3 --role node --node prod-eu/worker-3", "Token"),
+    ("token join --node prod-eu/worker-3 --replace", "Token"),
     ("token rotate ci --yes", "Token"),
     ("token show ci", "Token"),
     ("token list", "TokenPage"),

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use ipam_api::event::Event;
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::{Cluster, programs, until};
 
 /// What is typed before anybody watches. What each watcher wants last is done last.

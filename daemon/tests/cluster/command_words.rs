@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

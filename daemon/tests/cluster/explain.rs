@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::raw::ask;
 
@@ -96,4 +96,40 @@ async fn explaining_changes_nothing_and_is_for_all_who_may_read() {
         assert_eq!((refused.status, problem["code"].as_str().unwrap()), (status, code), "{problem}");
     }
     assert_eq!(ask(to, "GET", "/v1/allocations/explain", &[], &Value::Null).await.status, 405);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn default_pools_for_others_are_counted_by_reason_and_named_on_request() {
+    let cluster = Cluster::up(1).await;
+    let servers = cluster.urls();
+    for line in [
+        "subnet create lan --cidr 10.1.0.0/24",
+        "pool create any --subnet lan --range 10.1.0.10 --default",
+        "pool create n1-a --subnet lan --range 10.1.0.11 --default --for-node n1",
+        "pool create n1-b --subnet lan --range 10.1.0.12 --default --for-node n1",
+        "pool create shop --subnet lan --range 10.1.0.13 --default --for-namespace shop",
+    ] {
+        ipamctl(&servers, line).await.ends(0);
+    }
+    let line = "explain --endpoint host/web/h0 --node n9";
+    let said = ipamctl(&servers, line).await.ends(0);
+    for words in
+        ["1  any   gives", "2 skipped, for other nodes: n1-a, …", "1 skipped, for other namespaces: shop\n"]
+    {
+        assert!(said.stdout.contains(words), "{words}: {}", said.stdout);
+    }
+    let said = ipamctl(&servers, &format!("{line} --all-skipped")).await.ends(0);
+    assert!(said.stdout.contains("2 skipped, for other nodes: n1-a, n1-b\n"), "{}", said.stdout);
+    ipamctl(&servers, "explain pool --all-skipped").await.ends(2);
+    let body = json!({"endpoint": {"kind": "host", "name": "h0"}, "interfaces": [{"name": "eth0"}]});
+    let to = cluster.members[0].client;
+    for (query, names) in [("", 1), ("?all_skipped=false", 1), ("?all_skipped=true", 2)] {
+        let path = format!("/v1/allocations/explain{query}");
+        let shown: Value = ask(to, "POST", &path, &[], &body).await.json();
+        let skipped = &shown["choices"][0]["skipped"][0];
+        assert_eq!((&skipped["verdict"], &skipped["count"]), (&json!("no-pool-fits"), &json!(2)), "{shown}");
+        assert_eq!(skipped["pools"].as_array().unwrap().len(), names, "{shown}");
+    }
+    let refused = ask(to, "POST", "/v1/allocations/explain?all=true", &[], &body).await;
+    assert_eq!(refused.status, 400);
 }

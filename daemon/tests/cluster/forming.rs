@@ -113,7 +113,7 @@ async fn members_are_known_by_name_wherever_they_are() {
     }
     // Each says where the others are now, and where the one that leads answers clients.
     let places: Vec<_> =
-        cluster.members.iter().map(|member| (member.name.clone(), member.peer.to_string())).collect();
+        cluster.members.iter().map(|member| (member.name.clone(), member.peer_address())).collect();
     for at in 0..3 {
         until("a member knows where the others are", async || {
             let leader = cluster.leader().await;

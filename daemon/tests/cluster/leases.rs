@@ -5,7 +5,7 @@ use ipam_api::request::{Allocated, Renewed};
 use ipam_api::time::Timestamp;
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{get, known, put};
 use crate::support::raw::ask;
 use crate::support::{Cluster, LONG, until};

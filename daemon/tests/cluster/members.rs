@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use ipam_api::client::Client;
 use serde_json::Value;
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{addresses, allocate, allocations, known, make_pools, wish};
 use crate::support::{Cluster, until};
 
@@ -277,7 +277,7 @@ async fn one_that_moved_tells_the_others_and_its_vote_counts() {
     cluster.start(moved);
     cluster.members[other].kill();
     allocate(&cluster.at(leader), &wish("h1", &["web"])).await.unwrap();
-    let (peer, url) = (cluster.members[moved].peer.to_string(), cluster.members[moved].url());
+    let (peer, url) = (cluster.members[moved].peer_address(), cluster.members[moved].url());
     until("the one that didn't move knows where it is", async || {
         let seen = &cluster.shown(leader).await.members[moved];
         let right = seen.peer_address == peer && seen.client_url == url;

@@ -12,7 +12,7 @@ use ipam_api::time::Timestamp;
 use ipam_api::token::Token;
 use serde_json::{Value, json};
 
-use crate::clocks::who_leads;
+use crate::cluster::clocks::who_leads;
 use crate::support::ask::{get, put};
 use crate::support::raw::ask;
 use crate::support::{Cluster, LONG, until};

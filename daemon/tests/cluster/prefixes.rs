@@ -7,7 +7,7 @@ use ipam_api::resource::{Page, Prefix};
 use ipam_api::{Code, Problem};
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{allocate, get, known, put, wish};
 use crate::support::{Cluster, LONG, until};
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::ask::{make_pools, put};
 use crate::support::plugin::{Outcome, Plugin, network};
@@ -97,7 +97,7 @@ async fn allocate(cluster: &Cluster, name: &str, more: Value) -> Raw {
 async fn programs_are_told_the_numbers_and_who_waits_is_served() {
     let cluster = Cluster::up(1).await;
     make_pools(&cluster.ask()).await;
-    put(&cluster.ask(), "subnets", json!({"name": "lan", "cidr": "10.1.0.0/24"})).await;
+    put(&cluster.ask(), "subnets", json!({"name": "lan", "cidr": "10.1.0.0/24", "automatic": {}})).await;
     let to = cluster.members[0].client;
     let controller = json!({"kind": "Deployment", "group": "apps", "name": "web"});
     let quota = json!({"per_application": {"ipv4": 1}, "applications": [

@@ -10,7 +10,12 @@ use crate::support::raw::ask;
 async fn with_two_subnets() -> Cluster {
     let cluster = Cluster::up(3).await;
     for (name, cidr, gateway) in [("lan", "10.1.0.0/28", "10.1.0.1"), ("fabric", "10.9.0.0/28", "10.9.0.1")] {
-        put(&cluster.ask(), "subnets", json!({"name": name, "cidr": cidr, "gateway": gateway})).await;
+        put(
+            &cluster.ask(),
+            "subnets",
+            json!({"name": name, "cidr": cidr, "gateway": gateway, "automatic": {}}),
+        )
+        .await;
         let ranges = [format!("{}8-{}14", &cidr[..7], &cidr[..7])];
         put(&cluster.ask(), "pools", json!({"name": name, "subnet": name, "ranges": ranges})).await;
     }

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::ask::{allocations, put};
 use crate::support::plugin::{Outcome, Plugin, network};

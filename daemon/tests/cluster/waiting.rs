@@ -3,7 +3,7 @@
 use ipam_api::client::Client;
 use serde_json::{Value, json};
 
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
 use crate::support::ask::{allocate, get, put, wish};
 use crate::support::raw::{Raw, ask};

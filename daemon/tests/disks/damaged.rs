@@ -7,8 +7,8 @@ use ipam_api::client::{Call, Client};
 use ipam_api::event::{Event, EventPage};
 use serde_json::{Value, json};
 
-use super::support::ask::{allocate, get, make_pools, wish};
-use super::support::{Cluster, LONG, until};
+use crate::support::ask::{allocate, get, make_pools, wish};
+use crate::support::{Cluster, LONG, until};
 
 /// The exit code of a member whose data doesn't read as it was written.
 const DAMAGED: i32 = 4;

@@ -5,8 +5,8 @@ use std::net::IpAddr;
 
 use super::image::Image;
 use super::scene::{DISK_FAILED, MEBIBYTE, Scene, allocate_soon};
-use super::support::ask::{addresses, allocate, wish};
-use super::support::until;
+use crate::support::ask::{addresses, allocate, wish};
+use crate::support::until;
 
 /// Allocates until a member has ended; how it ended, and what was acknowledged meanwhile.
 async fn allocate_until_it_ends(scene: &mut Scene, at: usize) -> (Option<i32>, BTreeSet<IpAddr>) {

@@ -11,8 +11,8 @@ use ipam_api::client::{Call, Client};
 use ipam_api::cluster::Cluster as Shown;
 
 use super::scene::{LOW_BYTES, MEBIBYTE, Scene, allocate_soon, release_soon};
-use super::support::ask::{addresses, allocate, allocations, refused, wish};
-use super::support::until;
+use crate::support::ask::{addresses, allocate, allocations, refused, wish};
+use crate::support::until;
 
 /// Between two tries of a writer that is refused.
 const PAUSE: Duration = Duration::from_millis(20);

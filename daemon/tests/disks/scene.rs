@@ -9,8 +9,8 @@ use ipam_api::client::{Call, Client};
 use ipam_api::request::Allocated;
 
 use super::image::Image;
-use super::support::ask::{allocate_call, allocations, make_pools, wish};
-use super::support::{Cluster, until};
+use crate::support::ask::{allocate_call, allocations, make_pools, wish};
+use crate::support::{Cluster, until};
 
 /// The exit code of a member whose disk refused.
 pub(crate) const DISK_FAILED: i32 = 3;

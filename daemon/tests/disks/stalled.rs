@@ -8,9 +8,9 @@ use ipam_api::request::Allocated;
 use serde_json::Value;
 
 use super::scene::{Scene, allocate_soon};
-use super::support::ask::{allocate, allocate_call, wish};
-use super::support::raw::ask;
-use super::support::{LONG, until};
+use crate::support::ask::{allocate, allocate_call, wish};
+use crate::support::raw::ask;
+use crate::support::{LONG, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {

@@ -8,11 +8,11 @@ use ipam_api::client::{Call, Client};
 use ipam_api::request::{AllocateRequest, Attachment, ReleaseAttachmentRequest, Released, Started};
 use serde_json::json;
 
+use super::{many, restless};
 use crate::support::Cluster;
 use crate::support::ask::{addresses, allocate, allocations, get, make_pools, refused, wish};
 use crate::support::plugin::{Plugin, network};
 use crate::support::random::Random;
-use crate::{many, restless};
 
 /// Runs that only show how long one takes.
 const UNDISTURBED: usize = 5;

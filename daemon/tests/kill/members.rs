@@ -6,11 +6,11 @@ use ipam_api::client::Client;
 use ipam_api::cluster::Cluster as Shown;
 use ipam_api::resource::Allocation;
 
+use super::{many, restless};
+use crate::kill::writers::{Ledger, Writers, held};
 use crate::support::Cluster;
 use crate::support::ask::{allocations, make_pools};
 use crate::support::random::Random;
-use crate::writers::{Ledger, Writers, held};
-use crate::{many, restless};
 
 const WRITERS: usize = 16;
 

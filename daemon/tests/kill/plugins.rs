@@ -10,7 +10,7 @@ use ipam_api::resource::{Endpoint, EndpointStatus, Resource};
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
-use crate::many;
+use super::many;
 use crate::support::ask::{list, make_pools};
 use crate::support::plugin::{Outcome, Plugin, network};
 use crate::support::{Cluster, until};

@@ -5,18 +5,25 @@ use std::sync::{Arc, Mutex};
 use ipam_api::event::EventPage;
 use serde_json::{Value, json};
 
-use crate::members::holds_on_every_member;
+use super::{many, restless};
+use crate::kill::members::holds_on_every_member;
+use crate::kill::writers::{Ledger, Writers, held};
 use crate::support::ask::{get, list, make_pools, put, wish};
+use crate::support::member::Member;
 use crate::support::raw::{Raw, ask};
 use crate::support::{Cluster, programs, until};
-use crate::writers::{Ledger, Writers, held};
-use crate::{many, restless};
 
 /// The other rule of the next level adds this to the name of the principal that makes a resource.
 const MARK: &str = "@2";
 
 /// A member with other sentences begins each of them so.
 const REWORDED: &str = "in other words: ";
+
+/// Makes a member, which is down, one that knows the next level.
+fn upgrade(member: &mut Member) {
+    member.program = programs::testing_ipamd();
+    member.flags = vec!["--test-option", "next-level"];
+}
 
 /// The level of the state, as each member that is up has it.
 async fn levels(cluster: &Cluster) -> Vec<u32> {
@@ -44,7 +51,7 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
         writers.get_on(many(300, 50)).await;
         assert_eq!(levels(&cluster).await, [1; 3], "members with the old program know no other level");
         assert!(cluster.stop(at).await.success());
-        cluster.members[at].program = programs::next_level_ipamd();
+        upgrade(&mut cluster.members[at]);
         cluster.start(at);
         cluster.ready().await;
     }
@@ -78,12 +85,13 @@ async fn a_rolling_upgrade_changes_the_rules_on_all_members_at_one_entry() {
     // Who comes back with the old program doesn't guess by which rules to go on.
     assert!(cluster.stop(2).await.success());
     cluster.members[2].program = programs::ipamd();
+    cluster.members[2].flags.clear();
     cluster.start(2);
     assert!(!cluster.members[2].exit().await.success());
     let said = cluster.members[2].logged();
     assert!(said.contains("the cluster's feature level is 2, and this ipamd knows up to 1"), "{said}");
     // Nor does one that gets the state from the others.
-    cluster.members[2].program = programs::next_level_ipamd();
+    upgrade(&mut cluster.members[2]);
     cluster.start(2);
     cluster.ready().await;
     cluster.settled().await;
@@ -123,8 +131,8 @@ async fn same_state(cluster: &Cluster) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_with_other_sentences_stay_equal() {
     let mut cluster = restless();
-    cluster.members[2].program = programs::next_level_ipamd();
-    cluster.members[2].flags = vec!["--test-reword-sentences"];
+    cluster.members[2].program = programs::testing_ipamd();
+    cluster.members[2].flags = vec!["--test-option", "reword-sentences"];
     let cluster = cluster.all_up().await;
     let client = cluster.ask();
     put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;

@@ -8,9 +8,9 @@ use ipam_api::client::Call;
 use ipamd::dev::Lab;
 use serde_json::{Value, json};
 
+use crate::namespace::wire::reaches;
 use crate::support::ask::{known, put};
 use crate::support::{Cluster, LONG, programs};
-use crate::wire::reaches;
 
 /// A cluster with a subnet and a pool of each family, and a node that it serves.
 async fn scene(main: Value) -> (Cluster, Lab) {

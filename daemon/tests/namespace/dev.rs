@@ -1,6 +1,7 @@
 //! `ipamd dev` as somebody runs it in a terminal.
 
 use std::io::{BufRead as _, BufReader};
+use std::os::unix::fs::PermissionsExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, Stdio};
 
@@ -23,4 +24,25 @@ fn ctrl_c_takes_away_all_that_was_made() {
     kill_process_group(Pid::from_child(&dev), Signal::INT).unwrap();
     let after: Vec<String> = said.collect();
     assert_eq!((dev.wait().unwrap().code(), after), (Some(0), Vec::new()));
+}
+
+#[test]
+fn what_is_kept_is_its_owners_alone() {
+    let keep = tempfile::tempdir().unwrap();
+    let dir = keep.path().join("kept");
+    let dev = Command::new(programs::ipamd()).args(["dev", "--check", "--keep"]).arg(&dir).output().unwrap();
+    assert!(dev.status.success(), "{}", String::from_utf8_lossy(&dev.stderr));
+    let (mut places, mut seen) = (vec![dir], 0);
+    while let Some(place) = places.pop() {
+        let metadata = std::fs::symlink_metadata(&place).unwrap();
+        let mode = metadata.permissions().mode();
+        // Sockets of clients are for all users of the host, of whom none gets as far as this directory.
+        let open = place.extension().is_some_and(|extension| extension == "sock");
+        assert!(open || mode & 0o077 == 0, "{} has the mode {mode:o}", place.display());
+        seen += 1;
+        if metadata.is_dir() {
+            places.extend(std::fs::read_dir(&place).unwrap().map(|entry| entry.unwrap().path()));
+        }
+    }
+    assert!(seen > 20, "{seen}");
 }

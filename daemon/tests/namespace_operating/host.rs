@@ -9,7 +9,7 @@ use std::process::{Child, Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::programs;
+use crate::support::programs;
 
 /// Every host of the page, in the order of their addresses.
 pub(crate) const HOSTS: [&str; 5] = ["desk", "n1", "n2", "n3", "n4"];

@@ -16,7 +16,7 @@ const PLACES: [&str; 2] = [
 pub(crate) fn serve_by(clock: &Path) -> Command {
     let library = PLACES.iter().find(|place| Path::new(place).exists());
     let library = library.expect("libfaketime is missing; install it: apt-get install libfaketime");
-    let mut command = member::serve_with(&programs::dynamic_ipamd());
+    let mut command = member::serve_with(&programs::testing_ipamd());
     command.env("LD_PRELOAD", library).env("FAKETIME_TIMESTAMP_FILE", clock);
     command.env("FAKETIME_NO_CACHE", "1").env("FAKETIME_DONT_FAKE_MONOTONIC", "1");
     command.env("DONT_FAKE_MONOTONIC", "1").env("FAKETIME_DONT_RESET", "1");

@@ -24,7 +24,7 @@ impl Cluster {
     /// So many members; none is up. They are slower than what ships to think that a leader is dead, so that a
     /// busy machine doesn't look like it. Leases end soon after the beginning of a leadership.
     pub(crate) fn of(count: usize) -> Self {
-        let timing = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+        let timing = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000";
         Self::of_with(count, &format!("{timing}\nlease_grace_ms = 500"))
     }
 
@@ -80,11 +80,11 @@ impl Cluster {
     }
 
     /// Names and peer addresses, as every member is told them.
-    pub(crate) fn peers(&self) -> Vec<(String, SocketAddr)> {
+    pub(crate) fn peers(&self) -> Vec<(String, String)> {
         self.members
             .iter()
             .filter(|member| member.join.is_none())
-            .map(|member| (member.name.clone(), member.peer))
+            .map(|member| (member.name.clone(), member.peer_address()))
             .collect()
     }
 

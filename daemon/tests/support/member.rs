@@ -28,6 +28,10 @@ pub(crate) struct Member {
     pub(crate) clock: Option<PathBuf>,
     /// Which `ipamd` it runs.
     pub(crate) program: PathBuf,
+    /// True if it is started without a peer port.
+    pub(crate) alone: bool,
+    /// True if it answers peers at a port of the network without TLS.
+    pub(crate) insecure: bool,
     /// Flags beside those that every member has.
     pub(crate) flags: Vec<&'static str>,
     /// Whom it asks to be taken in, and with which token; then it is no founder.
@@ -50,13 +54,15 @@ impl Member {
             join: None,
             clock: None,
             program,
+            alone: false,
+            insecure: false,
             flags: Vec::new(),
             process: None,
         }
     }
 
     /// `ipamd serve` with this member's settings, and `peers` as the founding members.
-    pub(crate) fn command(&self, config: &Path, peers: &[(String, SocketAddr)]) -> Command {
+    pub(crate) fn command(&self, config: &Path, peers: &[(String, String)]) -> Command {
         let mut command = match &self.clock {
             Some(clock) => clocks::serve_by(clock),
             None => serve_with(&self.program),
@@ -65,7 +71,12 @@ impl Member {
         command.arg("--data-dir").arg(&self.data_dir);
         command.args(["--client-listen", &self.client.to_string()]);
         command.arg("--client-socket").arg(self.socket());
-        command.args(["--peer-listen", &self.peer.to_string()]).args(&self.flags);
+        command.args(&self.flags);
+        if self.alone {
+            return command;
+        }
+        command.args(["--peer-listen", &self.peer_address()]);
+        command.args(self.insecure.then_some("--insecure"));
         if let Some(Holder { ca, certificate, key }) = &self.tls {
             for (flag, file) in [
                 ("--tls-certificate", certificate),
@@ -89,7 +100,7 @@ impl Member {
         command
     }
 
-    pub(crate) fn start(&mut self, config: &Path, peers: &[(String, SocketAddr)]) {
+    pub(crate) fn start(&mut self, config: &Path, peers: &[(String, String)]) {
         assert!(self.process.is_none(), "{} is up already", self.name);
         let log = File::options().create(true).append(true).open(&self.log).unwrap();
         self.process = Some(self.command(config, peers).stderr(log).spawn().unwrap());
@@ -111,6 +122,15 @@ impl Member {
     pub(crate) fn url(&self) -> String {
         let scheme = if self.tls.is_some() { "https" } else { "http" };
         format!("{scheme}://{}", self.client)
+    }
+
+    /// Its address for peers: a port with TLS, a socket without; the socket moves with the port.
+    pub(crate) fn peer_address(&self) -> String {
+        if self.tls.is_some() || self.insecure {
+            return self.peer.to_string();
+        }
+        let name = format!("{}-{}", self.name, self.peer.port());
+        format!("unix:{}", self.log.with_file_name("peers").join(name).display())
     }
 
     /// Where it answers clients too: from within any network namespace.

@@ -3,7 +3,6 @@
 use std::net::IpAddr;
 use std::process::Stdio;
 
-use ipam_api::brand::CNI_DEADLINE_ENV;
 use serde_json::{Value, json};
 use tokio::io::AsyncWriteExt;
 use tokio::process::{Child, Command};
@@ -17,7 +16,6 @@ pub(crate) struct Plugin {
     container: String,
     interface: &'static str,
     arguments: String,
-    deadline_ms: Option<u64>,
     conf: Value,
 }
 
@@ -33,7 +31,7 @@ impl Plugin {
     /// A run for one container's `eth0`, by the configuration `conf`.
     pub(crate) fn new(verb: &'static str, container: &str, conf: &Value) -> Self {
         let (container, conf) = (container.to_owned(), conf.clone());
-        Self { verb, container, interface: "eth0", arguments: String::new(), deadline_ms: None, conf }
+        Self { verb, container, interface: "eth0", arguments: String::new(), conf }
     }
 
     /// The same for another interface.
@@ -44,11 +42,6 @@ impl Plugin {
 
     pub(crate) fn arguments(mut self, arguments: &str) -> Self {
         arguments.clone_into(&mut self.arguments);
-        self
-    }
-
-    pub(crate) fn within_ms(mut self, deadline_ms: u64) -> Self {
-        self.deadline_ms = Some(deadline_ms);
         self
     }
 
@@ -73,9 +66,6 @@ impl Plugin {
             .env("CNI_IFNAME", self.interface)
             .env("CNI_PATH", "/opt/cni/bin")
             .env("CNI_ARGS", &self.arguments);
-        if let Some(deadline_ms) = self.deadline_ms {
-            command.env(CNI_DEADLINE_ENV, deadline_ms.to_string());
-        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();

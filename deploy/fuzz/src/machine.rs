@@ -2,18 +2,18 @@
 
 use std::sync::LazyLock;
 
-use ipam_raft::batch::{Batch, Opened};
-use ipam_raft::machine::journal::Frame;
-use ipam_raft::machine::model::Replay;
-use ipam_raft::machine::table::Row as _;
-use ipam_raft::machine::{Action, At, Command, Event, Outcome, RowKey, State, carry_out};
+use ipam_machine::batch::{Batch, Opened};
+use ipam_machine::journal::Frame;
+use ipam_machine::model::Replay;
+use ipam_machine::table::Row as _;
+use ipam_machine::{Action, At, Command, Event, Outcome, RowKey, State, carry_out};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::parts::{choice, rows as divided};
 
 /// One row of every table, as the tests of the machine hold them still.
-const GOLDEN: &str = include_str!("../../../raft/testdata/golden.txt");
+const GOLDEN: &str = include_str!("../../../raft/machine/testdata/golden.txt");
 
 /// Commands of one input that are carried out.
 const COMMANDS_MAX: usize = 64;
@@ -112,7 +112,7 @@ fn carry(state: &mut State, at: At, command: &Command) {
 /// All rows but the answers that are kept for a repetition.
 fn seen(state: &State) -> Vec<(RowKey, Vec<u8>)> {
     let kept = |key: &RowKey| key.table == Replay::TABLE || key.table == 0;
-    let header = (RowKey { table: 0, id: 0 }, state.header.journal.open.chain.to_vec());
+    let header = (RowKey { table: 0, id: 0 }, state.header().journal.open.chain.to_vec());
     state.rows().filter(|(key, _)| !kept(key)).chain([header]).collect()
 }
 

@@ -10,7 +10,7 @@ use ipam_api::resource::{EndpointKey, EndpointKind, Network, Pool, Reservation, 
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, TokenRequest};
 use ipam_api::{AddressRange, Problem, RangeSet, Selector, strict};
-use ipam_raft::machine::EventId;
+use ipam_machine::EventId;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! How an input is divided, where a target needs more than one thing.
 
-use ipam_raft::machine::RowKey;
+use ipam_machine::RowKey;
 
 /// The first byte, which chooses, and the rest.
 #[must_use]

@@ -1,4 +1,4 @@
-//! The binaries that ship: optimised and static, gathered in `target/dist`.
+//! Two builds of the programs: a quick one for daily use, and the one that ships, optimised and static, in `target/dist`.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,19 +10,20 @@ use crate::workspace::{Workspace, call};
 
 /// One cargo call each, because cargo unifies features over all packages of a call: built together with the
 /// daemon, the plugin would get the daemon's dependencies and start slower for it.
-const CALLS: [(&str, &[&str]); 2] = [("ipamd", &["ipamd", "ipamctl"]), ("ipam-cni", &["ipam-cni"])];
+pub(crate) const SHIPPED: [(&str, &[&str]); 3] =
+    [("ipamd", &["ipamd"]), ("ipamctl", &["ipamctl"]), ("ipam-cni", &["ipam-cni"])];
 
 /// The flags of `.cargo/config.toml` (which an environment variable replaces, not extends), and static
 /// linking.
 const RUSTFLAGS: &str = "--cfg tokio_unstable -C target-feature=+crt-static";
 
-/// Builds them and says how large each is.
+/// Builds the binaries that ship and prints how large each is.
 pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     let triple = host_triple()?;
     let dist = workspace.dist();
     fs::create_dir_all(&dist).with_context(|| format!("can't create {}", dist.display()))?;
     let mut made = Vec::new();
-    for (package, names) in CALLS {
+    for (package, names) in SHIPPED {
         call(&mut cargo_build(workspace, &triple, package, names))?;
         for name in names {
             let built = workspace.target.join(&triple).join("release").join(name);
@@ -38,21 +39,15 @@ pub(crate) fn build(workspace: &Workspace) -> Result<Vec<PathBuf>> {
     Ok(made)
 }
 
-/// The feature that makes a program of the next level, and where it is put.
-const NEXT_LEVEL: &str = "next-level";
+/// The programs of a cluster and of its nodes.
+pub(crate) const PROGRAMS: &[&str] = &["ipamd", "ipamctl", "ipam-cni"];
 
-/// Builds `ipamd` with the next feature level, as the tests are built, since it never ships.
-pub(crate) fn build_next_level(workspace: &Workspace) -> Result<()> {
-    let words = ["build", "--locked", "--package", "ipamd", "--bin", "ipamd", "--features", NEXT_LEVEL];
-    call(&mut workspace.cargo(words))?;
-    // The tests run it beside what ships, or beside cargo's own build: both find it under the same name.
-    for beside in [workspace.dist(), workspace.target.join("debug")] {
-        let dir = beside.join(NEXT_LEVEL);
-        fs::create_dir_all(&dir).with_context(|| format!("can't create {}", dir.display()))?;
-        install(&workspace.target.join("debug/ipamd"), &dir.join("ipamd"))?;
-    }
-    // What cargo has just left in the place of the ordinary one.
-    call(&mut workspace.cargo(["build", "--locked", "--package", "ipamd", "--bin", "ipamd"]))
+/// Builds programs as cargo builds them for the tests, so that nothing is built twice; returns their folder.
+pub(crate) fn build_quickly(workspace: &Workspace, programs: &[&str]) -> Result<PathBuf> {
+    // With the features of the whole workspace, or all that they depend on would be another build.
+    let mut command = workspace.cargo(["build", "--locked", "--workspace"]);
+    call(command.args(programs.iter().flat_map(|name| ["--bin", name])))?;
+    Ok(workspace.target.join("debug"))
 }
 
 /// Programs that measure, by package: run by hand, never by the tests.

@@ -60,14 +60,14 @@ mod tests {
     use super::*;
 
     fn complaints(text: &str) -> Vec<String> {
-        let paths = ["api/src/name.rs", "raft/src/node.rs", "raft/src/types.rs", "deny.toml"];
+        let paths = ["api/src/name.rs", "raft/src/lib.rs", "raft/src/types.rs", "deny.toml"];
         check("MAP.md", text, &paths.map(str::to_owned).into())
     }
 
     #[test]
     fn a_name_is_found_from_the_top_and_from_its_heading() {
         let text =
-            "### `api/`\n`name.rs`, `deny.toml` and `raft/`\n### `raft/src/node.rs`\n`types.rs`, `src/`\n";
+            "### `api/`\n`name.rs`, `deny.toml` and `raft/`\n### `raft/src/lib.rs`\n`types.rs`, `src/`\n";
         assert_eq!(complaints(text), ["MAP.md:4: `src/` isn't there"]);
     }
 

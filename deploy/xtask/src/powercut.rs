@@ -1,7 +1,7 @@
 //! `cargo xtask powercut` and `slow-disks`. A short form of the first is a stage of the tests.
 
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
@@ -17,6 +17,8 @@ pub(crate) struct Arguments {
     words: Vec<OsString>,
 }
 
+/// The program that cuts the power and counts what is lost.
+const BENCH: &str = "ipam-jepsen";
 /// The task of power cuts.
 pub(crate) const POWERCUT: &str = "powercut";
 /// The task of leaders that are killed on slow disks.
@@ -31,34 +33,31 @@ const WITHOUT_FSYNC: [&str; 5] = ["--cuts", "3", "--seed", "3", "--without-fsync
 /// Builds the daemon that ships and the bench, and runs one of its tasks.
 pub(crate) fn build_and_run(workspace: &Workspace, task: &str, arguments: &Arguments) -> Result<()> {
     binaries::build(workspace)?;
-    let program = build(workspace)?;
-    call(bench(workspace, &program, task).args(&arguments.words))
+    let bench = binaries::build_quickly(workspace, &[BENCH])?.join(BENCH);
+    call(
+        Command::new(bench)
+            .arg(task)
+            .arg("--ipamd")
+            .arg(workspace.dist().join("ipamd"))
+            .args(&arguments.words),
+    )
 }
 
 /// The short form: nothing is lost, and where fsync does nothing the bench sees what that loses.
-pub(crate) fn test(workspace: &Workspace) -> Result<()> {
-    let program = build(workspace)?;
-    call(bench(workspace, &program, POWERCUT).args(SHORT))?;
+pub(crate) fn test(workspace: &Workspace, ipamd: &Path) -> Result<()> {
+    let program = binaries::build_quickly(workspace, &[BENCH])?.join(BENCH);
+    let bench = || {
+        let mut command = Command::new(&program);
+        command.arg(POWERCUT).arg("--ipamd").arg(ipamd);
+        command
+    };
+    call(bench().args(SHORT))?;
     println!("\nand now without fsync, which must not go well:");
-    let mut bench = bench(workspace, &program, POWERCUT);
-    match bench.args(WITHOUT_FSYNC).status().context("can't start the bench")?.code() {
+    match bench().args(WITHOUT_FSYNC).status().context("can't start the bench")?.code() {
         Some(LOST) => Ok(()),
         Some(0) => {
             bail!("nothing was lost although nothing was synced: the bench doesn't see what it should")
         }
         _ => bail!("the bench without fsync has found out nothing"),
     }
-}
-
-/// `ipam-jepsen`, as cargo builds it for the tests: it only asks and counts.
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    // With the features of the whole workspace, or all it depends on would be built twice.
-    call(&mut workspace.cargo(["build", "--locked", "--workspace", "--bin", "ipam-jepsen"]))?;
-    Ok(workspace.target.join("debug/ipam-jepsen"))
-}
-
-fn bench(workspace: &Workspace, program: &Path, task: &str) -> Command {
-    let mut command = Command::new(program);
-    command.arg(task).arg("--ipamd").arg(workspace.dist().join("ipamd"));
-    command
 }

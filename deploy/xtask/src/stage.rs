@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use anyhow::{Error, Result, bail};
+use anyhow::{Result, bail};
 
 /// One stage.
 pub(crate) struct Stage<Context> {
@@ -13,20 +13,11 @@ pub(crate) struct Stage<Context> {
     /// How long it may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
     /// What it runs.
-    pub(crate) run: fn(&Context) -> Result<Outcome>,
-}
-
-/// How a stage ended that didn't fail.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// All of it was done.
-    Passed,
-    /// Not or not fully done, for want of a tool: what is missing and how to get it.
-    Without(String),
+    pub(crate) run: fn(&Context) -> Result<()>,
 }
 
 enum Fate {
-    Ended { outcome: Result<Outcome>, took: Duration },
+    Ended { passed: bool, took: Duration },
     NotRun,
 }
 
@@ -47,25 +38,15 @@ pub(crate) fn run_all<Context>(
         let began = Instant::now();
         let outcome = (stage.run)(context);
         let took = began.elapsed();
-        match &outcome {
-            Ok(Outcome::Passed) => {}
-            Ok(Outcome::Without(text)) => loudly(text),
-            Err(error) => {
-                loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
-                failed.push(stage.name);
-            }
+        if let Err(error) = &outcome {
+            loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
+            failed.push(stage.name);
         }
-        fates.push(Fate::Ended { outcome, took });
+        fates.push(Fate::Ended { passed: outcome.is_ok(), took });
     }
     let rows: Vec<Row> =
         stages.iter().zip(&fates).map(|(stage, fate)| row(stage.name, stage.budget, fate)).collect();
     println!("\n{}", table(&rows));
-    // Said again at the end, because what follows a stage scrolls it away.
-    for (stage, fate) in stages.iter().zip(&fates) {
-        if let Fate::Ended { outcome: Ok(Outcome::Without(text)), .. } = fate {
-            loudly(&format!("{}: {text}", stage.name));
-        }
-    }
     match failed.first() {
         None => Ok(()),
         Some(first) => bail!("failed: {}; only that again: {}", failed.join(", "), again(first)),
@@ -93,9 +74,8 @@ struct Row {
 
 fn row(name: &str, budget: Duration, fate: &Fate) -> Row {
     let (result, took) = match fate {
-        Fate::Ended { outcome: Ok(Outcome::Passed), took } => ("ok", *took),
-        Fate::Ended { outcome: Ok(Outcome::Without(_)), took } => ("SEE BELOW", *took),
-        Fate::Ended { outcome: Err::<Outcome, Error>(_), took } => ("FAILED", *took),
+        Fate::Ended { passed: true, took } => ("ok", *took),
+        Fate::Ended { passed: false, took } => ("FAILED", *took),
         Fate::NotRun => ("not run", Duration::ZERO),
     };
     Row { name: name.to_owned(), result, took, budget }
@@ -136,7 +116,7 @@ mod tests {
                 budget,
                 run: |log| {
                     log.borrow_mut().push("a");
-                    Ok(Outcome::Passed)
+                    Ok(())
                 },
             },
             Stage {
@@ -154,7 +134,7 @@ mod tests {
                 budget,
                 run: |log| {
                     log.borrow_mut().push("c");
-                    Ok(Outcome::Passed)
+                    Ok(())
                 },
             },
         ]
@@ -176,19 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stage_without_its_tool_doesnt_fail_the_run() {
-        let budget = Duration::from_secs(1);
-        let stage =
-            Stage::<()> { name: "deny", what: "", budget, run: |()| Ok(Outcome::Without("x".to_owned())) };
-        run_all(&(), &[&stage], false).unwrap();
-    }
-
-    #[test]
     fn the_table_says_what_took_too_long() {
         let seconds = Duration::from_secs;
         let rows = [
-            row("lints", seconds(180), &Fate::Ended { outcome: Ok(Outcome::Passed), took: seconds(61) }),
-            row("docs", seconds(5), &Fate::Ended { outcome: Err(Error::msg("x")), took: seconds(6) }),
+            row("lints", seconds(180), &Fate::Ended { passed: true, took: seconds(61) }),
+            row("docs", seconds(5), &Fate::Ended { passed: false, took: seconds(6) }),
             row("tests", seconds(5), &Fate::NotRun),
         ];
         let expected = "\

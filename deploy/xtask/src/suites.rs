@@ -1,14 +1,7 @@
-//! The tests, in four suites: what needs a machine of its own runs one at a time and after the rest.
-//!
-//! A suite is known by how its test binaries begin: `cluster…` and `kill…` start real daemons,
-//! `namespace…` makes interfaces, `disks…` makes file systems.
+//! The tests, in four suites by the module that a test lies in: each suite uses the machine in its own way.
 
-use std::fs;
-use std::path::Path;
+use anyhow::{Result, bail};
 
-use anyhow::{Context as _, Result, bail};
-
-use crate::stage::Outcome;
 use crate::workspace::{Workspace, call};
 
 /// One of the four.
@@ -20,93 +13,60 @@ pub(crate) enum Suite {
     Disks,
 }
 
-/// Runs a suite with cargo-nextest where that is installed, else with what cargo brings.
-pub(crate) fn run_suite(workspace: &Workspace, suite: Suite) -> Result<Outcome> {
-    let dist = workspace.dist();
-    if !dist.join("ipamd").exists() {
-        bail!("{} has no ipamd, and the tests run what ships; first: cargo xtask build", dist.display());
+/// Tests of the real programs, of which some need the machine in a way of their own.
+const PROGRAMS: &str = "package(ipamd) & kind(test)";
+
+/// Runs a suite with cargo-nextest, on the shipped binaries if `shipped`, else on those that cargo builds for the tests.
+pub(crate) fn run_suite(workspace: &Workspace, suite: Suite, shipped: bool) -> Result<()> {
+    if !workspace.has_cargo_tool("nextest") {
+        bail!(
+            "cargo-nextest runs the tests and is not installed; first: cargo install cargo-nextest --locked"
+        );
     }
-    let names = integration_tests(&workspace.root)?;
-    let nextest = workspace.has_cargo_tool("nextest");
-    let words = if nextest { suite.nextest(&names) } else { suite.cargo_test(&names) };
-    let Some(words) = words else { bail!("there are no such tests; were they renamed?") };
-    call(workspace.cargo(words).env("IPAMD_BIN_DIR", &dist))?;
-    if nextest {
-        return Ok(Outcome::Passed);
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let mut command = workspace.cargo(suite.arguments(cores));
+    if shipped {
+        let dist = workspace.dist();
+        if !dist.join("ipamd").exists() {
+            bail!("{} has no ipamd; first: cargo xtask build", dist.display());
+        }
+        command.arg("--ignore-default-filter").env("IPAMD_BIN_DIR", dist);
     }
-    let text = "cargo-nextest is not installed; cargo test ran instead: slower, and a test that hangs hangs all\n\
-                to get it: cargo install cargo-nextest --locked";
-    Ok(Outcome::Without(text.to_owned()))
+    call(&mut command)
 }
 
 impl Suite {
-    /// The suite of the test binary `name`.
-    fn of(name: &str) -> Self {
-        if name.starts_with("cluster") || name.starts_with("kill") {
-            Self::Cluster
-        } else if name.starts_with("namespace") {
-            Self::Namespaces
-        } else if name.starts_with("disks") {
-            Self::Disks
-        } else {
-            Self::Rest
+    /// Arguments of cargo that run the suite.
+    fn arguments(self, cores: usize) -> Vec<String> {
+        let mut words = ["nextest", "run", "--workspace", "--locked"].map(str::to_owned).to_vec();
+        words.extend(["-E".to_owned(), self.filter()]);
+        if self == Self::Cluster {
+            // Members wait for each other most of the time.
+            words.extend(["--test-threads".to_owned(), (2 * cores).to_string()]);
         }
+        words
     }
 
-    /// Arguments of cargo that run the suite with nextest; none if there is nothing to run.
-    fn nextest(self, names: &[String]) -> Option<Vec<String>> {
-        // By the names that there are: nextest refuses a filter that names a binary that isn't there.
-        let binaries = |wanted: &dyn Fn(Self) -> bool| {
-            let mine = names.iter().filter(|name| wanted(Self::of(name)));
-            mine.map(|name| format!("binary(={name})")).collect::<Vec<_>>().join(" | ")
-        };
-        let filter = match self {
-            Self::Rest => match binaries(&|suite| suite != Self::Rest) {
-                others if others.is_empty() => "all()".to_owned(),
-                others => format!("not ({others})"),
-            },
-            _ => binaries(&|suite| suite == self),
-        };
-        if filter.is_empty() {
-            return None;
-        }
-        let words = ["nextest", "run", "--workspace", "--locked", "-E", &filter];
-        Some(words.map(str::to_owned).to_vec())
-    }
-
-    /// The same with what cargo brings.
-    fn cargo_test(self, names: &[String]) -> Option<Vec<String>> {
-        let mut words = vec!["test", "--workspace", "--locked", "--no-fail-fast"];
-        let mine: Vec<&String> = names.iter().filter(|name| Self::of(name) == self).collect();
-        if self == Self::Rest {
-            words.extend(["--lib", "--bins"]);
-        } else if mine.is_empty() {
-            return None;
-        }
-        words.extend(mine.iter().flat_map(|name| ["--test", name.as_str()]));
-        if self != Self::Rest {
-            words.extend(["--", "--test-threads=1"]);
-        }
-        Some(words.into_iter().map(str::to_owned).collect())
-    }
-}
-
-/// The names of all integration tests: `<crate>/tests/<name>.rs` and `<crate>/tests/<name>/main.rs`.
-fn integration_tests(root: &Path) -> Result<Vec<String>> {
-    let mut names = Vec::new();
-    for entry in fs::read_dir(root).with_context(|| format!("can't list {}", root.display()))? {
-        let Ok(tests) = fs::read_dir(entry?.path().join("tests")) else { continue };
-        for test in tests {
-            let path = test?.path();
-            let is_test = path.extension().is_some_and(|e| e == "rs") || path.join("main.rs").exists();
-            if let (true, Some(name)) = (is_test, path.file_stem()) {
-                names.push(name.to_string_lossy().into_owned());
+    fn filter(self) -> String {
+        match self.modules() {
+            Some(modules) => format!("{PROGRAMS} & test(/^({modules})::/)"),
+            None => {
+                let others = [Self::Cluster, Self::Namespaces, Self::Disks].into_iter();
+                let others: Vec<&str> = others.filter_map(Self::modules).collect();
+                format!("not ({PROGRAMS} & test(/^({})::/))", others.join("|"))
             }
         }
     }
-    names.sort_unstable();
-    names.dedup();
-    Ok(names)
+
+    /// The modules of `daemon/tests/` that the suite has; none for what no other suite has.
+    fn modules(self) -> Option<&'static str> {
+        match self {
+            Self::Rest => None,
+            Self::Cluster => Some("cluster|kill"),
+            Self::Namespaces => Some("namespace|namespace_operating"),
+            Self::Disks => Some("disks"),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -114,44 +74,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_test_binary_belongs_to_one_suite_by_its_name() {
-        for (name, suite) in [
-            ("cluster", Suite::Cluster),
-            ("cluster_forms", Suite::Cluster),
-            ("kill", Suite::Cluster),
-            ("namespace", Suite::Namespaces),
-            ("disks", Suite::Disks),
-            ("vectors", Suite::Rest),
-            ("ipam_raft", Suite::Rest),
-        ] {
-            assert_eq!(Suite::of(name), suite, "{name}");
-        }
-    }
-
-    fn shown(words: Option<Vec<String>>) -> String {
-        words.map(|words| words.join(" ")).unwrap_or_default()
-    }
-
-    #[test]
-    fn nextest_is_given_the_names_that_there_are() {
-        let names = ["cluster_forms", "kill", "scenarios"].map(str::to_owned);
-        let common = "nextest run --workspace --locked -E";
-        let heavy = "binary(=cluster_forms) | binary(=kill)";
-        assert_eq!(shown(Suite::Cluster.nextest(&names)), format!("{common} {heavy}"));
-        assert_eq!(shown(Suite::Rest.nextest(&names)), format!("{common} not ({heavy})"));
-        assert_eq!(shown(Suite::Rest.nextest(&[])), format!("{common} all()"));
-        assert_eq!(Suite::Namespaces.nextest(&names), None);
-    }
-
-    #[test]
-    fn without_nextest_the_heavy_suites_run_one_test_at_a_time() {
-        let names = ["kill", "scenarios"].map(str::to_owned);
-        let common = "test --workspace --locked --no-fail-fast";
-        assert_eq!(shown(Suite::Rest.cargo_test(&names)), format!("{common} --lib --bins --test scenarios"));
+    fn each_test_is_in_one_suite() {
+        assert_eq!(Suite::Disks.filter(), "package(ipamd) & kind(test) & test(/^(disks)::/)");
+        let others = "cluster|kill|namespace|namespace_operating|disks";
         assert_eq!(
-            shown(Suite::Cluster.cargo_test(&names)),
-            format!("{common} --test kill -- --test-threads=1")
+            Suite::Rest.filter(),
+            format!("not (package(ipamd) & kind(test) & test(/^({others})::/))")
         );
-        assert_eq!(Suite::Namespaces.cargo_test(&names), None);
+    }
+
+    #[test]
+    fn clusters_run_beside_each_other() {
+        let words = Suite::Cluster.arguments(2).join(" ");
+        let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill)::/)";
+        assert_eq!(words, format!("nextest run --workspace --locked -E {filter} --test-threads 4"));
+        assert!(!Suite::Disks.arguments(2).join(" ").contains("threads"));
+    }
+
+    /// A module that was renamed would leave its suite.
+    #[test]
+    fn every_module_is_there() {
+        let tests = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../daemon/tests");
+        for suite in [Suite::Cluster, Suite::Namespaces, Suite::Disks] {
+            for module in suite.modules().unwrap().split('|') {
+                assert!(tests.join(module).join("mod.rs").exists(), "{module}");
+            }
+        }
     }
 }

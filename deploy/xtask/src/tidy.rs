@@ -10,7 +10,7 @@ use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::map;
+use crate::{cycles, map};
 
 /// All that may lie at the top, beside names that begin with a dot.
 const TOP_LEVEL: [&str; 17] = [
@@ -33,8 +33,8 @@ const TOP_LEVEL: [&str; 17] = [
     "deny.toml",
 ];
 
-/// Lines of a Rust file.
-const LINES_MAX: usize = 500;
+/// Lines of a Rust file. A file above 500 lines needs a reason that its review accepts, such as one long table.
+const LINES_MAX: usize = 900;
 
 /// Words that must not be left in code, written so that this file doesn't contain them.
 const LEFTOVERS: [(&str, &str); 7] = [
@@ -49,14 +49,14 @@ const LEFTOVERS: [(&str, &str); 7] = [
 
 /// Who may know whom, where crates alone don't say it: under a folder (or everywhere but there), words that
 /// code may not contain.
-const WALLS: [Wall; 7] = [
+const WALLS: [Wall; 6] = [
     Wall {
         applies: |path| !path.starts_with("raft/"),
         words: &["openraft", "raft_log::", "sled::"],
         why: "replication and storage are named only inside raft/",
     },
     Wall {
-        applies: |path| path.starts_with("raft/src/machine/"),
+        applies: |path| path.starts_with("raft/machine/src/"),
         words: &[
             "openraft",
             "raft_log::",
@@ -79,12 +79,12 @@ const WALLS: [Wall; 7] = [
         why: "rows, events and outcomes hold no text of this program; few files give identifiers",
     },
     Wall {
-        applies: |path| path.starts_with(MACHINE) && path != TEXT,
+        applies: |path| path.starts_with(MACHINE) && path != TEXT && path != BROKEN,
         words: &["Text::given(", ": String,", "<String>,", ": &'static str,", ": Arc<str>,"],
         why: "rows, events and outcomes hold codes and typed context; sentences are made where they are shown",
     },
     Wall {
-        applies: |path| path.starts_with(MACHINE) && !path.starts_with("raft/src/machine/command/"),
+        applies: |path| path.starts_with(MACHINE) && !path.starts_with("raft/machine/src/value/"),
         words: &[".detail()", ".help()"],
         why: "what apply writes doesn't depend on the words of a cause",
     },
@@ -93,27 +93,25 @@ const WALLS: [Wall; 7] = [
         words: &["crate::node"],
         why: "each storey may only look down",
     },
-    Wall {
-        applies: |path| path.starts_with("daemon/src/ipamctl/") || path.starts_with("cni/"),
-        words: &["ipam_raft", "ipamd::"],
-        why: "who asks over HTTP knows the api only",
-    },
 ];
 
-const MACHINE: &str = "raft/src/machine/";
+const MACHINE: &str = "raft/machine/src/";
 
 /// The type of all text in the state.
-const TEXT: &str = "raft/src/machine/command/text.rs";
+const TEXT: &str = "raft/machine/src/value/text.rs";
+
+/// The report of a broken invariant, which no state holds.
+const BROKEN: &str = "raft/machine/src/broken.rs";
 
 /// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
 const IDENTIFIERS: [&str; 6] = [
-    "raft/src/machine/generation.rs",
-    "raft/src/machine/journal.rs",
-    "raft/src/machine/level.rs",
-    "raft/src/machine/network.rs",
+    "raft/machine/src/allocate/selectors.rs",
+    "raft/machine/src/apply/step.rs",
+    "raft/machine/src/cluster/generation.rs",
     // A row that only a defect would write, for tests.
-    "raft/src/machine/replay.rs",
-    "raft/src/machine/takers.rs",
+    "raft/machine/src/cluster/replay.rs",
+    "raft/machine/src/event/by.rs",
+    "raft/machine/src/resource/network.rs",
 ];
 
 struct Wall {
@@ -126,13 +124,16 @@ struct Wall {
 pub(crate) fn check(root: &Path) -> Result<()> {
     let paths = files(root)?;
     let mut complaints = top_level(&paths);
+    let mut sources = Vec::new();
     for path in &paths {
         let Ok(text) = fs::read_to_string(root.join(path)) else { continue };
         complaints.extend(file(path, &text));
         if map::DOCUMENTS.contains(&path.as_str()) {
             complaints.extend(map::check(path, &text, &paths));
         }
+        sources.push((path.as_str(), text));
     }
+    complaints.extend(cycles::check(&sources));
     for complaint in &complaints {
         println!("{complaint}");
     }
@@ -178,6 +179,7 @@ fn file(path: &str, text: &str) -> Vec<String> {
         complaints.extend(length(path, text));
         complaints.extend(opening(path, text));
         complaints.extend(leftovers(path, text));
+        complaints.extend(examples(path, text));
         complaints.extend(walls(path, text));
     }
     complaints
@@ -192,7 +194,7 @@ fn is_text(path: &str) -> bool {
 fn lines<'a>(
     path: &'a str,
     text: &'a str,
-    wrong: impl Fn(&str) -> Option<String> + 'a,
+    mut wrong: impl FnMut(&str) -> Option<String> + 'a,
 ) -> impl Iterator<Item = String> + 'a {
     let numbered = text.lines().enumerate();
     numbered.filter_map(move |(index, line)| wrong(line).map(|what| format!("{path}:{}: {what}", index + 1)))
@@ -213,6 +215,19 @@ fn leftovers(path: &str, text: &str) -> Vec<String> {
     let found = |line: &str| {
         let (word, why) = LEFTOVERS.iter().find(|(word, _)| line.contains(word))?;
         Some(format!("`{word}`: {why}"))
+    };
+    lines(path, text, found).collect()
+}
+
+/// Examples in doc comments, which no stage runs: a test shows the same.
+fn examples(path: &str, text: &str) -> Vec<String> {
+    let mut open = false;
+    let found = |line: &str| {
+        let comment = line.trim_start();
+        let comment = comment.strip_prefix("///").or_else(|| comment.strip_prefix("//!"))?;
+        let language = comment.trim().strip_prefix("```")?;
+        open = !open;
+        (open && language != "text").then(|| "this example isn't run; write a test".to_owned())
     };
     lines(path, text, found).collect()
 }
@@ -265,8 +280,8 @@ mod tests {
 
     #[test]
     fn a_crate_opens_with_its_purpose() {
-        assert!(opening("daemon/src/ipamctl/main.rs", "fn main() {}\n").is_some());
-        assert!(opening("daemon/src/ipamctl/main.rs", "//! The command line.\n").is_none());
+        assert!(opening("daemon/ipamctl/src/main.rs", "fn main() {}\n").is_some());
+        assert!(opening("daemon/ipamctl/src/main.rs", "//! The command line.\n").is_none());
         assert!(opening("daemon/src/http/mod.rs", "mod a;\n").is_none());
     }
 
@@ -275,6 +290,12 @@ mod tests {
         for (word, _) in LEFTOVERS {
             assert_eq!(leftovers("a.rs", &format!("// x\n    {word} y\n")).len(), 1, "{word}");
         }
+    }
+
+    #[test]
+    fn an_example_that_nothing_runs_is_found() {
+        let text = "//! ```text\n//! a\n//! ```\n/// ```\n/// assert!(false);\n/// ```\n";
+        assert_eq!(examples("a.rs", text), ["a.rs:4: this example isn't run; write a test"]);
     }
 
     #[test]
@@ -288,11 +309,10 @@ mod tests {
     fn nobody_looks_over_the_walls() {
         let uses = "use openraft::Raft;\n";
         assert_eq!(walls("daemon/src/main.rs", uses).len(), 1);
-        assert_eq!(walls("raft/src/machine/pick.rs", uses).len(), 1);
-        assert_eq!(walls("raft/src/node.rs", uses).len(), 0);
-        assert_eq!(walls("raft/src/store/log.rs", "use crate::node::Node;\n").len(), 1);
-        assert_eq!(walls("daemon/src/ipamctl/pool.rs", "use ipam_raft::Node;\n").len(), 1);
-        assert_eq!(walls("raft/src/machine/pick.rs", "let now = Instant::now();\n").len(), 1);
+        assert_eq!(walls("raft/machine/src/allocate/pick.rs", uses).len(), 1);
+        assert_eq!(walls("raft/src/node/handle.rs", uses).len(), 0);
+        assert_eq!(walls("raft/src/store/log/wal.rs", "use crate::node::Node;\n").len(), 1);
+        assert_eq!(walls("raft/machine/src/allocate/pick.rs", "let now = Instant::now();\n").len(), 1);
     }
 
     #[test]
@@ -303,26 +323,27 @@ mod tests {
             "    pub why: &'static str,",
             "    by: Text::given(\"x\"),",
         ] {
-            assert_eq!(walls("raft/src/machine/waiting.rs", line).len(), 1, "{line}");
-            assert_eq!(walls("raft/src/store/rows.rs", line).len(), 0, "{line}");
+            assert_eq!(walls("raft/machine/src/allocate/waiting.rs", line).len(), 1, "{line}");
+            assert_eq!(walls("raft/src/store/rows/database.rs", line).len(), 0, "{line}");
         }
         let identifier = "let by = Text::identifier(\"task/expire\");\n";
-        assert_eq!(walls("raft/src/machine/waiting.rs", identifier).len(), 1);
-        assert_eq!(walls("raft/src/machine/journal.rs", identifier).len(), 0);
+        assert_eq!(walls("raft/machine/src/allocate/waiting.rs", identifier).len(), 1);
+        assert_eq!(walls("raft/machine/src/event/by.rs", identifier).len(), 0);
         assert_eq!(walls(TEXT, "pub fn given() {}\nText::given(\"x\");\n").len(), 0);
         // Wording is shown and never stored.
         let calls = "let said = refusal.detail();\n";
-        assert_eq!(walls("raft/src/machine/waiting.rs", calls).len(), 1);
-        assert_eq!(walls("raft/src/machine/command/outcome.rs", calls).len(), 0);
+        assert_eq!(walls("raft/machine/src/allocate/waiting.rs", calls).len(), 1);
+        assert_eq!(walls("raft/machine/src/value/refusal.rs", calls).len(), 0);
     }
 
     #[test]
     fn comments_and_tests_may_name_what_code_may_not() {
         assert_eq!(walls("daemon/src/main.rs", "// not openraft\n").len(), 0);
         assert_eq!(
-            walls("raft/src/machine/a.rs", "fn a() {}\n\n#[cfg(test)]\nmod tests { use std::fs; }\n").len(),
+            walls("raft/machine/src/apply/a.rs", "fn a() {}\n\n#[cfg(test)]\nmod tests { use std::fs; }\n")
+                .len(),
             0
         );
-        assert_eq!(walls("raft/src/machine/pick_tests.rs", "use std::fs;\n").len(), 0);
+        assert_eq!(walls("raft/machine/src/allocate/pick_tests.rs", "use std::fs;\n").len(), 0);
     }
 }

@@ -40,10 +40,8 @@ impl<'a> Cluster<'a> {
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
         let ip = IpAddr::V4(Ipv4Addr::new(127, 64 + x % 64, y, z));
         let mut members = Vec::new();
-        for (ports, number) in free_ports(ip, 2 * count)?.chunks_exact(2).zip(1..) {
-            if let [client, peer] = ports {
-                members.push(Member::make(dir, format!("n{number}"), *client, *peer)?);
-            }
+        for (client, number) in free_ports(ip, count)?.into_iter().zip(1..) {
+            members.push(Member::make(dir, format!("n{number}"), client)?);
         }
         Ok(Self { members, tools, program: program.to_vec() })
     }
@@ -59,7 +57,8 @@ impl<'a> Cluster<'a> {
 
     /// Starts those that are meant.
     pub(super) fn start(&mut self, which: &[usize]) -> Result<()> {
-        let peers: Vec<_> = self.members.iter().map(|member| (member.name.clone(), member.peer)).collect();
+        let peers: Vec<_> =
+            self.members.iter().map(|member| (member.name.clone(), member.peer_address())).collect();
         for member in chosen(&mut self.members, which) {
             member.start(&self.program, &peers)?;
         }

@@ -8,11 +8,12 @@ use anyhow::{Context as _, Result};
 
 use super::cluster::Cluster;
 use super::ledger::{Findings, Ledger};
-use super::load::{self, Load, Shared, held};
+use super::load::{self, Load, Shared};
 use super::plan::{self, Kind, Step};
 use super::tally::Tally;
 use super::tools::Tools;
 use crate::random::Random;
+use crate::sync::held;
 
 /// How long to wait for a snapshot to be under way.
 const SNAPSHOT: Duration = Duration::from_secs(120);

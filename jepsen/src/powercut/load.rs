@@ -1,7 +1,7 @@
 //! Writers that never rest.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -15,6 +15,7 @@ use tokio::task::JoinSet;
 
 use super::POOL;
 use super::ledger::{Change, Given, Ledger};
+use crate::sync::held;
 
 /// Enough that requests always wait for the log.
 const WRITERS: usize = 12;
@@ -96,10 +97,6 @@ impl Load {
         }
         Ok(())
     }
-}
-
-pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 struct Writer {

@@ -28,7 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Member {
     pub(super) name: String,
     pub(super) client: SocketAddr,
-    pub(super) peer: SocketAddr,
     process: Option<Child>,
     pub(super) disk: Disk,
     dir: PathBuf,
@@ -36,9 +35,9 @@ pub(super) struct Member {
 
 impl Member {
     /// One with an empty disk; everything of it is in `dir`.
-    pub(super) fn make(dir: &Path, name: String, client: SocketAddr, peer: SocketAddr) -> Result<Self> {
+    pub(super) fn make(dir: &Path, name: String, client: SocketAddr) -> Result<Self> {
         let disk = Disk::make(dir, &name)?;
-        let member = Self { disk, name, client, peer, process: None, dir: dir.to_owned() };
+        let member = Self { disk, name, client, process: None, dir: dir.to_owned() };
         member.boot()?;
         File::create(member.log_file())?;
         Ok(member)
@@ -50,14 +49,14 @@ impl Member {
     }
 
     /// Starts the process: `program` is ipamd with whatever stands before it.
-    pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, SocketAddr)]) -> Result<()> {
+    pub(super) fn start(&mut self, program: &[PathBuf], peers: &[(String, String)]) -> Result<()> {
         let log = File::options().append(true).open(self.log_file())?;
         let mut command = Command::new("unshare");
         command.args(["--mount", "--propagation", "slave", "--", "sh", "-c", WITH_BOOT_ID, "sh"]);
         command.arg(self.boot_file()).args(program);
         command.args(["serve", "--stop-with-parent", "--name", &self.name]);
         command.arg("--config").arg(self.dir.join("ipamd.toml")).arg("--data-dir").arg(self.data_dir());
-        command.args(["--client-listen", &self.client.to_string(), "--peer-listen", &self.peer.to_string()]);
+        command.args(["--client-listen", &self.client.to_string()]);
         for (name, peer) in peers {
             command.args(["--member", &format!("{name}={peer}")]);
         }
@@ -66,6 +65,11 @@ impl Member {
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
         self.process = Some(command.spawn().context("can't start unshare; the package util-linux has it")?);
         Ok(())
+    }
+
+    /// The socket at which it answers peers, beside its disk.
+    pub(super) fn peer_address(&self) -> String {
+        format!("unix:{}", self.dir.join("peers").join(&self.name).display())
     }
 
     pub(super) fn process_id(&self) -> Option<u32> {

@@ -27,7 +27,6 @@ const PATIENCE: Duration = Duration::from_secs(2);
 struct Member {
     name: String,
     client: SocketAddr,
-    peer: SocketAddr,
     process: Option<Child>,
 }
 
@@ -46,12 +45,11 @@ impl Cluster {
         // All of 127/8 is this machine's: an address for each cluster keeps them apart.
         let [_, x, y, z, ..] = *uuid::Uuid::new_v4().as_bytes();
         let ip = IpAddr::V4(Ipv4Addr::new(127, 128 + x % 64, y, z));
-        let ports = (0..2 * MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
+        let ports = (0..MEMBERS).map(|_| TcpListener::bind((ip, 0))).collect::<Result<Vec<_>, _>>()?;
         let ports = ports.iter().map(TcpListener::local_addr).collect::<Result<Vec<_>, _>>()?;
-        let members = ports.chunks_exact(2).zip(1..).filter_map(|(ports, number)| {
-            let [client, peer] = *ports else { return None };
-            Some(Member { name: format!("n{number}"), client, peer, process: None })
-        });
+        let members = ports.into_iter().zip(1..);
+        let members =
+            members.map(|(client, number)| Member { name: format!("n{number}"), client, process: None });
         let cluster = Self { members: members.collect(), dir: dir.to_owned(), program: program.to_vec() };
         cluster.delay(0, false)?;
         Ok(cluster)
@@ -70,8 +68,9 @@ impl Cluster {
 
     /// Starts one member.
     pub(super) fn start(&mut self, at: usize) -> Result<()> {
-        let peers: Vec<String> =
-            self.members.iter().map(|member| format!("{}={}", member.name, member.peer)).collect();
+        let sockets = self.dir.join("peers");
+        let peer = |name: &str| format!("{name}=unix:{}", sockets.join(name).display());
+        let peers: Vec<String> = self.members.iter().map(|member| peer(&member.name)).collect();
         let (program, before) = self.program.split_first().context("no program")?;
         let member = self.members.get_mut(at).context("no such member")?;
         let log =
@@ -80,7 +79,6 @@ impl Cluster {
         command.args(before).args(["serve", "--stop-with-parent", "--name", &member.name]);
         command.arg("--data-dir").arg(self.dir.join(&member.name));
         command.args(["--client-listen", &member.client.to_string()]);
-        command.args(["--peer-listen", &member.peer.to_string()]);
         peers.iter().for_each(|peer| {
             command.args(["--member", peer]);
         });

@@ -1,6 +1,6 @@
 //! Clients that allocate without a pause, and the times of what was accepted.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
@@ -11,6 +11,7 @@ use serde_json::json;
 use tokio::task::JoinSet;
 
 use super::POOL;
+use crate::sync::held;
 
 /// The time for one write, its repetitions included.
 const PATIENCE: Duration = Duration::from_secs(8);
@@ -82,10 +83,6 @@ impl Writers {
     pub(super) async fn stop(&mut self) {
         self.tasks.shutdown().await;
     }
-}
-
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 async fn write(client: Client, seen: Arc<Mutex<Seen>>) {

@@ -4,8 +4,9 @@ use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use tokio::time::Instant;
 
-use super::{Node, working};
-use crate::node::ReadError;
+use super::error::ReadError;
+use super::handle::Node;
+use super::working;
 use crate::store::{Backup, BackupSource};
 
 /// A backup that didn't come about.
@@ -43,7 +44,7 @@ impl Node {
     ) -> Result<Backup, BackupError> {
         let inner = self.inner();
         working::read(inner, deadline.into()).await?;
-        let identity = inner.identity();
+        let identity = inner.profile.identity();
         let (cluster, member) = (identity.cluster_id.unwrap_or_default(), identity.name);
         let (shared, journal) = (inner.state.clone(), inner.journal.clone());
         let take =

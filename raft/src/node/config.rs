@@ -5,21 +5,22 @@ use std::path::PathBuf;
 
 use ipam_api::Name;
 use ipam_api::limits::{LEASE_GRACE_MS_DEFAULT, MEMBERS_MAX};
+use ipam_api::name::shown;
+use ipam_api::place::{CLIENT_URL_FORM, PEER_ADDRESS_FORM, PeerAddress, is_client_url};
 use openraft::Config;
-use tokio::net::TcpListener;
 
 use super::error::StartError;
 use super::snapshots::SnapshotPolicy;
 use crate::progress::Progress;
 use crate::store::DiskLimits;
-use crate::transport::PeerTls;
+use crate::transport::PeerPort;
 
 /// One of the members that found the cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InitialMember {
     /// Its name; the same everywhere, and for ever.
     pub name: Name,
-    /// Where it answers peers, `host:port`; may differ from member to member and from start to start.
+    /// Address for peers, `host:port` or `unix:/path`; may differ between members and between starts.
     pub peer_address: String,
 }
 
@@ -54,9 +55,9 @@ pub struct NodeConfig {
     pub data_dir: PathBuf,
     /// Its name.
     pub name: Name,
-    /// Where it listens for peers.
-    pub peer_listener: TcpListener,
-    /// Where peers reach it, as it tells them.
+    /// The port at which it answers peers, with the proof that it asks of them.
+    pub peer_port: PeerPort,
+    /// Address that the member tells its peers; empty if the port is closed.
     pub peer_address: String,
     /// Where clients reach it, as it tells them.
     pub client_url: String,
@@ -65,8 +66,6 @@ pub struct NodeConfig {
     /// Whether it waits for a cluster to take it in instead of founding one; then the initial members only say
     /// where others are.
     pub joins: bool,
-    /// TLS with the other members; without it they speak in the clear, and anybody may claim to be one.
-    pub peer_tls: Option<PeerTls>,
     /// How fast failures are noticed.
     pub timing: Timing,
     /// When snapshots are made, how fast, and what of the log stays behind them.
@@ -83,7 +82,7 @@ impl NodeConfig {
     pub fn new(
         data_dir: PathBuf,
         name: Name,
-        peer_listener: TcpListener,
+        peer_port: PeerPort,
         peer_address: String,
         client_url: String,
         initial_members: Vec<InitialMember>,
@@ -91,12 +90,11 @@ impl NodeConfig {
         Self {
             data_dir,
             name,
-            peer_listener,
+            peer_port,
             peer_address,
             client_url,
             initial_members,
             joins: false,
-            peer_tls: None,
             timing: Timing::default(),
             snapshots: SnapshotPolicy::default(),
             disk: DiskLimits::default(),
@@ -115,6 +113,23 @@ impl NodeConfig {
         }
         if names.len() > MEMBERS_MAX {
             return Err(StartError::Config(format!("a cluster has at most {MEMBERS_MAX} members")));
+        }
+        let others = self.initial_members.iter().filter(|member| member.name != self.name);
+        let closed = matches!(self.peer_port, PeerPort::Closed);
+        if closed && (self.joins || others.clone().next().is_some()) {
+            return Err(StartError::Config("a member among others has a peer port".to_owned()));
+        }
+        let mine = (!closed).then_some(&self.peer_address);
+        let addresses = others.map(|member| &member.peer_address).chain(mine);
+        if let Some(wrong) = addresses.into_iter().find(|address| PeerAddress::parse(address).is_none()) {
+            return Err(StartError::Config(format!(
+                "{} is no peer address: {PEER_ADDRESS_FORM}",
+                shown(wrong)
+            )));
+        }
+        if !is_client_url(&self.client_url) {
+            let url = shown(&self.client_url);
+            return Err(StartError::Config(format!("{url} is no client URL: {CLIENT_URL_FORM}")));
         }
         Ok(())
     }

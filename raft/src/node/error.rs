@@ -3,7 +3,7 @@
 use ipam_api::limits::PROPOSALS_WAITING_MAX;
 use ipam_api::{Code, Problem};
 
-use crate::store::StoreError;
+use crate::store::{StoreError, StoreFailure};
 use crate::transport::Declined;
 
 /// A member that can't start.
@@ -29,12 +29,24 @@ pub enum Failure {
     /// Its disk refused a write or a read, and nothing is ever tried again there by this process.
     #[error("{0}")]
     Disk(String),
+    /// Its state breaks an invariant of the machine; starting it again is of no use.
+    #[error("{0}")]
+    Broken(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
     /// It was removed from its cluster; starting it again is of no use.
     #[error("{0}")]
     Removed(String),
+}
+
+impl From<StoreFailure> for Failure {
+    fn from(failure: StoreFailure) -> Self {
+        match failure {
+            StoreFailure::Disk(why) => Self::Disk(why),
+            StoreFailure::Broken(broken) => Self::Broken(broken.to_string()),
+        }
+    }
 }
 
 /// A proposal without an outcome.

@@ -7,11 +7,11 @@ use std::time::Duration;
 use ipam_api::limits::SNAPSHOT_PIECE_BYTES;
 use tokio::time::{Instant, sleep};
 
-use super::inner::Inner;
+use super::lifecycle::Lifecycle;
 use super::running::Running;
-use crate::machine::journal::Segment;
 use crate::store::Journal;
 use crate::transport::{Answer, Purpose, Request};
+use ipam_machine::journal::Segment;
 
 /// How often to look whether something is missing.
 const LOOK: Duration = Duration::from_millis(500);
@@ -21,12 +21,12 @@ const SLACK_BYTES: u64 = 1 << 20;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fetches what is missing, for as long as the member runs.
-pub(super) async fn run(inner: Arc<Inner>) {
+pub(super) async fn run(lifecycle: Arc<Lifecycle>, journal: Journal) {
     loop {
         sleep(LOOK).await;
-        let Some(running) = inner.running() else { continue };
-        for (number, segment) in inner.journal.missing() {
-            if let Err(why) = fetch(&inner.journal, &running, number, &segment).await {
+        let Some(running) = lifecycle.running() else { continue };
+        for (number, segment) in journal.missing() {
+            if let Err(why) = fetch(&journal, &running, number, &segment).await {
                 tracing::debug!(number, why, "a segment of the journal can't be fetched yet");
                 break;
             }

@@ -5,30 +5,22 @@
 //! that it has the same list. The others wait until a member calls them by the id of their disk.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::join_all;
-use openraft::errors::{InitializeError, RaftError};
-use serde::{Deserialize, Serialize};
 use tokio::time::sleep;
 
-use super::error::{Failure, StartError};
+use super::error::Failure;
+use super::founders::Founders;
 use super::inner::Inner;
-use super::running::Running;
-use crate::store::{Identity, MachineStore, Restored};
+use super::starting;
 use crate::transport::{Hello, Standing, hello_at};
 use crate::types::Member;
 
 /// How often the others are asked, at first and later.
 const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const ASK_PAUSE_MAX: Duration = Duration::from_secs(1);
-
-/// Who founds the cluster, by id.
-pub(super) type Founders = BTreeMap<u64, Member>;
 
 /// What somebody said when asked who it is, or why it didn't.
 type Heard = Result<Hello, String>;
@@ -44,15 +36,15 @@ enum Decision {
 /// Asks the others until this member founds a cluster or was taken into one.
 pub(super) async fn run(inner: Arc<Inner>) {
     let mut pause = ASK_PAUSE_MIN;
-    let mut running = inner.running.subscribe();
+    let mut running = inner.lifecycle.running.subscribe();
     loop {
         let heard = ask_all(&inner).await;
         match decide(&inner.hello(), &heard) {
-            Decision::Wait(what) => inner.wait_for(what),
+            Decision::Wait(what) => inner.lifecycle.wait_for(what),
             Decision::Found(founders) => {
-                inner.wait_for("its own first steps".to_owned());
-                if let Err(error) = inner.found(founders).await {
-                    inner.fail(Failure::Other(format!("the cluster can't be founded: {error}")));
+                inner.lifecycle.wait_for("its own first steps".to_owned());
+                if let Err(error) = starting::found(&inner, founders).await {
+                    inner.lifecycle.fail(Failure::Other(format!("the cluster can't be founded: {error}")));
                     return;
                 }
             }
@@ -66,9 +58,10 @@ pub(super) async fn run(inner: Arc<Inner>) {
 }
 
 async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
-    let asked = inner.addresses.iter().map(|(name, address)| async move {
-        let heard =
-            hello_at(name, address, inner.peer_tls.as_ref()).await.map_err(|why| format!("{address}: {why}"));
+    let asked = inner.profile.addresses.iter().map(|(name, address)| async move {
+        let heard = hello_at(name, address, &inner.profile.peer_proof)
+            .await
+            .map_err(|why| format!("{address}: {why}"));
         (name.clone(), heard)
     });
     join_all(asked).await.into_iter().collect()
@@ -176,65 +169,6 @@ fn member(hello: &Hello) -> Member {
         peer_address: hello.peer_address.clone(),
         client_url: hello.client_url.clone(),
     }
-}
-
-/// Writes down who founds, before the identity says that anything is being founded at all: a start after a
-/// crash in between goes on with the same members.
-pub(super) fn write_founders(dir: &Path, founders: &Founders) -> Result<(), StartError> {
-    let content = serde_json::to_vec_pretty(&FoundersFile { version: 1, founders: founders.clone() })
-        .map_err(|error| StartError::Founding(error.to_string()))?;
-    let (path, aside) = (path(dir), dir.join("founding.json.tmp"));
-    let written = File::create(&aside).and_then(|mut file| {
-        file.write_all(&content)?;
-        file.sync_all()?;
-        std::fs::rename(&aside, &path)?;
-        File::open(dir)?.sync_all()
-    });
-    written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
-}
-
-/// Makes a restored state, if one waits, the one that the cluster begins with.
-pub(super) async fn begin_restored(machine: &mut MachineStore, dir: &Path) -> Result<(), StartError> {
-    let founders = read_founders(dir)?;
-    Ok(machine.begin_restored(dir, &founders).await?)
-}
-
-fn read_founders(dir: &Path) -> Result<Founders, StartError> {
-    let path = path(dir);
-    let wrong = |error: &dyn std::fmt::Display| StartError::Founding(format!("{}: {error}", path.display()));
-    let content = std::fs::read(&path).map_err(|error| wrong(&error))?;
-    let FoundersFile { founders, .. } = serde_json::from_slice(&content).map_err(|error| wrong(&error))?;
-    Ok(founders)
-}
-
-/// Goes through with the founding that the identity says has begun.
-pub(super) async fn complete(
-    running: &Running,
-    dir: &Path,
-    mut identity: Identity,
-) -> Result<Identity, StartError> {
-    match running.raft.initialize(read_founders(dir)?).await {
-        // The crash came after it; or it begins with a state that says already who the members are.
-        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
-        Err(error) => return Err(StartError::Founding(error.to_string())),
-    }
-    // The log has the membership now.
-    identity.founding = false;
-    identity.save(dir)?;
-    // Of no use any more; should it stay, nobody reads it.
-    let _ = std::fs::remove_file(path(dir));
-    Restored::forget(dir);
-    Ok(identity)
-}
-
-#[derive(Serialize, Deserialize)]
-struct FoundersFile {
-    version: u32,
-    founders: Founders,
-}
-
-fn path(dir: &Path) -> PathBuf {
-    dir.join("founding.json")
 }
 
 #[cfg(test)]

@@ -7,32 +7,21 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures::future::join_all;
 use ipam_api::limits::ELECTION_TIMEOUT_MS_MAX;
-use openraft::Instant as _;
-use openraft::async_runtime::watch::WatchReceiver;
-use tokio::time::{Instant, sleep};
 
 use super::config::Timing;
-use super::handing_over::hand_over;
-use super::inner::{Inner, held};
-use super::running::{Leader, Running, leader};
-use crate::machine::Action;
 use crate::store::{Headroom, Room, StoreCounters};
-use crate::transport::{Answer, Declined, Purpose, Request};
+use crate::sync::held;
+use crate::transport::Declined;
+use ipam_machine::Action;
 
-/// How often to look.
-const LOOK: Duration = Duration::from_millis(250);
 /// A disk that owes an answer for so long is stalled, however nervous elections are.
 const STALLED: Duration = Duration::from_secs(1);
 /// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still works.
 const STALLED_FLUSHES: u64 = 4;
-/// How long a member that could lead instead has for it.
-const PATIENCE: Duration = Duration::from_secs(2);
-
 /// What a leader does with a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Verdict {
+pub(super) enum Verdict {
     /// Take it.
     Open,
     /// Take it if it makes the state smaller.
@@ -44,7 +33,7 @@ enum Verdict {
 }
 
 /// Members and how much room each has.
-type Rooms = Vec<(u64, Room)>;
+pub(super) type Rooms = Vec<(u64, Room)>;
 
 /// The gate, as the proposals and the status see it.
 pub(super) struct Gate {
@@ -82,7 +71,14 @@ impl Gate {
         }
     }
 
-    fn verdict(&self) -> Verdict {
+    /// Notes the room on the disks of the other voters, and how many voters are a majority; nothing while this
+    /// member doesn't lead.
+    pub(super) fn note_others(&self, others: Option<(Rooms, usize)>) {
+        *held(&self.others) = others;
+    }
+
+    /// What this member does with proposals now, if it leads.
+    pub(super) fn verdict(&self) -> Verdict {
         let mine = self.headroom.room();
         match &*held(&self.others) {
             Some((others, majority)) => judge(mine, others.iter().map(|(_, room)| *room), *majority),
@@ -118,62 +114,6 @@ fn shrinks(action: &Action) -> bool {
             | Action::Expire
             | Action::TrimJournal { .. }
     )
-}
-
-/// Follows the disks for as long as the member runs: its own, and while it leads those of the others.
-pub(super) async fn run(inner: Arc<Inner>) {
-    loop {
-        sleep(LOOK).await;
-        let Some(running) = inner.running() else { continue };
-        let gate = &inner.gate;
-        if !matches!(leader(&running.raft), Leader::Me) {
-            *held(&gate.others) = None;
-            continue;
-        }
-        if let Some(stalled) = gate.stalled() {
-            tracing::warn!(?stalled, "the disk doesn't answer; another member shall lead");
-            // Even if none takes the office: from here on this member is silent, and the others elect.
-            hand_over(&inner, &running, Instant::now() + PATIENCE, |_| true).await;
-            continue;
-        }
-        let (others, majority) = ask(&inner, &running).await;
-        *held(&gate.others) = Some((others.clone(), majority));
-        if gate.verdict() == Verdict::HandOver {
-            let mine = gate.headroom.room();
-            tracing::warn!(room = mine.as_str(), "this disk is running full and others are not");
-            let roomier = |id| others.iter().any(|(other, room)| *other == id && *room > mine);
-            hand_over(&inner, &running, Instant::now() + PATIENCE, roomier).await;
-        }
-    }
-}
-
-/// Asks the other voters how much room they have; and how many voters are a majority.
-async fn ask(inner: &Inner, running: &Running) -> (Vec<(u64, Room)>, usize) {
-    let recently = Duration::from_millis(inner.timing.election_max_ms);
-    let (voters, alive) = {
-        let metrics = running.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        let voters: Vec<u64> = metrics.membership_config.membership().voter_ids().collect();
-        let heard = metrics.heartbeat.iter().flatten().filter_map(|(id, seen)| Some((*id, (*seen)?)));
-        let alive = heard.filter(|(_, seen)| seen.into_inner().elapsed() < recently);
-        (voters, alive.map(|(id, _)| id).collect::<Vec<u64>>())
-    };
-    let others = running.members().into_iter();
-    let others = others.filter(|(id, _)| voters.contains(id) && *id != running.me.member_id);
-    let asked = others.map(|(id, member)| {
-        let alive = alive.contains(&id);
-        async move {
-            // Not beside the heartbeats: a member of an older version hangs up on a question that it can't read.
-            let channel = running.peers.channel(id, &member, Purpose::Journal);
-            match channel.call(Request::Headroom, Instant::now() + LOOK).await {
-                Ok(Answer::Headroom(room)) => Some((id, room)),
-                // It is there, and doesn't say: then nothing speaks against it.
-                _ => alive.then_some((id, Room::Enough)),
-            }
-        }
-    });
-    let answers = join_all(asked).await.into_iter().flatten().collect();
-    (answers, voters.len() / 2 + 1)
 }
 
 #[cfg(test)]

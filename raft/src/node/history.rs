@@ -2,7 +2,7 @@
 
 use tokio::sync::watch;
 
-use super::Node;
+use super::handle::Node;
 use crate::store::{EventPage, EventQuery, JournalError};
 
 impl Node {
@@ -25,6 +25,6 @@ impl Node {
     /// Becomes true when this member begins to stop: whoever streams should end.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
-        self.inner().stopping.subscribe()
+        self.inner().lifecycle.stopping.subscribe()
     }
 }

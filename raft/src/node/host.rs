@@ -10,15 +10,11 @@ use openraft::raft::SnapshotResponse;
 use tokio::time::{Instant, timeout};
 
 use super::counters::Counters;
-use super::digests;
 use super::error::Failure;
-use super::fetching;
-use super::handing_over;
-use super::inner::{Inner, held};
+use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
-use super::reads;
 use super::running::Running;
-use super::{members, membership};
+use super::{digests, fetching, handing_over, members, membership, reads, starting};
 use crate::store::{IncomingSnapshot, Room, SnapshotFile};
 use crate::transport::{
     Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
@@ -41,7 +37,7 @@ impl Host for Door {
     }
 
     async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
-        let identity = self.0.identity();
+        let identity = self.0.profile.identity();
         let mine = Party {
             name: identity.name,
             member_id: identity.member_id.unwrap_or_default(),
@@ -59,7 +55,7 @@ impl Host for Door {
             Some(_) => {}
             None => self.take_part(ticket).await?,
         }
-        let mut running = self.0.running.subscribe();
+        let mut running = self.0.lifecycle.running.subscribe();
         let running = match timeout(START_PATIENCE, running.wait_for(Option::is_some)).await {
             Ok(Ok(running)) => running.clone(),
             _ => None,
@@ -71,7 +67,7 @@ impl Host for Door {
             Some(running) => {
                 check_caller(&running, ticket)?;
                 self.check_belongs(&running, ticket)?;
-                held(&self.0.client_urls).insert(ticket.from.member_id, ticket.client_url.clone());
+                self.0.callers.note_client_url(ticket.from.member_id, ticket.client_url.clone());
                 if let Some(peer_address) = &ticket.peer_address {
                     running.peers.learn(ticket.from.member_id, peer_address.clone());
                 }
@@ -82,13 +78,13 @@ impl Host for Door {
     }
 
     async fn expelled(&self, member_id: u64) {
-        let mut expelled = self.0.expelled.subscribe();
+        let mut expelled = self.0.callers.expelled.subscribe();
         // The sender lives as long as this member.
         let _ = expelled.wait_for(|expelled| expelled.contains(&member_id)).await;
     }
 
     async fn answer(&self, request: Request) -> Answer {
-        match self.0.running() {
+        match self.0.lifecycle.running() {
             Some(running) => self.answer_of(&running, request).await,
             None => Answer::Failed("it isn't running".to_owned()),
         }
@@ -98,7 +94,7 @@ impl Host for Door {
         if self.0.gate.headroom.room() == Room::Nothing {
             return Err(NO_ROOM.to_owned());
         }
-        SnapshotFile::incoming(&self.0.dir).await.map_err(|error| error.to_string())
+        SnapshotFile::incoming(&self.0.profile.dir).await.map_err(|error| error.to_string())
     }
 
     async fn install(
@@ -116,8 +112,8 @@ impl Host for Door {
         if owner > Some((leader.term, leader.node_id)) {
             return Err("the snapshot is of a later leader than the one that sends it".to_owned());
         }
-        let running = self.0.running().ok_or("it isn't running")?;
-        let Some(file) = self.0.awaited.take(&self.0, file).await else {
+        let running = self.0.lifecycle.running().ok_or("it isn't running")?;
+        let Some(file) = self.0.integrity.awaited.take(&self.0.state, file).await else {
             let vote = running.raft.metrics().borrow_watched().vote;
             return Ok(SnapshotResponse { vote });
         };
@@ -145,9 +141,9 @@ impl Door {
     async fn take_part(&self, ticket: &Ticket) -> Result<(), Refusal> {
         let (inner, ticket) = (self.0.clone(), ticket.clone());
         let joined = tokio::spawn(async move {
-            inner.join(&ticket).await.map_err(|error| {
+            starting::join(&inner, &ticket).await.map_err(|error| {
                 let why = error.to_string();
-                inner.fail(Failure::Other(why.clone()));
+                inner.lifecycle.fail(Failure::Other(why.clone()));
                 why
             })
         });
@@ -185,7 +181,7 @@ impl Door {
                     Ok(response) => match span.answer(response) {
                         Some(appended) => {
                             if appended.is_ok() {
-                                self.0.note_leader_heard();
+                                self.0.leadership.note_leader_heard();
                             }
                             Answer::Append(appended)
                         }
@@ -198,7 +194,7 @@ impl Door {
             Request::PreVote(vote) => {
                 raft.pre_vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote)
             }
-            Request::TransferLeader(_) if self.0.trust.is_in_doubt() => {
+            Request::TransferLeader(_) if self.0.integrity.trust.is_in_doubt() => {
                 Answer::Failed("its state is in doubt".to_owned())
             }
             Request::TransferLeader(request) => raft
@@ -206,10 +202,10 @@ impl Door {
                 .await
                 .map_or_else(|error| failed(&error), Answer::TransferLeader),
             Request::Propose { command, budget_ms } => {
-                if self.0.is_stopping() {
+                if self.0.lifecycle.is_stopping() {
                     return Answer::Propose(Err(Declined::ShuttingDown));
                 }
-                if self.0.trust.is_in_doubt() {
+                if self.0.integrity.trust.is_in_doubt() {
                     return Answer::Propose(Err(Declined::NoLeader));
                 }
                 let Some(_waiting) = self.0.counters.wait() else {
@@ -223,9 +219,9 @@ impl Door {
             Request::JournalPiece { number, offset } => {
                 fetching::piece(&self.0.journal, number, offset).await
             }
-            Request::Report => Answer::Report(Box::new(digests::own_report(&self.0))),
+            Request::Report => Answer::Report(Box::new(self.0.integrity.report())),
             Request::SendSnapshot { to, at_least } => {
-                match digests::send_snapshot(&self.0, running, to, at_least).await {
+                match digests::send_snapshot(&self.0.integrity, running, to, at_least).await {
                     Ok(()) => Answer::SnapshotSent,
                     Err(why) => Answer::Failed(why),
                 }

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
-use super::handing_over::hand_over;
-use super::inner::{Inner, held};
+use super::inner::Inner;
+use super::transfer::hand_over;
 use crate::store::Closer;
 
 /// How often to look whether what runs is done.
@@ -14,20 +14,20 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// Stops a member in good order, as far as the time allows.
 pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Instant) {
-    inner.stopping.send_replace(true);
+    inner.lifecycle.stopping.send_replace(true);
     // Half of the time for what runs, the other half for handing over.
     let begun = Instant::now();
     let drained = begun + deadline.saturating_duration_since(begun) / 2;
     while inner.counters.proposals_waiting.load(Relaxed) > 0 && Instant::now() < drained {
         sleep(LOOK).await;
     }
-    let running = inner.running();
+    let running = inner.lifecycle.running();
     if let Some(running) = &running {
-        hand_over(inner, running, deadline, |_| true).await;
+        hand_over(running, inner.profile.timing, deadline, |_| true).await;
     }
-    inner.tasks.end().await;
-    inner.leads.send_replace(None);
-    inner.running.send_replace(None);
+    inner.lifecycle.tasks.end().await;
+    inner.leadership.leads.send_replace(None);
+    inner.lifecycle.running.send_replace(None);
     if let Some(running) = running {
         running.peers.close();
         if let Err(error) = running.raft.shutdown().await {
@@ -43,5 +43,5 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
             Err(_) => tracing::warn!("the disk took too long to close; the next start will take longer"),
         }
     }
-    held(&inner.lock).take();
+    inner.lifecycle.unlock();
 }

@@ -7,8 +7,7 @@ use tokio::time::Instant;
 
 use super::error::ReadError;
 use super::inner::Inner;
-use super::running::{Leader, leader};
-use super::working::{change, running_by};
+use super::raft::{Leader, leader};
 use crate::transport::{Answer, Declined, Purpose, Request};
 use crate::types::{MemberInfo, Role};
 
@@ -21,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(1);
 pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<MemberInfo>, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     loop {
-        if inner.is_stopping() {
+        if inner.lifecycle.is_stopping() {
             return Err(ReadError::ShuttingDown);
         }
         if Instant::now() >= deadline {
             return Err(ReadError::NoLeader);
         }
-        let Some(running) = running_by(inner, deadline).await else { continue };
+        let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         let told = match leader(&running.raft) {
             Leader::Nobody => Err(Declined::NoLeader),
             Leader::Me => here(inner),
@@ -41,7 +40,7 @@ pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<Me
         };
         match told {
             Ok(members) => return Ok(members),
-            Err(_) => change(inner, &running, deadline).await,
+            Err(_) => inner.lifecycle.change(&running, deadline).await,
         }
     }
 }

@@ -11,13 +11,13 @@ use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::error::Failure;
-use super::handing_over::hand_over;
 use super::inner::Inner;
 use super::running::Running;
-use crate::machine::command::{KnownMember, Text};
-use crate::machine::model::{self, MemberStanding};
+use super::transfer::hand_over;
 use crate::transport::{Purpose, Request};
 use crate::types::{Member, MemberInfo, Role};
+use ipam_machine::command::{KnownMember, Text};
+use ipam_machine::model::{self, MemberStanding};
 
 /// How often to look whether there is something to do.
 const LOOK: Duration = Duration::from_millis(50);
@@ -61,7 +61,7 @@ pub(super) async fn run(inner: Arc<Inner>, running: Arc<Running>) {
             () = sleep(LOOK) => {}
             told = removed.wait_for(Option::is_some) => {
                 if let Ok(why) = told {
-                    inner.fail(Failure::Removed(why.clone().unwrap_or_default()));
+                    inner.lifecycle.fail(Failure::Removed(why.clone().unwrap_or_default()));
                 }
                 return;
             }
@@ -69,20 +69,20 @@ pub(super) async fn run(inner: Arc<Inner>, running: Arc<Running>) {
         let present = present(&running);
         let me = running.me.member_id;
         let expelled = expelled(&inner, &running);
-        inner.expelled.send_if_modified(|known| {
+        inner.callers.expelled.send_if_modified(|known| {
             let news = *known != expelled;
             known.clone_from(&expelled);
             news
         });
         if expelled.contains(&me) {
             let cluster = &running.cluster_id;
-            inner.fail(Failure::Removed(format!(
+            inner.lifecycle.fail(Failure::Removed(format!(
                 "member {me}, {}, was removed from the cluster {cluster}",
                 running.me.name
             )));
             return;
         }
-        if inner.leads.borrow().is_some() {
+        if inner.leadership.leads.borrow().is_some() {
             step(&inner, &running, &present).await;
         } else if inner.stale_ms() > 0 && called.elapsed() >= CALL {
             called = Instant::now();
@@ -143,7 +143,7 @@ async fn step(inner: &Inner, running: &Running, present: &Present) {
         Next::Nothing => return,
         Next::HandOver => {
             let stays = |id: u64| rows.get(id).is_some_and(|row| row.standing == MemberStanding::Voter);
-            return hand_over(inner, running, Instant::now() + STEP_PATIENCE, stays).await;
+            return hand_over(running, inner.profile.timing, Instant::now() + STEP_PATIENCE, stays).await;
         }
         Next::Set(nodes) => ChangeMembers::SetNodes(nodes),
         Next::Vote(voters) => ChangeMembers::ReplaceAllVoters(voters),
@@ -163,9 +163,9 @@ fn whereabouts(inner: &Inner, running: &Running, present: &Present) -> BTreeMap<
     let mut moved = BTreeMap::new();
     for (id, member) in &present.nodes {
         let now = if *id == running.me.member_id {
-            (Some(inner.peer_address.clone()), Some(inner.client_url.clone()))
+            (Some(inner.profile.peer_address.clone()), Some(inner.profile.client_url.clone()))
         } else {
-            (running.peers.told(*id), super::inner::held(&inner.client_urls).get(id).cloned())
+            (running.peers.told(*id), inner.callers.client_url(*id))
         };
         let now = Member {
             peer_address: now.0.unwrap_or_else(|| member.peer_address.clone()),

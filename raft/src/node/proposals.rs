@@ -13,16 +13,16 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
-use super::inner::held;
 use super::queue::{Costs, Queue, Queued};
-use super::running::RaftHandle;
+use super::raft::RaftHandle;
 use super::spent::Spent;
 use super::tenure::Tenure;
-use crate::batch::{Batch, Leadership, Opened};
-use crate::machine::command::Text;
-use crate::machine::{Cause, Command, Outcome};
+use crate::sync::held;
 use crate::transport::{Declined, Stage};
 use crate::types::{Outcomes, Types};
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::command::Text;
+use ipam_machine::{Cause, Command, Outcome};
 
 /// Entries that may be on their way at once. Few, so that what waits meanwhile becomes one entry; more than one,
 /// so that the disk doesn't wait for the network.
@@ -270,8 +270,8 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::command::Via;
-    use crate::machine::{Action, Grant, Origin, Terms};
+    use ipam_machine::command::Via;
+    use ipam_machine::{Action, Grant, Origin, Terms};
 
     type Answers = oneshot::Receiver<Result<Decided>>;
 

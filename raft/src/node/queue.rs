@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use ipam_api::limits::{COMMANDS_PER_ENTRY_MAX, ENTRY_BYTES_MAX};
 
-use crate::machine::command::Text;
+use ipam_machine::command::Text;
 
 /// Time that the commands of one principal in one entry may be expected to take. A single one may exceed it.
 const SHARE_OF_ENTRY: Duration = Duration::from_millis(5);

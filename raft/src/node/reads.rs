@@ -11,7 +11,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
-use super::running::{Leader, RaftHandle, leader, superseded};
+use super::raft::{Leader, RaftHandle, leader, superseded};
 use crate::transport::{Answer, CallError, Declined, Peers, Purpose, Request};
 use crate::types::LogId;
 

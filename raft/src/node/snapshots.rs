@@ -9,7 +9,7 @@ use std::time::Duration;
 use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{MissedTickBehavior, interval};
 
-use super::running::RaftHandle;
+use super::raft::RaftHandle;
 use crate::store::LogReach;
 
 /// How often to look.

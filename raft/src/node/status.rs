@@ -3,8 +3,7 @@
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{Instant as _, ServerState};
 
-use super::digests;
-use super::inner::{Inner, held};
+use super::inner::Inner;
 use super::running::Running;
 use crate::store::DiskSpace;
 use crate::types::{Member, MemberInfo, Role};
@@ -45,7 +44,7 @@ pub struct Status {
 
 impl Inner {
     pub(super) fn status(&self) -> Status {
-        let identity = self.identity();
+        let identity = self.profile.identity();
         let mut status = Status {
             founded: identity.cluster_id.is_some(),
             cluster_id: identity.cluster_id,
@@ -58,10 +57,10 @@ impl Inner {
             applied: self.state.applied().map(|applied| applied.index),
             snapshot: None,
             purged: None,
-            waiting_for: held(&self.waiting_for).clone(),
+            waiting_for: self.lifecycle.waiting_for(),
             disk: self.gate.headroom.space(),
         };
-        if let Some(running) = self.running() {
+        if let Some(running) = self.lifecycle.running() {
             self.describe(&running, &mut status);
         }
         status
@@ -82,7 +81,6 @@ impl Inner {
         let membership = metrics.membership_config.membership();
         let voters: Vec<u64> = membership.voter_ids().collect();
         let last = metrics.last_log_index.map_or(0, |last| last + 1);
-        let reports = held(&self.reports);
         for (id, member) in membership.nodes() {
             let role = match () {
                 () if metrics.current_leader == Some(*id) => Role::Leader,
@@ -98,7 +96,7 @@ impl Inner {
                 _ => heard
                     .map(|heard| u64::try_from(heard.into_inner().elapsed().as_millis()).unwrap_or(u64::MAX)),
             };
-            let patience_ms = 2 * self.timing.election_max_ms;
+            let patience_ms = 2 * self.profile.timing.election_max_ms;
             let answers = metrics
                 .replication
                 .is_some()
@@ -106,9 +104,9 @@ impl Inner {
             let (peer_address, client_url) = self.whereabouts(running, *id, member);
             let name = member.name.clone();
             let said = if *id == running.me.member_id {
-                Some(digests::said(self))
+                Some(self.integrity.said())
             } else {
-                reports.get(id).cloned()
+                self.integrity.said_by(*id)
             };
             status.members.push(MemberInfo {
                 id: *id,
@@ -130,52 +128,25 @@ impl Inner {
     /// Where a member answers peers and clients; of itself it knows better than the log.
     fn whereabouts(&self, running: &Running, id: u64, member: &Member) -> (String, String) {
         if id == running.me.member_id {
-            return (self.peer_address.clone(), self.client_url.clone());
+            return (self.profile.peer_address.clone(), self.profile.client_url.clone());
         }
-        let told = held(&self.client_urls).get(&id).cloned();
+        let told = self.callers.client_url(id);
         (running.peers.address(id, member), told.unwrap_or_else(|| member.client_url.clone()))
-    }
-
-    /// How long ago this member last knew a working leader; 0 if it does now.
-    pub(super) fn stale_ms(&self) -> u64 {
-        match self.running().and_then(|running| self.silent_ms(&running)) {
-            // At least since the start.
-            None => self.age_ms().max(1),
-            Some(silent_ms) if silent_ms < self.timing.election_max_ms => 0,
-            Some(silent_ms) => silent_ms,
-        }
-    }
-
-    /// How long ago a working leader was last heard; nothing if none was since the start, whatever the vote on
-    /// disk says about who led before it.
-    fn silent_ms(&self, running: &Running) -> Option<u64> {
-        let heard_at_ms = self.heard_ms.load(std::sync::atomic::Ordering::Relaxed);
-        let heard_ms = (heard_at_ms > 0).then(|| self.age_ms().saturating_sub(heard_at_ms));
-        let metrics = running.raft.metrics();
-        let metrics = metrics.borrow_watched();
-        if metrics.state != ServerState::Leader {
-            return heard_ms;
-        }
-        if metrics.membership_config.membership().voter_ids().count() == 1 {
-            return Some(0);
-        }
-        let confirmed = metrics.last_quorum_acked.map(|when| when.into_inner().elapsed().as_millis());
-        confirmed.map(|elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX)).or(heard_ms)
     }
 
     /// Whether clients should come here, or why not.
     pub(super) fn ready(&self) -> Result<(), String> {
-        if self.is_stopping() {
+        if self.lifecycle.is_stopping() {
             return Err("it is stopping".to_owned());
         }
-        if let Some(why) = self.failed.borrow().clone() {
-            return Err(why.to_string());
+        if let Some(why) = self.lifecycle.failure() {
+            return Err(format!("it has failed: {why}"));
         }
-        if let Some(why) = self.trust.why_not() {
+        if let Some(why) = self.integrity.trust.why_not() {
             return Err(why);
         }
-        let Some(running) = self.running() else {
-            let what = held(&self.waiting_for).clone();
+        let Some(running) = self.lifecycle.running() else {
+            let what = self.lifecycle.waiting_for();
             return Err(format!("waiting for {}", what.as_deref().unwrap_or("its start")));
         };
         if let Some(stalled) = self.gate.stalled() {

@@ -1,9 +1,11 @@
 //! The tasks of a member, so that they end with it.
 
 use std::future::Future;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 use tokio::task::JoinSet;
+
+use crate::sync::held;
 
 /// Handle on them; clones share it.
 #[derive(Clone, Default)]
@@ -29,6 +31,6 @@ impl Tasks {
     }
 
     fn lock(&self) -> MutexGuard<'_, JoinSet<()>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }

@@ -20,11 +20,11 @@ use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
 
 use super::config::Timing;
 use super::counters::Counters;
-use super::inner::held;
-use super::running::RaftHandle;
-use crate::batch::Batch;
+use super::raft::RaftHandle;
 use crate::store::SharedState;
+use crate::sync::held;
 use crate::types::Types;
+use ipam_machine::batch::Batch;
 
 /// Pause before the next attempt to begin a leadership.
 const RETRY: Duration = Duration::from_millis(10);

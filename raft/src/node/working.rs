@@ -1,25 +1,21 @@
 //! The two things that clients come for, on whichever member they come to.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::Code;
 use ipam_api::limits::{BUDGET_MS_MAX, PEER_LAST_WORD_MS};
-use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep, timeout_at};
 
 use super::counters::Counters;
 use super::error::{ProposeError, ReadError};
 use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
-use super::running::{Leader, RaftHandle, Running, leader, superseded};
+use super::raft::{Leader, RaftHandle, leader, superseded};
+use super::running::Running;
 use super::spent::Spent;
-use crate::machine::{Command, Outcome, State};
 use crate::transport::{Answer, CallError, Declined, Purpose, Request};
 use crate::types::Member;
-
-/// How long to wait at most before looking again who leads.
-const LOOK_AGAIN: Duration = Duration::from_millis(25);
+use ipam_machine::{Command, Outcome, State};
 
 pub(super) async fn propose(
     inner: &Inner,
@@ -30,7 +26,7 @@ pub(super) async fn propose(
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
-    if let Some(why) = inner.trust.why_not() {
+    if let Some(why) = inner.integrity.trust.why_not() {
         return Err(ProposeError::InDoubt(why));
     }
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
@@ -60,21 +56,24 @@ async fn propose_until(
     // Set once the fate of a copy is unknown: what a later copy meets says nothing about it.
     let mut maybe_applied = false;
     let declined = loop {
-        if inner.is_stopping() {
+        if inner.lifecycle.is_stopping() {
             break Declined::ShuttingDown;
         }
         if Instant::now() >= deadline {
             break Declined::NoLeader;
         }
-        let Some(running) = running_by(inner, deadline).await else { continue };
+        let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         let known = leader(&running.raft);
         // Another member finds the next leader sooner.
-        if matches!(known, Leader::Me) && !inner.trust.is_in_doubt() && inner.gate.stalled().is_some() {
+        if matches!(known, Leader::Me)
+            && !inner.integrity.trust.is_in_doubt()
+            && inner.gate.stalled().is_some()
+        {
             break Declined::NoLeader;
         }
         match ask(inner, &running, known, &command, bytes, deadline).await {
             // Certain not to have been appended, so it may be tried again.
-            Err(Declined::NoLeader) => change(inner, &running, deadline).await,
+            Err(Declined::NoLeader) => inner.lifecycle.change(&running, deadline).await,
             Err(Declined::Unknown) if command.has_replicated_identity() => maybe_applied = true,
             Err(declined) => break declined,
             Ok((Err(refusal), _)) if maybe_applied && refusal.code() == Code::DeadlineExceeded => {
@@ -102,7 +101,7 @@ async fn ask(
 ) -> Result<(Outcome, Spent), Declined> {
     match known {
         Leader::Nobody => Err(Declined::NoLeader),
-        Leader::Me if inner.trust.is_in_doubt() => Err(Declined::NoLeader),
+        Leader::Me if inner.integrity.trust.is_in_doubt() => Err(Declined::NoLeader),
         // Under another leader, too, the log here says what becomes of an entry.
         Leader::Me => running.proposals.propose(command.clone(), bytes, deadline).await,
         Leader::Other(id, member) => {
@@ -156,16 +155,16 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     Counters::add(&inner.counters.reads);
     loop {
-        if let Some(why) = inner.trust.why_not() {
+        if let Some(why) = inner.integrity.trust.why_not() {
             return Err(ReadError::InDoubt(why));
         }
-        if inner.is_stopping() {
+        if inner.lifecycle.is_stopping() {
             return Err(ReadError::ShuttingDown);
         }
         if Instant::now() >= deadline {
             return Err(ReadError::NoLeader);
         }
-        let Some(running) = running_by(inner, deadline).await else { continue };
+        let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
         match running.reads.log_id(deadline).await {
             Ok(log_id) => {
                 let reached = inner.state.until(|live| live.applied >= Some(log_id));
@@ -178,7 +177,7 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
             Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
             // Raft has ended here: it knows of no leader any more.
             Err(Declined::ShuttingDown) => return Err(ReadError::ShuttingDown),
-            Err(_) => change(inner, &running, deadline).await,
+            Err(_) => inner.lifecycle.change(&running, deadline).await,
         }
     }
 }
@@ -186,13 +185,13 @@ pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, Read
 /// The state, unless it is in doubt.
 fn trusted(inner: &Inner) -> Result<State, ReadError> {
     let state = inner.state.view();
-    inner.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
+    inner.integrity.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
 }
 
 /// The state as this member has it, once it is at a revision.
 pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> Result<State, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
-    let mut stopping = inner.stopping.subscribe();
+    let mut stopping = inner.lifecycle.stopping.subscribe();
     let reached = inner.state.until(|live| live.state.revision() >= revision);
     tokio::select! {
         reached = timeout_at(deadline, reached) => match reached {
@@ -201,34 +200,6 @@ pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> 
             Err(_) => Err(ReadError::NotReached { revision, at: inner.state.with(State::revision) }),
         },
         _ = stopping.wait_for(|stopping| *stopping) => Err(ReadError::ShuttingDown),
-    }
-}
-
-/// The running member, once it runs. None when it is worth looking again whether that makes sense.
-pub(super) async fn running_by(inner: &Inner, deadline: Instant) -> Option<Arc<Running>> {
-    if let Some(running) = inner.running() {
-        return Some(running);
-    }
-    let mut running = inner.running.subscribe();
-    let mut stopping = inner.stopping.subscribe();
-    tokio::select! {
-        running = timeout_at(deadline, running.wait_for(Option::is_some)) => running.ok()?.ok()?.clone(),
-        _ = stopping.wait_for(|stopping| *stopping) => None,
-    }
-}
-
-/// Waits until somebody else may lead, or this member more surely.
-pub(super) async fn change(inner: &Inner, running: &Running, deadline: Instant) {
-    let mut leaders = running.raft.server_metrics();
-    let mut office = running.office.clone();
-    office.mark_unchanged();
-    let mut stopping = inner.stopping.subscribe();
-    tokio::select! {
-        // Where raft has ended there are no changes to wait for.
-        Ok(()) = leaders.changed() => {}
-        Ok(()) = office.changed() => {}
-        _ = stopping.changed() => {}
-        () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
     }
 }
 
@@ -243,10 +214,10 @@ pub(super) async fn propose_as_leader(
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
-    if let Some(why) = inner.trust.why_not() {
+    if let Some(why) = inner.integrity.trust.why_not() {
         return Err(ProposeError::InDoubt(why));
     }
-    let running = inner.running().ok_or(ProposeError::NoLeader)?;
+    let running = inner.lifecycle.running().ok_or(ProposeError::NoLeader)?;
     let decided = running.proposals.propose_under(Some(leadership), command, bytes, deadline).await;
     decided.map(|(outcome, _timing)| outcome).map_err(|declined| {
         Counters::add(&inner.counters.proposals_failed);

@@ -7,15 +7,14 @@ use codeq::{Decode, Encode};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::identity::Identity;
-use super::marker::Marker;
-use super::rows::{Point, seal, unseal};
-use super::wal::{Record, WalLogId, WalPayload, WalVote};
-use super::{frame, snapshot};
+use crate::store::directory::{Identity, Marker, frame};
+use crate::store::log::{Record, WalLogId, WalPayload, WalVote};
+use crate::store::rows::{Point, seal, unseal};
+use crate::store::snapshot;
 
-use crate::machine::{RowKey, State};
+use ipam_machine::{RowKey, State};
 
-pub use super::journal::fuzzing as journal;
+pub use crate::store::journal::fuzzing as journal;
 
 /// A frame with right sums.
 #[must_use]

@@ -9,24 +9,18 @@ use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::RaftStateMachine as _;
 use tokio::sync::{oneshot, watch};
 
-use super::begin::{begin, is_near, sound_rows};
-use super::behind::{Behind, Nudge, Nudger};
-use super::counters::StoreCounters;
-use super::disk;
-use super::durable::Durable;
-use super::error::StoreError;
-use super::headroom::{Headroom, Room};
-use super::journal::{Journal, JournalFiles};
-use super::live::Instant;
-use super::log::LogStore;
-use super::log_open;
-use super::machine::MachineStore;
-use super::marker::Marker;
-use super::reach::LogReach;
-use super::shared::SharedState;
-use super::snapshot_dir::SnapshotDir;
-use crate::machine::level::check_known;
 use crate::progress::Progress;
+use crate::store::directory::{
+    Durable, Headroom, Marker, Room, StoreCounters, StoreError, StoreFailure, disk,
+};
+use crate::store::journal::{Journal, JournalFiles};
+use crate::store::log::{self, LogReach, LogStore};
+use crate::store::rows::{Nudge, Nudger};
+use crate::store::snapshot::{self, Instant, SnapshotDir};
+use crate::store::start_source::{begin, is_near, sound_rows};
+use crate::store::state::{Behind, MachineStore, SharedState};
+use ipam_machine::Broken;
+use ipam_machine::level::check_known;
 
 /// Allocations of a state that it takes seconds to read from rows.
 const LARGE_ALLOCATIONS: usize = 50_000;
@@ -48,7 +42,7 @@ pub(crate) struct Store {
     /// What the store counts about itself.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
-    pub(crate) failed: watch::Receiver<Option<String>>,
+    pub(crate) failed: watch::Receiver<Option<StoreFailure>>,
     /// Closes it all in good order.
     pub(crate) closer: Closer,
 }
@@ -65,25 +59,25 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
 /// When it can't be used; the error says why, and what to do.
 pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
-    let work = tokio::task::spawn_blocking(move || open_blocking(&dir, &progress));
-    work.await.map_err(|error| StoreError::Stopped(error.to_string()))?
+    let work = tokio::task::spawn_blocking(move || Broken::catch(|| open_blocking(&dir, &progress)));
+    work.await.map_err(|error| StoreError::Stopped(error.to_string()))??
 }
 
 fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     progress.begin("its log is opened");
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
-    let headroom = Arc::new(Headroom::new(dir));
+    let headroom = Arc::new(Headroom::new(dir, snapshot::path_in(dir)));
     // On a full disk, a start needs what the last run has kept for it.
     headroom.make_room_to_start();
     let boot_id = disk::boot_id();
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
-    let opened = log_open::open(dir, &before, same_boot)?;
+    let opened = log::open(dir, &before, same_boot)?;
     let snapshots = SnapshotDir::open(dir)?;
     let covered = opened.mark.last.max(snapshots.last());
     if before.rows_applied > covered {
         let what = format!("it ends with entry {covered:?}, but {:?} was applied", before.rows_applied);
-        return Err(StoreError::damaged(&log_open::path(dir), what));
+        return Err(StoreError::damaged(&log::path(dir), what));
     }
     let journal = Arc::new(JournalFiles::open(dir)?);
     let counters = Arc::new(StoreCounters::default());
@@ -92,7 +86,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     if start.rows.is_none() {
         counters.rows_rebuilt.fetch_add(1, Relaxed);
     }
-    check_known(start.state.header.level)
+    check_known(start.state.header().level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
     if let Some(purged) =
         opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
@@ -150,7 +144,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         .map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
     nudger.changed();
-    let reader = Journal::new(shared.clone(), Arc::clone(&journal));
+    let reader = Journal::new(Arc::new(shared.clone()), Arc::clone(&journal));
     let machine = MachineStore {
         shared: shared.clone(),
         snapshots: Arc::new(snapshots),
@@ -190,7 +184,7 @@ fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
     if let Some(marker) = Marker::read(dir)? {
         return Ok(marker);
     }
-    if log_open::path(dir).exists() {
+    if log::path(dir).exists() {
         return Err(StoreError::damaged(&Marker::path(dir), "the file is gone, but there is a log"));
     }
     let marker = Marker { boot_id: boot_id.to_owned(), ..Marker::default() };

@@ -2,10 +2,20 @@
 
 use std::io;
 
-use super::journal::Recent;
-use super::snapshot::{self, Meta};
-use crate::machine::{Journaled, State};
 use crate::progress::Progress;
+use crate::store::journal::Recent;
+use crate::store::snapshot::{self, Meta};
+use ipam_machine::{Command, Journaled, State, broken};
+
+/// Request id of a command that breaks an invariant wherever it is applied.
+pub const BREAKING_REQUEST: &str = "break-an-invariant";
+
+/// Breaks an invariant if the command asks for it.
+pub(super) fn break_if_asked(command: &Command) {
+    if *command.origin.request_id == *BREAKING_REQUEST {
+        broken("a command of a test breaks nothing", BREAKING_REQUEST);
+    }
+}
 
 /// Bytes of one piece of a snapshot on its way in this test.
 const PIECE_BYTES: usize = 100;
@@ -15,7 +25,7 @@ const PIECE_BYTES: usize = 100;
 /// # Errors
 /// As a member has them.
 pub fn through_a_snapshot(state: &State, journaled: Vec<Journaled>) -> io::Result<State> {
-    let mut recent = Recent::new(&State::new().header.journal, Vec::new());
+    let mut recent = Recent::new(&State::new().header().journal, Vec::new());
     recent.take(journaled);
     let mut written = Vec::new();
     let meta = Meta { last_log_id: None, last_membership: Default::default() };

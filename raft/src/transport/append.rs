@@ -101,8 +101,8 @@ pub(crate) fn check(append: &Append) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::batch::{Batch, Leadership, Opened};
     use crate::types::Vote;
+    use ipam_machine::batch::{Batch, Leadership, Opened};
 
     fn log_id(term: u64, index: u64) -> LogId {
         LogId { leader_id: *Vote::new_committed(term, 1).leader_id(), index }

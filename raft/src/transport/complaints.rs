@@ -1,35 +1,60 @@
-//! What goes wrong between peers is logged once, and then not again for a while.
+//! Faults between peers: a bounded number of log lines, and each fault once in a while.
+//!
+//! **Invariant:** whatever callers send, and from however many addresses, the lines about them have a bound.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
-/// How long the same complaint isn't repeated.
-const QUIET: Duration = Duration::from_secs(30);
+use ipam_api::limits::{PEER_LOG_INTERVAL_MS, PEER_LOG_LINES_MAX};
+
+use crate::sync::held;
+
+/// The time in which the same complaint isn't repeated, and in which lines are counted.
+const INTERVAL: Duration = Duration::from_millis(PEER_LOG_INTERVAL_MS);
 /// How many different ones are remembered; beyond that all are forgotten, and may be repeated.
 const REMEMBERED_MAX: usize = 256;
 
 /// Which complaints were made, and when.
 #[derive(Debug, Default)]
-pub(crate) struct Complaints(Mutex<BTreeMap<String, (String, Instant)>>);
+pub(crate) struct Complaints(Mutex<Made>);
+
+#[derive(Debug, Default)]
+struct Made {
+    last: BTreeMap<String, (String, Instant)>,
+    /// The beginning of the interval, and the lines that were logged in it.
+    interval: Option<(Instant, usize)>,
+    /// Complaints since the last line that were not logged.
+    left_out: u64,
+}
 
 impl Complaints {
-    /// Whether what is wrong with `whom` is news.
-    pub(crate) fn is_news(&self, whom: &str, what: &str) -> bool {
-        let mut made = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if made.get(whom).is_some_and(|(before, when)| before == what && when.elapsed() < QUIET) {
-            return false;
-        }
-        if made.len() >= REMEMBERED_MAX {
-            made.clear();
-        }
-        made.insert(whom.to_owned(), (what.to_owned(), Instant::now()));
-        true
+    /// The number of complaints left out before this one; nothing if this one is left out, too.
+    pub(crate) fn news(&self, whom: &str, what: &str) -> Option<u64> {
+        held(&self.0).news(whom, what, Instant::now())
     }
 
     /// Whether anything was wrong with `whom`; from now on nothing is.
     pub(crate) fn settle(&self, whom: &str) -> bool {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(whom).is_some()
+        held(&self.0).last.remove(whom).is_some()
+    }
+}
+
+impl Made {
+    fn news(&mut self, whom: &str, what: &str, now: Instant) -> Option<u64> {
+        let recent = |since: Instant| now.duration_since(since) < INTERVAL;
+        let (since, lines) = self.interval.filter(|(since, _)| recent(*since)).unwrap_or((now, 0));
+        let repeated = self.last.get(whom).is_some_and(|(before, when)| before == what && recent(*when));
+        if repeated || lines >= PEER_LOG_LINES_MAX {
+            self.left_out += 1;
+            return None;
+        }
+        if self.last.len() >= REMEMBERED_MAX {
+            self.last.clear();
+        }
+        self.last.insert(whom.to_owned(), (what.to_owned(), now));
+        self.interval = Some((since, lines + 1));
+        Some(std::mem::take(&mut self.left_out))
     }
 }
 
@@ -40,12 +65,28 @@ mod tests {
     #[test]
     fn the_same_is_said_once_until_it_is_settled() {
         let complaints = Complaints::default();
-        assert!(complaints.is_news("n2", "it hung up"));
-        assert!(!complaints.is_news("n2", "it hung up"));
-        assert!(complaints.is_news("n2", "no route"));
-        assert!(complaints.is_news("n3", "no route"));
+        assert_eq!(complaints.news("n2", "it hung up"), Some(0));
+        assert_eq!(complaints.news("n2", "it hung up"), None);
+        assert_eq!(complaints.news("n2", "no route"), Some(1));
+        assert_eq!(complaints.news("n3", "no route"), Some(0));
         assert!(complaints.settle("n2"));
         assert!(!complaints.settle("n2"));
-        assert!(complaints.is_news("n2", "no route"));
+        assert_eq!(complaints.news("n2", "no route"), Some(0));
+    }
+
+    #[test]
+    fn lines_about_any_number_of_callers_have_a_bound_and_the_rest_is_counted() {
+        let (mut made, begun) = (Made::default(), Instant::now());
+        let mut lines = 0;
+        for caller in 0..10_000 {
+            lines += usize::from(made.news(&format!("caller {caller}"), "nonsense", begun).is_some());
+        }
+        assert_eq!(lines, PEER_LOG_LINES_MAX);
+        let left_out = 10_000 - PEER_LOG_LINES_MAX as u64;
+        assert_eq!(made.news("another", "nonsense", begun + INTERVAL), Some(left_out));
+        // One caller with ever new words is no exception.
+        let mut made = Made::default();
+        let said = (0..10_000).filter(|word| made.news("caller", &word.to_string(), begun).is_some());
+        assert_eq!(said.count(), PEER_LOG_LINES_MAX);
     }
 }

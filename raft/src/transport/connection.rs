@@ -3,13 +3,12 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use futures::StreamExt;
 use ipam_api::limits::{FRAME_BYTES_MAX, PEER_PING_MS, PEER_SILENCE_MS_MAX};
 use tokio::io::{AsyncWriteExt, BufWriter};
-use tokio::net::TcpStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{MissedTickBehavior, interval, timeout};
 use tokio_util::codec::FramedRead;
@@ -18,25 +17,12 @@ use super::channel::{Call, CallError};
 use super::frame::{Frames, decode, encode, invalid};
 use super::message::{Answer, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
-use super::tls::PeerTls;
+use crate::sync::held;
 
 /// What is written at once.
 const WRITE_BYTES: usize = 64 << 10;
 /// The number of pings, which nobody waits for.
 const PING: u64 = 0;
-
-/// The one place where a stream to a peer is made: to the member of this name.
-///
-/// # Errors
-/// When nobody answers there, or, with TLS, somebody else.
-pub(crate) async fn dial(name: &str, address: &str, tls: Option<&PeerTls>) -> io::Result<PeerStream> {
-    let stream = TcpStream::connect(address).await?;
-    stream.set_nodelay(true)?;
-    match tls {
-        Some(tls) => tls.call(stream, name).await,
-        None => Ok(PeerStream::Plain(stream)),
-    }
-}
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
 
@@ -46,7 +32,7 @@ struct Callers(Arc<Mutex<BTreeMap<u64, Reply>>>);
 
 impl Callers {
     fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Reply>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.0)
     }
 }
 

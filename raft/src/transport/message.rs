@@ -6,9 +6,9 @@ use openraft::raft::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::machine::{Command, Outcome};
 use crate::store::{Checkpoint, Room};
 use crate::types::{LogId, MemberInfo, Types};
+use ipam_machine::{Command, Outcome};
 
 /// Entries to append, or a heartbeat.
 pub(crate) type Append = AppendEntriesRequest<Types>;

@@ -1,7 +1,7 @@
 //! What members of the first version say to each other, read by this one. `UPDATE=1` adds what isn't there yet; a
 //! line that is there never changes, since members of two versions speak during every upgrade.
 
-use crate::machine::command::Text;
+use ipam_machine::command::Text;
 use std::collections::BTreeMap;
 use std::fmt::{Debug, Write as _};
 use std::path::{Path, PathBuf};
@@ -15,11 +15,11 @@ use super::frame::{decode, encode};
 use super::message::{Append, Numbered};
 use super::preface::Opening;
 use super::*;
-use crate::batch::{Batch, Leadership, Opened};
-use crate::machine::command::Via;
-use crate::machine::{Action, Applied, Command, Grant, Origin, Terms};
 use crate::store::Checkpoint;
-use crate::types::{Entry, LogId, Vote};
+use crate::types::{Entry, LogId, Types, Vote};
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::command::Via;
+use ipam_machine::{Action, Applied, Command, Grant, Origin, Terms};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -69,7 +69,7 @@ fn requests() -> Vec<Request> {
 fn answers() -> Vec<Answer> {
     let outcome = Ok(Applied {
         revision: 1 << 40 | 9,
-        answer: crate::machine::Answer::Expired { rows: 3 },
+        answer: ipam_machine::Answer::Expired { rows: 3 },
         replayed: false,
     });
     let checkpoint = Checkpoint { index: 64, revision: 1 << 40 | 9, digest: 1 << 100 };

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ipam_api::limits::PEER_CONNECT_MS_MAX;
@@ -12,18 +12,18 @@ use tokio::time::timeout;
 
 use super::channel::Channel;
 use super::complaints::Complaints;
-use super::connection::dial;
+use super::port::{PeerProof, dial};
 use super::preface::{Hello, Party, Purpose, Refusal, Ticket, Uncalled, ask_hello, present};
 use super::snapshot;
 use super::stream::PeerStream;
-use super::tls::PeerTls;
 use crate::pace::Pace;
 use crate::store::SnapshotFile;
+use crate::sync::held;
 use crate::types::{Member, Types, Vote};
 
-/// Asks whoever answers at an address who it is; with TLS, only the member of that name.
-pub(crate) async fn hello_at(name: &str, address: &str, tls: Option<&PeerTls>) -> Result<Hello, Uncalled> {
-    let asked = async { ask_hello(&mut dial(name, address, tls).await?).await };
+/// Asks the member at an address for its name and standing, once it has given proof of itself.
+pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Result<Hello, Uncalled> {
+    let asked = async { ask_hello(&mut dial(name, address, proof).await?).await };
     match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), asked).await {
         Ok(hello) => hello,
         Err(_) => Err(Uncalled::Broken(std::io::ErrorKind::TimedOut.into())),
@@ -46,7 +46,7 @@ struct Book {
     turns: Mutex<BTreeMap<u64, usize>>,
     /// Says that this member was removed, once another one has said so.
     removed: watch::Sender<Option<String>>,
-    tls: Option<PeerTls>,
+    proof: PeerProof,
     complaints: Complaints,
 }
 
@@ -67,7 +67,7 @@ impl Peers {
         client_url: String,
         peer_address: String,
         addresses: BTreeMap<String, String>,
-        tls: Option<PeerTls>,
+        proof: PeerProof,
     ) -> Self {
         let book = Book {
             cluster_id,
@@ -78,7 +78,7 @@ impl Peers {
             told: Mutex::default(),
             turns: Mutex::default(),
             removed: watch::Sender::new(None),
-            tls,
+            proof,
             complaints: Complaints::default(),
         };
         Self { book: Arc::new(book), channels: Arc::default() }
@@ -173,10 +173,6 @@ impl Book {
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Turns to the next address when it is dropped, unless it worked.
 struct Defer<'a>(Option<(&'a Book, u64, usize)>);
 
@@ -215,7 +211,7 @@ impl Target {
     }
 
     async fn connect_to(&self, address: &str) -> Result<PeerStream, Uncalled> {
-        let mut stream = dial(&self.member.name, address, self.book.tls.as_ref()).await?;
+        let mut stream = dial(&self.member.name, address, &self.book.proof).await?;
         let ticket = Ticket {
             cluster_id: self.book.cluster_id.clone(),
             from: self.book.me.clone(),
@@ -226,7 +222,8 @@ impl Target {
             },
             client_url: self.book.client_url.clone(),
             purpose: self.purpose,
-            peer_address: Some(self.book.peer_address.clone()),
+            // A closed port has none.
+            peer_address: Some(self.book.peer_address.clone()).filter(|address| !address.is_empty()),
         };
         match present(&mut stream, ticket).await {
             Ok(()) => Ok(stream),
@@ -248,9 +245,10 @@ impl Target {
 
     /// Logs why it isn't.
     pub(super) fn note_failed(&self, why: &str) {
-        if self.book.complaints.is_news(&self.label(), why) {
+        if let Some(left_out) = self.book.complaints.news(&self.label(), why) {
             let (_, address) = self.book.address(self.member_id, &self.member);
-            tracing::warn!(peer = %self.member.name, address, purpose = ?self.purpose, why, "no connection");
+            let (peer, purpose) = (&self.member.name, self.purpose);
+            tracing::warn!(%peer, address, ?purpose, why, left_out, "no connection");
         }
     }
 

@@ -1,11 +1,12 @@
 //! The first words on every connection between peers: who calls whom, in which cluster, and what for.
 
-use std::fmt;
-use std::io;
 use std::time::Duration;
+use std::{fmt, io};
 
 use futures::StreamExt;
 use ipam_api::limits::{PREFACE_BYTES_MAX, PREFACE_MS_MAX};
+use ipam_api::name::shown;
+use ipam_api::place::{PeerAddress, is_client_url};
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
@@ -240,7 +241,23 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
         let addition: Addition = postcard::from_bytes(more).map_err(invalid)?;
         ticket.peer_address = Some(addition.peer_address);
     }
+    if let Opening::Member(ticket) = &opening {
+        check_places(ticket)?;
+    }
     Ok(opening)
+}
+
+/// Refuses a caller with malformed places: they enter the membership, logs and terminals.
+fn check_places(ticket: &Ticket) -> io::Result<()> {
+    if !is_client_url(&ticket.client_url) {
+        return Err(invalid(format!("{} is no client URL", shown(&ticket.client_url))));
+    }
+    match &ticket.peer_address {
+        Some(address) if PeerAddress::parse(address).is_none() => {
+            Err(invalid(format!("{} is no peer address", shown(address))))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Says who is here.

@@ -2,20 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ipam_api::limits::{PREFACES_PER_ADDRESS_MAX, PREFACES_WAITING_MAX};
-use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::sleep;
 
 use super::complaints::Complaints;
+use super::host::Host;
+use super::port::{Call, PeerPort};
 use super::preface::{Opening, Purpose, Refusal, Ticket, receive, refuse, say_hello, welcome};
 use super::stream::PeerStream;
-use super::tls::{Caller, PeerTls};
-use super::{Host, serving, snapshot};
+use super::tls::Caller;
+use super::{serving, snapshot};
 use crate::room::{Place, Room};
 
 /// How long to wait when the system has no more connections to give.
@@ -31,7 +31,8 @@ struct Guest {
 type Ended = Option<Guest>;
 
 /// Serves peers until it is dropped, and their connections with it.
-pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<PeerTls>) {
+pub(crate) async fn serve<H: Host>(port: PeerPort, host: H) {
+    let proof = port.proof();
     let complaints = Arc::new(Complaints::default());
     let prefaces = Room::new(PREFACES_WAITING_MAX, PREFACES_PER_ADDRESS_MAX);
     let mut tasks: JoinSet<Ended> = JoinSet::new();
@@ -40,16 +41,17 @@ pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<P
     let mut guests: BTreeMap<(u64, Purpose), AbortHandle> = BTreeMap::new();
     loop {
         tokio::select! {
-            accepted = listener.accept() => match accepted {
-                Ok((stream, address)) => match prefaces.enter(address.ip()) {
+            accepted = port.accept() => match accepted {
+                Ok(call) => match admit(&call, &prefaces) {
                     Ok(place) => {
-                        let received = receive_stream(stream, tls.clone());
-                        tasks.spawn(meet(received, address, host.clone(), complaints.clone(), place));
+                        let caller = call.caller();
+                        let received = call.receive(proof.clone());
+                        tasks.spawn(meet(received, caller, host.clone(), complaints.clone(), place));
                     }
-                    Err(_) => complain(&complaints, address, "too many callers at once"),
+                    Err(why) => complain(&complaints, &call.caller(), &why),
                 },
                 Err(error) => {
-                    tracing::warn!(%error, "a peer's connection couldn't be taken");
+                    complain(&complaints, "any", &format!("a connection couldn't be taken: {error}"));
                     sleep(EXHAUSTED_PAUSE).await;
                 }
             },
@@ -68,19 +70,16 @@ pub(crate) async fn serve<H: Host>(listener: TcpListener, host: H, tls: Option<P
     }
 }
 
-/// The one place where a stream from a peer is made; see `connection::dial`.
-async fn receive_stream(stream: TcpStream, tls: Option<PeerTls>) -> io::Result<(PeerStream, Caller)> {
-    stream.set_nodelay(true)?;
-    match tls {
-        Some(tls) => tls.answer(stream).await,
-        None => Ok((PeerStream::Plain(stream), Caller::Anybody)),
-    }
+/// A place for a caller that may say its first word.
+fn admit(call: &Call, prefaces: &Room) -> Result<Place, String> {
+    call.check_user().map_err(|error| error.to_string())?;
+    prefaces.enter(call.address()).map_err(|_| "too many callers at once".to_owned())
 }
 
 /// Asks a caller what it wants. Those who are let in come back as guests.
 async fn meet<H: Host>(
     received: impl Future<Output = io::Result<(PeerStream, Caller)>>,
-    address: SocketAddr,
+    from: String,
     host: H,
     complaints: Arc<Complaints>,
     _place: Place,
@@ -89,7 +88,7 @@ async fn meet<H: Host>(
         let (mut stream, caller) = received.await?;
         let opening = receive(&mut stream).await?;
         if let Some(why) = caller.objection(&opening) {
-            complain(&complaints, address, &why);
+            complain(&complaints, &from, &why);
             refuse(&mut stream, Refusal::Stranger { why }).await?;
             return Ok(None);
         }
@@ -103,7 +102,7 @@ async fn meet<H: Host>(
         if let Err(refusal) = host.admit(&ticket).await {
             let what =
                 format!("{} (member {}) was sent away: {refusal}", ticket.from.name, ticket.from.member_id);
-            complain(&complaints, address, &what);
+            complain(&complaints, &from, &what);
             refuse(&mut stream, refusal).await?;
             return Ok(None);
         }
@@ -111,7 +110,7 @@ async fn meet<H: Host>(
         Ok::<_, io::Error>(Some(Guest { ticket, stream }))
     };
     met.await.unwrap_or_else(|error| {
-        complain(&complaints, address, &error.to_string());
+        complain(&complaints, &from, &error.to_string());
         None
     })
 }
@@ -133,15 +132,16 @@ async fn entertain<H: Host>(guest: Guest, host: H, complaints: Arc<Complaints>) 
     if let Err(error) = served {
         let whom = format!("{} {:?}", ticket.from.name, ticket.purpose);
         let what = error.to_string();
-        if complaints.is_news(&whom, &what) {
-            tracing::info!(peer = %ticket.from.name, purpose = ?ticket.purpose, what, "a peer's connection ended");
+        if let Some(left_out) = complaints.news(&whom, &what) {
+            let (peer, purpose) = (&ticket.from.name, ticket.purpose);
+            tracing::info!(peer, ?purpose, what, left_out, "a peer's connection ended");
         }
     }
     None
 }
 
-fn complain(complaints: &Complaints, address: SocketAddr, what: &str) {
-    if complaints.is_news(&address.ip().to_string(), what) {
-        tracing::warn!(%address, what, "a caller on the peer port");
+fn complain(complaints: &Complaints, caller: &str, what: &str) {
+    if let Some(left_out) = complaints.news(caller, what) {
+        tracing::warn!(caller, what, left_out, "a caller on the peer port");
     }
 }

@@ -12,8 +12,8 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 
-use super::Host;
 use super::frame::{Frames, decode, encode, encode_up_to, invalid};
+use super::host::Host;
 use super::message::{Answer, Declined, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
 

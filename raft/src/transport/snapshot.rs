@@ -14,8 +14,8 @@ use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 
-use super::Host;
 use super::frame::{Frames, decode, decode_raw, encode, encode_raw, invalid};
+use super::host::Host;
 use super::peers::Target;
 use crate::pace::Pace;
 use crate::store::SnapshotFile;

@@ -1,32 +1,34 @@
-//! A stream between peers: TCP, with or without TLS. Plain TCP keeps its own halves, which share no lock.
+//! A stream between peers: a unix socket, TLS, or TCP alone. All but TLS keep their own halves, which share no lock.
 
 use std::io;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
-use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::net::{TcpStream, UnixStream, tcp, unix};
 use tokio_rustls::TlsStream;
 
 /// A stream to or from a peer.
 #[derive(Debug)]
 pub(crate) enum PeerStream {
     Plain(TcpStream),
+    Socket(UnixStream),
     Tls(Box<TlsStream<TcpStream>>),
 }
 
 /// The half that is read.
 #[derive(Debug)]
 pub(crate) enum ReadHalf {
-    Plain(OwnedReadHalf),
+    Plain(tcp::OwnedReadHalf),
+    Socket(unix::OwnedReadHalf),
     Tls(tokio::io::ReadHalf<Box<TlsStream<TcpStream>>>),
 }
 
 /// The half that is written.
 #[derive(Debug)]
 pub(crate) enum WriteHalf {
-    Plain(OwnedWriteHalf),
+    Plain(tcp::OwnedWriteHalf),
+    Socket(unix::OwnedWriteHalf),
     Tls(tokio::io::WriteHalf<Box<TlsStream<TcpStream>>>),
 }
 
@@ -37,6 +39,10 @@ impl PeerStream {
             Self::Plain(stream) => {
                 let (read, write) = stream.into_split();
                 (ReadHalf::Plain(read), WriteHalf::Plain(write))
+            }
+            Self::Socket(stream) => {
+                let (read, write) = stream.into_split();
+                (ReadHalf::Socket(read), WriteHalf::Socket(write))
             }
             Self::Tls(stream) => {
                 let (read, write) = tokio::io::split(stream);
@@ -56,6 +62,7 @@ macro_rules! reads {
             ) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     Self::Plain(stream) => Pin::new(stream).poll_read(context, buffer),
+                    Self::Socket(stream) => Pin::new(stream).poll_read(context, buffer),
                     Self::Tls(stream) => Pin::new(stream).poll_read(context, buffer),
                 }
             }
@@ -73,6 +80,7 @@ macro_rules! writes {
             ) -> Poll<io::Result<usize>> {
                 match self.get_mut() {
                     Self::Plain(stream) => Pin::new(stream).poll_write(context, bytes),
+                    Self::Socket(stream) => Pin::new(stream).poll_write(context, bytes),
                     Self::Tls(stream) => Pin::new(stream).poll_write(context, bytes),
                 }
             }
@@ -80,6 +88,7 @@ macro_rules! writes {
             fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     Self::Plain(stream) => Pin::new(stream).poll_flush(context),
+                    Self::Socket(stream) => Pin::new(stream).poll_flush(context),
                     Self::Tls(stream) => Pin::new(stream).poll_flush(context),
                 }
             }
@@ -87,6 +96,7 @@ macro_rules! writes {
             fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
                 match self.get_mut() {
                     Self::Plain(stream) => Pin::new(stream).poll_shutdown(context),
+                    Self::Socket(stream) => Pin::new(stream).poll_shutdown(context),
                     Self::Tls(stream) => Pin::new(stream).poll_shutdown(context),
                 }
             }

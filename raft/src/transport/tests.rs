@@ -6,21 +6,23 @@ use std::time::Duration;
 
 use ipam_api::access::Role;
 use ipam_api::limits::FRAME_BYTES_MAX;
+use tempfile::TempDir;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpListener;
+use tokio::net::UnixListener;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep};
 
 use super::channel::Channel;
-use super::connection::dial;
 use super::frame::encode;
+use super::port::dial;
 use super::preface::present;
 use super::*;
-use crate::machine::command::{Cause, Grant, Pending as Waits, Terms, Text, Via};
-use crate::machine::event::Why;
-use crate::machine::{self, Action, Applied, Command, Origin};
+use crate::socket::PrivateSocket;
 use crate::store::IncomingSnapshot;
-use crate::types::{Member, Vote};
+use crate::types::{Member, Types, Vote};
+use ipam_machine::command::{Cause, Grant, Pending as Waits, Terms, Text, Via};
+use ipam_machine::event::Why;
+use ipam_machine::{Action, Applied, Command, Origin};
 
 pub(super) const LONG: Duration = Duration::from_secs(20);
 
@@ -62,7 +64,7 @@ impl Host for Told {
                 let cause = Box::new(Cause::NotMac { mac: Text::given("x".repeat(FRAME_BYTES_MAX)) });
                 let why = Why::AllocationFailed;
                 let pending = Waits { repeated: false, why, cause, since_wall_ms: 1 };
-                let answer = machine::Answer::Pending(pending);
+                let answer = ipam_machine::Answer::Pending(pending);
                 Answer::Propose(Ok(Ok(Applied { revision: 1, answer, replayed: false })))
             }
             Request::Members => Answer::Failed("x".repeat(FRAME_BYTES_MAX)),
@@ -85,20 +87,43 @@ impl Host for Told {
 
 fn peers() -> Peers {
     let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
-    Peers::new("c".to_owned(), me, "http://n1".to_owned(), "n1:7441".to_owned(), BTreeMap::new(), None)
+    Peers::new(
+        "c".to_owned(),
+        me,
+        "http://n1".to_owned(),
+        "n1:7441".to_owned(),
+        BTreeMap::new(),
+        PeerProof::SameUser,
+    )
 }
 
 pub(super) fn member(peer_address: String, disk_id: &str) -> Member {
     Member { name: "n2".to_owned(), disk_id: disk_id.to_owned(), peer_address, client_url: String::new() }
 }
 
+/// A directory that only its owner may enter.
+pub(super) fn private() -> TempDir {
+    let mode = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    tempfile::Builder::new().permissions(mode).tempdir().unwrap()
+}
+
+/// The address of the socket in a directory.
+fn address(dir: &TempDir) -> String {
+    format!("unix:{}", dir.path().join("s").display())
+}
+
+/// Serves the socket in a directory.
+async fn serve_in(dir: &TempDir) -> JoinHandle<()> {
+    let socket = PrivateSocket::bind(&dir.path().join("s")).await.unwrap();
+    tokio::spawn(serve(PeerPort::Socket(socket), Told))
+}
+
 /// A served port, and a channel to it.
-async fn served(disk_id: &str, purpose: Purpose) -> (String, JoinHandle<()>, Arc<Channel>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let server = tokio::spawn(serve(listener, Told, None));
-    let channel = peers().channel(2, &member(address.clone(), disk_id), purpose);
-    (address, server, channel)
+async fn served(disk_id: &str, purpose: Purpose) -> (TempDir, JoinHandle<()>, Arc<Channel>) {
+    let dir = private();
+    let server = serve_in(&dir).await;
+    let channel = peers().channel(2, &member(address(&dir), disk_id), purpose);
+    (dir, server, channel)
 }
 
 fn vote() -> Request {
@@ -119,7 +144,7 @@ pub(super) fn late() -> Instant {
 
 #[tokio::test]
 async fn answers_find_their_callers_in_whatever_order_they_come() {
-    let (_, _server, channel) = served("disk", Purpose::Control).await;
+    let (_dir, _server, channel) = served("disk", Purpose::Control).await;
     let mut slow = channel.submit(Request::ReadIndex).unwrap();
     let fast = channel.call(pre_vote(), late()).await.unwrap();
     assert!(matches!(fast, Answer::Failed(why) if why == "told so"));
@@ -129,7 +154,7 @@ async fn answers_find_their_callers_in_whatever_order_they_come() {
 
 #[tokio::test]
 async fn on_the_append_connection_the_order_is_kept() {
-    let (_, _server, channel) = served("disk", Purpose::Append).await;
+    let (_dir, _server, channel) = served("disk", Purpose::Append).await;
     let begun = Instant::now();
     let mut first = channel.submit(Request::ReadIndex).unwrap();
     let mut second = channel.submit(pre_vote()).unwrap();
@@ -140,7 +165,7 @@ async fn on_the_append_connection_the_order_is_kept() {
 
 #[tokio::test]
 async fn who_is_not_meant_says_so_and_nothing_was_sent() {
-    let (_, _server, channel) = served("another disk", Purpose::Control).await;
+    let (_dir, _server, channel) = served("another disk", Purpose::Control).await;
     let Err(CallError::NotSent(why)) = channel.call(pre_vote(), late()).await else {
         panic!("it was let in")
     };
@@ -150,18 +175,18 @@ async fn who_is_not_meant_says_so_and_nothing_was_sent() {
 #[tokio::test]
 async fn what_was_given_up_before_it_was_sent_is_known_not_to_be() {
     // Nobody there at all.
-    let channel = peers().channel(2, &member("127.0.0.1:1".to_owned(), "disk"), Purpose::Control);
+    let dir = private();
+    let channel = peers().channel(2, &member(address(&dir), "disk"), Purpose::Control);
     assert!(matches!(channel.call(pre_vote(), late()).await, Err(CallError::NotSent(_))));
     // Somebody who takes the connection and says nothing.
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let channel = peers().channel(2, &member(address, "disk"), Purpose::Control);
+    let _listener = UnixListener::bind(dir.path().join("s")).unwrap();
+    let channel = peers().channel(2, &member(address(&dir), "disk"), Purpose::Control);
     assert!(matches!(channel.call(pre_vote(), soon()).await, Err(CallError::NotSent(_))));
 }
 
 #[tokio::test]
 async fn what_was_sent_and_not_answered_is_of_unknown_fate() {
-    let (_, server, channel) = served("disk", Purpose::Control).await;
+    let (_dir, server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     assert!(matches!(channel.call(vote(), soon()).await, Err(CallError::TimedOut)));
     let mut pending = channel.submit(vote()).unwrap();
@@ -174,12 +199,11 @@ async fn what_was_sent_and_not_answered_is_of_unknown_fate() {
 
 #[tokio::test]
 async fn a_peer_that_comes_back_is_found_again() {
-    let (address, server, channel) = served("disk", Purpose::Control).await;
+    let (dir, server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     server.abort();
     let _ = server.await;
-    let listener = TcpListener::bind(&address).await.unwrap();
-    let _server = tokio::spawn(serve(listener, Told, None));
+    let _server = serve_in(&dir).await;
     let begun = Instant::now();
     while channel.call(pre_vote(), late()).await.is_err() {
         assert!(begun.elapsed() < LONG);
@@ -189,16 +213,16 @@ async fn a_peer_that_comes_back_is_found_again() {
 
 #[tokio::test]
 async fn anybody_may_ask_who_is_there() {
-    let (address, _server, _) = served("disk", Purpose::Control).await;
-    assert_eq!(hello_at("n2", &address, None).await.unwrap(), Told.hello());
+    let (dir, _server, _) = served("disk", Purpose::Control).await;
+    assert_eq!(hello_at("n2", &address(&dir), &PeerProof::SameUser).await.unwrap(), Told.hello());
 }
 
 #[tokio::test]
 async fn nonsense_ends_a_connection_and_no_other() {
-    let (address, _server, channel) = served("disk", Purpose::Control).await;
+    let (dir, _server, channel) = served("disk", Purpose::Control).await;
     channel.call(pre_vote(), late()).await.unwrap();
     for nonsense in [encode(&"no request").unwrap(), vec![0xff; 16], vec![0, 0, 0, 1, 99]] {
-        let mut stream = dial("n2", &address, None).await.unwrap();
+        let mut stream = dial("n2", &address(&dir), &PeerProof::SameUser).await.unwrap();
         let party = |name: &str, member_id, disk: &str| Party {
             name: name.to_owned(),
             member_id,
@@ -208,7 +232,7 @@ async fn nonsense_ends_a_connection_and_no_other() {
             cluster_id: "c".to_owned(),
             from: party("n3", 3, "its"),
             to: party("n2", 2, "disk"),
-            client_url: String::new(),
+            client_url: "http://n3".to_owned(),
             purpose: Purpose::Control,
             peer_address: None,
         };
@@ -235,7 +259,7 @@ fn proposal() -> Request {
 
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_refused_to_its_caller_alone() {
-    let (_, _server, channel) = served("disk", Purpose::Control).await;
+    let (_dir, _server, channel) = served("disk", Purpose::Control).await;
     let mut other = channel.submit(Request::ReadIndex).unwrap();
     let too_large = channel.call(proposal(), late()).await.unwrap();
     let Answer::Propose(Err(Declined::TooLarge { bytes })) = too_large else { panic!("it was sent") };

@@ -3,10 +3,9 @@
 //! **Invariant:** what a certificate names is the only proof of who calls; a client's or a node's certificate of
 //! the same CA opens nothing here.
 
-use std::fmt;
-use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
+use std::{fmt, io};
 
 use ipam_api::Name;
 use ipam_api::certificate::Identity;
@@ -109,8 +108,8 @@ impl PeerTls {
 /// Who calls, as far as the stream tells.
 #[derive(Debug)]
 pub(super) enum Caller {
-    /// Nobody asked for a certificate.
-    Anybody,
+    /// A process that needs no certificate: of this member's user, or at a port that was opened explicitly.
+    Believed,
     /// The owner of this certificate.
     Certified(Identity),
 }
@@ -119,7 +118,7 @@ impl Caller {
     /// Why the caller may not open a connection like that.
     pub(super) fn objection(&self, opening: &Opening) -> Option<String> {
         match (self, opening) {
-            (Self::Anybody, _) | (Self::Certified(Identity::Member { .. }), Opening::Hello) => None,
+            (Self::Believed, _) | (Self::Certified(Identity::Member { .. }), Opening::Hello) => None,
             (Self::Certified(Identity::Member { name }), Opening::Member(ticket)) => {
                 let claimed = &ticket.from.name;
                 (name.as_str() != claimed).then(|| {

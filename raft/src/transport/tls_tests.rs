@@ -64,14 +64,19 @@ fn tls(name: &str, credentials: PeerCredentials) -> Result<PeerTls, TlsError> {
 async fn answering(tls: Option<PeerTls>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    tokio::spawn(serve(listener, Told, tls));
+    let port = match tls {
+        Some(tls) => PeerPort::Tls(listener, tls),
+        None => PeerPort::Open(listener),
+    };
+    tokio::spawn(serve(port, Told));
     address
 }
 
 /// Calls `n2` as the member `n1`, and says why that came to nothing.
 async fn calls(address: &str, tls: Option<&PeerTls>) -> Result<(), String> {
     let called = async {
-        let mut stream = connection::dial("n2", address, tls).await.map_err(|error| error.to_string())?;
+        let proof = tls.map_or(PeerProof::Nothing, |tls| PeerProof::Tls(tls.clone()));
+        let mut stream = port::dial("n2", address, &proof).await.map_err(|error| error.to_string())?;
         present(&mut stream, ticket()).await.map_err(|error| error.to_string())
     };
     tokio::time::timeout(LONG, called).await.unwrap()
@@ -83,14 +88,14 @@ async fn members_of_one_ca_speak_with_each_other() {
     let address = answering(Some(member_tls(&ca, "n2"))).await;
     let n1 = member_tls(&ca, "n1");
     calls(&address, Some(&n1)).await.unwrap();
-    assert_eq!(hello_at("n2", &address, Some(&n1)).await.unwrap(), Told.hello());
+    assert_eq!(hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(), Told.hello());
     let peers = Peers::new(
         "c".to_owned(),
         party("n1", 1, "mine"),
         "https://n1".to_owned(),
         "n1:7441".to_owned(),
         BTreeMap::new(),
-        Some(n1),
+        PeerProof::Tls(n1),
     );
     for purpose in [Purpose::Append, Purpose::Control] {
         let channel = peers.channel(2, &tests::member(address.clone(), "disk"), purpose);

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use ipam_api::limits::CHECKPOINT_EVERY_ENTRIES;
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::{At, apply};
+use ipam_machine::{At, apply};
 use ipam_raft::node::{Node, ProposeError, ReadError};
 
 use crate::harness::{Cluster, LONG, command, eventually, has, leads, propose};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use ipam_raft::machine::command::Text;
+use ipam_machine::command::Text;
 use ipam_raft::node::{ProposeError, ReadError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};

@@ -133,8 +133,8 @@ async fn a_founder_that_crashed_in_the_middle_goes_on_with_the_same_cluster() {
             let member = Member {
                 name: identity.name,
                 disk_id: identity.disk_id,
-                peer_address: place.address.to_string(),
-                client_url: String::new(),
+                peer_address: place.peer_address(),
+                client_url: format!("http://{}", place.name),
             };
             (id, member)
         })

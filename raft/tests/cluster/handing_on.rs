@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use ipam_raft::machine::command::{Idempotency, Text};
-use ipam_raft::machine::{Command, Outcome};
+use ipam_machine::command::{Idempotency, Text};
+use ipam_machine::{Command, Outcome};
 use ipam_raft::node::ProposeError;
 use tokio::task::JoinHandle;
 

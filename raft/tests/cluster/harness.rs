@@ -1,20 +1,21 @@
 //! Clusters to be tried out.
 
-use ipam_raft::machine::command::Text;
-use ipam_raft::machine::{Grant, Terms};
+use ipam_machine::command::Text;
+use ipam_machine::{Grant, Terms};
 use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::Name;
+use ipam_machine::command::{ChangeMembers, Expect, JoinMember, NetworkIntention, Put, Remarks, Via};
+use ipam_machine::{Action, Answer, Applied, Command, Origin, State};
 use ipam_raft::StoreError;
-use ipam_raft::machine::command::{ChangeMembers, Expect, JoinMember, NetworkIntention, Put, Remarks, Via};
-use ipam_raft::machine::{Action, Answer, Applied, Command, Origin, State};
 use ipam_raft::node::{
-    InitialMember, Member, Node, NodeConfig, ProposeError, Role, SnapshotPolicy, StartError, Timing,
+    InitialMember, Member, Node, NodeConfig, PeerPort, ProposeError, Role, SnapshotPolicy, StartError, Timing,
 };
+use ipam_raft::socket::PrivateSocket;
 use tempfile::TempDir;
 use tokio::net::{TcpListener, TcpSocket};
 
@@ -50,17 +51,33 @@ pub(crate) fn has(state: &State, name: &str) -> bool {
 /// A member that may or may not be up.
 pub(crate) struct Place {
     pub(crate) name: Name,
+    /// Address for peers behind links that can be cut.
     pub(crate) address: SocketAddr,
+    /// Address for peers without such links.
+    pub(crate) socket: PathBuf,
     pub(crate) dir: TempDir,
     pub(crate) node: Option<Node>,
     /// Whether it came later, and isn't among the initial members.
     pub(crate) joins: bool,
 }
 
+impl Place {
+    fn new(name: Name, address: SocketAddr, sockets: &Path) -> Self {
+        let socket = sockets.join("peers").join(name.as_str());
+        Self { name, address, socket, dir: TempDir::new().unwrap(), node: None, joins: false }
+    }
+
+    /// Address for the other members, without links.
+    pub(crate) fn peer_address(&self) -> String {
+        format!("unix:{}", self.socket.display())
+    }
+}
+
 /// Members that are to be one cluster.
 pub(crate) struct Cluster {
     pub(crate) places: Vec<Place>,
     pub(crate) snapshots: SnapshotPolicy,
+    sockets: TempDir,
     /// Wires that can be cut; without them each reaches the others as they listen.
     links: Option<Links>,
 }
@@ -73,14 +90,15 @@ impl Cluster {
         static CLUSTERS: AtomicU8 = AtomicU8::new(0);
         let [low, high, ..] = std::process::id().to_le_bytes();
         let cluster = CLUSTERS.fetch_add(1, Relaxed);
+        let sockets = TempDir::new().unwrap();
         let mut places = Vec::new();
         for number in 1..=count {
             let ip = Ipv4Addr::new(127, 1 + low % 250, cluster, number as u8);
             let address = SocketAddr::from((ip, 20_000 + u16::from(high)));
             let name = Name::new(&format!("n{number}")).unwrap();
-            places.push(Place { name, address, dir: TempDir::new().unwrap(), node: None, joins: false });
+            places.push(Place::new(name, address, sockets.path()));
         }
-        Self { places, snapshots: SnapshotPolicy::default(), links: None }
+        Self { places, snapshots: SnapshotPolicy::default(), sockets, links: None }
     }
 
     /// Makes snapshots often, and keeps little of the log behind them.
@@ -100,8 +118,8 @@ impl Cluster {
         let mut address = self.places.last().unwrap().address;
         let IpAddr::V4(ip) = address.ip() else { panic!("{address}") };
         address.set_ip(IpAddr::V4(Ipv4Addr::from_bits(ip.to_bits() + 1)));
-        let dir = TempDir::new().unwrap();
-        self.places.push(Place { name: Name::new(name).unwrap(), address, dir, node: None, joins: true });
+        let place = Place::new(Name::new(name).unwrap(), address, self.sockets.path());
+        self.places.push(Place { joins: true, ..place });
         self.places.len() - 1
     }
 
@@ -202,13 +220,17 @@ impl Cluster {
         let founders = self.places.iter().enumerate().filter(|(_, place)| !place.joins);
         let initial_members = founders.map(|(to, other)| {
             let link = self.links.as_ref().filter(|_| to != at).map(|links| links.address(at, to));
-            let address = link.unwrap_or(other.address);
-            InitialMember { name: other.name.clone(), peer_address: address.to_string() }
+            let peer_address = link.map_or_else(|| other.peer_address(), |link| link.to_string());
+            InitialMember { name: other.name.clone(), peer_address }
         });
         // With links between them nobody gets around a link by calling the member directly.
         let peer_address = match self.links {
             Some(_) => "127.0.0.1:1".to_owned(),
-            None => place.address.to_string(),
+            None => place.peer_address(),
+        };
+        let peer_port = match self.links {
+            Some(_) => PeerPort::Open(listen(place.address).await),
+            None => PeerPort::Socket(bind(&place.socket).await),
         };
         let config = NodeConfig {
             timing: Timing {
@@ -222,7 +244,7 @@ impl Cluster {
             ..NodeConfig::new(
                 dir.to_owned(),
                 place.name.clone(),
-                listen(place.address).await,
+                peer_port,
                 peer_address,
                 format!("http://{}", place.name),
                 initial_members.collect(),
@@ -331,6 +353,18 @@ pub(crate) async fn eventually<F: Future<Output = bool>>(what: &str, mut is_so: 
     let begun = Instant::now();
     while !is_so().await {
         assert!(begun.elapsed() < LONG, "it never came about that {what}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Binds the socket that a member had before, whose tasks may still be ending.
+async fn bind(path: &Path) -> PrivateSocket {
+    let begun = Instant::now();
+    loop {
+        match PrivateSocket::bind(path).await {
+            Ok(socket) => return socket,
+            Err(error) => assert!(begun.elapsed() < LONG, "{}: {error}", path.display()),
+        }
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Instant;
 
-use ipam_raft::machine::command::Text;
-use ipam_raft::machine::{Action, Event};
+use ipam_machine::command::Text;
+use ipam_machine::{Action, Event};
 use ipam_raft::{EventFilter, EventQuery};
 
 use super::harness::{Cluster, LONG, command, eventually};

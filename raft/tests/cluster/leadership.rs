@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use ipam_api::limits::LOG_TIME_TICK_MS_MAX;
-use ipam_raft::machine::{Action, Command};
+use ipam_machine::{Action, Command};
 use ipam_raft::node::{Node, ProposeError};
 
 use crate::harness::{Cluster, LONG, command, eventually, has, propose};

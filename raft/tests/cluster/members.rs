@@ -1,12 +1,12 @@
 //! Who belongs to a cluster, and who leads it, changed on purpose.
 
-use ipam_raft::machine::command::Text;
+use ipam_machine::command::Text;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::time::Instant;
 
-use ipam_raft::machine::command::JoinMember;
-use ipam_raft::machine::{Action, Answer, Command};
+use ipam_machine::command::JoinMember;
+use ipam_machine::{Action, Answer, Command};
 use ipam_raft::node::{Failure, HandOverError, Member, Node, ProposeError, Role};
 use tokio::time::timeout;
 
@@ -215,16 +215,15 @@ async fn a_member_that_moved_is_found_and_its_vote_counts() {
     let leader = cluster.leader().await;
     let (moved, other) = ((leader + 1) % 3, (leader + 2) % 3);
     cluster.crash(moved);
-    let mut address = cluster.places[moved].address;
-    address.set_port(address.port() + 300);
-    cluster.places[moved].address = address;
+    cluster.places[moved].socket.set_extension("moved");
+    let address = cluster.places[moved].peer_address();
     cluster.start(moved).await;
     // Without the third one it is needed, and nobody's configuration says where it is but its own.
     cluster.crash(other);
     cluster.propose_through(leader, "the-mover-votes").await;
     eventually("the membership has the new address", || async {
         let known = cluster.node(leader).known_members();
-        known.iter().any(|known| *known.peer_address == *address.to_string())
+        known.iter().any(|known| *known.peer_address == *address)
     })
     .await;
 }

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use ipam_raft::node::Status;
+use ipam_raft::node::{PeerPort, Status};
+use ipam_raft::socket::PrivateSocket;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 use crate::harness::{Cluster, LONG, propose};
@@ -23,9 +24,9 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
         &[0x03, 0xff, 0xff, 0xff, 1],
         &[0x16, 0x03, 0x01, 0x02, 0x00, 0x01],
     ];
-    for address in cluster.places.iter().map(|place| place.address) {
+    for socket in cluster.places.iter().map(|place| &place.socket) {
         for bytes in garbage {
-            let mut stream = TcpStream::connect(address).await.unwrap();
+            let mut stream = UnixStream::connect(socket).await.unwrap();
             stream.write_all(bytes).await.unwrap();
             // It is hung up on, without a word.
             let mut answer = Vec::new();
@@ -36,7 +37,7 @@ async fn garbage_on_the_peer_port_disturbs_nobody() {
     // Many that say nothing at all don't keep the members from each other.
     let mut silent = Vec::new();
     for _ in 0..100 {
-        silent.push(TcpStream::connect(cluster.places[leader].address).await.unwrap());
+        silent.push(UnixStream::connect(&cluster.places[leader].socket).await.unwrap());
     }
     let follower = cluster.follower().await;
     propose(cluster.node(follower), "undisturbed").await.unwrap();
@@ -52,6 +53,7 @@ async fn members_of_another_cluster_are_sent_away() {
     ours.places.push(crate::harness::Place {
         name: ipam_api::Name::new("n2").unwrap(),
         address: theirs.places[0].address,
+        socket: theirs.places[0].socket.clone(),
         dir: tempfile::TempDir::new().unwrap(),
         node: None,
         joins: false,
@@ -60,16 +62,17 @@ async fn members_of_another_cluster_are_sent_away() {
     // Its listener is taken by the other cluster, so it starts elsewhere.
     let confused = {
         let place = &ours.places[1];
-        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let address = listener.local_addr().unwrap().to_string();
+        let socket = place.dir.path().join("peers").join("n2");
+        let port = PeerPort::Socket(PrivateSocket::bind(&socket).await.unwrap());
+        let address = format!("unix:{}", socket.display());
         let members = ours.places.iter().map(|place| ipam_raft::node::InitialMember {
             name: place.name.clone(),
-            peer_address: place.address.to_string(),
+            peer_address: place.peer_address(),
         });
         ipam_raft::node::Node::start(ipam_raft::node::NodeConfig::new(
             place.dir.path().to_owned(),
             place.name.clone(),
-            listener,
+            port,
             address,
             "http://n2".to_owned(),
             members.collect(),

@@ -9,17 +9,14 @@ use ipam_api::address::parse_address;
 use ipam_api::event::AddressHistory;
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
-use ipam_raft::machine::command::Kind;
-use ipam_raft::machine::state::Occupant;
-use ipam_raft::machine::{Event, EventId, State, What};
+use ipam_machine::command::Kind;
+use ipam_machine::state::Occupant;
+use ipam_machine::{Event, EventId, State, What};
 use ipam_raft::{EventPage, EventQuery};
 
 use super::item;
 use super::query::{HistoryQuery, moment};
-use crate::http::App;
-use crate::http::asker::Asker;
-use crate::http::query::Asked;
-use crate::http::reply::{Refused, Shown};
+use crate::http::request::{App, Asked, Asker, Refused, Shown};
 
 /// How an address stood, and who held it then or last before.
 struct Standing {
@@ -97,7 +94,7 @@ async fn standing(
 /// How it stood at a moment of which no event is kept: only who holds it still can have held it then.
 fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms: u64) -> Standing {
     let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
-    let allocation = match network.and_then(|network| state.occupant(network, address)) {
+    let allocation = match network.and_then(|network| state.occupant(network.into(), address)) {
         Some(Occupant::Allocation(id)) => state.allocations.get(id),
         _ => None,
     };
@@ -113,13 +110,13 @@ fn before_what_is_kept(state: &State, address: IpAddr, asked: &EventQuery, at_ms
 /// How it stands now; asked only if nothing has happened to it since.
 fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
     let network = asked.filter.network.as_ref().and_then(|name| state.id_of(Kind::Network, name));
-    match network.and_then(|network| state.occupant(network, address)) {
+    match network.and_then(|network| state.occupant(network.into(), address)) {
         Some(Occupant::Allocation(id)) => {
             let endpoint = state.allocations.get(id).and_then(|row| state.endpoints.get(row.endpoint));
             Standing { word: "allocated", holder: endpoint.map(|row| row.key.clone()) }
         }
         Some(Occupant::Cooling(_)) => Standing { word: "cooling", holder: None },
-        None if network.and_then(|network| state.prefix_at(network, address)).is_some() => {
+        None if network.and_then(|network| state.prefix_at(network.into(), address)).is_some() => {
             Standing { word: "allocated", holder: None }
         }
         None => Standing { word: "free", holder: None },
@@ -168,12 +165,12 @@ async fn first(app: &App, mut query: EventQuery) -> Result<(Option<Event>, Event
 mod tests {
     use ipam_api::access::Role;
     use ipam_api::resource::{Lifecycle, Strategy};
-    use ipam_raft::EventFilter;
-    use ipam_raft::machine::command::{
+    use ipam_machine::command::{
         Allocate, Dns, Expect, InterfaceWish, Manner, PoolIntention, PoolPatterns, Put, Remarks, Routing,
         SubnetIntention, Takers, Text, Via,
     };
-    use ipam_raft::machine::{Action, At, Command, Grant, Origin, Terms, apply};
+    use ipam_machine::{Action, At, Command, Grant, Origin, Terms, apply};
+    use ipam_raft::EventFilter;
 
     use super::*;
 
@@ -201,6 +198,7 @@ mod tests {
             mtu: None,
             routes: Vec::new(),
             dns: Dns::default(),
+            automatic: None,
             remarks: Remarks::default(),
         };
         let web = PoolIntention {

@@ -2,8 +2,8 @@
 
 use ipam_api::event as shown;
 use ipam_api::time::Timestamp;
-use ipam_raft::machine::command::Via;
-use ipam_raft::machine::{By, Event, What};
+use ipam_machine::command::Via;
+use ipam_machine::{By, Event, What};
 
 pub(super) fn event(event: &Event) -> shown::Event {
     let Event { revision, number, wall_ms, by, what } = event;
@@ -51,14 +51,14 @@ pub(super) fn event(event: &Event) -> shown::Event {
         | What::Detached { interface, node, allocation, reason, .. } => {
             item.interface = Some(interface.clone());
             item.node = node.clone();
-            item.allocation = Some(*allocation);
+            item.allocation = Some((*allocation).get());
             item.reason = Some(reason.as_str().to_owned());
         }
         What::Delegated { network, cidr, pool, owner, prefix, .. }
         | What::TakenBack { network, cidr, pool, owner, prefix, .. } => {
             item.object = cidr.to_string();
             (item.network, item.pool) = (Some(network.clone()), Some(pool.clone()));
-            item.prefix = Some(*prefix);
+            item.prefix = Some((*prefix).get());
             item.owner = Some(format!("{}/{}", owner.realm, owner.name));
             if let What::TakenBack { with, released, .. } = what {
                 let why = if *released { "released" } else { "not-refreshed" };

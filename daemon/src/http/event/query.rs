@@ -8,11 +8,11 @@ use ipam_api::name::{Name, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::{EventId, event};
+use ipam_machine::{EventId, event};
 use ipam_raft::{EventFilter, EventQuery};
 use serde::Deserialize;
 
-use crate::http::query::{Consistency, Freshness};
+use crate::http::request::{Consistency, Freshness};
 
 /// Parameters of a page or stream of events.
 #[derive(Debug, Default, Deserialize)]

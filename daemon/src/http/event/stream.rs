@@ -15,9 +15,10 @@ use futures::stream;
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::{
     EVENT_PROGRESS_MS, EVENT_READER_MS_MAX, EVENT_STALE_MS_MAX, EVENT_STREAM_PAGE, EVENT_STREAMS_MAX,
+    EVENT_STREAMS_PER_CALLER_MAX,
 };
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::EventId;
+use ipam_machine::EventId;
 use ipam_raft::{EventPage, EventQuery};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
@@ -25,8 +26,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::item;
 use super::query::{EventsQuery, place};
-use crate::http::App;
-use crate::http::asker::Asker;
+use crate::http::request::{App, Asker, Flight};
 
 /// Where a reader that comes back says how far it was.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -44,6 +44,7 @@ struct Stream {
     query: EventQuery,
     to: Sender<Bytes>,
     _place: OwnedSemaphorePermit,
+    _own_place: Flight,
 }
 
 /// Begins to stream.
@@ -58,7 +59,8 @@ pub(super) async fn open(
         return Err(Problem::new(Code::InvalidFilter, "a stream goes forward only")
             .help("Leave reverse out, or ask for a page: Accept: application/json."));
     }
-    app.who(&asker).await?.check((Verb::Read, Target::Event))?;
+    let known = app.who(&asker).await?;
+    known.check((Verb::Read, Target::Event))?;
     if let Some(last) = headers.get(LAST_EVENT_ID) {
         query.after = Some(place(last.to_str().unwrap_or_default())?);
     }
@@ -70,6 +72,11 @@ pub(super) async fn open(
     if app.node.stale().1 >= EVENT_STALE_MS_MAX {
         return Err(Problem::new(Code::NoLeader, "this member has lost touch with the cluster"));
     }
+    let own_place = app.streams_of.begin(asker.slot_holder(&known)).ok_or_else(|| {
+        let detail = format!("the caller has {EVENT_STREAMS_PER_CALLER_MAX} streams of events open here");
+        Problem::new(Code::TooManyRequests, detail)
+            .help("End streams that no client reads, or ask another member.")
+    })?;
     let place = app.streams.clone().try_acquire_owned().map_err(|_| {
         Problem::new(Code::Overloaded, format!("{EVENT_STREAMS_MAX} streams of events are open here"))
             .help("Ask another member, or end streams that nobody reads.")
@@ -78,7 +85,7 @@ pub(super) async fn open(
     news.mark_unchanged();
     let first = app.node.events(query.clone()).await?;
     let (to, from) = channel(PAGES_WAITING_MAX);
-    let stream = Stream { app, asker, query, to, _place: place };
+    let stream = Stream { app, asker, query, to, _place: place, _own_place: own_place };
     tokio::spawn(stream.run(first, news));
     let head = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
     Ok((head, Body::from_stream(body(from))).into_response())

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// What a field holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Holds {
+pub(in crate::http) enum Holds {
     Text,
     Number,
     Flag,
@@ -26,17 +26,17 @@ pub(crate) enum Holds {
 
 /// A field that a list can be filtered and sorted by.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Field {
+pub(in crate::http) struct Field {
     /// Its name in queries.
     pub(crate) name: &'static str,
     /// Where it is in an item, with dots.
     pub(crate) path: &'static str,
-    pub(crate) holds: Holds,
+    pub(in crate::http) holds: Holds,
 }
 
 impl Holds {
     /// What it is in JSON's words.
-    pub(crate) fn schema(self) -> &'static str {
+    pub(in crate::http) fn schema(self) -> &'static str {
         match self {
             Holds::Number => "integer",
             Holds::Flag => "boolean",
@@ -62,7 +62,7 @@ impl Field {
         Self { name, path, holds: Holds::Address }
     }
 
-    pub(crate) const fn mac(name: &'static str, path: &'static str) -> Self {
+    pub(in crate::http) const fn mac(name: &'static str, path: &'static str) -> Self {
         Self { name, path, holds: Holds::Mac }
     }
 

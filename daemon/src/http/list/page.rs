@@ -2,13 +2,13 @@
 
 use ipam_api::resource::Page;
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::State;
+use ipam_machine::State;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Listed;
 use super::cursor::Cursor;
 use super::field::Key;
+use super::listed::Listed;
 use super::query::ListQuery;
 
 /// An item, or what is shown of it.

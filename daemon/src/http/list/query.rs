@@ -8,15 +8,15 @@ use ipam_api::address::{AddressRange, parse_address, parse_cidr};
 use ipam_api::limits::{LIST_PARAMETERS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::shown;
 use ipam_api::{Code, Problem, Selector, strict};
-use ipam_raft::machine::command::request_hash;
+use ipam_machine::command::request_hash;
 
-use super::Shape;
 use super::cursor::Cursor;
 use super::field::{Field, Holds, Key, Than};
-use crate::http::query::{Consistency, Freshness};
+use super::listed::Shape;
+use crate::http::request::{Consistency, Freshness};
 
 /// Parameters that every list has.
-pub(crate) const COMMON: [&str; 8] =
+pub(super) const COMMON: [&str; 8] =
     ["limit", "cursor", "sort", "fields", "count", "q", "consistency", "at_least_revision"];
 
 /// What is asked of a list.
@@ -93,7 +93,7 @@ impl ListQuery {
         if value.chars().count() > TEXT_CHARS_MAX {
             return Err(wrong(format!("the parameter {} is too long", shown(name))));
         }
-        if repeated && !shape.fields.iter().any(|field| field.name == name) {
+        if repeated && !shape.fields().any(|field| field.name == name) {
             return Err(wrong(format!("the parameter {} is there twice", shown(name))));
         }
         match name {
@@ -105,7 +105,7 @@ impl ListQuery {
             "sort" => self.sort = sort(shape, value)?,
             "fields" => self.fields = fields(shape, value)?,
             "q" => self.tests.push(Test::Says(value.to_lowercase())),
-            "labels" if shape.labelled => self.tests.push(Test::Labelled(value.parse()?)),
+            "labels" if shape.named => self.tests.push(Test::Labelled(value.parse()?)),
             "contains" if shape.addressed => {
                 self.tests.push(Test::Contains(of_filter(name, parse_address(value))?))
             }
@@ -119,7 +119,7 @@ impl ListQuery {
 
     /// `field=value` or `field.lt=value`.
     fn filter(&mut self, shape: &'static Shape, name: &str, value: &str) -> Result<(), Problem> {
-        let named = |name: &str| shape.fields.iter().find(|field| field.name == name);
+        let named = |name: &str| shape.fields().find(|field| field.name == name);
         if let Some(field) = named(name) {
             let key = field.read(value)?;
             let same = self.tests.iter_mut().find_map(|test| match test {
@@ -189,8 +189,8 @@ fn consistency(value: &str) -> Result<Consistency, Problem> {
 fn sort(shape: &'static Shape, value: &str) -> Result<Vec<(&'static Field, bool)>, Problem> {
     let by = |word: &str| {
         let (name, backwards) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
-        let field = shape.fields.iter().find(|field| field.name == name || field.path == name);
-        let known = shape.fields.iter().map(|field| field.name);
+        let field = shape.fields().find(|field| field.name == name || field.path == name);
+        let known = shape.fields().map(|field| field.name);
         field.map(|field| (field, backwards)).ok_or_else(|| not_there("sorted by", name, known))
     };
     value.split(',').map(by).collect()
@@ -199,11 +199,11 @@ fn sort(shape: &'static Shape, value: &str) -> Result<Vec<(&'static Field, bool)
 fn fields(shape: &'static Shape, value: &str) -> Result<Vec<String>, Problem> {
     let shows = |path: &str| {
         let labels = ["labels.", "annotations."];
-        let label = shape.labelled
-            && labels.iter().any(|prefix| path.len() > prefix.len() && path.starts_with(prefix));
-        match label || shape.shown.contains(&path) {
+        let label =
+            shape.named && labels.iter().any(|prefix| path.len() > prefix.len() && path.starts_with(prefix));
+        match label || shape.shown().any(|known| known == path) {
             true => Ok(path.to_owned()),
-            false => Err(not_there("shown", path, shape.shown.iter().copied())),
+            false => Err(not_there("shown", path, shape.shown())),
         }
     };
     value.split(',').map(shows).collect()

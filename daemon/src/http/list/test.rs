@@ -6,8 +6,8 @@ use ipam_api::RangeSet;
 use ipam_api::address::{Family, number};
 use serde_json::Value;
 
-use super::Listed;
 use super::field::Key;
+use super::listed::Listed;
 use super::query::Test;
 
 impl Test {

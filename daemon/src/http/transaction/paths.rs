@@ -4,9 +4,9 @@ use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::Condition;
 use ipam_api::{Code, Problem};
-use ipam_raft::machine::command::{Expect, Kind, Leases, Precondition};
+use ipam_machine::command::{Expect, Kind, Leases, Precondition};
 
-use crate::http::ask::revision;
+use crate::http::request::propose::revision;
 
 /// What a path is of.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +66,9 @@ pub(super) fn place(path: &str) -> Result<(Place, bool), Problem> {
         ["", "v1", "attachments", "release"] => Some(Place::ReleaseAttachment),
         ["", "v1", "controllers", "scale"] => Some(Place::ScaleController),
         ["", "v1", "controllers", "end"] => Some(Place::EndController),
-        ["", "v1", "allocations", id, "renew"] => id.parse().ok().map(Leases::Allocation).map(Place::Renew),
+        ["", "v1", "allocations", id, "renew"] => {
+            id.parse().ok().map(|id: u64| Leases::Allocation(id.into())).map(Place::Renew)
+        }
         ["", "v1", "endpoints", key @ .., "renew"] if key.len() == 4 => {
             key.join("/").parse().ok().map(Leases::Endpoint).map(Place::Renew)
         }
@@ -121,7 +123,7 @@ mod tests {
             ("/v1/attachments/release", (Place::ReleaseAttachment, false)),
             ("/v1/controllers/scale", (Place::ScaleController, false)),
             ("/v1/controllers/end", (Place::EndController, false)),
-            ("/v1/allocations/7/renew", (Place::Renew(Leases::Allocation(7)), false)),
+            ("/v1/allocations/7/renew", (Place::Renew(Leases::Allocation(7.into())), false)),
             (
                 "/v1/endpoints/host/a/b/c/renew",
                 (Place::Renew(Leases::Endpoint("host/a/b/c".parse().unwrap())), false),

@@ -9,20 +9,18 @@ use ipam_api::request::{AllocateRequest, DelegateRequest, ReleaseAttachmentReque
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
 use ipam_api::{Code, Problem, strict};
-use ipam_raft::machine::command::{Delete, Expect, Kind, Renew};
-use ipam_raft::machine::{Action, Answer, State};
+use ipam_machine::command::{Delete, Expect, Kind, Renew};
+use ipam_machine::{Action, Answer, State};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::paths::{Place, place};
-use crate::http::ask::revision;
-use crate::http::asker::Known;
-use crate::http::resource::{self, Kinded};
-use crate::http::{
-    allocation, attachment, automatic, controller, lease, namespace, network, node, pool, prefix,
-    reservation, subnet,
-};
+use crate::http::allocation::{allocate, attachment, automatic, controller, lease, prefix};
+use crate::http::request::Known;
+use crate::http::request::propose::revision;
+use crate::http::resource::named::{self, Kinded};
+use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
 pub(super) type Render =
@@ -80,7 +78,7 @@ impl Plan {
             (StepMethod::Post, Place::Allocations) => {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
-                Ok((Action::Allocate(allocation::wish(request).map_err(in_body)?), allocated(endpoint)))
+                Ok((Action::Allocate(allocate::wish(request).map_err(in_body)?), allocated(endpoint)))
             }
             (StepMethod::Post, Place::ReleaseAttachment) => {
                 let request: ReleaseAttachmentRequest = read(body()?)?;
@@ -101,7 +99,7 @@ impl Plan {
                 Ok((Action::Renew(Renew { which, ttl_ms }), Box::new(renewed)))
             }
             (StepMethod::Delete, Place::Allocation(id)) => {
-                Ok((Action::ReleaseAllocation { id }, Box::new(released)))
+                Ok((Action::ReleaseAllocation { id: id.into() }, Box::new(released)))
             }
             (StepMethod::Post, Place::Prefixes) => {
                 let request: DelegateRequest = read(body()?)?;
@@ -116,7 +114,7 @@ impl Plan {
                 let render: Render = Box::new(|_, answer, revision| {
                     Ok((StatusCode::OK, json(&prefix::released(answer, revision))?))
                 });
-                Ok((Action::ReleasePrefix { id }, render))
+                Ok((Action::ReleasePrefix { id: id.into() }, render))
             }
             (StepMethod::Delete, Place::Endpoint(key)) => {
                 Ok((Action::ReleaseEndpoint { key }, Box::new(released)))
@@ -169,13 +167,12 @@ impl Plan {
                 match self.drafts.get(&(K::KIND, name.clone())) {
                     // Changed by a step before: merged with that, and nobody comes between steps.
                     Some(draft) => {
-                        let unknown = || resource::unknown(state, K::KIND, &name);
+                        let unknown = || named::unknown(state, K::KIND, &name);
                         let draft = draft.clone().ok_or_else(unknown)?;
-                        (resource::merge_into::<K>(draft, &name, body).map_err(in_body)?, said)
+                        (named::merge_into::<K>(draft, &name, body).map_err(in_body)?, said)
                     }
                     None => {
-                        let (intention, read_at) =
-                            resource::merged::<K>(state, &name, body).map_err(in_body)?;
+                        let (intention, read_at) = named::merged::<K>(state, &name, body).map_err(in_body)?;
                         if said == Expect::Anything {
                             self.merged.insert(number);
                         }
@@ -223,7 +220,7 @@ fn read<T: serde::de::DeserializeOwned>(body: Map<String, Value>) -> Result<T, P
 
 /// What must be the case, by `if_match`, else by the revision that the body says it was made from.
 fn expected(step: &TransactionStep, body: Option<&Map<String, Value>>) -> Result<Expect, Problem> {
-    match (&step.if_match, body.and_then(resource::revision_in)) {
+    match (&step.if_match, body.and_then(named::revision_in)) {
         (Some(etag), _) => {
             revision(etag, "if_match").map(Expect::Revision).map_err(|problem| problem.at("/if_match"))
         }
@@ -255,7 +252,7 @@ fn named<K: Kinded>(name: ResourceName) -> Render {
 
 fn allocated(endpoint: EndpointKey) -> Render {
     Box::new(move |_, answer, revision| {
-        let (status, body) = allocation::allocated(endpoint.clone(), answer, revision)?;
+        let (status, body) = allocate::allocated(endpoint.clone(), answer, revision)?;
         Ok((status, json(&body)?))
     })
 }

@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use ipam_api::Code;
 
 use super::{Load, names_in};
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{allocate, allocations, make_pools, refused, wish};
 use crate::support::{Cluster, programs, until};
 

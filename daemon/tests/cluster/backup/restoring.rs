@@ -10,7 +10,7 @@ use ipam_api::resource::Allocation;
 use serde_json::Value;
 
 use super::{Load, names_in};
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{addresses, allocate, allocations, get, make_pools, refused, wish};
 use crate::support::{Cluster, programs, until};
 

@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
 
 use super::{Load, fatten, names_in};
-use crate::command_line::ipamctl;
+use crate::cluster::command_line::ipamctl;
 use crate::support::ask::{get, make_pools, refused};
 use crate::support::raw::request;
 use crate::support::{Cluster, LONG, programs, until};

@@ -1,9 +1,13 @@
 //! What somebody does who reaches a port and means harm. Whatever it is, the others are served meanwhile.
 
 mod connections;
+mod door;
 mod heads;
 mod oversize;
+mod peer_attack;
 mod peers;
+mod slots;
+mod terminal;
 mod tls;
 mod work;
 

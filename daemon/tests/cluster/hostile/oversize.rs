@@ -10,7 +10,7 @@ use crate::support::raw::{Raw, ask};
 use crate::support::{Cluster, LONG, until};
 
 /// Snapshots often.
-const SETTINGS: &str = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500\n\
+const SETTINGS: &str = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000\n\
     snapshot_every_entries = 30";
 const PATH: &str = "/v1/transactions";
 /// As many as a request may name.

@@ -12,7 +12,7 @@ use crate::support::raw::{request, send};
 use crate::support::{Cluster, LONG, until};
 
 /// Timing that forgives a busy machine.
-const PATIENT: &str = "heartbeat_ms = 100\nelection_min_ms = 300\nelection_max_ms = 500";
+const PATIENT: &str = "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000";
 /// Pools of the cluster, as many as one transaction makes.
 const POOLS: usize = 1000;
 /// ADDs of an honest node.
@@ -96,7 +96,8 @@ async fn red_team_the_most_expensive_requests_of_a_node_hold_up_no_other() {
                "body": {"name": name, "subnet": "lan", "ranges": [range], "default": true}})
     };
     let steps: Vec<Value> = (0..POOLS).map(pool).collect();
-    let make = Call::post("/v1/transactions").json(&json!({"steps": steps})).unwrap().within(LONG);
+    let make = Call::post("/v1/transactions").json(&json!({"steps": steps})).unwrap();
+    let make = make.header("idempotency-key", "pools").unwrap().repeatable().slow().within(LONG);
     root.send(make).await.unwrap();
     let (honest, evil) = (node_token(&root, "honest").await, node_token(&root, "evil").await);
     cluster.settled().await;

@@ -38,7 +38,7 @@ async fn steps_of_all_kinds_come_about_together() {
     });
     let before = cluster.settled().await;
     let tried = ask(to, "POST", &format!("{PATH}?dry_run=true"), &[], &body).await;
-    assert_eq!((tried.status, cluster.settled().await.digest), (200, before.digest));
+    assert_eq!((tried.status, cluster.settled().await.revision), (200, before.revision));
     let key = [("idempotency-key", "t1")];
     let done = ask(to, "POST", PATH, &key, &body).await;
     let answer: Value = done.json();

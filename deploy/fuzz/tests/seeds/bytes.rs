@@ -1,13 +1,13 @@
 //! What is encoded: messages, batches, rows, and what lies in files. Made of golden bytes, where there are any.
 
 use fuzz::parts::{joined, joined_rows};
-use ipam_raft::batch::Opened;
+use ipam_machine::batch::Opened;
+use ipam_machine::{At, Command, Journaled, RowKey, State, apply};
 use ipam_raft::fuzzing::{store, transport};
-use ipam_raft::machine::{At, Command, Journaled, RowKey, State, apply};
 
 use crate::Seed;
 
-const GOLDEN: &str = include_str!("../../../../raft/testdata/golden.txt");
+const GOLDEN: &str = include_str!("../../../../raft/machine/testdata/golden.txt");
 
 /// Golden bytes by what their names begin with.
 fn golden(beginning: &str) -> Vec<(String, Vec<u8>)> {
@@ -79,8 +79,7 @@ fn frames() -> Vec<Vec<u8>> {
     let mut state = State::from_rows(rows()).unwrap();
     for (at_ms, (_, bytes)) in (70_000..).zip(golden("batch/")) {
         let mut command = command(&bytes);
-        command.terms =
-            ipam_raft::machine::Terms::of(ipam_raft::machine::Grant::of(ipam_api::access::Role::Admin));
+        command.terms = ipam_machine::Terms::of(ipam_machine::Grant::of(ipam_api::access::Role::Admin));
         let _ = apply(&mut state, At { log_time_ms: at_ms, wall_ms: 7, leadership: 0 }, &command);
     }
     let frame = |journaled| match journaled {

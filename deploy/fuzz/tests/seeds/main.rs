@@ -50,15 +50,3 @@ fn no_target_complains_of_what_was_kept() {
         }
     }
 }
-
-/// A door that stands open would let anybody in who builds on it.
-#[test]
-fn nothing_that_ships_opens_the_doors() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    for folder in ["api", "raft", "daemon", "cni", "jepsen"] {
-        let text = fs::read_to_string(root.join(folder).join("Cargo.toml")).unwrap();
-        let named = text.lines().filter(|line| line.contains("fuzzing") && *line != "fuzzing = []");
-        assert_eq!(named.count(), 0, "{folder} asks for the feature `fuzzing`");
-        assert!(!text.contains("default = ["), "{folder} has default features; look whether they open doors");
-    }
-}

@@ -1,39 +1,34 @@
 //! A wrong state made again in place: from this member's own snapshot and log, else from a snapshot of a member
 //! with which the majority agrees.
 
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openraft::async_runtime::watch::WatchReceiver;
-use tokio::sync::oneshot;
-use tokio::time::{Instant, timeout, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
 use super::super::counters::Counters;
-use super::super::inner::{Inner, held};
 use super::super::running::Running;
+use super::integrity::Integrity;
 use crate::pace::Pace;
-use crate::store::{SnapshotFile, Source};
+use crate::store::Source;
 use crate::transport::{Answer, Purpose, Request};
 
 /// How long a member may take to build a snapshot and to send it.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(600);
-/// How long the log may take to come to where a snapshot is.
-const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
-
 /// Makes the state again out of what is here. False unless that was another state at the entry in question.
-pub(super) async fn from_own(inner: &Inner, running: &Running, index: u64, right: u128) -> bool {
-    if let Err(why) = rebuild(inner, running, Source::Own).await {
+pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u64, right: u128) -> bool {
+    if let Err(why) = rebuild(integrity, running, Source::Own).await {
         tracing::warn!(why, "the state can't be made again from this member's own snapshot and log");
         return false;
     }
     // A snapshot from behind that entry may have been taken of the wrong state.
-    inner.state.checkpoints().iter().any(|noted| noted.index == index && noted.digest == right)
+    integrity.state.checkpoints().iter().any(|noted| noted.index == index && noted.digest == right)
 }
 
 /// Makes the state again from the snapshot of one of those who have the right one.
-pub(super) async fn from_peers(inner: &Arc<Inner>, running: &Running, fellows: &[u64]) {
+pub(super) async fn from_peers(integrity: &Integrity, running: &Running, fellows: &[u64]) {
     for (id, member) in running.members().into_iter().filter(|(id, _)| fellows.contains(id)) {
-        match from_peer(inner, running, id, &member).await {
+        match from_peer(integrity, running, id, &member).await {
             Ok(()) => return tracing::info!(from = member.name, "the state was made again from a snapshot"),
             Err(why) => tracing::warn!(from = member.name, why, "the state can't be had from there"),
         }
@@ -41,79 +36,46 @@ pub(super) async fn from_peers(inner: &Arc<Inner>, running: &Running, fellows: &
 }
 
 async fn from_peer(
-    inner: &Inner,
+    integrity: &Integrity,
     running: &Running,
     id: u64,
     member: &crate::types::Member,
 ) -> Result<(), String> {
     let at_least = running.raft.metrics().borrow_watched().snapshot.map_or(0, |last| last.index);
-    let come = inner.awaited.begin();
+    let come = integrity.awaited.begin();
     let deadline = Instant::now() + SNAPSHOT_PATIENCE;
     let request = Request::SendSnapshot { to: running.me.member_id, at_least };
     let answer = running.peers.channel(id, member, Purpose::Journal).call(request, deadline).await;
-    let come = inner.awaited.end(come);
+    let come = integrity.awaited.end(come);
     match answer.map_err(|error| error.to_string())? {
         Answer::SnapshotSent => {}
         Answer::Failed(why) => return Err(why),
         _ => return Err("it answered something else".to_owned()),
     }
     match come {
-        Some(file) => rebuild(inner, running, Source::Peer(Box::new(file))).await,
+        Some(file) => rebuild(integrity, running, Source::Peer(Box::new(file))).await,
         // It was ahead of this member, and installed as any other is.
         None => Ok(()),
     }
 }
 
-async fn rebuild(inner: &Inner, running: &Running, source: Source) -> Result<(), String> {
+async fn rebuild(integrity: &Integrity, running: &Running, source: Source) -> Result<(), String> {
     let log = running.log.clone();
     // On the state machine's own task, so that nothing is applied meanwhile.
     let rebuilt = running.raft.with_state_machine(move |machine| Box::pin(machine.rebuild(log, source)));
     rebuilt.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    Counters::add(&inner.counters.states_rebuilt);
+    Counters::add(&integrity.counters.states_rebuilt);
     Ok(())
-}
-
-/// A snapshot that this member has asked for.
-#[derive(Default)]
-pub(in super::super) struct Awaited(Mutex<Option<oneshot::Sender<SnapshotFile>>>);
-
-impl Awaited {
-    fn begin(&self) -> oneshot::Receiver<SnapshotFile> {
-        let (to, come) = oneshot::channel();
-        *held(&self.0) = Some(to);
-        come
-    }
-
-    fn end(&self, mut come: oneshot::Receiver<SnapshotFile>) -> Option<SnapshotFile> {
-        held(&self.0).take();
-        come.try_recv().ok()
-    }
-
-    /// Takes a snapshot that has come, if one was asked for and this member is as far as it is; else gives it
-    /// back.
-    pub(in super::super) async fn take(&self, inner: &Inner, file: SnapshotFile) -> Option<SnapshotFile> {
-        if held(&self.0).is_none() {
-            return Some(file);
-        }
-        let last = file.meta().last_log_id;
-        if timeout(CATCH_UP_PATIENCE, inner.state.until(|live| live.applied >= last)).await.is_err() {
-            return Some(file);
-        }
-        match held(&self.0).take() {
-            Some(to) => to.send(file).err(),
-            None => Some(file),
-        }
-    }
 }
 
 /// The answer to a member that asks for a snapshot: builds one of now, and sends it.
 pub(in super::super) async fn send_snapshot(
-    inner: &Inner,
+    integrity: &Integrity,
     running: &Running,
     to: u64,
     at_least: u64,
 ) -> Result<(), String> {
-    if let Some(why) = inner.trust.why_not() {
+    if let Some(why) = integrity.trust.why_not() {
         return Err(why);
     }
     let member = running.members().into_iter().find(|(id, _)| *id == to);

@@ -6,27 +6,16 @@ use std::time::Duration;
 use futures::future::join_all;
 use tokio::time::Instant;
 
-use super::super::inner::Inner;
 use super::super::running::Running;
-use crate::machine::state::LEVEL;
-use crate::transport::{Answer, Purpose, Report, Request, Said};
+use super::integrity::Integrity;
+use crate::transport::{Answer, Purpose, Report, Request};
 
 /// How long a member may take for its report.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// What this member tells.
-pub(in super::super) fn own(inner: &Inner) -> Report {
-    Report { checkpoints: inner.state.checkpoints(), waits: inner.trust.waits(), said: said(inner) }
-}
-
-/// What it says of itself.
-pub(in super::super) fn said(inner: &Inner) -> Said {
-    Said { doubt: inner.trust.why_not(), version: env!("CARGO_PKG_VERSION").to_owned(), level: LEVEL }
-}
-
 /// What all who answer tell, this member included. Asked over the journal's connections: a member that doesn't
 /// know the question hangs up, and nothing that matters must hang on that.
-pub(super) async fn ask_all(inner: &Inner, running: &Running) -> BTreeMap<u64, Report> {
+pub(super) async fn ask_all(integrity: &Integrity, running: &Running) -> BTreeMap<u64, Report> {
     let deadline = Instant::now() + PATIENCE;
     let others = running.members().into_iter().filter(|(id, _)| *id != running.me.member_id);
     let answers = others.map(async |(id, member)| {
@@ -38,6 +27,6 @@ pub(super) async fn ask_all(inner: &Inner, running: &Running) -> BTreeMap<u64, R
     });
     let mut reports: BTreeMap<u64, Report> = join_all(answers).await.into_iter().flatten().collect();
     // Last, so that it isn't behind the others' for that.
-    reports.insert(running.me.member_id, own(inner));
+    reports.insert(running.me.member_id, integrity.report());
     reports
 }

@@ -1,36 +1,43 @@
 //! Whether a member believes its own state, and what it does while it doesn't.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tokio::sync::watch;
 
-use super::super::running::Running;
-use crate::store::{Doubt, StoreError};
+use super::super::elections::Elections;
+use crate::store::{Doubt, SharedState, StoreError};
 
 /// A member's trust in its state. Doubt outlives a restart.
 pub(in super::super) struct Trust {
     dir: PathBuf,
+    state: SharedState,
     doubt: watch::Sender<Option<Doubt>>,
 }
 
 impl Trust {
     /// As the directory has it.
-    pub(in super::super) fn load(dir: PathBuf) -> Result<Self, StoreError> {
+    pub(in super::super) fn load(dir: PathBuf, state: SharedState) -> Result<Self, StoreError> {
         let doubt = Doubt::load(&dir)?;
         if let Some(doubt) = &doubt {
             tracing::warn!(why = doubt.why, "this member's state is in doubt since before its start");
         }
-        Ok(Self { dir, doubt: watch::Sender::new(doubt) })
+        Ok(Self { dir, state, doubt: watch::Sender::new(doubt) })
+    }
+
+    /// The data directory.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// Why this member doesn't serve, if it doesn't.
     pub(in super::super) fn why_not(&self) -> Option<String> {
-        self.doubt.borrow().as_ref().map(|doubt| format!("its state is in doubt: {}", doubt.why))
+        let broken = self.state.broken().map(|broken| broken.to_string());
+        broken.or_else(|| Some(format!("its state is in doubt: {}", self.doubt.borrow().as_ref()?.why)))
     }
 
     /// Whether it doesn't serve.
     pub(in super::super) fn is_in_doubt(&self) -> bool {
-        self.doubt.borrow().is_some()
+        self.why_not().is_some()
     }
 
     /// Whether another comparison could end its doubt.
@@ -53,8 +60,8 @@ impl Trust {
     }
 
     /// Serves again, if it didn't.
-    pub(super) fn restore(&self, running: &Running) {
-        if !self.is_in_doubt() {
+    pub(super) fn restore(&self, elections: &Elections) {
+        if self.doubt.borrow().is_none() {
             return;
         }
         if let Err(error) = Doubt::lift(&self.dir) {
@@ -62,7 +69,7 @@ impl Trust {
             return;
         }
         self.doubt.send_replace(None);
-        running.elections.allow(true);
+        elections.allow(true);
         tracing::info!("this member's state is that of the majority; it serves again");
     }
 }

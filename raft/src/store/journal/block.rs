@@ -7,9 +7,9 @@ use std::sync::OnceLock;
 use ipam_api::limits::JOURNAL_BLOCK_BYTES;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::super::frame;
-use crate::machine::EventId;
-use crate::machine::journal::{Chain, Frame, link};
+use crate::store::directory::frame;
+use ipam_machine::EventId;
+use ipam_machine::journal::{Chain, Frame, link};
 
 const LENGTH: usize = 4;
 

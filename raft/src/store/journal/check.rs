@@ -4,16 +4,14 @@
 //! The member compares it with its state, too, when it starts.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
-use super::super::error::StoreError;
-use super::super::lock::lock_dir;
 use super::files::open_chunks;
 use super::sealed::Sealed;
-use crate::machine::EventId;
-use crate::machine::journal::{Chain, Segment};
+use crate::store::directory::{StoreError, lock_dir};
+use ipam_machine::EventId;
+use ipam_machine::journal::{Chain, Segment};
 
 /// What was found in a journal.
 #[derive(Debug, Default)]

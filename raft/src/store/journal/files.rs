@@ -5,16 +5,16 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::error::StoreError;
-use super::super::shared::SharedState;
-use super::super::{disk, frame};
 use super::block::Block;
 use super::recent::{Recent, Waiting, rebuild};
 use super::sealed::{self, Sealed};
-use crate::machine::journal::{Chain, JournalHead, Segment};
-use crate::machine::{EventId, State};
+use super::source::JournalSource;
+use crate::store::directory::{StoreError, disk, frame};
+use crate::sync::held;
+use ipam_machine::journal::{Chain, JournalHead, Segment};
+use ipam_machine::{EventId, State};
 
 const CHUNK: u8 = 0xE4;
 const CHUNK_VERSION: u8 = 1;
@@ -41,7 +41,7 @@ struct OpenFile {
 
 impl JournalFiles {
     /// Opens the directory, and removes what was never finished.
-    pub(in super::super) fn open(data_dir: &Path) -> Result<Self, StoreError> {
+    pub(in crate::store) fn open(data_dir: &Path) -> Result<Self, StoreError> {
         let dir = data_dir.join("journal");
         disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
         let mut here = BTreeSet::new();
@@ -60,7 +60,7 @@ impl JournalFiles {
     }
 
     /// The open segment of a state, as its file has it. What the file has beyond that comes again with the log.
-    pub(in super::super) fn load_open(&self, head: &JournalHead) -> io::Result<Vec<Arc<Block>>> {
+    pub(in crate::store) fn load_open(&self, head: &JournalHead) -> io::Result<Vec<Arc<Block>>> {
         if head.open.frames == 0 {
             return Ok(Vec::new());
         }
@@ -77,14 +77,14 @@ impl JournalFiles {
     }
 
     /// Forgets files that the state knows nothing of: they are written again when it does.
-    pub(in super::super) fn fit(&self, state: &State) {
+    pub(in crate::store) fn fit(&self, state: &State) {
         self.here().retain(|number| state.segments.get(*number).is_some());
     }
 
     /// Writes down what is in memory and not yet here; with `sync`, durably.
-    pub(in super::super) fn write_out(&self, shared: &SharedState, sync: bool) -> io::Result<()> {
-        let mut writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let (recent, oldest) = shared.journal_to_write();
+    pub(in crate::store) fn write_out(&self, source: &dyn JournalSource, sync: bool) -> io::Result<()> {
+        let mut writing = held(&self.writing);
+        let (recent, oldest) = source.to_write();
         self.write_sealed(&recent)?;
         let before = writing.take();
         let open = match before {
@@ -106,13 +106,13 @@ impl JournalFiles {
         }
         *writing = Some(open);
         if let Some(last) = recent.sealed.last() {
-            shared.journal_written(last.number, recent.epoch);
+            source.written(last.number, recent.epoch);
         }
         self.trim(oldest)
     }
 
     /// Writes down what is sealed and not yet here.
-    pub(in super::super) fn write_sealed(&self, recent: &Recent) -> io::Result<()> {
+    pub(in crate::store) fn write_sealed(&self, recent: &Recent) -> io::Result<()> {
         for waiting in recent.sealed.iter().filter(|waiting| !self.has(waiting.number)) {
             let Waiting { number, segment, blocks } = waiting;
             sealed::write(&self.path_of(*number), *number, segment, blocks)?;
@@ -122,7 +122,7 @@ impl JournalFiles {
     }
 
     /// Looks again for segments that a state knows, and that were here before it did.
-    pub(in super::super) fn look_again(&self, state: &State) {
+    pub(in crate::store) fn look_again(&self, state: &State) {
         for (number, segment) in state.segments.iter() {
             if Sealed::open(&self.path_of(number), number, segment).is_ok() {
                 self.here().insert(number);
@@ -141,7 +141,7 @@ impl JournalFiles {
     }
 
     /// Whether a sealed segment is here.
-    pub(in super::super) fn has(&self, number: u64) -> bool {
+    pub(in crate::store) fn has(&self, number: u64) -> bool {
         self.here().contains(&number)
     }
 
@@ -204,7 +204,7 @@ impl JournalFiles {
     }
 
     fn here(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        self.here.lock().unwrap_or_else(PoisonError::into_inner)
+        held(&self.here)
     }
 
     pub(super) fn path_of(&self, number: u64) -> PathBuf {

@@ -1,15 +1,14 @@
 //! Doors for fuzz targets: segments of the journal, sealed and open.
 
-use std::fs;
-use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::{fs, io};
 
 use super::block::Block;
 use super::files::read_chunks;
 use super::read_blocks;
 use super::sealed::{self, Sealed};
-use crate::machine::journal::{Chain, JournalHead, Segment};
+use ipam_machine::journal::{Chain, JournalHead, Segment};
 
 const BEFORE: Chain = [7; 32];
 
@@ -71,7 +70,7 @@ pub fn open(content: &[u8], frames: u64) -> io::Result<Vec<Vec<u8>>> {
     let bytes: Vec<Vec<u8>> = blocks.iter().map(|block| block.bytes().to_vec()).collect();
     head.open.frames = frames;
     for frame in blocks.iter().flat_map(Block::raw) {
-        head.open.chain = crate::machine::journal::link(&before(&head), frame);
+        head.open.chain = ipam_machine::journal::link(&before(&head), frame);
     }
     let again = read_blocks(&head, bytes)?;
     Ok(again.iter().map(|block| block.bytes().to_vec()).collect())
@@ -91,7 +90,7 @@ pub fn block(bytes: &[u8]) -> Option<usize> {
 /// Frames of the journal as a block has them.
 #[must_use]
 pub fn block_of(frames: &[Vec<u8>]) -> Vec<u8> {
-    let mut block = Block::new(crate::machine::EventId::default(), BEFORE);
+    let mut block = Block::new(ipam_machine::EventId::default(), BEFORE);
     for frame in frames {
         block.push(frame);
     }

@@ -10,23 +10,24 @@
 mod block;
 mod check;
 mod files;
-#[cfg(feature = "fuzzing")]
+#[cfg(feature = "testing")]
 pub mod fuzzing;
 mod pages;
 mod query;
 mod recent;
 mod sealed;
+mod source;
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;
 mod whole;
 
 pub(super) use block::Block;
 pub use check::{DamagedFile, JournalReport, check_journal};
 pub(super) use files::JournalFiles;
 pub(crate) use pages::Journal;
-pub(super) use pages::View;
 pub use query::{EventFilter, EventPage, EventQuery, JournalError};
 pub(super) use recent::{Recent, read_blocks};
+pub(super) use source::{JournalSource, View};
 pub(super) use whole::Whole;
 
 /// The blocks of an open segment.

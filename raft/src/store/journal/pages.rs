@@ -8,27 +8,15 @@ use ipam_api::limits::{EVENT_PAGE_BLOCKS_MAX, EVENT_PAGE_SEGMENTS_MAX};
 use super::block::Block;
 use super::files::JournalFiles;
 use super::query::{EventFilter, EventPage, EventQuery, JournalError};
-use super::recent::Recent;
 use super::sealed::Sealed;
-use crate::machine::journal::{JournalHead, Segment};
-use crate::machine::table::Table;
-use crate::machine::{Event, EventId};
-
-use super::super::shared::SharedState;
-
-/// The journal of one instant, as the state knows it.
-pub(crate) struct View {
-    pub(crate) revision: u64,
-    pub(crate) head: JournalHead,
-    pub(crate) oldest: EventId,
-    pub(crate) segments: Table<Segment>,
-    pub(crate) recent: Recent,
-}
+use super::source::{JournalSource, View};
+use ipam_machine::journal::Segment;
+use ipam_machine::{Event, EventId};
 
 /// The journal, for those who read it.
 #[derive(Clone)]
 pub(crate) struct Journal {
-    shared: SharedState,
+    source: Arc<dyn JournalSource>,
     files: Arc<JournalFiles>,
 }
 
@@ -46,8 +34,8 @@ enum Blocks<'a> {
 }
 
 impl Journal {
-    pub(crate) fn new(shared: SharedState, files: Arc<JournalFiles>) -> Self {
-        Self { shared, files }
+    pub(crate) fn new(source: Arc<dyn JournalSource>, files: Arc<JournalFiles>) -> Self {
+        Self { source, files }
     }
 
     /// The files, for those who fetch and serve segments.
@@ -57,7 +45,7 @@ impl Journal {
 
     /// Sealed segments that this member should have and hasn't.
     pub(crate) fn missing(&self) -> Vec<(u64, Segment)> {
-        let View { segments, recent, .. } = self.shared.journal_view();
+        let View { segments, recent, .. } = self.source.view();
         let in_memory = |number| recent.sealed.iter().any(|waiting| waiting.number == number);
         let missing = segments.iter().filter(|(number, _)| !self.files.has(*number) && !in_memory(*number));
         missing.map(|(number, segment)| (number, segment.clone())).collect()
@@ -65,7 +53,7 @@ impl Journal {
 
     /// Reads a page. It takes a while: not for async threads.
     pub(crate) fn page(&self, query: &EventQuery) -> Result<EventPage, JournalError> {
-        let view = self.shared.journal_view();
+        let view = self.source.view();
         let place =
             query.after.unwrap_or(if query.reverse { EventId::end_of(u64::MAX) } else { view.head.trimmed });
         if !query.reverse && place < view.head.trimmed {

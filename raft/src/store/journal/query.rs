@@ -8,7 +8,7 @@ use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Problem};
 
 use super::block::key;
-use crate::machine::{Event, EventId};
+use ipam_machine::{Event, EventId};
 
 /// Which events somebody wants; what isn't said doesn't matter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::io;
 use std::sync::Arc;
 
-use super::super::frame;
 use super::block::Block;
-use crate::machine::Journaled;
-use crate::machine::journal::{JournalHead, Segment};
+use crate::store::directory::frame;
+use ipam_machine::Journaled;
+use ipam_machine::journal::{JournalHead, Segment};
 
 /// A segment that waits to be written.
 #[derive(Debug, Clone)]
@@ -90,7 +90,7 @@ pub(super) fn rebuild<'a>(
     head: &JournalHead,
     frames: impl IntoIterator<Item = &'a [u8]>,
 ) -> io::Result<Vec<Arc<Block>>> {
-    use crate::machine::journal::{Frame, link};
+    use ipam_machine::journal::{Frame, link};
     let mut recent = Recent::new(head, Vec::new());
     let mut chain = head.open.before;
     let mut count = 0;

@@ -13,10 +13,10 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::super::{disk, frame};
 use super::block::Block;
-use crate::machine::EventId;
-use crate::machine::journal::{Chain, Segment};
+use crate::store::directory::{disk, frame};
+use ipam_machine::EventId;
+use ipam_machine::journal::{Chain, Segment};
 
 const MAGIC: &[u8; 8] = b"IPAMJRNL";
 const VERSION: u8 = 1;
@@ -86,7 +86,7 @@ pub(super) fn write(path: &Path, number: u64, segment: &Segment, blocks: &[Arc<B
 }
 
 /// A segment with right sums and whatever inside, which no fuzzer guesses.
-#[cfg(feature = "fuzzing")]
+#[cfg(feature = "testing")]
 pub(super) fn pretended(blocks: &[Vec<u8>], pages: &[Vec<u8>], footer: &[u8]) -> io::Result<Vec<u8>> {
     let mut content = MAGIC.to_vec();
     for block in blocks {

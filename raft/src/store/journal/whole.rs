@@ -3,10 +3,10 @@
 use std::fs::File;
 use std::io::{self, Read, Seek as _};
 
-use super::super::frame;
 use super::files::JournalFiles;
 use super::sealed::Sealed;
-use crate::machine::State;
+use crate::store::directory::frame;
+use ipam_machine::State;
 
 /// A sealed segment, open: it stays readable even when it is given up meanwhile.
 pub(crate) struct Whole {

@@ -10,13 +10,14 @@ use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
 use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
 use openraft::{EntryPayload, RaftLogReader as _, RaftSnapshotBuilder as _};
 
-use super::sample::{command, log_id, membership, read_all, run, start, stop, vote, write_behind};
-use crate::batch::{Batch, Leadership, Opened};
-use crate::machine::State;
-use crate::machine::journal::EventId;
-use crate::store::open::Store;
-use crate::store::{Doubt, EventQuery, Identity};
+use crate::store::tests::sample::{
+    command, log_id, membership, read_all, run, start, stop, vote, write_behind,
+};
+use crate::store::{Doubt, EventQuery, Identity, Store};
 use crate::types::Entry;
+use ipam_machine::State;
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::journal::EventId;
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/fixtures/v1").join(name)

@@ -1,15 +1,4 @@
-//! The store against upstream's suite, against crashes, and against a disk that lies.
+//! Tests of the store as a whole, and what the tests of its parts share.
 
-mod backup;
-mod check_journal;
-mod damage;
-mod directory;
-mod files;
 mod fixtures;
-mod journal;
-mod log;
-mod rebuild;
-mod rows;
-mod sample;
-mod snapshot;
-mod suite;
+pub(super) mod sample;

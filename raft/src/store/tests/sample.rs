@@ -1,8 +1,8 @@
 //! What the tests of the store have in common.
 
-use crate::machine::command::Text;
-use crate::machine::{Grant, Terms};
 use ipam_api::access::Role;
+use ipam_machine::command::Text;
+use ipam_machine::{Grant, Terms};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
@@ -13,27 +13,26 @@ use openraft::type_config::TypeConfigExt as _;
 use openraft::{EntryPayload, Membership, RaftLogReader as _, StorageHelper};
 use tokio::sync::oneshot;
 
-use crate::batch::{Batch, Leadership, Opened};
-use crate::machine::command::{
+use crate::store::rows::Nudge;
+use crate::store::{LogStore, Store, open};
+use crate::types::{Entry, LogId, Member, Types, Vote};
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::command::{
     Action, Command, Delete, Expect, Kind, NetworkIntention, Origin, Put, Remarks, Via,
 };
-use crate::store::behind::Nudge;
-use crate::store::open::Store;
-use crate::store::{LogStore, open};
-use crate::types::{Entry, LogId, Member, Types, Vote};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
-pub(super) fn log_id(term: u64, index: u64) -> LogId {
+pub(in crate::store) fn log_id(term: u64, index: u64) -> LogId {
     LogId { leader_id: LeaderId { term, node_id: 1 }, index }
 }
 
-pub(super) fn vote(term: u64, committed: bool) -> Vote {
+pub(in crate::store) fn vote(term: u64, committed: bool) -> Vote {
     Vote { leader_id: LeaderId { term, node_id: 1 }, committed }
 }
 
 /// A command that leaves a trace in the state, another for each number: rows come, change and go.
-pub(super) fn command(number: u64) -> Command {
+pub(in crate::store) fn command(number: u64) -> Command {
     let name = |number: u64| Name::new(&format!("network-{}", number % 40)).unwrap();
     let action = if number % 7 == 6 {
         let (kind, expect) = (Kind::Network, Expect::Anything);
@@ -53,7 +52,7 @@ pub(super) fn command(number: u64) -> Command {
     Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }
 }
 
-pub(super) fn entry(term: u64, index: u64) -> Entry {
+pub(in crate::store) fn entry(term: u64, index: u64) -> Entry {
     let opened = Opened {
         leadership: Leadership::Number(0),
         log_time_ms: 1_000 + index,
@@ -65,7 +64,7 @@ pub(super) fn entry(term: u64, index: u64) -> Entry {
 }
 
 /// An entry that says who the members are.
-pub(super) fn membership(term: u64, index: u64) -> Entry {
+pub(in crate::store) fn membership(term: u64, index: u64) -> Entry {
     let member = Member {
         name: "a".to_owned(),
         disk_id: "disk".to_owned(),
@@ -78,7 +77,7 @@ pub(super) fn membership(term: u64, index: u64) -> Entry {
 }
 
 /// An entry of about this many bytes.
-pub(super) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
+pub(in crate::store) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
     let mut command = command(index);
     command.origin.request_id = Text::given("x".repeat(bytes));
     let opened =
@@ -86,12 +85,12 @@ pub(super) fn large_entry(term: u64, index: u64, bytes: usize) -> Entry {
     Entry { log_id: log_id(term, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
 }
 
-pub(super) fn entries(term: u64, range: std::ops::Range<u64>) -> Vec<Entry> {
+pub(in crate::store) fn entries(term: u64, range: std::ops::Range<u64>) -> Vec<Entry> {
     range.map(|index| entry(term, index)).collect()
 }
 
 /// Hands entries to the log; the receiver hears when they are on disk.
-pub(super) async fn submit(
+pub(in crate::store) async fn submit(
     log: &mut LogStore,
     entries: Vec<Entry>,
 ) -> std::io::Result<impl Future<Output = std::io::Result<()>> + use<>> {
@@ -100,47 +99,47 @@ pub(super) async fn submit(
     Ok(async { wait.await.expect("a callback was dropped") })
 }
 
-pub(super) async fn append(log: &mut LogStore, entries: Vec<Entry>) {
+pub(in crate::store) async fn append(log: &mut LogStore, entries: Vec<Entry>) {
     submit(log, entries).await.unwrap().await.unwrap();
 }
 
-pub(super) async fn apply(store: &mut Store, entries: Vec<Entry>) {
+pub(in crate::store) async fn apply(store: &mut Store, entries: Vec<Entry>) {
     let items = entries.into_iter().map(|entry| Ok((entry, None)));
     store.machine.apply(stream::iter(items)).await.unwrap();
 }
 
 /// Appends, commits and applies, as openraft would.
-pub(super) async fn run(store: &mut Store, entries: Vec<Entry>) {
+pub(in crate::store) async fn run(store: &mut Store, entries: Vec<Entry>) {
     append(&mut store.log, entries.clone()).await;
     store.log.save_committed(entries.last().map(|entry| entry.log_id)).await.unwrap();
     apply(store, entries).await;
 }
 
-pub(super) async fn read_all(log: &mut LogStore) -> Vec<Entry> {
+pub(in crate::store) async fn read_all(log: &mut LogStore) -> Vec<Entry> {
     log.try_get_log_entries(..).await.unwrap()
 }
 
 /// Waits until rows and marker are where the state is.
-pub(super) async fn write_behind(store: &Store) {
+pub(in crate::store) async fn write_behind(store: &Store) {
     let (done, wait) = oneshot::channel();
     store.closer.nudger.send(Nudge::Flush(done));
     wait.await.unwrap();
 }
 
 /// Opens a directory and replays what openraft would replay.
-pub(super) async fn start(dir: &Path) -> Store {
+pub(in crate::store) async fn start(dir: &Path) -> Store {
     let mut store = open(dir).await.unwrap();
     StorageHelper::new(&mut store.log, &mut store.machine).with_id(1).get_initial_state().await.unwrap();
     store
 }
 
-pub(super) async fn stop(store: Store) {
+pub(in crate::store) async fn stop(store: Store) {
     let Store { closer, .. } = store;
     closer.close().await.unwrap();
 }
 
 /// Leaves everything as it is, as a process does that is killed.
-pub(super) async fn kill(store: Store) {
+pub(in crate::store) async fn kill(store: Store) {
     let Store { log, machine, shared, journal, failed, closer, .. } = store;
     drop((log, machine, shared, journal, failed));
     let threads = closer.abandon();

@@ -1,0 +1,90 @@
+//! Asking before something hurts.
+//!
+//! Three levels: *mild* is done and told, *moderate* asks `[y/N]`, *severe* wants the name typed. Where
+//! nobody can be asked, the word has to be on the command line: `--yes` or `--confirm NAME`.
+
+use std::io::BufRead as _;
+
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::screen::{self, Tone};
+
+/// Asks about something moderate: `summary` says what it will touch, with counts.
+pub(crate) async fn moderate(session: &Session, summary: &[String], question: &str) -> Result<(), Failure> {
+    if session.writing.yes {
+        return Ok(());
+    }
+    if session.writing.dry_run {
+        return tell(session, summary);
+    }
+    if !session.interactive {
+        return Err(Failure::usage(
+            summary.join(" "),
+            "Nobody can be asked here, so nothing was changed; say --yes to do it all the same.",
+        ));
+    }
+    for line in summary {
+        screen::line(line);
+    }
+    let answer = ask(format!("{}{question} [y/N] ", mark(session))).await?;
+    if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
+}
+
+/// Asks about something severe: its name has to be said again.
+pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) -> Result<(), Failure> {
+    if session.writing.dry_run {
+        return tell(session, summary);
+    }
+    if let Some(given) = &session.writing.confirm {
+        if given == name {
+            return Ok(());
+        }
+        return Err(Failure::usage(
+            format!("--confirm {given} doesn't name what this is about: {name}"),
+            "Nothing was changed.",
+        ));
+    }
+    if !session.interactive {
+        return Err(Failure::usage(
+            summary.join(" "),
+            format!(
+                "Nothing was changed; say --confirm {name} to do it all the same (--yes is not enough here)."
+            ),
+        ));
+    }
+    for line in summary {
+        screen::line(line);
+    }
+    let answer = ask(format!("{}Type the name {name} to go on: ", mark(session))).await?;
+    if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
+}
+
+/// What a dry run would touch is told, and nobody is asked.
+fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
+    for line in summary {
+        session.say(line);
+    }
+    Ok(())
+}
+
+/// What stands before a question about production.
+fn mark(session: &Session) -> String {
+    match &session.settings.production {
+        Some(name) => session.paint(&format!("[production: {name}] "), Tone::Bad),
+        None => String::new(),
+    }
+}
+
+/// Reads a line from the terminal, on a thread of its own: Ctrl-C must end the wait.
+async fn ask(question: String) -> Result<String, Failure> {
+    let read = tokio::task::spawn_blocking(move || {
+        screen::say(&question);
+        let mut line = String::new();
+        std::io::stdin().lock().read_line(&mut line)?;
+        Ok::<String, std::io::Error>(line)
+    });
+    match read.await {
+        Ok(line) => Ok(line?),
+        Err(_) => Err(Failure::Declined),
+    }
+}

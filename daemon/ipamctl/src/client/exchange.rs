@@ -1,0 +1,187 @@
+//! Asking the servers, and telling them.
+
+use std::time::Duration;
+
+use ipam_api::brand::{
+    HEADER_CHANGE_COMMENT, HEADER_DRY_RUN, HEADER_IDEMPOTENCY_KEY, HEADER_IDEMPOTENCY_REPLAYED,
+};
+use ipam_api::client::{Answer, Call, with_query};
+use ipam_api::problem::Applied;
+use ipam_api::{Code, Problem};
+
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::text;
+use crate::settings::flags::Consistency;
+use crate::settings::idempotency;
+
+/// After which time somebody wants to know what is waited for.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// What to do when nobody knows whether a write was done.
+#[derive(Debug, Clone)]
+pub(crate) enum Again {
+    /// The servers know it again by a key; the same command with that key is safe.
+    ByKey,
+    /// It carries its own identity, and this is how it is repeated.
+    Same(String),
+}
+
+impl Session {
+    /// A path with what every read says.
+    pub(crate) fn reading_path(&self, path: &str) -> String {
+        let mut path = path.to_owned();
+        if self.reading.consistency == Consistency::Stale {
+            path = with_query(&path, "consistency", "stale");
+        }
+        if let Some(revision) = self.reading.at_least_revision {
+            path = with_query(&path, "at_least_revision", &revision.to_string());
+        }
+        path
+    }
+
+    /// Reads something.
+    pub(crate) async fn read(&self, path: &str) -> Result<Answer, Failure> {
+        let call = Call::get(self.reading_path(path)).within(self.timeout());
+        self.send(call).await.map_err(|problem| self.failure(problem))
+    }
+
+    /// Changes something, or with `--dry-run` finds out what that would do.
+    pub(crate) async fn write(&self, call: Call, again: Again) -> Result<Answer, Failure> {
+        let writing = &self.writing;
+        let mut call = call.within(self.timeout());
+        if let Some(comment) = &writing.comment {
+            call = call.header(HEADER_CHANGE_COMMENT, comment)?;
+        }
+        if let Some(manager) = &writing.manager {
+            call = call.query("manager", manager);
+        }
+        if writing.take_over {
+            call = call.query("take_over", "true");
+        }
+        if writing.dry_run {
+            return self.try_out(call).await;
+        }
+        let key = match (&writing.idempotency_key, &again) {
+            (Some(key), _) => Some(key.clone()),
+            (None, Again::ByKey) => Some(idempotency::new_key()),
+            (None, Again::Same(_)) => None,
+        };
+        let repeat = match (again, &key) {
+            (Again::Same(advice), None) => advice,
+            (_, key) => idempotency::repeated(&self.words, key.as_deref().unwrap_or_default()),
+        };
+        if let Some(key) = key {
+            call = call.header(HEADER_IDEMPOTENCY_KEY, &key)?.repeatable();
+        }
+        let answer = self.send(call).await.map_err(|problem| self.failure(problem).repeat_by(repeat))?;
+        if answer.header(HEADER_IDEMPOTENCY_REPLAYED).is_some() {
+            self.say("that was done before; this is the answer of the first time.");
+        }
+        Ok(answer)
+    }
+
+    /// Asks a question that takes a body.
+    pub(crate) async fn ask(&self, call: Call) -> Result<Answer, Failure> {
+        let call = call.within(self.timeout()).repeatable().slow();
+        self.send(call).await.map_err(|problem| self.failure(problem))
+    }
+
+    /// What a write would do, whether it shall be done or not.
+    pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
+        self.try_out(call.within(self.timeout())).await
+    }
+
+    /// Sends a write that changes nothing. Whatever happens to it on the way, nothing was changed.
+    async fn try_out(&self, call: Call) -> Result<Answer, Failure> {
+        let call = call.query("dry_run", "true").repeatable().slow();
+        let answer = self.send(call).await.map_err(|mut problem| {
+            problem.applied = Applied::No;
+            self.failure(problem)
+        })?;
+        if answer.header(HEADER_DRY_RUN) == Some("true") {
+            return Ok(answer);
+        }
+        // Servers read queries strictly, so this doesn't happen; if it does, silence would be the worst answer.
+        Err(Problem::new(Code::NotImplemented, "the server doesn't say that it only tried")
+            .help("Look whether it was done after all.")
+            .maybe_applied()
+            .into())
+    }
+
+    /// Asks one server alone.
+    pub(crate) async fn ask_one(&self, server: &str, call: Call) -> Result<Answer, Problem> {
+        self.debug(server, &call);
+        self.client_of(server)?.send(call).await
+    }
+
+    async fn send(&self, call: Call) -> Result<Answer, Problem> {
+        self.debug(self.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
+        let limit = text::duration(text::milliseconds(self.timeout()));
+        let notice = || {
+            self.say(&format!(
+                "waiting for {} (up to {limit}; Ctrl-C ends the waiting) …",
+                self.settings.servers.join(", ")
+            ));
+        };
+        if self.attended {
+            noticed(self.client.send(call), PATIENCE, notice).await
+        } else {
+            self.client.send(call).await
+        }
+    }
+
+    /// A problem with what this side knows about it.
+    pub(crate) fn failure(&self, problem: Problem) -> Failure {
+        let nobody = problem.code == Code::Unreachable;
+        let failure = Failure::from(problem);
+        if nobody { failure.about_servers(self.settings.origin.clone()) } else { failure }
+    }
+
+    /// `done` for what was done, `would be done` for what was only tried.
+    pub(crate) fn tense(&self, participle: &str) -> String {
+        if self.writing.dry_run { format!("would be {participle}") } else { participle.to_owned() }
+    }
+
+    /// ` at revision 7`, unless it was only tried.
+    pub(crate) fn at_revision(&self, answer: &Answer) -> String {
+        match answer.etag.or(answer.revision) {
+            Some(revision) if !self.writing.dry_run => format!(" at revision {revision}"),
+            _ => String::new(),
+        }
+    }
+}
+
+/// Waits for something, and says so once it takes longer than `patience`.
+async fn noticed<T>(wait: impl Future<Output = T>, patience: Duration, notice: impl FnOnce()) -> T {
+    let mut wait = std::pin::pin!(wait);
+    match tokio::time::timeout(patience, &mut wait).await {
+        Ok(done) => done,
+        Err(_) => {
+            notice();
+            wait.await
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn who_waits_is_told_for_what() {
+        let (told, waits) = tokio::sync::oneshot::channel();
+        // It ends only once somebody was told.
+        noticed(waits, Duration::from_millis(1), || told.send(()).unwrap()).await.unwrap();
+        noticed(async {}, Duration::from_secs(3600), || panic!("nothing was waited for")).await;
+    }
+
+    #[test]
+    fn a_cursor_is_escaped() {
+        assert_eq!(with_query("/v1/pools", "limit", "5"), "/v1/pools?limit=5");
+        assert_eq!(
+            with_query("/v1/pools?limit=5", "cursor", "a+b/="),
+            "/v1/pools?limit=5&cursor=a%2Bb%2F%3D"
+        );
+    }
+}

@@ -1,0 +1,199 @@
+//! Reading lists: all pages of them, or as much as is wanted, and showing them in any format.
+
+use ipam_api::client::with_query;
+use ipam_api::limits::PAGE_ITEMS_MAX;
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, Problem};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use crate::client::session::Session;
+use crate::output::data::Data;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::{json, text};
+
+/// A list as it was read.
+pub(crate) struct Listed<Item> {
+    /// The items that were kept.
+    pub(crate) items: Vec<Item>,
+    /// The state that they are from.
+    pub(crate) revision: u64,
+    /// The same as JSON: the server's bytes where nothing was left out and one page was enough.
+    pub(crate) json: Vec<u8>,
+    /// Whether there is more.
+    pub(crate) more: bool,
+}
+
+/// A list that somebody wants to see.
+pub(crate) struct Listing<Item: 'static> {
+    /// Where it is.
+    pub(crate) path: &'static str,
+    /// Fields and the values that they must have.
+    pub(crate) filters: Vec<(&'static str, String)>,
+    /// What an item is called.
+    pub(crate) name: fn(&Item) -> String,
+    /// The table for people; with more columns where there is room.
+    pub(crate) table: fn(&[Item], bool, Timestamp) -> Table,
+    /// The word for one and the word for many.
+    pub(crate) words: (&'static str, &'static str),
+}
+
+/// One page, its items as the server wrote them.
+#[derive(Deserialize)]
+struct RawPage {
+    items: Vec<Box<RawValue>>,
+    revision: u64,
+    #[serde(default)]
+    next: Option<String>,
+}
+
+impl Session {
+    /// Shows a list in the format that is wanted. `keep` says which items.
+    pub(crate) async fn show_list<Item: DeserializeOwned>(
+        &self,
+        listing: Listing<Item>,
+        keep: impl Fn(&Item) -> bool,
+    ) -> Result<(), Failure> {
+        let fields = &self.reading.fields;
+        if !fields.is_empty() && !matches!(self.format, Format::Name) {
+            return self.show_fields(&listing).await;
+        }
+        let path = self.narrowed_path(&listing);
+        let listed = self.pages(&path, self.wanted(), keep).await?;
+        if self.data(&listed.json)? {
+            return Ok(());
+        }
+        if matches!(self.format, Format::Name) {
+            let names: Vec<String> = listed.items.iter().map(|item| (listing.name)(item) + "\n").collect();
+            return self.print(&names.concat());
+        }
+        self.print_table(&(listing.table)(&listed.items, self.format.is_wide(), self.now()))?;
+        self.say_footer(&listed, listing.words);
+        Ok(())
+    }
+
+    /// Shows some fields of a list. The servers choose the items, since ours may lack what is asked for.
+    async fn show_fields<Item>(&self, listing: &Listing<Item>) -> Result<(), Failure> {
+        let fields = &self.reading.fields;
+        let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
+        let listed: Listed<Data> = self.pages(&path, self.wanted(), |_| true).await?;
+        if self.data(&listed.json)? {
+            return Ok(());
+        }
+        self.print_table(&columns(&listed.items, fields))?;
+        self.say_footer(&listed, listing.words);
+        Ok(())
+    }
+
+    /// Reads all of a list that `keep` wants.
+    pub(crate) async fn list<Item: DeserializeOwned>(
+        &self,
+        path: &str,
+        keep: impl Fn(&Item) -> bool,
+    ) -> Result<Listed<Item>, Failure> {
+        self.pages(path, None, keep).await
+    }
+
+    /// A list's path with all that it is narrowed by.
+    fn narrowed_path<Item>(&self, listing: &Listing<Item>) -> String {
+        let path = self.selected(listing.path.to_owned());
+        listing.filters.iter().fold(path, |path, (field, value)| with_query(&path, field, value))
+    }
+
+    /// A list's path with what was said about order and labels.
+    fn selected(&self, mut path: String) -> String {
+        if let Some(labels) = &self.reading.selector {
+            path = with_query(&path, "labels", &labels.to_string());
+        }
+        if let Some(field) = &self.reading.sort_by {
+            path = with_query(&path, "sort", field);
+        }
+        path
+    }
+
+    /// How many items are wanted; none for all. Nobody reads more than a page of a table, and a list that goes
+    /// anywhere else is whole unless somebody says otherwise.
+    fn wanted(&self) -> Option<usize> {
+        let table = self.terminal && self.format.is_for_people() && !self.reading.all;
+        let limit = self.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+        limit.or(if table { Some(PAGE_ITEMS_MAX) } else { None })
+    }
+
+    /// Reads pages until there are enough items that `keep` wants.
+    async fn pages<Item: DeserializeOwned>(
+        &self,
+        path: &str,
+        wanted: Option<usize>,
+        keep: impl Fn(&Item) -> bool,
+    ) -> Result<Listed<Item>, Failure> {
+        let limit = wanted.unwrap_or(PAGE_ITEMS_MAX).min(PAGE_ITEMS_MAX);
+        let first = with_query(path, "limit", &limit.to_string());
+        let mut query = first.clone();
+        let (mut items, mut kept, mut whole) = (Vec::new(), Vec::new(), true);
+        loop {
+            let answer = self.read(&query).await?;
+            let page: RawPage = answer.read()?;
+            let mut full = false;
+            for raw in page.items {
+                full = wanted.is_some_and(|wanted| items.len() >= wanted);
+                if full {
+                    whole = false;
+                    break;
+                }
+                let item: Item = serde_json::from_str(raw.get()).map_err(unreadable)?;
+                if keep(&item) {
+                    items.push(item);
+                    kept.push(raw);
+                } else {
+                    whole = false;
+                }
+            }
+            let enough = full || wanted.is_some_and(|wanted| items.len() >= wanted);
+            match page.next {
+                Some(cursor) if !enough => query = with_query(&first, "cursor", &cursor),
+                next => {
+                    let more = full || next.is_some();
+                    let json = if whole && query == first {
+                        answer.body
+                    } else {
+                        json::joined(&kept, page.revision)
+                    };
+                    return Ok(Listed { items, revision: page.revision, json, more });
+                }
+            }
+        }
+    }
+
+    fn say_footer<Item>(&self, listed: &Listed<Item>, (one, many): (&str, &str)) {
+        let footer = text::footer(listed.items.len(), one, many, listed.revision);
+        if listed.more {
+            self.say(&format!("the first {footer} · there are more: --all"));
+        } else {
+            self.say(&footer);
+        }
+    }
+}
+
+/// A table of fields, each under the last word of its path.
+fn columns(items: &[Data], fields: &[String]) -> Table {
+    let mut table = Table::new();
+    for field in fields {
+        let title = field.rsplit('.').next().unwrap_or(field).to_uppercase();
+        let number = !items.is_empty()
+            && items.iter().all(|item| matches!(item.at(field), None | Some(Data::Null | Data::Number(_))));
+        table = if number { table.number(title) } else { table.text(title) };
+    }
+    for item in items {
+        table.row(fields.iter().map(|field| text::dash(&item.at(field).map(Data::cell).unwrap_or_default())));
+    }
+    table
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {error}"))
+        .help("Check that the address is ipamd's and that its version fits.")
+        .into()
+}

@@ -1,0 +1,11 @@
+//! Talk with the servers: the session of a command, what it asks and writes, and how it shows an answer.
+
+pub(crate) mod confirm;
+mod curl;
+pub(crate) mod exchange;
+pub(crate) mod list;
+pub(crate) mod noun;
+pub(crate) mod resource;
+pub(crate) mod scope;
+pub(crate) mod session;
+mod show;

@@ -1,0 +1,65 @@
+//! Named resources: networks, subnets, pools, reservations, nodes and namespaces.
+
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{
+    Labels, Namespace, NamespaceStatus, Network, NetworkStatus, Node, NodeStatus, Pool, PoolStatus,
+    Reservation, ReservationStatus, Resource, Subnet, SubnetStatus,
+};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+/// Part of a resource that clients write.
+pub(crate) trait Noun: Serialize + DeserializeOwned + Clone + 'static {
+    /// Part of the resource that the servers add.
+    type Status: DeserializeOwned;
+    const WORD: &'static str;
+    const PLURAL: &'static str;
+    const PATH: &'static str;
+    fn name(&self) -> ResourceName;
+    /// Description, labels and manager.
+    fn metadata(&self) -> (&str, &Labels, Option<&str>);
+    fn metadata_mut(&mut self) -> MetadataMut<'_>;
+}
+
+/// Resource as the servers show it.
+pub(crate) type Read<N> = Resource<N, <N as Noun>::Status>;
+
+/// Fields that all named resources have.
+pub(crate) struct MetadataMut<'a> {
+    pub(crate) description: &'a mut String,
+    pub(crate) labels: &'a mut Labels,
+    pub(crate) annotations: &'a mut Labels,
+    pub(crate) managed_by: &'a mut Option<String>,
+}
+
+macro_rules! noun {
+    ($noun:ty, $status:ty, $word:literal, |$this:ident| $name:expr) => {
+        impl Noun for $noun {
+            type Status = $status;
+            const WORD: &'static str = $word;
+            const PLURAL: &'static str = concat!($word, "s");
+            const PATH: &'static str = concat!("/v1/", $word, "s");
+
+            fn name(&self) -> ResourceName {
+                let $this = self;
+                $name
+            }
+
+            fn metadata(&self) -> (&str, &Labels, Option<&str>) {
+                (&self.description, &self.labels, self.managed_by.as_deref())
+            }
+
+            fn metadata_mut(&mut self) -> MetadataMut<'_> {
+                let Self { description, labels, annotations, managed_by, .. } = self;
+                MetadataMut { description, labels, annotations, managed_by }
+            }
+        }
+    };
+}
+
+noun!(Network, NetworkStatus, "network", |network| (&network.name).into());
+noun!(Subnet, SubnetStatus, "subnet", |subnet| (&subnet.name).into());
+noun!(Pool, PoolStatus, "pool", |pool| (&pool.name).into());
+noun!(Reservation, ReservationStatus, "reservation", |reservation| (&reservation.name).into());
+noun!(Node, NodeStatus, "node", |node| ResourceName::in_realm(&node.realm, &node.name));
+noun!(Namespace, NamespaceStatus, "namespace", |one| ResourceName::in_realm(&one.realm, &one.name));

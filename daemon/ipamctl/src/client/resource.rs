@@ -1,0 +1,186 @@
+//! What named resources have in common: read, create, change, delete.
+
+use ipam_api::client::{Answer, Call, Expect};
+use ipam_api::name::ResourceName;
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, strict};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use crate::client::exchange::Again;
+use crate::client::list::Listing;
+use crate::client::noun::{Noun, Read};
+use crate::client::session::Session;
+use crate::output::diff;
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+/// How often a change is tried again when somebody else was faster.
+const EDITS_MAX: usize = 5;
+
+/// Just the name of anything that has one.
+#[derive(Deserialize)]
+struct Named {
+    realm: Option<String>,
+    name: String,
+}
+
+impl Named {
+    fn whole(&self) -> String {
+        match &self.realm {
+            Some(realm) => format!("{realm}/{}", self.name),
+            None => self.name.clone(),
+        }
+    }
+}
+
+fn path<N: Noun>(name: &ResourceName) -> String {
+    format!("{}/{name}", N::PATH)
+}
+
+/// Reads one. A name that doesn't exist comes with the one that was probably meant.
+pub(crate) async fn fetch<N: Noun>(
+    session: &Session,
+    name: impl Into<ResourceName>,
+) -> Result<(Read<N>, Answer), Failure> {
+    let name = name.into();
+    let read = session.read(&path::<N>(&name)).await;
+    let answer = suggest(session, read, N::PLURAL, name.as_str()).await?;
+    session.check_placed(&format!("{} {name}", N::WORD), N::PLURAL, &answer.body)?;
+    Ok((answer.read()?, answer))
+}
+
+/// Shows one, for people with the text of `shown`.
+pub(crate) async fn show<N: Noun>(
+    session: &Session,
+    name: impl Into<ResourceName>,
+    shown: fn(&Read<N>) -> String,
+) -> Result<(), Failure> {
+    let name = name.into();
+    let (found, answer) = fetch::<N>(session, &name).await?;
+    session.show(&answer, name.as_str(), || Ok(shown(&found)))
+}
+
+/// Adds the lines that end the text of each named resource.
+pub(crate) fn metadata_lines<N: Noun>(fields: &mut Fields, found: &Read<N>) {
+    let (description, labels, managed_by) = found.intention.metadata();
+    fields.line_if("description", description);
+    fields.line_if("labels", &text::labels(labels));
+    fields.line_if("managed by", managed_by.unwrap_or_default());
+    let meta = &found.meta;
+    fields.line("changed", format!("{} by {}", text::moment(meta.updated_at), text::dash(&meta.updated_by)));
+}
+
+/// Adds the name that was probably meant to a `not-found`.
+pub(crate) async fn suggest<T>(
+    session: &Session,
+    result: Result<T, Failure>,
+    plural: &str,
+    name: &str,
+) -> Result<T, Failure> {
+    let failure = match result {
+        Err(failure) if failure.code() == Some(Code::NotFound) => failure,
+        other => return other,
+    };
+    // Looking for a better word must not replace the answer by another failure.
+    let Ok(listed) = session.list::<Named>(&format!("/v1/{plural}"), |_| true).await else {
+        return Err(failure);
+    };
+    let names: Vec<String> = listed.items.iter().map(Named::whole).collect();
+    let meant = strict::nearest(name, names.iter().map(String::as_str));
+    Err(failure.meant(meant.map(str::to_owned)))
+}
+
+/// Shows all that `keep` wants.
+pub(crate) async fn show_list<N: Noun>(
+    session: &Session,
+    filters: Vec<(&'static str, String)>,
+    keep: impl Fn(&Read<N>) -> bool,
+    table: fn(&[Read<N>], bool, Timestamp) -> Table,
+) -> Result<(), Failure> {
+    let name = |found: &Read<N>| found.intention.name().to_string();
+    let listing = Listing { path: N::PATH, filters, name, table, words: (N::WORD, N::PLURAL) };
+    session.show_list(listing, keep).await
+}
+
+/// Creates one.
+pub(crate) async fn create<N: Noun>(session: &Session, intention: &N) -> Result<(), Failure> {
+    let name = intention.name();
+    let call = Call::post(N::PATH).json(intention)?;
+    let answer = session.write(call, Again::ByKey).await?;
+    let sentence = format!("{} {name} {}{}", N::WORD, session.tense("created"), session.at_revision(&answer));
+    session.done(&answer, name.as_str(), &sentence)
+}
+
+/// Reads one, changes it, and writes it back unless somebody else was faster; then begins again.
+pub(crate) async fn edit<N: Noun>(
+    session: &Session,
+    name: impl Into<ResourceName>,
+    change: impl Fn(&mut N, &N::Status) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let name = &name.into();
+    let mut tries = 1;
+    loop {
+        let (found, read) = fetch::<N>(session, name).await?;
+        let mut wanted = found.intention.clone();
+        change(&mut wanted, &found.status)?;
+        let (old, new) = (fields(&found.intention)?, fields(&wanted)?);
+        let differences = diff::between(&old, &new);
+        if differences.is_empty() {
+            let sentence = format!("{} {name} is already so; nothing was changed", N::WORD);
+            return session.done(&read, name.as_str(), &sentence);
+        }
+        // Only what changes is sent: what this program doesn't know (a newer server's fields) stays as it is.
+        let call = Call::patch(path::<N>(name)).json(&diff::patch(&old, &new))?;
+        let call = call.expect(Expect::Revision(found.meta.revision));
+        let again = Again::Same("the same command again; what is already so stays so".to_owned());
+        match session.write(call, again).await {
+            Ok(answer) => {
+                if session.writing.dry_run && session.format.is_for_people() {
+                    session.print(&diff::lines(&differences).join("\n"))?;
+                }
+                let (changed, at) = (session.tense("changed"), session.at_revision(&answer));
+                let sentence = format!("{} {name} {changed}{at}", N::WORD);
+                return session.done(&answer, name.as_str(), &sentence);
+            }
+            Err(failure) if failure.code() == Some(Code::RevisionMismatch) && tries < EDITS_MAX => tries += 1,
+            Err(failure) => return Err(failure),
+        }
+    }
+}
+
+/// An intention, field by field.
+fn fields<T: Serialize>(intention: &T) -> Result<Map<String, Value>, Failure> {
+    match serde_json::to_value(intention).map_err(unreadable)? {
+        Value::Object(fields) => Ok(fields),
+        other => Ok(Map::from_iter([(String::new(), other)])),
+    }
+}
+
+fn unreadable(error: serde_json::Error) -> Failure {
+    ipam_api::Problem::new(Code::Internal, error.to_string()).into()
+}
+
+/// Deletes one, or makes it go away once nothing is held.
+pub(crate) async fn delete<N: Noun>(
+    session: &Session,
+    name: impl Into<ResourceName>,
+    drain: bool,
+) -> Result<(), Failure> {
+    let name = &name.into();
+    session.check_named(N::WORD, N::PLURAL, name.as_str()).await?;
+    let mut call = Call::delete(path::<N>(name));
+    if drain {
+        call = call.query("drain", "true");
+    }
+    let deleted = session.write(call, Again::ByKey).await;
+    let answer = suggest(session, deleted, N::PLURAL, name.as_str()).await?;
+    // Nothing was left to wait for when the answer is empty.
+    let sentence = if drain && !answer.body.is_empty() {
+        format!("{} {name} gives out nothing more and goes away with its last address", N::WORD)
+    } else {
+        format!("{} {name} {}", N::WORD, session.tense("deleted"))
+    };
+    session.done(&answer, name.as_str(), &sentence)
+}

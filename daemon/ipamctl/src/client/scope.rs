@@ -1,0 +1,156 @@
+//! Where something is looked for, as far as the command line says it: `--network`, `--realm`, `--namespace`.
+//!
+//! What is said there counts: it narrows, or it is refused. A context's realm and namespace only fill in what
+//! the name of an endpoint leaves out.
+
+use ipam_api::{Name, ObjectName};
+use serde::Deserialize;
+
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::settings::flags::ConnectionArguments;
+
+/// A flag that says where.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    Network,
+    Realm,
+    Namespace,
+}
+
+impl Part {
+    const ALL: [Part; 3] = [Part::Network, Part::Realm, Part::Namespace];
+
+    /// Its name, as lists are narrowed by it.
+    fn word(self) -> &'static str {
+        match self {
+            Part::Network => "network",
+            Part::Realm => "realm",
+            Part::Namespace => "namespace",
+        }
+    }
+}
+
+/// What of it stands on the command line.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Said {
+    pub(crate) network: Option<Name>,
+    pub(crate) realm: Option<Name>,
+    pub(crate) namespace: Option<ObjectName>,
+}
+
+impl From<&ConnectionArguments> for Said {
+    fn from(flags: &ConnectionArguments) -> Self {
+        let ConnectionArguments { network, realm, namespace, .. } = flags.clone();
+        Self { network, realm, namespace }
+    }
+}
+
+impl Said {
+    fn part(&self, part: Part) -> Option<String> {
+        match part {
+            Part::Network => self.network.as_ref().map(ToString::to_string),
+            Part::Realm => self.realm.as_ref().map(ToString::to_string),
+            Part::Namespace => self.namespace.as_ref().map(ToString::to_string),
+        }
+    }
+
+    /// Whether something is in the realm that was said, if one was.
+    pub(crate) fn fits_realm(&self, realm: &Name) -> bool {
+        self.realm.as_ref().is_none_or(|said| said == realm)
+    }
+
+    /// Whether something is in the namespace that was said, if one was.
+    pub(crate) fn fits_namespace(&self, namespace: &ObjectName) -> bool {
+        self.namespace.as_ref().is_none_or(|said| said == namespace)
+    }
+}
+
+/// The one field that says where an object of an address space is.
+#[derive(Deserialize)]
+struct Placed {
+    network: Option<Name>,
+}
+
+impl Session {
+    /// What a list of `plural` is narrowed by, of the parts that its items have. Another one that was said is
+    /// refused: who says it would take the whole list for a part of it.
+    pub(crate) fn narrowed(
+        &self,
+        plural: &str,
+        parts: &[Part],
+    ) -> Result<Vec<(&'static str, String)>, Failure> {
+        let others: Vec<Part> = Part::ALL.into_iter().filter(|part| !parts.contains(part)).collect();
+        self.without(plural, &others)?;
+        let value = |part: Part| match part {
+            // A context names a network only to have it looked at.
+            Part::Network => self.network.as_ref().map(ToString::to_string),
+            Part::Realm | Part::Namespace => self.said.part(part),
+        };
+        Ok(parts.iter().filter_map(|part| Some((part.word(), value(*part)?))).collect())
+    }
+
+    /// Refuses flags that say nothing about `what`, in the plural.
+    pub(crate) fn without(&self, what: &str, parts: &[Part]) -> Result<(), Failure> {
+        let Some(part) = parts.iter().find(|part| self.said.part(**part).is_some()) else { return Ok(()) };
+        let word = part.word();
+        Err(Failure::usage(
+            format!("--{word} says nothing about {what}: they are of no {word}"),
+            format!("Leave --{word} out."),
+        ))
+    }
+
+    /// Refuses `--realm` beside a name that says another one.
+    pub(crate) fn check_realm(&self, text: &str, realm: &Name) -> Result<(), Failure> {
+        if self.said.fits_realm(realm) { Ok(()) } else { Err(self.says_otherwise(text, Part::Realm)) }
+    }
+
+    /// The same for `--namespace`.
+    pub(crate) fn check_namespace(&self, text: &str, namespace: &ObjectName) -> Result<(), Failure> {
+        if self.said.fits_namespace(namespace) {
+            Ok(())
+        } else {
+            Err(self.says_otherwise(text, Part::Namespace))
+        }
+    }
+
+    fn says_otherwise(&self, text: &str, part: Part) -> Failure {
+        let word = part.word();
+        let said = self.said.part(part).unwrap_or_default();
+        Failure::usage(
+            format!("{} says another {word} than --{word} {said}", ipam_api::name::shown(text)),
+            format!("Leave --{word} out, or the {word} of the name."),
+        )
+    }
+
+    /// Refuses `--network` where what was read lies in another one.
+    pub(crate) fn check_network(&self, what: &str, lies_in: &Name) -> Result<(), Failure> {
+        let Some(said) = self.said.network.as_ref().filter(|said| *said != lies_in) else { return Ok(()) };
+        Err(Failure::usage(
+            format!("{what} lies in network {lies_in}, and --network says {said}"),
+            format!("Leave --network out, or say --network {lies_in}."),
+        ))
+    }
+
+    /// The same for an object that was read, of whatever kind.
+    pub(crate) fn check_placed(&self, what: &str, plural: &str, body: &[u8]) -> Result<(), Failure> {
+        if self.said.network.is_none() {
+            return Ok(());
+        }
+        match serde_json::from_slice(body) {
+            Ok(Placed { network: Some(network) }) => self.check_network(what, &network),
+            _ => self.without(plural, &[Part::Network]),
+        }
+    }
+
+    /// The same for one that nobody has read yet. One that isn't there is for the server to refuse.
+    pub(crate) async fn check_named(&self, word: &str, plural: &str, name: &str) -> Result<(), Failure> {
+        if self.said.network.is_none() {
+            return Ok(());
+        }
+        match self.read(&format!("/v1/{plural}/{name}")).await {
+            Ok(answer) => self.check_placed(&format!("{word} {name}"), plural, &answer.body),
+            Err(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,183 @@
+//! Session of a command: its servers, the defaults of names, and its output.
+
+use std::cell::RefCell;
+use std::io::Write;
+use std::time::Duration;
+
+use ipam_api::client::Client;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::EndpointKey;
+use ipam_api::time::Timestamp;
+use ipam_api::{Name, ObjectName};
+
+use crate::client::curl;
+use crate::client::scope::Said;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::screen::{self, Tone};
+use crate::settings::connection::Settings;
+use crate::settings::environment::Environment;
+use crate::settings::flags::{GlobalArguments, ReadingArguments, WritingArguments};
+
+/// Session of one command.
+pub(crate) struct Session {
+    /// Asks any of the servers.
+    pub(crate) client: Client,
+    /// Who they are, and who asks.
+    pub(crate) settings: Settings,
+    /// What is read.
+    pub(crate) reading: ReadingArguments,
+    /// How something is changed.
+    pub(crate) writing: WritingArguments,
+    /// How data is shown.
+    pub(crate) format: Format,
+    pub(crate) headers: bool,
+    quiet: bool,
+    debug: bool,
+    /// Whether somebody can be asked.
+    pub(crate) interactive: bool,
+    /// Whether somebody sits there.
+    pub(crate) attended: bool,
+    /// The network, if one was named, by the command line or by the context.
+    pub(crate) network: Option<Name>,
+    /// Where to look, as far as the command line says it.
+    pub(crate) said: Said,
+    color: bool,
+    /// Columns of the terminal; none where there is no terminal.
+    pub(crate) width: Option<usize>,
+    /// Whether data goes to a terminal.
+    pub(crate) terminal: bool,
+    /// The time, where it stands still.
+    now: Option<Timestamp>,
+    /// The command line, to say how it is repeated.
+    pub(crate) words: Vec<String>,
+    output: RefCell<Box<dyn Write>>,
+}
+
+impl Session {
+    /// Reads the global flags; `output` is where data goes.
+    pub(crate) fn new(
+        global: &GlobalArguments,
+        settings: Settings,
+        environment: &Environment,
+        output: Box<dyn Write>,
+    ) -> Result<Self, Failure> {
+        Ok(Self {
+            client: Client::with(&settings.servers, &settings.options)?,
+            network: settings.network.clone(),
+            said: Said::from(&global.connection),
+            settings,
+            reading: global.reading.clone(),
+            writing: global.writing.clone(),
+            format: global.output.format.clone(),
+            headers: !global.output.no_headers,
+            quiet: global.output.quiet,
+            debug: global.output.debug,
+            attended: environment.attended,
+            interactive: !global.writing.no_input && environment.attended,
+            color: global.output.color.is_on(environment.terminal),
+            width: environment.width,
+            terminal: environment.terminal,
+            now: environment.now,
+            words: environment.words.clone(),
+            output: RefCell::new(output),
+        })
+    }
+
+    /// A client of one server alone. Whoever asks others over TLS only doesn't show a token to a server
+    /// without, just because one of the others names it.
+    pub(crate) fn client_of(&self, server: &str) -> Result<Client, ipam_api::Problem> {
+        let open = |server: &str| server.trim_start().starts_with("http://");
+        let mut options = self.settings.options.clone();
+        if open(server) && !self.settings.servers.iter().any(|named| open(named)) {
+            options.token_file = None;
+        }
+        Client::with(&[server], &options)
+    }
+
+    /// The time from which ages are counted.
+    pub(crate) fn now(&self) -> Timestamp {
+        self.now.unwrap_or_else(Timestamp::now)
+    }
+
+    /// How long one command may wait for an answer.
+    pub(crate) fn timeout(&self) -> Duration {
+        self.reading.timeout
+    }
+
+    /// The network that was named, or `default`.
+    pub(crate) fn network_or_default(&self) -> Name {
+        self.network.clone().unwrap_or_else(Name::default_name)
+    }
+
+    /// Where something is, by `--realm` and `--namespace`.
+    pub(crate) fn home(&self) -> (Name, ObjectName) {
+        (self.settings.realm.clone(), self.settings.namespace.clone())
+    }
+
+    /// Reads `kind/name` and its longer forms; what isn't said comes from `--realm` and `--namespace`.
+    pub(crate) fn endpoint_key(&self, text: &str) -> Result<EndpointKey, Failure> {
+        let mut key: EndpointKey = text.parse::<EndpointKey>().map_err(|problem| {
+            Failure::usage(
+                problem.detail,
+                "For example: host/db-07, or pod/web/frontend-7 with its namespace.",
+            )
+        })?;
+        let parts = text.split('/').count();
+        if parts < 4 {
+            key.realm = self.settings.realm.clone();
+        }
+        if parts < 3 {
+            key.namespace = self.settings.namespace.clone();
+        }
+        self.check_realm(text, &key.realm)?;
+        self.check_namespace(text, &key.namespace)?;
+        Ok(key)
+    }
+
+    /// Reads `name` or `realm/name`; a realm that isn't said comes from `--realm`.
+    pub(crate) fn in_realm(&self, text: &str) -> Result<ResourceName, Failure> {
+        let whole =
+            if text.contains('/') { text.to_owned() } else { format!("{}/{text}", self.settings.realm) };
+        let name = ResourceName::new(&whole).map_err(Failure::from)?;
+        if let Some((realm, _)) = name.parts() {
+            self.check_realm(text, &realm)?;
+        }
+        Ok(name)
+    }
+
+    /// Writes data to standard output.
+    pub(crate) fn print(&self, text: &str) -> Result<(), Failure> {
+        self.print_bytes(text.as_bytes())
+    }
+
+    /// Writes data to standard output and ends it with a line's end.
+    pub(crate) fn print_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let bytes = screen::data(bytes, &self.format);
+        let mut output = self.output.borrow_mut();
+        output.write_all(&bytes)?;
+        if !bytes.is_empty() && !bytes.ends_with(b"\n") {
+            writeln!(output)?;
+        }
+        Ok(output.flush()?)
+    }
+
+    /// Says something to whoever sits at the terminal.
+    pub(crate) fn say(&self, text: &str) {
+        if !self.quiet {
+            screen::line(text);
+        }
+    }
+
+    /// Says what is sent, where somebody wants to know.
+    pub(crate) fn debug(&self, server: &str, call: &ipam_api::client::Call) {
+        if self.debug {
+            screen::line(&curl::line(server, call, &self.settings.options));
+        }
+    }
+
+    /// Colours a word, where colours are wanted.
+    pub(crate) fn paint(&self, text: &str, tone: Tone) -> String {
+        tone.paint(text, self.color)
+    }
+}

@@ -1,0 +1,98 @@
+//! Showing one thing in the format that is wanted.
+
+use ipam_api::client::Answer;
+use ipam_api::{Code, Problem};
+use serde_json::json;
+
+use crate::client::session::Session;
+use crate::output::data::Data;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::{csv, yaml};
+
+impl Session {
+    /// Shows one thing: its data, its name, or the text for people.
+    pub(crate) fn show(
+        &self,
+        answer: &Answer,
+        name: &str,
+        text: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        self.show_json(&answer.body, name, text)
+    }
+
+    /// Shows one thing that no server answered.
+    pub(crate) fn show_json(
+        &self,
+        json: &[u8],
+        name: &str,
+        text: impl FnOnce() -> Result<String, Failure>,
+    ) -> Result<(), Failure> {
+        if self.data(json)? {
+            return Ok(());
+        }
+        if matches!(self.format, Format::Name) { self.print(name) } else { self.print(&text()?) }
+    }
+
+    /// Tells that something was done: a sentence for people, the server's data or the name for scripts.
+    pub(crate) fn done(&self, answer: &Answer, name: &str, sentence: &str) -> Result<(), Failure> {
+        if self.format.is_for_people() {
+            let tried = if self.writing.dry_run { "   (a dry run: nothing was changed)" } else { "" };
+            self.say(&format!("{sentence}{tried}"));
+            return Ok(());
+        }
+        // A removal may have nothing to say, and whoever reads documents waits for one.
+        let document = if answer.body.is_empty() { self.removed(answer, name) } else { answer.body.clone() };
+        if self.data(&document)? {
+            return Ok(());
+        }
+        if matches!(self.format, Format::Name) { self.print(name) } else { Ok(()) }
+    }
+
+    /// The document about what is no longer there.
+    fn removed(&self, answer: &Answer, name: &str) -> Vec<u8> {
+        let mut document = json!({"name": name, "deleted": !self.writing.dry_run});
+        if let (Some(revision), Some(fields)) = (answer.revision, document.as_object_mut()) {
+            fields.insert("revision".to_owned(), revision.into());
+        }
+        document.to_string().into_bytes()
+    }
+
+    /// Writes JSON in the format of data that is wanted; says whether one is.
+    pub(crate) fn data(&self, json: &[u8]) -> Result<bool, Failure> {
+        match &self.format {
+            Format::Table | Format::Wide | Format::Name => return Ok(false),
+            Format::Json => self.print_bytes(json)?,
+            Format::Yaml => {
+                let data = Data::of(json).map_err(|error| no_data(error.to_string()))?;
+                self.print(&yaml::text(&data).map_err(no_data)?)?;
+            }
+            Format::Csv => {
+                let data = Data::of(json).map_err(|error| no_data(error.to_string()))?;
+                let items = match data.get("items") {
+                    Some(Data::List(items)) => items.clone(),
+                    _ => vec![data],
+                };
+                let rows = csv::text(&items, &self.reading.fields, self.headers).map_err(no_data)?;
+                self.print_bytes(&rows)?;
+            }
+            Format::JsonPath(template) => {
+                let value = serde_json::from_slice(json).map_err(|error| no_data(error.to_string()))?;
+                self.print(&template.render(&value))?;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Writes a table to standard output.
+    pub(crate) fn print_table(&self, table: &Table) -> Result<(), Failure> {
+        self.print(&table.render(self.headers, self.width))
+    }
+}
+
+fn no_data(why: String) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be shown: {why}"))
+        .help("Look at it with -o json.")
+        .into()
+}

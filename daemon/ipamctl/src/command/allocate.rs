@@ -1,0 +1,275 @@
+//! `ipamctl allocate`: addresses for an endpoint by hand, all or none.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use ipam_api::address::parse_address;
+use ipam_api::client::Call;
+use ipam_api::name::{InterfaceName, NamePattern, NetworkAttachment};
+use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
+use ipam_api::resource::{EndpointKey, Pool, Route};
+use ipam_api::{Code, Family, Name, ObjectName, Problem};
+
+use crate::client::exchange::Again;
+use crate::client::noun::Read;
+use crate::client::resource;
+use crate::client::session::Session;
+use crate::command::controller::{AutomaticArguments, StickyArguments};
+use crate::command::metadata::parse_pair;
+use crate::command::routes::parse_route;
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+
+/// What to take, and for whom.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("who").args(["endpoint"]).required(true)))]
+#[command(after_help = "Examples:
+  ipamctl allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6
+  ipamctl allocate --endpoint host/db-07 --pool rack-12 --address 10.20.12.31 --mac 3c:ec:ef:12:00:07
+  ipamctl allocate --endpoint vm/lab/build-3 --interface eth1 -o json
+  ipamctl allocate --endpoint pod/shop/db-0 --controller apps/StatefulSet/db --address 10.20.12.40
+  ipamctl allocate --endpoint host/lab/tmp-3 --pool lab --ttl 8h
+  ipamctl allocate --endpoint host/printer-12 --address 10.20.12.9 --adopt --hostname printer-12.example.com
+  ipamctl allocate --endpoint claim/lab/build-7 --pool lab --wait
+  ipamctl allocate --endpoint vm/lab/build-4 --pool \"web*\" --node worker-3
+  ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
+pub(crate) struct AllocateArguments {
+    #[command(flatten)]
+    wish: WishArguments,
+}
+
+/// A request for addresses.
+#[derive(Debug, Args)]
+pub(crate) struct WishArguments {
+    /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long)]
+    pub(crate) endpoint: Option<String>,
+    /// A pool to take from, tried in this order, one address a family; may have wildcards, may be repeated
+    #[arg(long = "pool", value_name = "POOL")]
+    pools: Vec<NamePattern>,
+    /// A subnet to take from, whichever of its pools is for it, in place of pools; may be repeated
+    #[arg(long = "subnet", value_name = "SUBNET", conflicts_with = "pools")]
+    subnets: Vec<Name>,
+    /// An address to take and no other; may be repeated
+    #[arg(long = "address", value_name = "ADDRESS", value_parser = parse_address)]
+    addresses: Vec<IpAddr>,
+    /// The interface that has them
+    #[arg(long, default_value = "eth0")]
+    interface: InterfaceName,
+    /// The node where it is
+    #[arg(long)]
+    node: Option<ObjectName>,
+    /// The interface's hardware address
+    #[arg(long)]
+    mac: Option<String>,
+    /// A label of the endpoint, by which pools select; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    labels: Vec<(String, String)>,
+    /// The network attachment that makes the interface
+    #[arg(long, value_name = "ATTACHMENT")]
+    network_attachment: Option<NetworkAttachment>,
+    /// A further route, through the interface's subnet; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
+    /// The router gets no default route
+    #[arg(long)]
+    clean_gateway: bool,
+    /// What Spiderpool reads on a pod, such as ipam.spidernet.io/ippool={"ipv4":["web"]}; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    annotations: Vec<(String, String)>,
+    /// The endpoint's incarnation, as the system that named it says
+    #[arg(long)]
+    uid: Option<String>,
+    #[command(flatten)]
+    comes_back: StickyArguments,
+    /// Lease them for so long, as 8h or 30d; the same command again renews the lease
+    #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
+    ttl: Option<Duration>,
+    /// Stay in line while the pools can't give; the same command again says how it stands
+    #[arg(long, conflicts_with = "adopt")]
+    wait: bool,
+    /// Only record what it has already; needs --address
+    #[arg(long, requires = "addresses")]
+    adopt: bool,
+    /// What it calls itself in DNS
+    #[arg(long, value_name = "NAME")]
+    hostname: Option<String>,
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    #[command(flatten)]
+    own: AutomaticArguments,
+}
+
+/// The request that is meant.
+pub(crate) async fn request(
+    session: &Session,
+    arguments: &WishArguments,
+) -> Result<AllocateRequest, Failure> {
+    let endpoint = session.endpoint_key(arguments.endpoint.as_deref().unwrap_or_default())?;
+    let mut interface = InterfaceRequest {
+        subnets: arguments.subnets.clone(),
+        addresses: arguments.addresses.clone(),
+        mac: arguments.mac.clone(),
+        network_attachment: arguments.network_attachment.clone(),
+        clean_gateway: arguments.clean_gateway,
+        ..InterfaceRequest::blank(arguments.interface.clone())
+    };
+    for pattern in &arguments.pools {
+        // The request says which pools are for which family, the command line needn't.
+        let families = families(session, pattern).await?;
+        for (family, pools) in
+            [(Family::V4, &mut interface.ipv4_pools), (Family::V6, &mut interface.ipv6_pools)]
+        {
+            pools.extend(families.contains(&family).then(|| pattern.clone()));
+        }
+    }
+    for name in &arguments.subnets {
+        session.check_named("subnet", "subnets", name.as_str()).await?;
+    }
+    if arguments.pools.is_empty() && arguments.subnets.is_empty() && session.said.network.is_some() {
+        return Err(Failure::usage(
+            "--network chooses among no pools here: a request has the network of the pools or subnets it names",
+            "Name a pool of that network with --pool, or a subnet of it with --subnet.",
+        ));
+    }
+    Ok(AllocateRequest {
+        endpoint,
+        uid: arguments.uid.clone(),
+        labels: arguments.labels.iter().cloned().collect(),
+        node: arguments.node.clone(),
+        attachment: None,
+        controller: arguments.comes_back.controller.clone(),
+        sticky: arguments.comes_back.sticky.then_some(true),
+        scale_down: arguments.comes_back.scale_down,
+        lifecycle: None,
+        interfaces: vec![interface],
+        replicas: arguments.own.replicas,
+        automatic_pool: arguments.own.pool(),
+        annotations: arguments.annotations.iter().cloned().collect(),
+        routes: arguments.routes.clone(),
+        default_route_interface: None,
+        started: None,
+        ttl_ms: arguments.ttl.map(text::milliseconds),
+        adopt: arguments.adopt,
+        wait: arguments.wait,
+        hostname: arguments.hostname.clone(),
+        description: arguments.description.clone().unwrap_or_default(),
+    })
+}
+
+/// The families of the pools that a pattern stands for.
+async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family>, Failure> {
+    if let Some(name) = pattern.name() {
+        return Ok(vec![resource::fetch::<Pool>(session, &name).await?.0.status.family]);
+    }
+    let fits = |pool: &Read<Pool>| pattern.fits(&pool.intention.name);
+    let pools = session.list::<Read<Pool>>("/v1/pools", fits).await?.items;
+    for pool in &pools {
+        if let Some(network) = &pool.intention.network {
+            session.check_network(&format!("pool {}", pool.intention.name), network)?;
+        }
+    }
+    if pools.is_empty() {
+        let nothing = Problem::new(Code::NotFound, format!("{pattern} stands for no pool"));
+        return Err(nothing.help("See what there is: ipamctl pool list").into());
+    }
+    Ok(pools.iter().map(|pool| pool.status.family).collect())
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Result<(), Failure> {
+    let request = request(session, &arguments.wish).await?;
+    let endpoint = &request.endpoint;
+    let repeat = format!(
+        "the same command again; what {endpoint} holds on {} by then is shown, not given twice",
+        arguments.wish.interface
+    );
+    // The servers know a request without an attachment again by its endpoint and interface.
+    let call = Call::post("/v1/allocations").json(&request)?.repeatable();
+    let answer = session.write(call, Again::Same(repeat)).await?;
+    let allocated: Allocated = answer.read()?;
+    let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let names: Vec<String> = given.map(|given| given.address.addr().to_string()).collect();
+    session.show(&answer, &names.join("\n"), || Ok(shown(&allocated)))?;
+    if session.format.is_for_people() {
+        session.say(&conclusion(&allocated, endpoint, session.writing.dry_run));
+    }
+    Ok(())
+}
+
+/// One line an address. No titles: each value says what it is.
+fn shown(allocated: &Allocated) -> String {
+    let mut table = Table::new().text("").text("").text("").text("");
+    for given in allocated.interfaces.iter().flat_map(|interface| &interface.addresses) {
+        table.row([
+            given.address.to_string(),
+            given.gateway.map_or_else(|| "no gateway".to_owned(), |gateway| format!("gateway {gateway}")),
+            format!("pool {}", given.pool),
+            format!("allocation {}", given.allocation),
+        ]);
+    }
+    table.render(false, None)
+}
+
+fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> String {
+    if let Some(why) = &allocated.waiting {
+        let would = if dry_run { "would wait" } else { "waits" };
+        return format!(
+            "{endpoint} {would}: {} ({}).   how it stands: ipamctl endpoint show {endpoint}   undo: ipamctl release --endpoint {endpoint}",
+            why.message, why.reason
+        );
+    }
+    if dry_run {
+        return "a dry run: nothing was given, and others may take these meanwhile".to_owned();
+    }
+    let given = || allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let lease = given().find_map(|given| given.lease.as_ref());
+    if let (Some(lease), true) = (lease, allocated.repeated) {
+        return format!("the lease of {endpoint} was renewed; it ends at {}.", text::moment(lease.ends_at));
+    }
+    if allocated.repeated {
+        return format!("{endpoint} holds that already; nothing was given twice.");
+    }
+    let addresses = text::plural(given().count() as u64, "address", "addresses");
+    if let Some(lease) = lease {
+        return format!(
+            "{addresses} leased to {endpoint} until {}.   longer: ipamctl renew --endpoint {endpoint}",
+            text::moment(lease.ends_at)
+        );
+    }
+    format!(
+        "{addresses} held by {endpoint} until released (no lease).   undo: ipamctl release --endpoint {endpoint}"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_given_has_a_line_each() {
+        let allocated: Allocated = serde_json::from_value(serde_json::json!({
+            "endpoint": {"realm": "default", "kind": "host", "namespace": "default", "name": "db-07"},
+            "interfaces": [{"name": "eth0", "addresses": [
+                {"address": "10.20.12.31/24", "gateway": "10.20.12.1", "pool": "rack-12",
+                 "allocation": 48211911u64, "checked": false},
+                {"address": "2001:db8:20:c::1f/64", "pool": "rack-12-v6",
+                 "allocation": 48211912u64, "checked": false}]}],
+            "repeated": false, "revision": 48211912u64
+        }))
+        .unwrap();
+        assert_eq!(
+            shown(&allocated),
+            "10.20.12.31/24        gateway 10.20.12.1  pool rack-12     allocation 48211911\n\
+             2001:db8:20:c::1f/64  no gateway          pool rack-12-v6  allocation 48211912\n"
+        );
+        assert_eq!(
+            conclusion(&allocated, &allocated.endpoint, false),
+            "2 addresses held by host/db-07 until released (no lease).   \
+             undo: ipamctl release --endpoint host/db-07"
+        );
+    }
+}

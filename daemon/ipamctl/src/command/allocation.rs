@@ -1,0 +1,158 @@
+//! `ipamctl allocation`: single addresses and who holds them.
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Allocation, EndpointKey};
+use ipam_api::time::Timestamp;
+use ipam_api::{Name, ObjectName};
+
+use crate::client::list::Listing;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::release;
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl allocation list --pool web
+  ipamctl allocation show 48190233";
+
+/// What to do with allocations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All allocations, or those of a pool, an endpoint, a node, a realm, a namespace
+    #[command(
+        alias = "ls",
+        after_help = "Examples:
+  ipamctl allocation list --pool web
+  ipamctl allocation list --node worker-3 -o json
+  ipamctl allocation list --endpoint host/db-07"
+    )]
+    List(ListArguments),
+    /// One allocation
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl allocation show 48190233")]
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Which addresses are given and given back, or one of them by its number, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl allocation watch\n  ipamctl allocation watch 48190233 -o json"
+    )]
+    Watch(WatchArguments),
+    /// Release one allocation
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl allocation delete 48190233\n  ipamctl allocation delete 48190233 --yes"
+    )]
+    Delete {
+        /// Its number
+        id: u64,
+    },
+}
+
+/// Which allocations.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those of this pool
+    #[arg(long)]
+    pool: Option<Name>,
+    /// Only those of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long)]
+    endpoint: Option<String>,
+    /// Only those on this node
+    #[arg(long)]
+    node: Option<ObjectName>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Allocation, &arguments).await,
+        Verb::List(arguments) => list(session, &arguments).await,
+        Verb::Show { id } => {
+            let answer = session.read(&format!("/v1/allocations/{id}")).await?;
+            session.check_placed(&format!("allocation {id}"), "allocations", &answer.body)?;
+            session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
+        }
+        Verb::Delete { id } => release::allocation(session, id).await,
+    }
+}
+
+async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
+    let endpoint: Option<EndpointKey> =
+        arguments.endpoint.as_deref().map(|text| session.endpoint_key(text)).transpose()?;
+    let keep = |allocation: &Allocation| {
+        arguments.pool.as_ref().is_none_or(|pool| *pool == allocation.pool)
+            && endpoint.as_ref().is_none_or(|endpoint| *endpoint == allocation.endpoint)
+            && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
+            && session.network.as_ref().is_none_or(|network| *network == allocation.network)
+            && session.said.fits_realm(&allocation.endpoint.realm)
+            && session.said.fits_namespace(&allocation.endpoint.namespace)
+    };
+    let mut filters = session.narrowed("allocations", &[Part::Network, Part::Realm, Part::Namespace])?;
+    filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
+    filters.extend(endpoint.iter().map(|endpoint| ("endpoint", endpoint.to_string())));
+    filters.extend(arguments.node.iter().map(|node| ("node", node.to_string())));
+    let listing = Listing {
+        path: "/v1/allocations",
+        filters,
+        name: |allocation: &Allocation| allocation.id.to_string(),
+        table,
+        words: ("allocation", "allocations"),
+    };
+    session.show_list(listing, keep).await
+}
+
+fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .number("ID")
+        .text("ADDRESS")
+        .text("HOLDER")
+        .spare("INTERFACE", 3)
+        .spare("POOL", 1)
+        .spare("NODE", 2)
+        .spare("LIFECYCLE", 4)
+        .spare("AGE", 5);
+    if wide {
+        table = table.spare("NETWORK", 6).spare("SUBNET", 7).spare("CHECKED", 8).spare("BY", 9);
+    }
+    for allocation in allocations {
+        table.row([
+            allocation.id.to_string(),
+            allocation.address.addr().to_string(),
+            allocation.endpoint.to_string(),
+            allocation.interface.to_string(),
+            allocation.pool.to_string(),
+            text::or_dash(allocation.node.as_ref()),
+            allocation.lifecycle.to_string(),
+            text::age(allocation.created_at, now),
+            allocation.network.to_string(),
+            allocation.subnet.to_string(),
+            if allocation.checked { "yes" } else { "no" }.to_owned(),
+            text::dash(&allocation.created_by),
+        ]);
+    }
+    table
+}
+
+fn shown(allocation: &Allocation, now: Timestamp) -> String {
+    let mut fields = Fields::default();
+    fields.line("allocation", allocation.id);
+    fields.line("address", allocation.address);
+    fields.line(
+        "from",
+        format!("pool {}   subnet {}   network {}", allocation.pool, allocation.subnet, allocation.network),
+    );
+    fields.line("holder", format!("{}   interface {}", allocation.endpoint, allocation.interface));
+    fields.line_if("hostname", allocation.hostname.as_deref().unwrap_or_default());
+    fields.line_if("description", &allocation.description);
+    fields.line_if("hardware", allocation.mac.as_deref().unwrap_or_default());
+    fields.line("node", text::or_dash(allocation.node.as_ref()));
+    fields.line("lifecycle", allocation.lifecycle);
+    fields.line_if("lease", &text::lease(allocation.lease.as_ref()));
+    fields.line("checked", if allocation.checked { "yes: the wire was silent" } else { "no" });
+    fields.line("since", text::made(allocation.created_at, &allocation.created_by, now));
+    fields.text()
+}

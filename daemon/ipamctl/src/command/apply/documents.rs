@@ -1,0 +1,278 @@
+//! Reading what files say: YAML of several documents, or JSON; single resources, or lists of them.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+
+use ipam_api::Problem;
+use ipam_api::limits::FILE_BYTES_MAX;
+use ipam_api::name::{ResourceName, shown};
+use serde_json::Value;
+
+use super::kind::{Intention, Kind};
+use crate::output::data::Data;
+use crate::output::error::Failure;
+
+/// A resource as a file wants it.
+#[derive(Debug, Clone)]
+pub(super) struct Document {
+    pub(super) kind: Kind,
+    pub(super) name: ResourceName,
+    /// What is wanted, with all defaults.
+    pub(super) intention: Intention,
+    /// The revision that it was made from, if it says.
+    pub(super) revision: Option<u64>,
+    /// Where it stands.
+    pub(super) place: String,
+}
+
+/// Reads files, folders and `-`. Each resource may be there once.
+pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Document>, Failure> {
+    let mut documents: Vec<Document> = Vec::new();
+    for file in expand(files)? {
+        let text = load(&file)?;
+        let place =
+            if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
+        for (number, data) in parse(&text, &place)?.into_iter().enumerate() {
+            resources(data, &format!("{place}, document {}", number + 1), manager, &mut documents)?;
+        }
+    }
+    documents.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
+    for pair in documents.windows(2) {
+        if let [one, other] = pair
+            && (one.kind, &one.name) == (other.kind, &other.name)
+        {
+            return Err(Failure::usage(
+                format!(
+                    "{} {} is there twice: in {} and in {}",
+                    one.kind.word(),
+                    one.name,
+                    one.place,
+                    other.place
+                ),
+                "Keep one of them.",
+            ));
+        }
+    }
+    if documents.is_empty() {
+        return Err(Failure::usage(
+            "there is no resource in these files",
+            "A file has documents such as `kind: pool`, `name: web`, `subnet: lan-10`.",
+        ));
+    }
+    Ok(documents)
+}
+
+/// The files in folders; not those of folders below.
+fn expand(files: &[PathBuf]) -> Result<Vec<PathBuf>, Failure> {
+    let mut found = Vec::new();
+    for file in files {
+        if !file.is_dir() {
+            found.push(file.clone());
+            continue;
+        }
+        let entries = std::fs::read_dir(file).and_then(|entries| entries.collect::<Result<Vec<_>, _>>());
+        let entries = entries.map_err(|error| unreadable(file, &error))?;
+        let known = |path: &PathBuf| {
+            let ending = path.extension().and_then(|ending| ending.to_str()).unwrap_or_default();
+            matches!(ending, "yaml" | "yml" | "json")
+        };
+        let mut inside: Vec<PathBuf> = entries.into_iter().map(|entry| entry.path()).filter(known).collect();
+        inside.sort();
+        found.extend(inside);
+    }
+    Ok(found)
+}
+
+fn load(file: &Path) -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = if file == Path::new("-") {
+        std::io::stdin().lock().take(FILE_BYTES_MAX + 1).read_to_string(&mut text)
+    } else {
+        std::fs::File::open(file).and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_string(&mut text))
+    };
+    match read {
+        Err(error) => Err(unreadable(file, &error)),
+        Ok(_) if text.len() as u64 > FILE_BYTES_MAX => Err(Failure::usage(
+            format!("{} is longer than {FILE_BYTES_MAX} bytes", file.display()),
+            "Divide it.",
+        )),
+        Ok(_) => Ok(text),
+    }
+}
+
+fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
+    Failure::usage(format!("{} can't be read: {error}", file.display()), "Name a file, a folder, or - .")
+}
+
+/// The documents of a text. JSON is told by its first character: it is YAML too, but its own reader says
+/// better what is wrong.
+fn parse(text: &str, place: &str) -> Result<Vec<Data>, Failure> {
+    let wrong = |why: String| {
+        Failure::usage(format!("{place} can't be read: {why}"), "Write YAML, or JSON, as `-o yaml` shows it.")
+    };
+    if text.trim_start().starts_with(['{', '[']) {
+        return match serde_json::from_str(text).map_err(|error| wrong(error.to_string()))? {
+            Data::List(items) => Ok(items),
+            one => Ok(vec![one]),
+        };
+    }
+    let options = serde_saphyr::options! {
+        strict_booleans: true,
+        with_snippet: false,
+        budget: serde_saphyr::budget! { max_documents: 16_384 },
+    };
+    let found: Vec<Data> =
+        serde_saphyr::from_multiple_with_options(text, options).map_err(|error| wrong(error.to_string()))?;
+    Ok(found.into_iter().filter(|data| *data != Data::Null).collect())
+}
+
+/// The resources of a document: itself, or the items of a list.
+fn resources(
+    data: Data,
+    place: &str,
+    manager: Option<&str>,
+    found: &mut Vec<Document>,
+) -> Result<(), Failure> {
+    match data.get("items") {
+        Some(Data::List(items)) => {
+            for (number, item) in items.iter().enumerate() {
+                found.push(resource(item, format!("{place}, item {}", number + 1), manager)?);
+            }
+            Ok(())
+        }
+        _ => {
+            found.push(resource(&data, place.to_owned(), manager)?);
+            Ok(())
+        }
+    }
+}
+
+fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Document, Failure> {
+    let at = |detail: String, help: &str| Failure::usage(format!("{place}: {detail}"), help);
+    let Data::Map(fields) = data else {
+        return Err(at("that is no resource".to_owned(), "A resource has fields, such as `kind: pool`."));
+    };
+    let kind = match data.get("kind") {
+        None => Kind::guess(|path| data.at(path).is_some()).ok_or_else(|| {
+            let name =
+                data.get("name").map(|name| format!(" of {}", shown(&name.cell()))).unwrap_or_default();
+            at(
+                format!("the kind{name} is missing, and what is there fits several kinds"),
+                &format!("Write it, as `kind: pool`. The kinds are {}.", Kind::words()),
+            )
+        })?,
+        Some(word) => Kind::of(&word.cell()).ok_or_else(|| {
+            at(
+                format!("{} is no kind of resource that files describe", shown(&word.cell())),
+                &format!("The kinds are {}.", Kind::words()),
+            )
+        })?,
+    };
+    let revision = match data.at("meta.revision") {
+        Some(Data::Number(number)) => number.as_u64(),
+        _ => None,
+    };
+    let kept = fields.iter().filter(|(field, _)| field != "kind").cloned().collect();
+    let refused = |problem: Problem| {
+        let name = data.get("name").map(|name| format!(" {}", name.cell())).unwrap_or_default();
+        at(format!("{}{name}: {}", kind.word(), problem.detail), &problem.help)
+    };
+    let json = serde_json::to_vec(&Data::Map(kept)).map_err(|error| at(error.to_string(), ""))?;
+    let (name, mut intention) = kind.read(&json).map_err(refused)?;
+    if let Some(manager) = manager {
+        let said = intention.get("managed_by").and_then(Value::as_str);
+        if let Some(other) = said.filter(|said| *said != manager) {
+            return Err(at(
+                format!("{} {name} says that it is managed by {}", kind.word(), shown(other)),
+                "Take managed_by out of the file, or name that manager with --manager.",
+            ));
+        }
+        intention.insert("managed_by".to_owned(), manager.into());
+    }
+    Ok(Document { kind, name, intention, revision, place })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn documents(text: &str) -> Result<Vec<Document>, Failure> {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("all.yaml");
+        std::fs::write(&file, text).unwrap();
+        read(&[file], None)
+    }
+
+    fn names(text: &str) -> Vec<String> {
+        let named = |document: &Document| format!("{}/{}", document.kind.word(), document.name);
+        documents(text).unwrap().iter().map(named).collect()
+    }
+
+    #[test]
+    fn several_documents_are_put_into_order() {
+        let text = "kind: reservation\nname: printers\naddresses: [10.0.0.9]\n---\n\
+                    kind: pool\nname: web\nsubnet: lan\n---\n# nothing\n---\n\
+                    kind: Subnets\nname: lan\ncidr: 10.0.0.0/24\n---\nkind: network\nname: lab\n";
+        assert_eq!(names(text), ["network/lab", "subnet/lan", "pool/web", "reservation/printers"]);
+    }
+
+    #[test]
+    fn what_a_list_shows_can_be_sent_back() {
+        let text = "items:\n  - name: web\n    subnet: lan\n    meta: {revision: 1204, id: 4}\n    status: {x: 1}\n\
+                    revision: 9\n";
+        let found = documents(text).unwrap();
+        assert_eq!((found[0].kind, found[0].revision), (Kind::Pool, Some(1204)));
+        assert_eq!(names(r#"{"items":[{"name":"lan","cidr":"10.0.0.0/24"}],"revision":9}"#), ["subnet/lan"]);
+        let network = r#"[{"name":"a","meta":{"id":1},"status":{"subnets":0}},{"name":"r","addresses":[]}]"#;
+        assert_eq!(names(network), ["network/a", "reservation/r"]);
+        let node = r#"{"items":[{"name":"w3","realm":"eu","labels":{},"meta":{"id":1},"status":{}}]}"#;
+        assert_eq!(names(node), ["node/eu/w3"]);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        for (text, word) in [
+            ("kind: prefix\nname: a\n", "network, subnet, pool, reservation, node and namespace"),
+            ("name: foo\n", "the kind of \"foo\" is missing"),
+            ("name: foo\nrealm: prod-eu\n", "network, subnet, pool, reservation, node and namespace"),
+            ("kind: pool\nname: web\nsubnet: lan\nrange: [10.0.0.1]\n", "did you mean \"ranges\""),
+            ("kind: pool\nname: web\nsubnet: lan\nranges: [10.0.0.9-10.0.0.1]\n", "document 1"),
+            ("kind: pool\nname: web\nsubnet: lan\n---\nkind: pool\nname: web\nsubnet: lan\n", "twice"),
+            ("kind: network\nname: 10.20\n", "document 1"),
+            ("kind: network\nname: a\nname: b\n", "duplicate"),
+            ("- a\n- b\n", "no resource"),
+            ("a: [", "can't be read"),
+            ("{\"a\": ", "can't be read"),
+            ("", "no resource"),
+            ("a: &a [x]\nb: *c\n", "can't be read"),
+        ] {
+            let failure = documents(text).unwrap_err();
+            assert_eq!(failure.exit_code(), 2, "{text}");
+            let said = failure.text(false).unwrap();
+            assert!(said.contains(word), "{text}\n{said}");
+        }
+    }
+
+    #[test]
+    fn a_manager_is_written_into_what_it_manages() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.yaml"), "kind: network\nname: lab\n").unwrap();
+        std::fs::write(folder.path().join("notes.txt"), "not: read").unwrap();
+        let found = read(&[folder.path().to_owned()], Some("argocd")).unwrap();
+        assert_eq!(found[0].intention["managed_by"], "argocd");
+        std::fs::write(folder.path().join("a.yaml"), "kind: network\nname: lab\nmanaged_by: me\n").unwrap();
+        assert_eq!(read(&[folder.path().to_owned()], Some("argocd")).unwrap_err().exit_code(), 2);
+    }
+
+    #[test]
+    fn hostile_files_end_soon() {
+        let deep = "[".repeat(100_000);
+        assert!(documents(&deep).is_err());
+        let deep = "a:\n".to_owned() + &(1..2000).map(|depth| " ".repeat(depth) + "a:\n").collect::<String>();
+        assert!(documents(&deep).is_err());
+        let bomb = (0..40).fold("a0: &a0 [x, x]\n".to_owned(), |text, n| {
+            text + &format!("a{}: &a{} [*a{n}, *a{n}, *a{n}, *a{n}]\n", n + 1, n + 1)
+        });
+        assert!(documents(&bomb).is_err());
+    }
+}

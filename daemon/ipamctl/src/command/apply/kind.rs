@@ -1,0 +1,108 @@
+//! The kinds of resources that files describe.
+
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{Namespace, Network, Node, Pool, Reservation, Subnet};
+use ipam_api::{Problem, strict};
+use serde_json::{Map, Value};
+
+use crate::client::noun::Noun;
+
+/// A kind of resource; in the order in which they stand on each other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Kind {
+    Network,
+    Subnet,
+    Pool,
+    Reservation,
+    Node,
+    Namespace,
+}
+
+/// An intention as JSON, all its fields in it.
+pub(super) type Intention = Map<String, Value>;
+
+impl Kind {
+    /// All of them.
+    pub(super) const ALL: [Kind; 6] =
+        [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace];
+
+    /// The word for one.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Kind::Network => Network::WORD,
+            Kind::Subnet => Subnet::WORD,
+            Kind::Pool => Pool::WORD,
+            Kind::Reservation => Reservation::WORD,
+            Kind::Node => Node::WORD,
+            Kind::Namespace => Namespace::WORD,
+        }
+    }
+
+    /// Where they are.
+    pub(super) fn path(self) -> &'static str {
+        match self {
+            Kind::Network => Network::PATH,
+            Kind::Subnet => Subnet::PATH,
+            Kind::Pool => Pool::PATH,
+            Kind::Reservation => Reservation::PATH,
+            Kind::Node => Node::PATH,
+            Kind::Namespace => Namespace::PATH,
+        }
+    }
+
+    /// The kind that a word names.
+    pub(super) fn of(word: &str) -> Option<Self> {
+        let word = word.to_ascii_lowercase();
+        let singular = word.strip_suffix('s').unwrap_or(&word);
+        Self::ALL.into_iter().find(|kind| kind.word() == singular)
+    }
+
+    /// The kind of a resource that doesn't say it: lists have none in their items. Most have a field that the
+    /// others don't; networks and nodes are told only as the servers show them.
+    pub(super) fn guess(has: impl Fn(&str) -> bool) -> Option<Self> {
+        Some(if has("cidr") {
+            Kind::Subnet
+        } else if has("subnet") {
+            Kind::Pool
+        } else if has("addresses") {
+            Kind::Reservation
+        } else if has("default_ipv4_pools") || has("default_ipv6_pools") || has("quota") {
+            Kind::Namespace
+        } else if has("status.subnets") {
+            Kind::Network
+        } else if has("meta") && has("status") && has("realm") {
+            Kind::Node
+        } else {
+            return None;
+        })
+    }
+
+    /// `network, subnet, … and namespace`.
+    pub(super) fn words() -> String {
+        let words = Self::ALL.map(Self::word);
+        match words.split_last() {
+            Some((last, before)) => format!("{} and {last}", before.join(", ")),
+            None => String::new(),
+        }
+    }
+
+    /// Reads a resource strictly, with all defaults said.
+    pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
+        match self {
+            Kind::Network => whole::<Network>(json),
+            Kind::Subnet => whole::<Subnet>(json),
+            Kind::Pool => whole::<Pool>(json),
+            Kind::Reservation => whole::<Reservation>(json),
+            Kind::Node => whole::<Node>(json),
+            Kind::Namespace => whole::<Namespace>(json),
+        }
+    }
+}
+
+fn whole<N: Noun>(json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
+    let resource: N = strict::from_slice(json)?;
+    match serde_json::to_value(&resource) {
+        Ok(Value::Object(fields)) => Ok((resource.name(), fields)),
+        _ => Err(Problem::new(ipam_api::Code::Internal, "a resource is no object")),
+    }
+}

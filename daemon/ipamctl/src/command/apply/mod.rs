@@ -1,0 +1,11 @@
+//! `ipamctl apply` and `ipamctl diff`: what files say, in one step, all or none.
+
+mod documents;
+mod kind;
+mod plan;
+mod run;
+#[cfg(test)]
+mod tests;
+mod view;
+
+pub(crate) use run::{ApplyArguments, DiffArguments, diff, run};

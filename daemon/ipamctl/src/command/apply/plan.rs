@@ -1,0 +1,172 @@
+//! What has to change, so that the servers have what the files say.
+
+use std::collections::BTreeMap;
+
+use ipam_api::name::ResourceName;
+use serde_json::{Value, json};
+
+use super::documents::Document;
+use super::kind::{Intention, Kind};
+use crate::output::diff::{self, Difference, ranges};
+
+/// A resource as the servers have it.
+#[derive(Debug, Clone)]
+pub(super) struct Current {
+    pub(super) kind: Kind,
+    pub(super) name: ResourceName,
+    pub(super) intention: Intention,
+    pub(super) revision: u64,
+    /// Addresses held in it.
+    pub(super) held: u64,
+}
+
+impl Current {
+    /// Who keeps it in another place.
+    pub(super) fn managed_by(&self) -> Option<&str> {
+        self.intention.get("managed_by").and_then(Value::as_str)
+    }
+}
+
+/// One thing to do, or to know.
+#[derive(Debug, Clone)]
+pub(super) enum Change {
+    /// It isn't there yet.
+    Create(Document),
+    /// It is there and differs.
+    Update { document: Document, current: Current, differences: Vec<Difference> },
+    /// It is no longer in the files.
+    Delete(Current),
+    /// The same, but somebody holds addresses of it: it goes away with the last one.
+    Drain(Current),
+    /// It is no longer in the files, and stays.
+    Keep(Current),
+}
+
+/// All that has to change, in the order in which it can be done: what goes makes room for what comes.
+#[derive(Debug, Default)]
+pub(super) struct Plan(pub(super) Vec<Change>);
+
+impl Plan {
+    /// Compares files with what there is. What `manager` has and the files haven't is kept or, with `prune`,
+    /// goes.
+    pub(super) fn of(
+        documents: Vec<Document>,
+        current: &[Current],
+        manager: Option<&str>,
+        prune: bool,
+    ) -> Self {
+        let known: BTreeMap<(Kind, &ResourceName), &Current> =
+            current.iter().map(|found| ((found.kind, &found.name), found)).collect();
+        let wanted: Vec<(Kind, ResourceName)> =
+            documents.iter().map(|document| (document.kind, document.name.clone())).collect();
+        let left: Vec<&Current> = current
+            .iter()
+            .filter(|found| manager.is_some() && found.managed_by() == manager)
+            .filter(|found| !wanted.contains(&(found.kind, found.name.clone())))
+            .collect();
+        let mut changes = Vec::new();
+        for found in left.iter().copied() {
+            changes.push(match found.kind {
+                _ if !prune => Change::Keep(found.clone()),
+                Kind::Pool if found.held > 0 && goes_away(found) => continue,
+                Kind::Pool if found.held > 0 => Change::Drain(found.clone()),
+                _ => Change::Delete(found.clone()),
+            });
+        }
+        for document in documents {
+            match known.get(&(document.kind, &document.name)) {
+                None => changes.push(Change::Create(document)),
+                Some(found) => {
+                    let differences = differences(&document, found);
+                    if !differences.is_empty() {
+                        let current = (*found).clone();
+                        changes.push(Change::Update { document, current, differences });
+                    }
+                }
+            }
+        }
+        changes.sort_by_key(order);
+        Self(changes)
+    }
+
+    /// What changes, in order.
+    pub(super) fn steps(&self) -> impl Iterator<Item = &Change> {
+        self.0.iter().filter(|change| !matches!(change, Change::Keep(_)))
+    }
+
+    /// How many things change.
+    pub(super) fn len(&self) -> usize {
+        self.steps().count()
+    }
+
+    /// The transaction that does all of it, or nothing.
+    pub(super) fn transaction(&self) -> Value {
+        let path = |kind: Kind, name: &ResourceName| format!("{}/{name}", kind.path());
+        let (mut conditions, mut steps) = (Vec::new(), Vec::new());
+        for change in &self.0 {
+            match change {
+                Change::Create(document) => {
+                    let path = path(document.kind, &document.name);
+                    conditions.push(json!({"path": path, "absent": true}));
+                    steps.push(json!({"method": "PUT", "path": path, "body": document.intention}));
+                }
+                Change::Update { document, current, .. } => steps.push(json!({
+                    "method": "PUT",
+                    "path": path(document.kind, &document.name),
+                    "body": document.intention,
+                    // What the file was made from counts, if it says: then it must not undo what came after.
+                    "if_match": document.revision.unwrap_or(current.revision).to_string(),
+                })),
+                Change::Delete(current) => steps.push(json!({
+                    "method": "DELETE",
+                    "path": path(current.kind, &current.name),
+                    "if_match": current.revision.to_string(),
+                })),
+                Change::Drain(current) => {
+                    let mut body = current.intention.clone();
+                    body.insert("terminating".to_owned(), true.into());
+                    steps.push(json!({
+                        "method": "PUT",
+                        "path": path(current.kind, &current.name),
+                        "body": body,
+                        "if_match": current.revision.to_string(),
+                    }));
+                }
+                Change::Keep(_) => {}
+            }
+        }
+        json!({"if": conditions, "steps": steps})
+    }
+}
+
+fn goes_away(pool: &Current) -> bool {
+    pool.intention.get("terminating") == Some(&Value::Bool(true))
+}
+
+/// What goes first: the highest kind first. Then what is new or different, the lowest kind first, and of those
+/// what only gives addresses away before what may take them.
+fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
+    let rank = |kind: Kind| kind as u8;
+    match change {
+        Change::Keep(found) => (0, rank(found.kind), false, found.name.clone()),
+        Change::Delete(found) | Change::Drain(found) => {
+            (1, u8::MAX - rank(found.kind), false, found.name.clone())
+        }
+        Change::Update { document, current, .. } => {
+            (2, rank(document.kind), grows(document, current), document.name.clone())
+        }
+        Change::Create(document) => (2, rank(document.kind), true, document.name.clone()),
+    }
+}
+
+fn grows(document: &Document, current: &Current) -> bool {
+    let (old, new) = (ranges(current.intention.get("ranges")), ranges(document.intention.get("ranges")));
+    new.iter().any(|range| !old.iter().any(|known| known.contains(range)))
+}
+
+/// The fields in which they differ. The network of a pool is its subnet's, also where a file doesn't say it.
+fn differences(document: &Document, current: &Current) -> Vec<Difference> {
+    let mut found = diff::between(&current.intention, &document.intention);
+    found.retain(|one| !(document.kind == Kind::Pool && one.field == "network" && one.to.is_null()));
+    found
+}

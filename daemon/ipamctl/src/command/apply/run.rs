@@ -1,0 +1,243 @@
+//! The commands: files are read, compared and applied.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::limits::TRANSACTION_STEPS_MAX;
+use ipam_api::{Code, Problem};
+use serde_json::{Value, json};
+
+use super::kind::Kind;
+use super::plan::{Change, Current, Plan};
+use super::{documents, view};
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::text;
+
+/// What to make so.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool, reservation,
+node, namespace), or a list as `-o yaml` shows it. What isn't said in a file gets its default.
+
+  kind: subnet
+  name: lan-10
+  cidr: 10.10.0.0/24
+  ---
+  kind: pool
+  name: web
+  subnet: lan-10
+  ranges: [10.10.0.50-10.10.0.199]
+
+All fields of a kind: ipamctl explain pool. More about files: deploy/docs/files.md.
+
+Examples:
+  ipamctl apply -f pools.yaml
+  ipamctl apply -f pools/ --comment NET-4711
+  ipamctl apply -f pools/ --manager argocd/infra-pools --prune --yes
+  ipamctl apply -f - --dry-run"
+)]
+pub(crate) struct ApplyArguments {
+    #[command(flatten)]
+    files: FileArguments,
+    /// Delete what this manager has and the files have no longer; pools in use drain
+    #[arg(long, requires = "manager")]
+    prune: bool,
+}
+
+/// What to compare.
+#[derive(Debug, Args)]
+#[command(after_help = "Exits with 7 when there is a difference.
+
+Examples:
+  ipamctl diff -f pools/
+  ipamctl diff -f pools.yaml -o json
+  ipamctl diff -f pools/ --manager argocd/infra-pools")]
+pub(crate) struct DiffArguments {
+    #[command(flatten)]
+    files: FileArguments,
+}
+
+/// Which files, and whose.
+#[derive(Debug, Args)]
+struct FileArguments {
+    /// A file, a folder with .yaml, .yml and .json files, or - for standard input; may be repeated
+    #[arg(short = 'f', long = "file", value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+}
+
+/// Makes it so.
+pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result<(), Failure> {
+    let files = &arguments.files;
+    let (plan, revision) = compare(session, files, arguments.prune).await?;
+    let changes = plan.len();
+    if changes > TRANSACTION_STEPS_MAX {
+        return Err(Failure::usage(
+            format!("that is {changes} changes, and one step takes {TRANSACTION_STEPS_MAX}"),
+            "Nothing was changed. Divide the files; each part is a step of its own.",
+        ));
+    }
+    if session.format.is_for_people() {
+        session.print(&view::text(&plan))?;
+    }
+    if changes == 0 {
+        // What a transaction without steps would answer.
+        let nothing = json!({"results": [], "revision": revision});
+        if !session.data(nothing.to_string().as_bytes())? {
+            session.say("all is as the files say; nothing was changed");
+        }
+        return Ok(());
+    }
+    check_managers(&plan, session.writing.take_over)?;
+    ask(session, &plan).await?;
+    let call = Call::post("/v1/transactions").json(&plan.transaction())?.slow();
+    let written = session.write(call, Again::ByKey).await;
+    let answer = written.map_err(|failure| about_step(failure, &plan))?;
+    let number = text::plural(changes as u64, "change", "changes");
+    let sentence = if session.writing.dry_run {
+        format!("{number} would be made in one step ({})", view::counts(&plan))
+    } else {
+        format!("{number} in one step{} ({})", session.at_revision(&answer), view::counts(&plan))
+    };
+    session.done(&answer, &names(&plan), &sentence)
+}
+
+/// Says what would change.
+pub(crate) async fn diff(session: &Session, arguments: &DiffArguments) -> Result<(), Failure> {
+    let (plan, _) = compare(session, &arguments.files, false).await?;
+    let json = view::json(&plan).to_string();
+    session.show_json(json.as_bytes(), &names(&plan), || Ok(view::text(&plan)))?;
+    if plan.len() > 0 {
+        return Err(Failure::Found);
+    }
+    session.say("all is as the files say");
+    Ok(())
+}
+
+fn names(plan: &Plan) -> String {
+    let named = |change: &Change| match change {
+        Change::Create(document) | Change::Update { document, .. } => {
+            Some(format!("{}/{}", document.kind.word(), document.name))
+        }
+        Change::Delete(current) | Change::Drain(current) => {
+            Some(format!("{}/{}", current.kind.word(), current.name))
+        }
+        Change::Keep(_) => None,
+    };
+    plan.0.iter().filter_map(named).collect::<Vec<_>>().join("\n")
+}
+
+/// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
+/// some that the files don't. The revision is that of what was read last.
+async fn compare(session: &Session, files: &FileArguments, prune: bool) -> Result<(Plan, u64), Failure> {
+    let manager = session.writing.manager.as_deref();
+    let documents = documents::read(&files.files, manager)?;
+    let (mut current, mut revision) = (Vec::new(), 0);
+    for kind in Kind::ALL {
+        if manager.is_some() || documents.iter().any(|document| document.kind == kind) {
+            let (found, of) = list(session, kind).await?;
+            current.extend(found);
+            revision = of;
+        }
+    }
+    Ok((Plan::of(documents, &current, manager, prune), revision))
+}
+
+async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Failure> {
+    let listed = session.list::<Value>(kind.path(), |_| true).await?;
+    let mut found = Vec::new();
+    for item in listed.items {
+        let json = serde_json::to_vec(&item).map_err(|error| unreadable(error.to_string()))?;
+        let (name, intention) = kind.read(&json).map_err(newer)?;
+        let revision = item.pointer("/meta/revision").and_then(Value::as_u64);
+        let revision =
+            revision.ok_or_else(|| unreadable(format!("{} {name} has no revision", kind.word())))?;
+        let held = item.pointer("/status/counts/allocated").or_else(|| item.pointer("/status/allocated"));
+        let held = held.and_then(Value::as_u64).unwrap_or_default();
+        found.push(Current { kind, name, intention, revision, held });
+    }
+    Ok((found, listed.revision))
+}
+
+/// What this program can't see it would take away.
+fn newer(problem: Problem) -> Failure {
+    Failure::usage(
+        format!("the servers have something that this ipamctl doesn't know: {}", problem.detail),
+        "Nothing was changed. Use the ipamctl of the servers' version (ipamctl version).",
+    )
+}
+
+fn unreadable(why: String) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
+        .help("Check that the address is ipamd's and that its version fits.")
+        .into()
+}
+
+/// Refuses what the servers would refuse, before anybody is asked.
+fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
+    if take_over {
+        return Ok(());
+    }
+    for change in &plan.0 {
+        let Change::Update { document, current, .. } = change else { continue };
+        let wanted = document.intention.get("managed_by").and_then(Value::as_str);
+        if let Some(manager) = current.managed_by().filter(|manager| Some(*manager) != wanted) {
+            let detail = format!("{} {} is managed by {manager}", document.kind.word(), document.name);
+            return Err(Problem::new(Code::ManagedElsewhere, detail)
+                .help("Change it there, or take it over with --take-over. Nothing was changed.")
+                .into());
+        }
+    }
+    Ok(())
+}
+
+/// Says which file a refused step is from.
+fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
+    let Failure::Refused(refusal) = &mut failure else { return failure };
+    let step = refusal.problem.context.as_ref().and_then(|context| context.step);
+    let step = step.and_then(|step| usize::try_from(step).ok());
+    let Some(change) = step.and_then(|step| plan.steps().nth(step)) else { return failure };
+    let place = match change {
+        Change::Create(document) | Change::Update { document, .. } => {
+            format!("{} {} of {}", document.kind.word(), document.name, document.place)
+        }
+        Change::Delete(current) | Change::Drain(current) | Change::Keep(current) => {
+            format!("{} {}", current.kind.word(), current.name)
+        }
+    };
+    refusal.problem.detail = format!("{place}: {}", refusal.problem.detail);
+    refusal.problem.help = format!("{} Nothing was changed.", refusal.problem.help);
+    failure
+}
+
+/// Asks before something goes.
+async fn ask(session: &Session, plan: &Plan) -> Result<(), Failure> {
+    let going: Vec<&Current> = plan
+        .0
+        .iter()
+        .filter_map(|change| match change {
+            Change::Delete(current) | Change::Drain(current) => Some(current),
+            _ => None,
+        })
+        .collect();
+    if going.is_empty() {
+        return Ok(());
+    }
+    let of_kind = |kind: Kind| going.iter().filter(|current| current.kind == kind).count() as u64;
+    let words: Vec<String> = Kind::ALL
+        .into_iter()
+        .filter(|kind| of_kind(*kind) > 0)
+        .map(|kind| text::plural(of_kind(kind), kind.word(), &format!("{}s", kind.word())))
+        .collect();
+    let held: u64 =
+        going.iter().filter(|current| current.kind == Kind::Pool).map(|current| current.held).sum();
+    let summary = [format!(
+        "{} will go: no longer in these files. {} held in them.",
+        words.join(", "),
+        text::plural(held, "address is", "addresses are")
+    )];
+    confirm::moderate(session, &summary, "Delete them?").await
+}

@@ -1,0 +1,217 @@
+//! `ipamctl cluster backup`: all of the state into a file, and whether such a file is whole.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use ipam_api::backup::{Checked, Unusable, check};
+use ipam_api::client::{Call, with_query};
+use ipam_api::{Code, Problem};
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use serde_json::json;
+
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::{file, interrupt, text};
+
+pub(super) const EXAMPLES: &str = "Examples:
+  ipamctl cluster backup prod-2026-11-20.ipamd
+  ipamctl cluster backup nightly.ipamd --force --without-history
+  ipamctl cluster backup --verify prod-2026-11-20.ipamd";
+
+/// How often somebody who waits is told how far it is.
+const PROGRESS: Duration = Duration::from_secs(1);
+
+/// Which file, and what goes into it.
+#[derive(Debug, Args)]
+pub(crate) struct BackupArguments {
+    /// The file
+    file: PathBuf,
+    /// Ask no server: check that the file is whole, and say what is in it
+    #[arg(long, conflicts_with_all = ["force", "without_history"])]
+    pub(super) verify: bool,
+    /// Replace a file that is there, once the new one is whole
+    #[arg(long)]
+    force: bool,
+    /// Leave out all but the newest of the history
+    #[arg(long)]
+    without_history: bool,
+}
+
+/// Runs it.
+pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Result<(), Failure> {
+    let file = &arguments.file;
+    if arguments.verify {
+        return verify(session, file).await;
+    }
+    if file.exists() && !arguments.force {
+        return Err(is_there(file));
+    }
+    if session.writing.dry_run {
+        session.say("a dry run: nothing was asked for, and nothing written");
+        return Ok(());
+    }
+    interrupt::say_instead(format!("interrupted: {} was not written.", file.display()));
+    let begun = Instant::now();
+    let aside = Aside::beside(file)?;
+    fetch(session, &aside, !arguments.without_history).await?;
+    // What the disk has, and not what the network brought.
+    let path = aside.path.clone();
+    let checked = examine(&path).await?.map_err(|error| {
+        Problem::new(Code::Unreachable, format!("what the server sent is no whole backup: {error}"))
+    })?;
+    aside.take_place(file, arguments.force)?;
+    if session.data(&as_json(&checked))? {
+        return Ok(());
+    }
+    session.say(&format!("consistent at revision {} · {}", checked.header.revision, counted(&checked)));
+    session.say(&format!(
+        "written {} in {:.1} s · blake3 {} · has hashes of tokens, and no secrets",
+        size(checked.bytes),
+        begun.elapsed().as_secs_f64(),
+        checked.seal
+    ));
+    session.say(&format!("verify: ipamctl cluster backup --verify {}", file.display()));
+    Ok(())
+}
+
+/// Writes what the first server that can sends, and makes it durable.
+async fn fetch(session: &Session, aside: &Aside, history: bool) -> Result<(), Failure> {
+    let mut path = "/v1/cluster/backup".to_owned();
+    if !history {
+        path = with_query(&path, "history", "false");
+    }
+    let call = Call::get(path).within(session.timeout());
+    session.debug(session.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
+    let mut download = session.client.download(&call).await.map_err(|problem| session.failure(problem))?;
+    let (mut bytes, mut told) = (0, Instant::now());
+    let mut file = &aside.file;
+    while let Some(piece) = download.piece().await? {
+        file.write_all(piece.as_ref()).map_err(|error| unwritten(&aside.path, &error))?;
+        bytes += piece.as_ref().len() as u64;
+        if session.attended && told.elapsed() >= PROGRESS {
+            session.say(&format!("{} from {} …", size(bytes), download.server));
+            told = Instant::now();
+        }
+    }
+    file.sync_all().map_err(|error| unwritten(&aside.path, &error))
+}
+
+async fn verify(session: &Session, file: &Path) -> Result<(), Failure> {
+    let checked = match examine(file).await? {
+        Ok(checked) => checked,
+        Err(Unusable::Io(error)) => return Err(unread(file, &error)),
+        Err(wrong) => {
+            crate::output::screen::line(&format!("{}: {wrong}", file.display()));
+            return Err(Failure::Found);
+        }
+    };
+    if session.data(&as_json(&checked))? {
+        return Ok(());
+    }
+    let header = &checked.header;
+    let history = if header.history { "all that was kept" } else { "only the newest of it" };
+    session.print(&format!(
+        "cluster     {}\ngeneration  {}\nrevision    {}\ntaken       {} by {} ({})\ncontents    {}\nhistory     {history}\n\
+         size        {}\nblake3      {}\nwhole       yes\n",
+        header.cluster,
+        header.generation,
+        header.revision,
+        text::moment(header.taken_at),
+        header.member,
+        header.version,
+        counted(&checked),
+        size(checked.bytes),
+        checked.seal
+    ))
+}
+
+/// Reads all of a file on a thread of its own: Ctrl-C must end the wait.
+async fn examine(file: &Path) -> Result<Result<Checked, Unusable>, Failure> {
+    let opened = File::open(file).map_err(|error| unread(file, &error))?;
+    let work = tokio::task::spawn_blocking(move || check(BufReader::with_capacity(1 << 20, opened)));
+    Ok(work.await.unwrap_or_else(|error| Err(Unusable::Io(io::Error::other(error)))))
+}
+
+fn counted(checked: &Checked) -> String {
+    let counts = &checked.header.counts;
+    [
+        text::plural(counts.allocations, "allocation", "allocations"),
+        text::plural(counts.pools, "pool", "pools"),
+        text::plural(counts.events, "event", "events"),
+    ]
+    .join(", ")
+}
+
+fn as_json(checked: &Checked) -> Vec<u8> {
+    json!({"backup": checked.header, "bytes": checked.bytes, "blake3": checked.seal}).to_string().into_bytes()
+}
+
+fn size(bytes: u64) -> String {
+    match bytes {
+        0..1_048_576 => format!("{} KiB", bytes.div_ceil(1024)),
+        _ => format!("{} MiB", bytes >> 20),
+    }
+}
+
+/// A file beside the one that is wanted; gone with whoever gives up.
+struct Aside {
+    path: PathBuf,
+    file: File,
+    kept: bool,
+}
+
+impl Aside {
+    fn beside(wanted: &Path) -> Result<Self, Failure> {
+        let mut name = wanted.as_os_str().to_owned();
+        name.push(format!(".unfinished-{}", std::process::id()));
+        let path = PathBuf::from(name);
+        let file = file::create(&path, file::PRIVATE).map_err(|error| unwritten(&path, &error))?;
+        Ok(Self { path, file, kept: false })
+    }
+
+    /// Puts it where it is wanted, whole and durable; in the place of another file only if that was said.
+    fn take_place(mut self, wanted: &Path, force: bool) -> Result<(), Failure> {
+        let flags = if force { RenameFlags::empty() } else { RenameFlags::NOREPLACE };
+        match renameat_with(CWD, &self.path, CWD, wanted, flags) {
+            Err(Errno::EXIST) => return Err(is_there(wanted)),
+            // Not every file system can tell; it was looked at before.
+            Err(Errno::INVAL | Errno::NOSYS) => fs::rename(&self.path, wanted),
+            done => done.map_err(io::Error::from),
+        }
+        .map_err(|error| unwritten(wanted, &error))?;
+        self.kept = true;
+        let folder = wanted.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let synced = File::open(folder.unwrap_or(Path::new("."))).and_then(|folder| folder.sync_all());
+        synced.map_err(|error| unwritten(wanted, &error))
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.kept {
+            // Nobody can be told; the name says what it is.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn is_there(file: &Path) -> Failure {
+    Failure::usage(
+        format!("{} is there already, and was not touched", file.display()),
+        "Name another file; --force replaces this one once the new one is whole.",
+    )
+}
+
+fn unwritten(file: &Path, error: &io::Error) -> Failure {
+    Problem::new(Code::StorageFull, format!("{} can't be written: {error}", file.display()))
+        .help("Make room there, or name a file elsewhere; nothing was left behind.")
+        .into()
+}
+
+fn unread(file: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{} can't be read: {error}", file.display()), "Name a file that you may read.")
+}

@@ -1,0 +1,241 @@
+//! `ipamctl cluster ca`: a CA in a directory, for those who have none, and what it issues.
+
+use std::fs::{DirBuilder, File};
+use std::io::{self, Write as _};
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use ipam_api::certificate::Identity;
+use ipam_api::{Name, ObjectName};
+use serde_json::json;
+
+use super::certificates::{self, Issued, Unissued};
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::file;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  ipamctl cluster ca init ./ca
+  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1 --address n1.ipam.example
+  ipamctl cluster ca issue ./ca client alice
+  ipamctl cluster ca issue ./ca node default/worker-3";
+
+/// File names of the CA in its directory.
+const CA_CERTIFICATE: &str = "ca.crt";
+const CA_KEY: &str = "ca.key";
+/// How long, at most, anything made here is valid.
+const DAYS_MAX: i64 = 20 * 365;
+
+/// What to do with certificates.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Make a CA in a directory, for a cluster that has none
+    #[command(
+        after_help = "Examples:\n  ipamctl cluster ca init ./ca\n  ipamctl cluster ca init ./ca --days 730"
+    )]
+    Init {
+        /// The directory; made if need be. Whoever reads its key can be anybody: keep it off the members
+        dir: PathBuf,
+        /// What the CA is called
+        #[arg(long, value_name = "TEXT")]
+        name: Option<String>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// Make a certificate and its key
+    #[command(after_help = "Examples:
+  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1
+  ipamctl cluster ca issue ./ca client alice --days 90
+  ipamctl cluster ca issue ./ca node default/worker-3")]
+    Issue {
+        /// The directory of the CA
+        dir: PathBuf,
+        #[command(subcommand)]
+        whom: Whom,
+    },
+}
+
+/// Whom a certificate is for.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Whom {
+    /// A member: for its clients and for the other members
+    #[command(
+        after_help = "Examples:\n  ipamctl cluster ca issue ./ca member n1 --address 10.0.0.1 --address n1.ipam.example"
+    )]
+    Member {
+        /// The member's name, as in its configuration
+        name: Name,
+        /// An address or host name by which clients reach it; repeat for each. Those of its own machine are included
+        #[arg(long = "address", value_name = "HOST")]
+        addresses: Vec<String>,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A person or program
+    #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca client alice")]
+    Client {
+        /// The client's name
+        name: Name,
+        #[command(flatten)]
+        how: How,
+    },
+    /// A node with its agent and plugin
+    #[command(after_help = "Examples:\n  ipamctl cluster ca issue ./ca node default/worker-3")]
+    Node {
+        /// The node, as REALM/NAME
+        #[arg(value_name = "REALM/NAME", value_parser = node)]
+        node: (Name, ObjectName),
+        #[command(flatten)]
+        how: How,
+    },
+}
+
+/// How to make it.
+#[derive(Debug, Args)]
+pub(crate) struct How {
+    /// For how many days it is valid: ten years for a CA, one for others
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..=DAYS_MAX))]
+    days: Option<u32>,
+    /// Replace what is there
+    #[arg(long)]
+    force: bool,
+}
+
+/// Runs a verb.
+pub(super) fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Init { dir, name, how } => init(session, &dir, name, &how),
+        Verb::Issue { dir, whom } => {
+            let (identity, addresses, how) = match whom {
+                Whom::Member { name, addresses, how } => (Identity::Member { name }, addresses, how),
+                Whom::Client { name, how } => (Identity::Client { name }, Vec::new(), how),
+                Whom::Node { node: (realm, name), how } => (Identity::Node { realm, name }, Vec::new(), how),
+            };
+            issue(session, &dir, &identity, &addresses, &how)
+        }
+    }
+}
+
+fn init(session: &Session, dir: &Path, name: Option<String>, how: &How) -> Result<(), Failure> {
+    // Two CAs of one name are hard to tell apart when one of them isn't believed.
+    let tell_apart: String = uuid::Uuid::new_v4().simple().to_string().chars().take(8).collect();
+    let name = name.unwrap_or_else(|| format!("ipamd CA {tell_apart}"));
+    let made = certificates::authority(&name, how.days.unwrap_or(3650)).map_err(unissued)?;
+    let (certificate, key) = (dir.join(CA_CERTIFICATE), dir.join(CA_KEY));
+    if !session.writing.dry_run {
+        DirBuilder::new().recursive(true).mode(0o700).create(dir).map_err(|error| unwritten(dir, &error))?;
+    }
+    write(session, &made, &certificate, &key, how.force)?;
+    session.say(&format!(
+        "{name}: {} is for everybody; {} is for nobody: whoever has it can be anybody. Next: ipamctl cluster ca issue \
+         {} member NAME --address HOST",
+        certificate.display(),
+        key.display(),
+        dir.display()
+    ));
+    session.data(json!({"certificate": certificate, "key": key}).to_string().as_bytes())?;
+    Ok(())
+}
+
+fn issue(
+    session: &Session,
+    dir: &Path,
+    identity: &Identity,
+    addresses: &[String],
+    how: &How,
+) -> Result<(), Failure> {
+    let dir = std::path::absolute(dir).map_err(|error| unwritten(dir, &error))?;
+    let ca = dir.join(CA_CERTIFICATE);
+    let authority = Issued { certificate: read(&ca)?, key: read(&dir.join(CA_KEY))? };
+    let made =
+        certificates::issue(&authority, identity, addresses, how.days.unwrap_or(365)).map_err(unissued)?;
+    let dns_name = identity.dns_name()?;
+    let stem = dns_name.strip_suffix(".ipamd.internal").unwrap_or(&dns_name);
+    let (certificate, key) = (dir.join(format!("{stem}.crt")), dir.join(format!("{stem}.key")));
+    write(session, &made, &certificate, &key, how.force)?;
+    let data = json!({"name": dns_name, "certificate": certificate, "key": key, "ca": ca});
+    if session.data(data.to_string().as_bytes())? {
+        return Ok(());
+    }
+    session.say(&format!("{dns_name}: {} and {} (keep it secret)", certificate.display(), key.display()));
+    session.print(&advice(identity, &certificate, &key, &ca))
+}
+
+/// What to write where, so that it is used.
+fn advice(identity: &Identity, certificate: &Path, key: &Path, ca: &Path) -> String {
+    let (certificate, key, ca) = (certificate.display(), key.display(), ca.display());
+    match identity {
+        Identity::Member { name } => format!(
+            "# {name}: ipamd.toml, with the paths to which you copy the files\n\n[tls]\ncertificate = \"{certificate}\"\n\
+             key = \"{key}\"\nclient_ca = \"{ca}\"\n\n[peer_tls]\ncertificate = \"{certificate}\"\nkey = \"{key}\"\n\
+             ca = \"{ca}\"\n"
+        ),
+        Identity::Client { .. } | Identity::Node { .. } => {
+            format!(
+                "ipamctl --ca-file {ca} --cert-file {certificate} --key-file {key} --server https://MEMBER:7440 status\n"
+            )
+        }
+    }
+}
+
+/// Reads `REALM/NAME`.
+fn node(text: &str) -> Result<(Name, ObjectName), String> {
+    let (realm, name) = text.split_once('/').ok_or("write it as REALM/NAME, for example default/worker-3")?;
+    let realm = Name::new(realm).map_err(|problem| problem.detail)?;
+    Ok((realm, ObjectName::new(name).map_err(|problem| problem.detail)?))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| {
+        Failure::usage(
+            format!("{} can't be read: {error}", path.display()),
+            "Name the directory of a CA; `ipamctl cluster ca init DIR` makes one.",
+        )
+    })
+}
+
+/// Writes both files whole, the key first, for this user alone.
+fn write(
+    session: &Session,
+    made: &Issued,
+    certificate: &Path,
+    key: &Path,
+    force: bool,
+) -> Result<(), Failure> {
+    let there = [certificate, key].into_iter().find(|path| path.exists());
+    if let Some(path) = there.filter(|_| !force) {
+        return Err(Failure::usage(
+            format!("{} is there already", path.display()),
+            "--force replaces it; what a replaced CA has issued is worthless then.",
+        ));
+    }
+    if session.writing.dry_run {
+        session.say("a dry run: nothing was written");
+        return Ok(());
+    }
+    replace(key, &made.key, 0o600).map_err(|error| unwritten(key, &error))?;
+    replace(certificate, &made.certificate, 0o644).map_err(|error| unwritten(certificate, &error))
+}
+
+/// Writes a file beside its place and moves it there: whoever reads it meanwhile sees the old one or the new one.
+fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".new");
+    let aside = PathBuf::from(aside);
+    // Somebody else's file may have another mode, which it would keep.
+    let _ = std::fs::remove_file(&aside);
+    let mut file = file::create(&aside, mode)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&aside, path)?;
+    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+}
+
+fn unwritten(path: &Path, error: &io::Error) -> Failure {
+    Failure::usage(format!("{}: {error}", path.display()), "Name a directory that you may write to.")
+}
+
+fn unissued(why: Unissued) -> Failure {
+    Failure::usage(why.0, "Nothing was written.")
+}

@@ -1,0 +1,115 @@
+//! `ipamctl cluster generation`: what a restore has begun, and letting pools give again.
+
+use std::fmt::Write as _;
+
+use clap::Subcommand;
+use ipam_api::Name;
+use ipam_api::client::Call;
+use ipam_api::cluster::{Cluster, ConfirmRequest, Generation};
+
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::text;
+
+pub(super) const EXAMPLES: &str = "Examples:
+  ipamctl cluster generation
+  ipamctl cluster generation confirm web --confirm 7f3c-91aa
+  ipamctl cluster generation confirm --all --confirm 7f3c-91aa";
+
+const PATH: &str = "/v1/cluster/generation";
+/// Pools that are named on the screen.
+const NAMED_MAX: usize = 20;
+
+/// What to do with a generation.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Let pools give again after a restore, once nothing unknown has their addresses
+    #[command(after_help = "Examples:
+  ipamctl cluster generation confirm web web6 --confirm 7f3c-91aa
+  ipamctl cluster generation confirm --all --confirm 7f3c-91aa")]
+    Confirm {
+        /// The pools; --all for all of them, and for those that are still to come
+        pools: Vec<Name>,
+    },
+}
+
+/// Runs it.
+pub(super) async fn run(session: &Session, verb: Option<Verb>) -> Result<(), Failure> {
+    match verb {
+        None => {
+            let answer = session.read(PATH).await?;
+            let generation: Generation = answer.read()?;
+            session.show(&answer, &generation.generation.to_string(), || Ok(screen(&generation)))
+        }
+        Some(Verb::Confirm { pools }) => confirm(session, pools).await,
+    }
+}
+
+async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
+    let pools = match (pools.is_empty(), session.reading.all) {
+        (true, true) => None,
+        (false, false) => Some(pools),
+        _ => {
+            return Err(Failure::usage(
+                "either pools are named, or --all is said",
+                "What waits: ipamctl cluster generation.",
+            ));
+        }
+    };
+    let cluster: Cluster = session.read("/v1/cluster").await?.read()?;
+    let before: Generation = session.read(PATH).await?.read()?;
+    let which = match &pools {
+        None => "All pools give again".to_owned(),
+        Some(pools) => format!("{} give again", text::joined(pools)),
+    };
+    let summary = [
+        format!("{which}: addresses that were given after the backup of revision {} may still be in use,", {
+            before.from_revision.unwrap_or_default()
+        }),
+        "and nothing here knows of them. Confirm once you know that they are not, or have reserved them."
+            .to_owned(),
+    ];
+    confirm::severe(session, &cluster.id, &summary).await?;
+    let request = ConfirmRequest { generation: before.generation, pools };
+    let call = Call::post(format!("{PATH}/confirm")).json(&request)?;
+    let answer = session.write(call, Again::ByKey).await?;
+    let after: Generation = answer.read()?;
+    let confirmed = before.waiting.len().saturating_sub(after.waiting.len()) as u64;
+    let left = match after.waiting.len() {
+        0 => format!("generation {} is confirmed", after.generation),
+        left => format!("{} still wait", text::plural(left as u64, "pool", "pools")),
+    };
+    let done = format!(
+        "{} {}{}; {left}",
+        text::plural(confirmed, "pool", "pools"),
+        session.tense("confirmed"),
+        session.at_revision(&answer)
+    );
+    session.done(&answer, &after.generation.to_string(), &done)
+}
+
+fn screen(generation: &Generation) -> String {
+    let mut text = format!("generation  {}\n", generation.generation);
+    if let (Some(since), Some(from)) = (generation.since, generation.from_revision) {
+        let _ = writeln!(text, "since       {}, from revision {from}", text::moment(since));
+    }
+    let Some(since) = generation.since.filter(|_| !generation.confirmed) else {
+        let when = generation.confirmed_at.map(|at| format!(" at {}", text::moment(at))).unwrap_or_default();
+        let _ = writeln!(text, "confirmed   yes{when}");
+        return text;
+    };
+    let _ = writeln!(
+        text,
+        "confirmed   no: {} nothing, since what was given after the backup may be in use",
+        text::plural(generation.waiting.len() as u64, "pool gives", "pools give"),
+    );
+    let named: Vec<&Name> = generation.waiting.iter().take(NAMED_MAX).collect();
+    let more = generation.waiting.len() - named.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    let _ = writeln!(text, "waiting     {}{more}", text::joined(named));
+    let _ = writeln!(text, "\nlook at what may live: ipamctl events --until {}", text::moment(since));
+    let _ = writeln!(text, "let them give again:   ipamctl cluster generation confirm POOL… | --all");
+    text
+}

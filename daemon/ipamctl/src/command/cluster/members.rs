@@ -1,0 +1,130 @@
+//! The members of the cluster, and changes of them: each says first what it will do.
+
+use ipam_api::Name;
+use ipam_api::client::Call;
+use ipam_api::cluster::{Danger, Member, MemberChange, Members, ReplaceRequest, TransferRequest};
+
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::text;
+
+const PATH: &str = "/v1/cluster/members";
+
+/// `members`.
+pub(super) async fn list(session: &Session) -> Result<(), Failure> {
+    let answer = session.read(PATH).await?;
+    if session.data(&answer.body)? {
+        return Ok(());
+    }
+    let members: Members = answer.read()?;
+    if matches!(session.format, Format::Name) {
+        let names: Vec<&str> = members.items.iter().map(|member| member.name.as_str()).collect();
+        return session.print(&names.join("\n"));
+    }
+    session.print_table(&table(&members.items))?;
+    session.say(&format!(
+        "{} · {} must agree · can lose {}",
+        text::plural(members.voters, "voter", "voters"),
+        members.needed,
+        members.can_lose
+    ));
+    Ok(())
+}
+
+fn table(members: &[Member]) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("ID", 1)
+        .text("ROLE")
+        .spare("ADDRESS", 2)
+        .spare("PEER ADDRESS", 3)
+        .text("BEHIND")
+        .text("ANSWERS");
+    for member in members {
+        let answers = match (member.answers, member.silent_ms) {
+            (None, _) => "-".to_owned(),
+            (Some(true), _) => "yes".to_owned(),
+            (Some(false), Some(silent_ms)) => format!("no, for {}", text::roughly(silent_ms)),
+            (Some(false), None) => "not yet".to_owned(),
+        };
+        table.row([
+            member.name.clone(),
+            member.id.to_string(),
+            member.role.clone(),
+            text::dash(&member.client_url),
+            text::dash(&member.peer_address),
+            text::or_dash(member.behind.filter(|_| member.role != "leader").as_ref()),
+            answers,
+        ]);
+    }
+    table
+}
+
+/// `transfer-leader`.
+pub(super) async fn transfer_leader(session: &Session, to: Option<Name>) -> Result<(), Failure> {
+    let call = Call::post("/v1/cluster/transfer-leader").json(&TransferRequest { to })?;
+    change(session, call, "leader", "leadership was handed over").await
+}
+
+/// `promote`.
+pub(super) async fn promote(session: &Session, name: &Name) -> Result<(), Failure> {
+    let call = Call::post(format!("{PATH}/{name}/promote"));
+    change(session, call, name.as_str(), &format!("{name} has a vote")).await
+}
+
+/// `remove`.
+pub(super) async fn remove(session: &Session, name: &Name) -> Result<(), Failure> {
+    let done = format!("{name} was removed; if it comes back it refuses to start and says so");
+    change(session, Call::delete(format!("{PATH}/{name}")), name.as_str(), &done).await
+}
+
+/// `replace`.
+pub(super) async fn replace(session: &Session, old: &Name, new: Name) -> Result<(), Failure> {
+    let done = format!("{new} is in the place of {old}; if {old} comes back it refuses to start and says so");
+    let call = Call::post(format!("{PATH}/{old}/replace")).json(&ReplaceRequest { with: new })?;
+    change(session, call, old.as_str(), &done).await
+}
+
+/// Finds out what a change would do, says so, asks where it may hurt, and does it.
+async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result<(), Failure> {
+    let preview = session.preview(call.clone()).await?;
+    let plan: MemberChange = preview.read()?;
+    if !plan.changes {
+        return session.done(&preview, name, "it is so already; there is nothing to do");
+    }
+    if session.writing.dry_run {
+        let shown = session.data(&preview.body)?;
+        return if shown { Ok(()) } else { session.print(&summary(&plan).join("\n")) };
+    }
+    match plan.danger {
+        Danger::Mild => {}
+        Danger::Moderate => confirm::moderate(session, &summary(&plan), "Go on?").await?,
+        Danger::Severe => confirm::severe(session, name, &summary(&plan)).await?,
+    }
+    // The same again finds that it is so already.
+    let again = Again::Same("the same command again; what is done is not done twice".to_owned());
+    let answer = session.write(call.repeatable().slow(), again).await?;
+    let changed: MemberChange = answer.read()?;
+    let under_way = "it is decided and goes on by itself; look again: ipamctl cluster members";
+    session.done(&answer, name, if changed.done { done } else { under_way })
+}
+
+/// What will happen, and what can fail after it.
+fn summary(plan: &MemberChange) -> Vec<String> {
+    let mut lines: Vec<String> =
+        plan.steps.iter().zip(1..).map(|(step, number)| format!("{number}. {step}")).collect();
+    if plan.voters_before == plan.voters_after {
+        lines.push(format!("voters     {} (no change)", plan.voters_after.join(" ")));
+    } else {
+        lines.push(format!("voters     {} → {}", plan.voters_before.join(" "), plan.voters_after.join(" ")));
+    }
+    lines.push(format!("can lose   {} before, {} after", plan.can_lose_before, plan.can_lose_after));
+    if plan.can_lose_after == 0 {
+        lines.push("When one more voter stops, nothing can be changed until it is back.".to_owned());
+    }
+    lines
+}

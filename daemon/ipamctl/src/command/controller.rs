@@ -1,0 +1,145 @@
+//! Controllers on the command line: `kind/name`, or `group/kind/name`.
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::name::shown;
+use ipam_api::request::{AutomaticPool, EndRequest, Released, ScaleRequest};
+use ipam_api::resource::{Controller, PoolSize, ScaleDown};
+use ipam_api::{Name, ObjectName};
+
+use crate::client::exchange::Again;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::text;
+
+/// Whether an endpoint comes back.
+#[derive(Debug, Args)]
+pub(crate) struct StickyArguments {
+    /// What makes the endpoint: kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(long, value_name = "CONTROLLER", value_parser = parse)]
+    pub(crate) controller: Option<Controller>,
+    /// It keeps its addresses when it goes, for when it comes back
+    #[arg(long)]
+    pub(crate) sticky: bool,
+    /// What becomes of them when its controller no longer wants it: release or keep
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) scale_down: Option<ScaleDown>,
+}
+
+/// How many endpoints a controller wants.
+#[derive(Debug, Args)]
+pub(crate) struct ScaleArguments {
+    /// kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(value_parser = parse)]
+    controller: Controller,
+    /// How many endpoints it wants
+    #[arg(long)]
+    replicas: u32,
+    /// The first number behind their names
+    #[arg(long, default_value_t = 0)]
+    start: u32,
+    /// Its incarnation; endpoints of another one are left alone
+    #[arg(long)]
+    uid: Option<String>,
+}
+
+/// A controller that is gone.
+#[derive(Debug, Args)]
+pub(crate) struct EndArguments {
+    /// kind/name or group/kind/name, such as apps/StatefulSet/db
+    #[arg(value_parser = parse)]
+    controller: Controller,
+    /// Its incarnation; what is another one's is left alone
+    #[arg(long)]
+    uid: Option<String>,
+}
+
+/// Pools that an endpoint's application has for itself.
+#[derive(Debug, Args)]
+pub(crate) struct AutomaticArguments {
+    /// Make a pool for the endpoint's controller in the subnet: so many addresses (5), or more than replicas (+2)
+    #[arg(long, value_name = "SIZE", requires = "controller", requires = "subnets")]
+    automatic: Option<PoolSize>,
+    /// How many endpoints the controller wants, where the pool follows that
+    #[arg(long, value_name = "COUNT", requires = "controller")]
+    pub(crate) replicas: Option<u32>,
+    /// The pool stays when the controller is gone, for one of the same name
+    #[arg(long, requires = "automatic")]
+    keep_pool: bool,
+}
+
+impl AutomaticArguments {
+    pub(crate) fn pool(&self) -> Option<AutomaticPool> {
+        self.automatic.map(|size| AutomaticPool { size, reclaim: !self.keep_pool })
+    }
+}
+
+/// Reads one.
+pub(crate) fn parse(text: &str) -> Result<Controller, String> {
+    let (group, kind, name) = match text.split('/').collect::<Vec<_>>()[..] {
+        [kind, name] => ("", kind, name),
+        [group, kind, name] => (group, kind, name),
+        _ => {
+            return Err(format!(
+                "{} is no controller; write kind/name or group/kind/name, for example apps/StatefulSet/db",
+                shown(text)
+            ));
+        }
+    };
+    let name = ObjectName::new(name).map_err(|problem| problem.detail)?;
+    Ok(Controller { group: group.to_owned(), kind: kind.to_owned(), name, uid: None })
+}
+
+/// As it is typed.
+pub(crate) fn written(controller: &Controller) -> String {
+    let Controller { group, kind, name, uid: _ } = controller;
+    if group.is_empty() { format!("{kind}/{name}") } else { format!("{group}/{kind}/{name}") }
+}
+
+/// Says how many a controller wants.
+pub(crate) async fn scale(session: &Session, arguments: ScaleArguments) -> Result<(), Failure> {
+    let (realm, namespace): (Name, ObjectName) = session.home();
+    let ScaleArguments { controller, replicas, start, uid } = arguments;
+    let name = written(&controller);
+    let controller = Controller { uid, ..controller };
+    let request = ScaleRequest { realm, namespace, controller, replicas, start };
+    let call = Call::post("/v1/controllers/scale").json(&request)?;
+    let answer = session.write(call, Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = match released.addresses.is_empty() {
+        true => format!("{name} wants {replicas}; nothing that it doesn't want was kept for it"),
+        false => format!("{} of {name} {}", text::released(&released), session.tense("released")),
+    };
+    session.done(&answer, &name, &sentence)
+}
+
+/// Says that a controller is gone.
+pub(crate) async fn end(session: &Session, arguments: EndArguments) -> Result<(), Failure> {
+    let (realm, namespace): (Name, ObjectName) = session.home();
+    let EndArguments { controller, uid } = arguments;
+    let name = written(&controller);
+    let request = EndRequest { realm, namespace, controller: Controller { uid, ..controller } };
+    let call = Call::post("/v1/controllers/end").json(&request)?;
+    let answer = session.write(call, Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = match released.addresses.is_empty() {
+        true => format!("{name} has ended; nothing was kept for it"),
+        false => format!("{} of {name} {}", text::released(&released), session.tense("released")),
+    };
+    session.done(&answer, &name, &sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_controller_is_written_as_it_is_read() {
+        for text in ["StatefulSet/db", "apps/StatefulSet/db", "kubevirt.io/VirtualMachine/mail"] {
+            assert_eq!(written(&parse(text).unwrap()), text);
+        }
+        for text in ["db", "a/b/c/d", "apps/StatefulSet/", ""] {
+            assert!(parse(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! `ipamctl endpoint`: who holds addresses.
+
+use clap::{Args, Subcommand};
+use ipam_api::client::Call;
+use ipam_api::request::Released;
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Interface, Resource};
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, strict};
+
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::list::Listing;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::controller::{self, EndArguments, ScaleArguments};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl endpoint list --kind pod
+  ipamctl endpoint show host/db-07
+  ipamctl endpoint delete host/db-07";
+
+/// An endpoint as it is read.
+type Read = Resource<Endpoint, EndpointStatus>;
+
+/// What to do with endpoints.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All endpoints, or those of a kind, a realm, a namespace
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl endpoint list\n  ipamctl endpoint list --kind pod -o name\n  ipamctl endpoint list --realm prod-eu --namespace web"
+    )]
+    List(ListArguments),
+    /// One endpoint with all that it holds
+    #[command(
+        alias = "describe",
+        after_help = "Examples:
+  ipamctl endpoint show host/db-07
+  ipamctl endpoint show pod/web/frontend-7 --realm prod-eu
+  ipamctl endpoint show pod/prod-eu/web/frontend-7"
+    )]
+    Show {
+        /// kind/name, kind/namespace/name or kind/realm/namespace/name
+        endpoint: String,
+    },
+    /// Which addresses endpoints get and give back, or one of them, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint watch\n  ipamctl endpoint watch host/db-07 -o json"
+    )]
+    Watch(WatchArguments),
+    /// Release all that an endpoint holds
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl endpoint delete host/db-07\n  ipamctl endpoint delete pod/web/frontend-7 --yes"
+    )]
+    Delete {
+        /// kind/name, kind/namespace/name or kind/realm/namespace/name
+        endpoint: String,
+    },
+    /// Say how many endpoints a controller wants; what it keeps for others is released
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint scale apps/StatefulSet/db --namespace shop --replicas 2\n  ipamctl endpoint scale kubevirt.io/VirtualMachine/mail --replicas 0"
+    )]
+    Scale(ScaleArguments),
+    /// Say that a controller is gone for good; what it keeps is released, and its own pools go once they are empty
+    #[command(
+        after_help = "Examples:\n  ipamctl endpoint end apps/StatefulSet/db --namespace shop\n  ipamctl endpoint end apps/Deployment/web --uid 0b54-11"
+    )]
+    End(EndArguments),
+}
+
+/// Which endpoints.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only pods, vms, hosts, machines, claims or containers
+    #[arg(long)]
+    kind: Option<EndpointKind>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Endpoint, &arguments).await,
+        Verb::List(arguments) => list(session, &arguments).await,
+        Verb::Show { endpoint } => show(session, &session.endpoint_key(&endpoint)?).await,
+        Verb::Scale(arguments) => controller::scale(session, arguments).await,
+        Verb::End(arguments) => controller::end(session, arguments).await,
+        Verb::Delete { endpoint } => delete(session, &session.endpoint_key(&endpoint)?).await,
+    }
+}
+
+/// Where an endpoint is.
+pub(crate) fn path(key: &EndpointKey) -> String {
+    format!("/v1/endpoints/{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name)
+}
+
+async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
+    let mut filters = session.narrowed("endpoints", &[Part::Realm, Part::Namespace])?;
+    filters.extend(arguments.kind.iter().map(|kind| ("kind", kind.to_string())));
+    let keep = |found: &Read| {
+        let key = &found.intention.key;
+        arguments.kind.is_none_or(|kind| kind == key.kind)
+            && session.said.fits_realm(&key.realm)
+            && session.said.fits_namespace(&key.namespace)
+    };
+    let listing = Listing {
+        path: "/v1/endpoints",
+        filters,
+        name: |found: &Read| found.intention.key.to_string(),
+        table,
+        words: ("endpoint", "endpoints"),
+    };
+    session.show_list(listing, keep).await
+}
+
+fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new().text("ENDPOINT").text("ADDRESSES").spare("INTERFACES", 2).spare("NODE", 1);
+    if wide {
+        table = table.spare("UID", 4);
+    }
+    for found in endpoints {
+        let interfaces = &found.status.interfaces;
+        let nodes = interfaces.iter().flat_map(|one| one.attachment.iter().chain(&one.also_attached));
+        let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
+        nodes.dedup();
+        let addresses = interfaces.iter().flat_map(|interface| &interface.addresses);
+        // Who waits has nothing yet on what it waits for, and mostly nothing at all.
+        let waits = found.status.conditions.first().filter(|_| interfaces.is_empty());
+        table.row([
+            found.intention.key.to_string(),
+            match waits {
+                Some(why) => format!("waits ({})", why.reason),
+                None => text::joined(addresses.map(|given| given.address.addr())),
+            },
+            text::joined(interfaces.iter().map(|interface| &interface.name)),
+            text::joined(nodes),
+            text::or_dash(found.intention.uid.as_ref()),
+        ]);
+    }
+    table
+}
+
+/// Reads one; a name that doesn't exist comes with the one that was probably meant.
+async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::client::Answer), Failure> {
+    // It may hold addresses of several networks; a part of them is neither shown nor released here.
+    session.without("endpoints", &[Part::Network])?;
+    let failure = match session.read(&path(key)).await {
+        Ok(answer) => return Ok((answer.read()?, answer)),
+        Err(failure) => failure,
+    };
+    if failure.code() != Some(Code::NotFound) {
+        return Err(failure);
+    }
+    let Ok(listed) =
+        session.list::<Read>("/v1/endpoints", |found| found.intention.key.kind == key.kind).await
+    else {
+        return Err(failure);
+    };
+    let names: Vec<String> = listed.items.iter().map(|found| found.intention.key.to_string()).collect();
+    let meant = strict::nearest(&key.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
+    Err(failure.meant(meant))
+}
+
+async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
+    let (endpoint, answer) = fetch(session, key).await?;
+    let name = endpoint.intention.key.to_string();
+    session.show(&answer, &name, || Ok(shown(&endpoint, session.width)))
+}
+
+fn shown(endpoint: &Read, width: Option<usize>) -> String {
+    let key = &endpoint.intention.key;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
+    fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
+    fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
+    let controller = endpoint.intention.controller.as_ref().map(controller::written);
+    fields.line_if("controller", controller.as_deref().unwrap_or_default());
+    if endpoint.intention.sticky {
+        let scale_down = endpoint.intention.scale_down.map(|policy| format!("   when scaled down {policy}"));
+        fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
+    }
+    for interface in &endpoint.status.interfaces {
+        if interface.kept {
+            fields
+                .line("kept", format!("{} is attached nowhere, and waits for its endpoint", interface.name));
+        }
+        if interface.unclaimed {
+            fields.line("unclaimed", format!("{} waits for an ADD of its own", interface.name));
+        }
+        for attachment in interface.attachment.iter().chain(&interface.also_attached) {
+            fields.line(
+                "attachment",
+                format!(
+                    "{} on node {}   network configuration {}   container {}",
+                    interface.name, attachment.node, attachment.config, attachment.container_id
+                ),
+            );
+        }
+    }
+    for given in endpoint.status.interfaces.iter().flat_map(|interface| &interface.addresses) {
+        let address = given.address.addr();
+        if given.hostname.is_some() || !given.description.is_empty() {
+            let parts = [given.hostname.as_deref().unwrap_or_default(), &given.description];
+            let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+            fields.line("called", format!("{address} {}", parts.join("   ")));
+        }
+        if let Some(mac) = &given.mac {
+            fields.line("hardware", format!("{address} {mac}"));
+        }
+        let mut settings: Vec<String> = Vec::new();
+        settings.extend(given.clean_gateway.then(|| "no default route".to_owned()));
+        settings.extend(given.mtu.map(|mtu| format!("MTU {mtu}")));
+        settings
+            .extend(given.routes.iter().map(|route| format!("{} via {}", route.destination, route.gateway)));
+        if !settings.is_empty() {
+            fields.line("routes", format!("{address} {}", settings.join("   ")));
+        }
+        if given.lease.is_some() {
+            fields.line("lease", format!("{address} {}", text::lease(given.lease.as_ref())));
+        }
+    }
+    for why in &endpoint.status.conditions {
+        let since = text::moment(why.since);
+        fields.line("waits", format!("since {since}: {} ({})", why.message, why.reason));
+    }
+    fields.line("since", text::moment(endpoint.meta.created_at));
+    fields.raw("");
+    fields.raw(&given(&endpoint.status.interfaces).render(true, width));
+    fields.text()
+}
+
+/// The addresses of interfaces, one a row.
+pub(crate) fn given(interfaces: &[Interface]) -> Table {
+    let mut table = Table::new()
+        .text("INTERFACE")
+        .text("ADDRESS")
+        .text("GATEWAY")
+        .spare("VLAN", 3)
+        .text("POOL")
+        .number("ALLOCATION")
+        .spare("CHECKED", 2);
+    for interface in interfaces {
+        for given in &interface.addresses {
+            table.row([
+                interface.name.to_string(),
+                given.address.to_string(),
+                text::or_dash(given.gateway.as_ref()),
+                text::or_dash(given.vlan.as_ref()),
+                given.pool.to_string(),
+                given.allocation.to_string(),
+                if given.checked { "yes" } else { "no" }.to_owned(),
+            ]);
+        }
+    }
+    table
+}
+
+/// Releases all that an endpoint holds.
+pub(crate) async fn delete(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
+    let (endpoint, _) = fetch(session, key).await?;
+    let interfaces = &endpoint.status.interfaces;
+    let attached = interfaces.iter().find_map(|interface| interface.attachment.as_ref());
+    if let Some(attachment) = attached {
+        let number: usize = interfaces.iter().map(|interface| interface.addresses.len()).sum();
+        let summary = [
+            format!(
+                "{key} is attached on node {} and holds {}.",
+                attachment.node,
+                text::plural(number as u64, "address", "addresses")
+            ),
+            format!(
+                "Releasing takes nothing off that {}; what it still uses could then be given to another.",
+                key.kind
+            ),
+        ];
+        confirm::moderate(session, &summary, "Release all of it all the same?").await?;
+    }
+    let answer = session.write(Call::delete(path(key)), Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = if released.addresses.is_empty() {
+        format!("the claim of {key} {}", session.tense("withdrawn"))
+    } else {
+        format!("{} of {key} {}", text::released(&released), session.tense("released"))
+    };
+    session.done(&answer, &key.to_string(), &sentence)
+}

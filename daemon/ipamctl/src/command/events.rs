@@ -1,0 +1,332 @@
+//! `ipamctl events`: what has happened, and what happens now.
+
+use std::time::Duration;
+
+use clap::Args;
+use ipam_api::address::parse_address;
+use ipam_api::client::with_query;
+use ipam_api::event::{Event, EventPage};
+use ipam_api::limits::PAGE_ITEMS_MAX;
+use ipam_api::name::Name;
+use ipam_api::screen::clean;
+use ipam_api::time::Timestamp;
+
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::{interrupt, json, text};
+
+/// How many of the newest are shown, where nothing else is said.
+const NEWEST: usize = 50;
+/// How long a cut-off `--follow` looks for a server that answers.
+const PATIENCE: Duration = Duration::from_secs(600);
+
+/// Which events.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ipamctl events --since 20m
+  ipamctl events --pool web --follow
+  ipamctl events --address 10.10.0.77 --all
+  ipamctl events --kind pool,subnet --since 7d -o json
+  ipamctl events --after 1099511627970 --follow")]
+pub(crate) struct EventsArguments {
+    /// From so long ago, or from a moment: 20m, 7d, 2026-11-20T11:30:00Z
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Until so long ago, or until a moment
+    #[arg(long, value_name = "WHEN", conflicts_with = "follow")]
+    until: Option<String>,
+    /// From behind this place: a revision, or an event's REVISION.NUMBER
+    #[arg(long, value_name = "PLACE")]
+    after: Option<String>,
+    /// Of these kinds: address, network, subnet, pool, reservation, token, journal
+    #[arg(long, value_name = "KIND,…", value_delimiter = ',')]
+    kind: Vec<String>,
+    /// About this pool or an address of it
+    #[arg(long)]
+    pool: Option<Name>,
+    /// About this address
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    address: Option<std::net::IpAddr>,
+    /// About this endpoint: kind/name, with its namespace and realm if they are not `default`
+    #[arg(long, value_name = "ENDPOINT")]
+    endpoint: Option<String>,
+    /// Asked for by this principal
+    #[arg(long, value_name = "NAME")]
+    principal: Option<String>,
+    /// Go on with what happens now, until Ctrl-C
+    #[arg(short, long)]
+    follow: bool,
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Result<(), Failure> {
+    let path = path(session, arguments)?;
+    if arguments.follow {
+        let again = "ipamctl events --follow".to_owned();
+        return follow(session, Followed { path, after: arguments.after.clone(), again }, |_| true).await;
+    }
+    let from_somewhere = arguments.since.is_some() || arguments.after.is_some() || session.reading.all;
+    let wanted = session.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
+    let path = match &arguments.after {
+        Some(after) => with_query(&path, "after", after),
+        None => path,
+    };
+    let (events, revision, more) = if from_somewhere {
+        pages(session, &path, wanted.unwrap_or(usize::MAX)).await?
+    } else {
+        // The newest, in the order in which they happened.
+        let newest = with_query(&path, "reverse", "true");
+        let (mut events, revision, more) = pages(session, &newest, wanted.unwrap_or(NEWEST)).await?;
+        events.reverse();
+        (events, revision, more)
+    };
+    if !session.format.is_for_people() && !matches!(session.format, Format::Name) {
+        let items = events.iter().map(serde_json::value::to_raw_value).collect::<Result<Vec<_>, _>>();
+        let items = items.map_err(|error| Failure::usage(error.to_string(), "Choose another format."))?;
+        session.data(&json::joined(&items, revision))?;
+        return Ok(());
+    }
+    if matches!(session.format, Format::Name) {
+        let names: Vec<String> = events.iter().map(|event| event.id() + "\n").collect();
+        return session.print(&names.concat());
+    }
+    let mut table = table();
+    events.iter().for_each(|event| table.row(row(event)));
+    session.print_table(&table)?;
+    let footer = text::footer(events.len(), "event", "events", revision);
+    match (more, from_somewhere) {
+        (false, _) => session.say(&footer),
+        (true, true) => {
+            let last = events.last().map(Event::id).unwrap_or_default();
+            session.say(&format!("{footer} · there are more: --after {last}"));
+        }
+        (true, false) => session.say(&format!("the newest {footer} · there are more: --all, or --since 1h")),
+    }
+    Ok(())
+}
+
+/// What is followed.
+pub(crate) struct Followed {
+    /// Where the events are.
+    pub(crate) path: String,
+    /// Behind which place.
+    pub(crate) after: Option<String>,
+    /// The command that goes on with it, once the place is said.
+    pub(crate) again: String,
+}
+
+/// Prints events as they come, those that `keep` wants, one a line.
+pub(crate) async fn follow(
+    session: &Session,
+    followed: Followed,
+    keep: impl Fn(&Event) -> bool,
+) -> Result<(), Failure> {
+    let Followed { path, after, again } = followed;
+    let mut stream = session.client.events(&path, after, PATIENCE);
+    let people = session.format.is_for_people();
+    if people && session.headers {
+        session.print(&line(["REVISION", "WHEN", "WHAT", "OBJECT", "BY", "DETAIL"].map(str::to_owned)))?;
+    }
+    loop {
+        if let Some(last) = stream.last() {
+            // Said instead of the usual words when somebody presses Ctrl-C.
+            interrupt::say_instead(format!("stopped at {last}.  continue: {again} --after {last}"));
+        }
+        let event = tokio::select! {
+            event = stream.next() => event.map_err(|problem| session.failure(problem))?,
+            // The place moves on a quiet stream, too.
+            () = tokio::time::sleep(Duration::from_secs(1)) => continue,
+        };
+        if !keep(&event) {
+            continue;
+        }
+        match session.format {
+            Format::Table | Format::Wide => session.print(&line(row(&event)))?,
+            Format::Name => session.print(&event.id())?,
+            _ => {
+                let item = serde_json::to_vec(&event).unwrap_or_default();
+                session.data(&item)?;
+            }
+        }
+    }
+}
+
+/// Where the events are, with what was said about them.
+fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failure> {
+    let mut path = "/v1/events".to_owned();
+    if arguments.endpoint.is_none() {
+        session.without("events", &[Part::Realm, Part::Namespace])?;
+    }
+    let endpoint = arguments.endpoint.as_deref().map(|text| session.endpoint_key(text)).transpose()?;
+    let kinds = (!arguments.kind.is_empty()).then(|| arguments.kind.join(","));
+    let moment = |when: &Option<String>| when.as_deref().map(|when| moment(when, session.now())).transpose();
+    let said = [
+        ("kind", kinds),
+        ("pool", arguments.pool.as_ref().map(ToString::to_string)),
+        ("network", session.network.as_ref().map(ToString::to_string)),
+        ("address", arguments.address.map(|address| address.to_string())),
+        ("endpoint", endpoint.map(|endpoint| endpoint.to_string())),
+        ("principal", arguments.principal.clone()),
+        ("since", moment(&arguments.since)?),
+        ("until", moment(&arguments.until)?),
+    ];
+    for (name, value) in said {
+        if let Some(value) = value {
+            path = with_query(&path, name, &value);
+        }
+    }
+    Ok(path)
+}
+
+/// A moment in the API's words: so long before now, or itself.
+pub(crate) fn moment(when: &str, now: Timestamp) -> Result<String, Failure> {
+    if let Ok(ago) = text::parse_duration(when) {
+        return Ok(Timestamp(now.0.saturating_sub(text::milliseconds(ago))).to_string());
+    }
+    let moment = when.parse::<Timestamp>();
+    moment.map(|moment| moment.to_string()).map_err(|_| {
+        Failure::usage(
+            format!("{} is neither a duration nor a time", ipam_api::name::shown(when)),
+            "Write 20m, 2h, 7d, or 2026-11-20T11:30:00Z.",
+        )
+    })
+}
+
+/// Events page by page, until there are enough; whether there are more.
+pub(crate) async fn pages(
+    session: &Session,
+    path: &str,
+    wanted: usize,
+) -> Result<(Vec<Event>, u64, bool), Failure> {
+    let mut events = Vec::new();
+    let mut after: Option<String> = None;
+    loop {
+        let limit = wanted.saturating_sub(events.len()).clamp(1, PAGE_ITEMS_MAX);
+        let mut query = with_query(&without(path, after.is_some()), "limit", &limit.to_string());
+        if let Some(after) = &after {
+            query = with_query(&query, "after", after);
+        }
+        let page: EventPage = session.read(&query).await?.read()?;
+        events.extend(page.items);
+        match page.next {
+            Some(next) if events.len() < wanted => after = Some(next),
+            next => return Ok((events, page.revision, next.is_some())),
+        }
+    }
+}
+
+/// The path without the place that it began from, once there is a newer one.
+fn without(path: &str, newer: bool) -> String {
+    match path.split_once("after=") {
+        Some((before, rest)) if newer => {
+            let rest = rest.split_once('&').map_or("", |(_, rest)| rest);
+            format!("{before}{rest}").trim_end_matches(['&', '?']).to_owned()
+        }
+        _ => path.to_owned(),
+    }
+}
+
+fn table() -> Table {
+    Table::new().text("REVISION").text("WHEN").text("WHAT").text("OBJECT").spare("BY", 1).spare("DETAIL", 2)
+}
+
+fn row(event: &Event) -> [String; 6] {
+    let place = if event.number == 0 { event.revision.to_string() } else { event.id() };
+    let whose = event.endpoint.as_ref().map(ToString::to_string).or_else(|| event.owner.clone());
+    let object = match whose.filter(|whose| *whose != event.object) {
+        Some(whose) => format!("{} → {whose}", event.object),
+        None => event.object.clone(),
+    };
+    [
+        place,
+        text::moment(event.at),
+        event.what.clone(),
+        printable(&object),
+        printable(&by(event)),
+        detail(event),
+    ]
+}
+
+/// One line of a table that has no end: columns as wide as most values need.
+fn line([place, when, what, object, by, detail]: [String; 6]) -> String {
+    format!("{place:<18}  {when:<20}  {what:<17}  {object:<44}  {by:<16}  {detail}").trim_end().to_owned()
+        + "\n"
+}
+
+/// Who asked, and through which door if it isn't the usual one.
+pub(crate) fn by(event: &Event) -> String {
+    match event.by.via.as_str() {
+        // A node is enough of an address for people; the data has all of it.
+        "cni" => format!("cni {}", event.by.principal.rsplit('/').next().unwrap_or_default()),
+        _ => event.by.principal.clone(),
+    }
+}
+
+/// Why, and what exactly.
+pub(crate) fn detail(event: &Event) -> String {
+    let mut facts: Vec<String> = event.comment.iter().cloned().collect();
+    facts.extend(event.reason.clone());
+    for change in &event.changes {
+        let or_nothing = |text: &str| if text.is_empty() { "nothing".to_owned() } else { text.to_owned() };
+        facts.push(format!("{}: {} → {}", change.field, or_nothing(&change.from), or_nothing(&change.to)));
+    }
+    printable(&facts.join(" · "))
+}
+
+/// Text that can't begin a line: what people wrote elsewhere is shown here.
+pub(crate) fn printable(text: &str) -> String {
+    clean(text).replace(char::is_control, "\u{fffd}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn event() -> Event {
+        serde_json::from_value(serde_json::json!({
+            "revision": 48211970, "number": 1, "at": "2026-11-20T11:33:02.000Z", "what": "pool.changed",
+            "object": "web", "kind": "pool",
+            "by": {"principal": "admin", "via": "http", "request_id": "r"}, "comment": "NET-4711",
+            "changes": [{"field": "ranges", "from": "", "to": "10.10.0.200-10.10.0.229"},
+                        {"field": "description", "from": "a", "to": "b\u{1b}[31m\nforged"}],
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn an_event_is_one_line_whatever_is_in_it() {
+        let text = line(row(&event()));
+        assert_eq!(text.lines().count(), 1);
+        assert!(!text.trim_end().chars().any(char::is_control), "{text:?}");
+        assert!(
+            text.starts_with("48211970.1          2026-11-20T11:33:02Z  pool.changed       web "),
+            "{text}"
+        );
+        assert!(text.contains("NET-4711 · ranges: nothing → 10.10.0.200-10.10.0.229 · description: a → b"));
+    }
+
+    #[test]
+    fn whose_a_prefix_is_stands_beside_it() {
+        let event = Event { object: "10.1.0.0/28".into(), owner: Some("default/trench-a".into()), ..event() };
+        assert!(line(row(&event)).contains(" 10.1.0.0/28 → default/trench-a "));
+    }
+
+    #[test]
+    fn moments_are_said_as_people_say_them() {
+        let now = Timestamp(1_795_173_247_000);
+        assert_eq!(moment("20m", now).unwrap(), "2026-11-20T10:54:07.000Z");
+        assert_eq!(moment("2026-11-20T11:30:00Z", now).unwrap(), "2026-11-20T11:30:00.000Z");
+        assert!(moment("noon", now).is_err());
+    }
+
+    #[test]
+    fn a_newer_place_replaces_the_first() {
+        assert_eq!(without("/v1/events?after=5", true), "/v1/events");
+        assert_eq!(without("/v1/events?after=5&pool=web", true), "/v1/events?pool=web");
+        assert_eq!(without("/v1/events?pool=web&after=5", true), "/v1/events?pool=web");
+        assert_eq!(without("/v1/events?after=5", false), "/v1/events?after=5");
+    }
+}

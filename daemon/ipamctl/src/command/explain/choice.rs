@@ -1,0 +1,137 @@
+//! `ipamctl explain --endpoint …`: what a request would get, and why.
+
+use ipam_api::Code;
+use ipam_api::client::Call;
+use ipam_api::explain::{Candidate, Choice, Explanation, Help, Skipped};
+
+use crate::client::session::Session;
+use crate::command::allocate::{self, WishArguments};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+
+/// Asks, shows, and ends with 1 where it would be refused.
+pub(super) async fn run(session: &Session, wish: &WishArguments, all_skipped: bool) -> Result<(), Failure> {
+    let request = allocate::request(session, wish).await?;
+    let mut call = Call::post("/v1/allocations/explain").json(&request)?;
+    if all_skipped {
+        call = call.query("all_skipped", "true");
+    }
+    let answer = session.ask(call).await?;
+    let explanation: Explanation = answer.read()?;
+    session.show(&answer, &explanation.outcome, || Ok(shown(&explanation)))?;
+    match explanation.outcome.as_str() {
+        "refused" => {
+            let code = explanation.problem.map_or(Code::Internal, |problem| problem.code);
+            Err(Failure::Explained(code))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn shown(explanation: &Explanation) -> String {
+    let mut text = head(explanation);
+    for choice in &explanation.choices {
+        text.push('\n');
+        text.push_str(&chosen(choice));
+    }
+    let mut helps: Vec<String> = explanation.helps.iter().map(helped).collect();
+    if helps.is_empty() {
+        helps.extend(explanation.problem.as_ref().map(|problem| problem.help.clone()));
+    }
+    if !helps.is_empty() {
+        text.push_str("\nwhat would help\n");
+        for help in helps {
+            text.push_str(&format!("  {help}\n"));
+        }
+    }
+    text
+}
+
+fn head(explanation: &Explanation) -> String {
+    if let Some(problem) = &explanation.problem {
+        return format!("would be refused: {}     {}\n", problem.code, problem.detail);
+    }
+    let word = if explanation.outcome == "repeated" { "held already" } else { "would be given" };
+    let given = explanation.interfaces.iter().flat_map(|interface| {
+        let one = |given: &ipam_api::resource::GivenAddress| {
+            format!("{word}: {} {} from pool {}\n", interface.name, given.address, given.pool)
+        };
+        interface.addresses.iter().map(one).collect::<Vec<_>>()
+    });
+    given.collect()
+}
+
+fn chosen(choice: &Choice) -> String {
+    let came_from = match choice.came_from.as_str() {
+        "subnets" => "the subnets that the request names",
+        "automatic" => "the application that it is of",
+        "request" => "the request",
+        "namespace" => "the namespace",
+        "configuration" => "the CNI configuration",
+        _ => "the mark as default",
+    };
+    let mut table = Table::new().text("#").text("POOL").text("VERDICT").text("DETAIL");
+    for (number, candidate) in (1..).zip(&choice.candidates) {
+        let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
+        let (verdict, detail) = match choice.address.filter(|_| is_chosen && choice.stays) {
+            Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
+            None => judged(candidate, is_chosen),
+        };
+        table.row([format!("{number}"), candidate.pool.to_string(), verdict, detail]);
+    }
+    let skipped: String = choice.skipped.iter().map(passed_over).collect();
+    let more = if choice.more { "…  and more\n" } else { "" };
+    format!(
+        "{} {}: candidates by {came_from}\n{}{skipped}{more}",
+        choice.interface,
+        choice.family,
+        table.render(true, None)
+    )
+}
+
+fn passed_over(skipped: &Skipped) -> String {
+    let Skipped { count, reason, pools, .. } = skipped;
+    let names: Vec<&str> = pools.iter().map(|pool| pool.as_str()).collect();
+    let more = if *count > pools.len() as u64 { ", …" } else { "" };
+    format!("{} skipped, {reason}: {}{more}\n", text::count(*count), names.join(", "))
+}
+
+fn judged(candidate: &Candidate, is_chosen: bool) -> (String, String) {
+    let address = candidate.address.map(|address| address.to_string()).unwrap_or_default();
+    match candidate.verdict.as_str() {
+        "gives" if is_chosen => ("gives".to_owned(), address),
+        "gives" => ("not needed".to_owned(), format!("else {address}")),
+        "exhausted" => {
+            let counts = &candidate.counts;
+            let mut detail = format!(
+                "0 free of {}: {} held, {} cooling, {} reserved, {} excluded",
+                text::count(counts.size),
+                text::count(counts.allocated),
+                text::count(counts.cooling),
+                text::count(counts.reserved),
+                text::count(counts.excluded)
+            );
+            if let Some(wait_ms) = candidate.next_free_ms {
+                detail.push_str(&format!("; the next in about {}", text::roughly(wait_ms)));
+            }
+            ("exhausted".to_owned(), detail)
+        }
+        "lacks" => ("lacks".to_owned(), "it can't give the address that is asked for".to_owned()),
+        code if code == Code::NoPoolFits.to_string() => {
+            ("not for it".to_owned(), candidate.reason.clone().unwrap_or_default())
+        }
+        code => (code.to_owned(), candidate.reason.clone().unwrap_or_default()),
+    }
+}
+
+fn helped(help: &Help) -> String {
+    match (help.what.as_str(), help.wait_ms, &help.range) {
+        ("wait", Some(wait_ms), _) => {
+            format!("wait about {}: an address of {} has rested then", text::roughly(wait_ms), help.pool)
+        }
+        ("add-range", _, Some(range)) => format!("ipamctl pool set {} --add-range {range}", help.pool),
+        ("enable", ..) => format!("ipamctl pool set {} --enable", help.pool),
+        (other, ..) => format!("{other} {}", help.pool),
+    }
+}

@@ -1,0 +1,234 @@
+//! Maps: `pool map`, `subnet map`, `network map`, and what `pool show` takes from them.
+
+use std::net::IpAddr;
+
+use clap::{Args, ValueEnum};
+use ipam_api::Name;
+use ipam_api::address::{number, parse_address};
+use ipam_api::client::with_query;
+use ipam_api::resource::{AddressMap, AddressRun, Counts, Holders, NetworkMap};
+
+use crate::client::resource;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+/// Free ranges and namespaces that `pool show` names.
+const SHOWN: usize = 5;
+
+/// Which part of a map.
+#[derive(Debug, Args)]
+pub(crate) struct MapArguments {
+    /// Its name
+    pub(crate) name: Name,
+    /// The address to begin at
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    from: Option<IpAddr>,
+    /// Only addresses in this state
+    #[arg(long, value_enum)]
+    state: Option<StateArgument>,
+}
+
+/// Which part of a network's map.
+#[derive(Debug, Args)]
+pub(crate) struct NetworkMapArguments {
+    /// Its name
+    pub(crate) name: Name,
+    /// The address to begin at
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    from: Option<IpAddr>,
+}
+
+/// A state of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum StateArgument {
+    // They can be given.
+    Free,
+    // Endpoints hold them.
+    Allocated,
+    // They were freed and rest.
+    Cooling,
+    // Reservations keep them.
+    Reserved,
+    // Pools exclude them, or they are the gateway or an edge.
+    Excluded,
+    // No pool has them.
+    Unmanaged,
+}
+
+/// Shows a part of the map of a pool or of a subnet.
+pub(crate) async fn run(session: &Session, plural: &str, arguments: &MapArguments) -> Result<(), Failure> {
+    let word = if plural == "pools" { "pool" } else { "subnet" };
+    session.check_named(word, plural, arguments.name.as_str()).await?;
+    let mut path = of(session, plural, &arguments.name, arguments.from);
+    if let Some(state) = arguments.state.and_then(|state| state.to_possible_value()) {
+        path = with_query(&path, "state", state.get_name());
+    }
+    let answer = session.read(&path).await;
+    let answer = resource::suggest(session, answer, plural, arguments.name.as_str()).await?;
+    let map: AddressMap = answer.read()?;
+    let with_pools = plural == "subnets";
+    session.show(&answer, arguments.name.as_str(), || {
+        Ok(table(&map.items, with_pools).render(session.headers, session.width))
+    })?;
+    say_more(session, map.next, map.revision);
+    Ok(())
+}
+
+/// Shows the subnets of a network by address.
+pub(crate) async fn run_network(session: &Session, arguments: &NetworkMapArguments) -> Result<(), Failure> {
+    session.without("networks", &[Part::Network])?;
+    let answer = session.read(&of(session, "networks", &arguments.name, arguments.from)).await;
+    let answer = resource::suggest(session, answer, "networks", arguments.name.as_str()).await?;
+    let map: NetworkMap = answer.read()?;
+    session.show(&answer, arguments.name.as_str(), || {
+        let mut table = Table::new()
+            .text("CIDR")
+            .text("SUBNET")
+            .number("POOLS")
+            .number("SIZE")
+            .number("HELD")
+            .number("FREE")
+            .spare("USE", 1);
+        for sums in &map.items {
+            table.row([
+                sums.cidr.to_string(),
+                sums.subnet.to_string(),
+                text::count(sums.pools),
+                text::count(sums.counts.size),
+                text::count(sums.counts.allocated),
+                text::count(sums.counts.free),
+                text::use_bar(&sums.counts),
+            ]);
+        }
+        Ok(table.render(session.headers, session.width))
+    })?;
+    say_more(session, map.next, map.revision);
+    Ok(())
+}
+
+fn of(session: &Session, plural: &str, name: &Name, from: Option<IpAddr>) -> String {
+    let mut path = format!("/v1/{plural}/{name}/map");
+    if let Some(from) = from {
+        path = with_query(&path, "from", &from.to_string());
+    }
+    let most = ipam_api::limits::PAGE_ITEMS_MAX as u64;
+    let limit = session.reading.limit.map_or(most, |limit| limit.min(most));
+    with_query(&path, "limit", &limit.to_string())
+}
+
+fn say_more(session: &Session, next: Option<IpAddr>, revision: u64) {
+    if !session.format.is_for_people() {
+        return;
+    }
+    match next {
+        Some(next) => session.say(&format!("revision {revision} · there is more: --from {next}")),
+        None => session.say(&format!("revision {revision}")),
+    }
+}
+
+fn table(runs: &[AddressRun], with_pools: bool) -> Table {
+    let mut table = Table::new().text("FIRST").text("LAST").number("SIZE").text("STATE");
+    if with_pools {
+        table = table.text("POOL");
+    }
+    for run in runs {
+        let state = match run.reserved_while_held {
+            true => format!("{}, reserved", run.state),
+            false => run.state.clone(),
+        };
+        let size = number(run.last).saturating_sub(number(run.first)).saturating_add(1);
+        let mut cells = vec![run.first.to_string(), run.last.to_string(), text::size(size), state];
+        if with_pools {
+            cells.push(text::or_dash(run.pool.as_ref()));
+        }
+        table.row(cells);
+    }
+    table
+}
+
+/// What of a pool is free and who holds the rest. Where it can't be read, the pool is still worth showing.
+#[derive(Debug, Default)]
+pub(crate) struct Parts {
+    free: Option<AddressMap>,
+    holders: Option<Holders>,
+}
+
+impl Parts {
+    /// Reads the parts of a pool.
+    pub(crate) async fn of_pool(session: &Session, name: &Name) -> Self {
+        let path = format!("/v1/pools/{name}");
+        let free = session.read(&format!("{path}/map?state=free&limit={SHOWN}")).await;
+        let holders = session.read(&format!("{path}/holders?limit={SHOWN}")).await;
+        Self {
+            free: free.ok().and_then(|answer| answer.read().ok()),
+            holders: holders.ok().and_then(|answer| answer.read().ok()),
+        }
+    }
+
+    /// The line below the counts.
+    pub(crate) fn free_line(&self, fields: &mut Fields) {
+        let Some(free) = &self.free else { return };
+        let mut ranges: Vec<String> = free.items.iter().map(range).collect();
+        if free.next.is_some() {
+            ranges.push("…".to_owned());
+        }
+        fields.line_if("free", &ranges.join("  "));
+    }
+
+    /// The line of those who hold most.
+    pub(crate) fn holders_line(&self, fields: &mut Fields) {
+        let Some(holders) = self.holders.as_ref().filter(|holders| !holders.items.is_empty()) else {
+            return;
+        };
+        let mut parts: Vec<String> = holders
+            .items
+            .iter()
+            .map(|one| match one.realm.as_str() {
+                "default" => format!("{} {}", one.namespace, one.allocated),
+                realm => format!("{realm}/{} {}", one.namespace, one.allocated),
+            })
+            .collect();
+        let others = holders.namespaces.saturating_sub(holders.items.len() as u64);
+        if others > 0 {
+            parts.push(format!("{} more", text::plural(others, "namespace", "namespaces")));
+        }
+        let which = if holders.complete {
+            String::new()
+        } else {
+            format!("   (of the lowest {} that are held)", holders.counted)
+        };
+        fields.line("top holders", format!("{}{which}", parts.join(" · ")));
+    }
+}
+
+fn range(run: &AddressRun) -> String {
+    if run.first == run.last { run.first.to_string() } else { format!("{}-{}", run.first, run.last) }
+}
+
+/// The lines of all counts: how they add up to `size`, and what part is in use. `since` ends the second.
+pub(crate) fn count_lines(fields: &mut Fields, counts: &Counts, size: &str, since: &str) {
+    let states = [
+        ("allocated", counts.allocated),
+        ("cooling", counts.cooling),
+        ("quarantined", counts.quarantined),
+        ("reserved", counts.reserved),
+        ("excluded", counts.excluded),
+        ("free", counts.free),
+    ];
+    let sum: Vec<String> =
+        states.iter().map(|(word, number)| format!("{word} {}", text::count(*number))).collect();
+    fields.line("addresses", format!("{size} = {}", sum.join(" + ")));
+    let part = match text::use_percent(counts) {
+        Some(percent) => format!(
+            "{percent} %   (of the {} that may be given at all, {} {} free)",
+            text::count(text::usable(counts)),
+            text::count(counts.free),
+            if counts.free == 1 { "is" } else { "are" },
+        ),
+        None => "-   (none may be given)".to_owned(),
+    };
+    fields.line("use", format!("{part}{since}"));
+}

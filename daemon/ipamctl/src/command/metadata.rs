@@ -1,0 +1,186 @@
+//! The fields that networks, subnets, pools and reservations share.
+
+use clap::Args;
+use ipam_api::resource::Labels;
+
+use crate::client::noun::Noun;
+use crate::output::error::Failure;
+
+/// Who reads it and how it is found.
+#[derive(Debug, Default, Args)]
+pub(crate) struct MetadataArguments {
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A label for selecting; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    labels: Vec<(String, String)>,
+    /// An annotation for other programs; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_pair)]
+    annotations: Vec<(String, String)>,
+    /// Who keeps it in another place; empty for nobody
+    #[arg(long, value_name = "WHO")]
+    managed_by: Option<String>,
+}
+
+/// The same for what exists already.
+#[derive(Debug, Default, Args)]
+pub(crate) struct MetadataChanges {
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    /// A label to have, or with a minus behind its key not to have; may be repeated
+    #[arg(long = "label", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
+    labels: Vec<Edit>,
+    /// An annotation to have, or with a minus behind its key not to have; may be repeated
+    #[arg(long = "annotation", value_name = "KEY=VALUE|KEY-", value_parser = parse_edit)]
+    annotations: Vec<Edit>,
+    /// Who keeps it in another place; empty for nobody
+    #[arg(long, value_name = "WHO")]
+    managed_by: Option<String>,
+}
+
+/// What becomes of a label or an annotation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Edit {
+    /// It has this value.
+    Set(String, String),
+    /// It is no longer there.
+    Remove(String),
+}
+
+impl MetadataArguments {
+    /// Writes what was said into the fields.
+    pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
+        let fields = noun.metadata_mut();
+        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
+        let set = |pairs: &[(String, String)]| -> Vec<Edit> {
+            pairs.iter().map(|(key, value)| Edit::Set(key.clone(), value.clone())).collect()
+        };
+        edit(fields.labels, "--label", &set(&self.labels))?;
+        edit(fields.annotations, "--annotation", &set(&self.annotations))
+    }
+}
+
+impl MetadataChanges {
+    /// Writes what was said into the fields.
+    pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
+        let fields = noun.metadata_mut();
+        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
+        edit(fields.labels, "--label", &self.labels)?;
+        edit(fields.annotations, "--annotation", &self.annotations)
+    }
+}
+
+fn say(
+    description: &mut String,
+    managed_by: &mut Option<String>,
+    said: Option<&String>,
+    who: Option<&String>,
+) {
+    if let Some(said) = said {
+        description.clone_from(said);
+    }
+    if let Some(who) = who {
+        *managed_by = Some(who.clone()).filter(|who| !who.is_empty());
+    }
+}
+
+impl Edit {
+    fn key(&self) -> &str {
+        match self {
+            Edit::Set(key, _) | Edit::Remove(key) => key,
+        }
+    }
+}
+
+/// As it is typed.
+impl std::fmt::Display for Edit {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Edit::Set(key, value) => write!(f, "{key}={value}"),
+            Edit::Remove(key) => write!(f, "{key}-"),
+        }
+    }
+}
+
+/// Writes edits into labels. Two about one key have no order that somebody could mean.
+fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> {
+    for (number, one) in edits.iter().enumerate() {
+        let mut before = edits.iter().take(number);
+        if let Some(other) = before.find(|other| other.key() == one.key() && *other != one) {
+            return Err(contradiction(&format!("{flag} {other}"), &format!("{flag} {one}")));
+        }
+    }
+    for edit in edits {
+        match edit {
+            Edit::Set(key, value) => labels.insert(key.clone(), value.clone()),
+            Edit::Remove(key) => labels.remove(key),
+        };
+    }
+    Ok(())
+}
+
+/// Two flags that can't both be meant.
+pub(crate) fn contradiction(one: &str, other: &str) -> Failure {
+    Failure::usage(
+        format!("{one} and {other} contradict each other"),
+        "Nothing was changed. Say one of them, or each in a command of its own.",
+    )
+}
+
+/// Refuses a flag that adds what another one takes away; `meet` says whether two of their values are about the same.
+pub(crate) fn check_apart<Added: std::fmt::Display, Gone: std::fmt::Display>(
+    (add, added): (&str, &[Added]),
+    (remove, gone): (&str, &[Gone]),
+    meet: impl Fn(&Added, &Gone) -> bool,
+) -> Result<(), Failure> {
+    for one in added {
+        if let Some(other) = gone.iter().find(|other| meet(one, other)) {
+            return Err(contradiction(&format!("{add} {one}"), &format!("{remove} {other}")));
+        }
+    }
+    Ok(())
+}
+
+/// Reads `key=value`.
+pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.is_empty() => Ok((key.to_owned(), value.to_owned())),
+        _ => Err(format!("{} is not of the form key=value", ipam_api::name::shown(text))),
+    }
+}
+
+/// Reads `key=value`, or `key-`.
+fn parse_edit(text: &str) -> Result<Edit, String> {
+    match text.strip_suffix('-') {
+        Some(key) if !key.is_empty() && !key.contains('=') => Ok(Edit::Remove(key.to_owned())),
+        _ => match parse_pair(text) {
+            Ok((key, value)) => Ok(Edit::Set(key, value)),
+            Err(_) => Err(format!("{} is neither key=value nor key-", ipam_api::name::shown(text))),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_minus_takes_away() {
+        assert_eq!(parse_edit("old-").unwrap(), Edit::Remove("old".to_owned()));
+        assert_eq!(parse_edit("a=b-").unwrap(), Edit::Set("a".to_owned(), "b-".to_owned()));
+        assert_eq!(parse_edit("a=").unwrap(), Edit::Set("a".to_owned(), String::new()));
+        for bad in ["", "-", "a", "=b"] {
+            assert!(parse_edit(bad).is_err(), "{bad}");
+        }
+        let mut labels = Labels::from([("old".to_owned(), "x".to_owned())]);
+        edit(
+            &mut labels,
+            "--label",
+            &[Edit::Remove("old".to_owned()), Edit::Set("a".to_owned(), "b".to_owned())],
+        )
+        .unwrap();
+        assert_eq!(labels, Labels::from([("a".to_owned(), "b".to_owned())]));
+    }
+}

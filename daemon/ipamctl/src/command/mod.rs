@@ -1,0 +1,30 @@
+//! Commands: a file or folder for each noun and each verb without a noun, and what several of them share.
+
+pub(crate) mod allocate;
+pub(crate) mod allocation;
+pub(crate) mod apply;
+pub(crate) mod cluster;
+pub(crate) mod context;
+mod controller;
+pub(crate) mod endpoint;
+pub(crate) mod events;
+pub(crate) mod explain;
+mod map;
+mod metadata;
+pub(crate) mod namespace;
+pub(crate) mod network;
+pub(crate) mod node;
+pub(crate) mod pool;
+pub(crate) mod prefix;
+mod ranges;
+pub(crate) mod release;
+pub(crate) mod renew;
+pub(crate) mod reservation;
+mod routes;
+pub(crate) mod status;
+pub(crate) mod subnet;
+pub(crate) mod support;
+pub(crate) mod token;
+pub(crate) mod version;
+mod watch;
+pub(crate) mod who_has;

@@ -1,0 +1,91 @@
+//! What is said and shown of quotas.
+
+use clap::Args;
+use ipam_api::resource::{AddressLimits, ApplicationQuota, Controller, HeldAddresses, Namespace, Quota};
+
+use crate::command::controller;
+use crate::output::error::Failure;
+use crate::output::text::Fields;
+
+/// How many addresses a namespace may have. What is said takes the place of what was said of the same.
+#[derive(Debug, Default, Args)]
+pub(crate) struct QuotaArguments {
+    /// How many addresses it may have: ipv4=COUNT, ipv6=COUNT, both with a comma between, or none
+    #[arg(long, value_name = "LIMITS")]
+    quota: Option<AddressLimits>,
+    /// How many each of its applications may have, in the same way
+    #[arg(long, value_name = "LIMITS")]
+    quota_per_application: Option<AddressLimits>,
+    /// How many one application may have: its controller and, behind a comma, the same; may be repeated
+    #[arg(long = "quota-of", value_name = "GROUP/KIND/NAME,LIMITS", value_parser = of_application)]
+    quotas_of: Vec<ApplicationQuota>,
+}
+
+impl QuotaArguments {
+    /// Writes what was said. What wasn't said stays.
+    pub(super) fn apply(&self, namespace: &mut Namespace) -> Result<(), Failure> {
+        self.check()?;
+        let quota = &mut namespace.quota;
+        if let Some(AddressLimits { ipv4, ipv6 }) = self.quota {
+            (quota.ipv4, quota.ipv6) = (ipv4, ipv6);
+        }
+        quota.per_application = self.quota_per_application.unwrap_or(quota.per_application);
+        for one in &self.quotas_of {
+            quota.applications.retain(|other| !other.is_of(one));
+            if one.ipv4.is_some() || one.ipv6.is_some() {
+                quota.applications.push(one.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses two of one application, as the servers do: the last one would count, and nobody be told.
+    fn check(&self) -> Result<(), Failure> {
+        for (number, one) in self.quotas_of.iter().enumerate() {
+            if self.quotas_of.iter().take(number).any(|other| other.is_of(one)) {
+                let ApplicationQuota { group, kind, name, .. } = one.clone();
+                let name = controller::written(&Controller { group, kind, name, uid: None });
+                return Err(Failure::usage(
+                    format!("there are two quotas of {name}"),
+                    format!(
+                        "Nothing was changed. Say both families in one: --quota-of {name},ipv4=50,ipv6=50"
+                    ),
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn of_application(text: &str) -> Result<ApplicationQuota, String> {
+    let (which, limits) = text
+        .split_once(',')
+        .ok_or("write the controller, a comma and the limits, for example apps/Deployment/web,ipv4=50")?;
+    let Controller { group, kind, name, uid: _ } = controller::parse(which)?;
+    let AddressLimits { ipv4, ipv6 } = limits.parse().map_err(|problem: ipam_api::Problem| problem.detail)?;
+    Ok(ApplicationQuota { group, kind, name, ipv4, ipv6 })
+}
+
+/// How much of how much: `12/500`, or `12` where nothing bounds it.
+pub(super) fn of_limit(held: u64, limit: Option<u64>) -> String {
+    limit.map_or_else(|| held.to_string(), |limit| format!("{held}/{limit}"))
+}
+
+/// What `namespace show` says of it.
+pub(super) fn lines(fields: &mut Fields, quota: &Quota, held: &HeldAddresses) {
+    let held_of = |family: &str, held, limit: Option<u64>| match limit {
+        Some(limit) => format!("{held} of {limit} {family}"),
+        None => format!("{held} {family}"),
+    };
+    let (ipv4, ipv6) = (held_of("IPv4", held.ipv4, quota.ipv4), held_of("IPv6", held.ipv6, quota.ipv6));
+    fields.line("addresses", format!("{ipv4}   {ipv6}"));
+    if !quota.per_application.is_empty() {
+        fields.line("quota", format!("each application {}", quota.per_application));
+    }
+    for one in &quota.applications {
+        let ApplicationQuota { group, kind, name, ipv4, ipv6 } = one.clone();
+        let controller = Controller { group, kind, name, uid: None };
+        let limits = AddressLimits { ipv4, ipv6 };
+        fields.line("quota", format!("{} {limits}", controller::written(&controller)));
+    }
+}

@@ -1,0 +1,204 @@
+//! Verbs of namespaces.
+
+use clap::{Args, Subcommand};
+use ipam_api::name::NamePattern;
+use ipam_api::resource::{Labels, Namespace, NamespaceStatus, Quota};
+use ipam_api::time::Timestamp;
+
+use super::quota::{self, QuotaArguments, of_limit};
+use crate::client::noun::{Noun, Read};
+use crate::client::resource;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::metadata::{MetadataArguments, MetadataChanges};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl namespace list
+  ipamctl namespace create web --label team=web --ipv4-pool web-a --ipv4-pool web-?";
+
+/// What to do with namespaces.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All namespaces, or those of --realm
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl namespace list\n  ipamctl namespace list --realm prod-eu -o json"
+    )]
+    List,
+    /// One namespace
+    #[command(
+        alias = "describe",
+        after_help = "Examples:\n  ipamctl namespace show web\n  ipamctl namespace show prod-eu/web"
+    )]
+    Show {
+        /// Its name, or realm/name
+        name: String,
+    },
+    /// What happens to namespaces, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl namespace watch\n  ipamctl namespace watch web")]
+    Watch(WatchArguments),
+    /// Describe a namespace that nobody has described yet
+    #[command(after_help = "Examples:
+  ipamctl namespace create web --label team=web
+  ipamctl namespace create prod-eu/web --ipv4-pool web-a --ipv4-pool web-? --ipv6-pool web6
+  ipamctl namespace create shop --quota ipv4=500 --quota-per-application ipv4=50,ipv6=50")]
+    Create(CreateArguments),
+    /// Change what is said of a namespace
+    #[command(after_help = "Examples:
+  ipamctl namespace set web --label team=shop --ipv4-pool shop
+  ipamctl namespace set web --no-pools
+  ipamctl namespace set shop --quota ipv4=800 --quota-of apps/StatefulSet/db,ipv4=120")]
+    Set(SetArguments),
+    /// Forget what was said of a namespace; what its endpoints hold stays
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl namespace delete web")]
+    Delete {
+        /// Its name, or realm/name
+        name: String,
+    },
+}
+
+/// What its endpoints take from.
+#[derive(Debug, Default, Args)]
+pub(crate) struct PoolArguments {
+    /// An IPv4 pool that its endpoints try, in this order, where nobody names one; may have wildcards, may be repeated
+    #[arg(long = "ipv4-pool", value_name = "POOL")]
+    ipv4_pools: Vec<NamePattern>,
+    /// An IPv6 pool in the same way
+    #[arg(long = "ipv6-pool", value_name = "POOL")]
+    ipv6_pools: Vec<NamePattern>,
+}
+
+impl PoolArguments {
+    /// Writes what was said. What wasn't said stays.
+    fn apply(&self, namespace: &mut Namespace) {
+        if !self.ipv4_pools.is_empty() {
+            namespace.default_ipv4_pools.clone_from(&self.ipv4_pools);
+        }
+        if !self.ipv6_pools.is_empty() {
+            namespace.default_ipv6_pools.clone_from(&self.ipv6_pools);
+        }
+    }
+}
+
+/// What is said of a namespace.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name, or realm/name
+    name: String,
+    #[command(flatten)]
+    pools: PoolArguments,
+    #[command(flatten)]
+    quota: QuotaArguments,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// What is said of a namespace from now on.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name, or realm/name
+    name: String,
+    #[command(flatten)]
+    pools: PoolArguments,
+    /// Have no pools of its own any more
+    #[arg(long, conflicts_with_all = ["ipv4_pools", "ipv6_pools"])]
+    no_pools: bool,
+    #[command(flatten)]
+    quota: QuotaArguments,
+    /// Have no bounds any more
+    #[arg(long, conflicts_with_all = ["quota", "quota_per_application", "quotas_of"])]
+    no_quota: bool,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Named("namespace"), &arguments).await,
+        Verb::List => {
+            let filters = session.narrowed("namespaces", &[Part::Realm])?;
+            let keep = |found: &Read<Namespace>| session.said.fits_realm(&found.intention.realm);
+            resource::show_list(session, filters, keep, table).await
+        }
+        Verb::Show { name } => resource::show(session, session.in_realm(&name)?, shown).await,
+        Verb::Create(arguments) => {
+            let Some((realm, name)) = session.in_realm(&arguments.name)?.parts() else { return Ok(()) };
+            let mut namespace = Namespace {
+                realm,
+                name,
+                default_ipv4_pools: Vec::new(),
+                default_ipv6_pools: Vec::new(),
+                quota: Quota::default(),
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.pools.apply(&mut namespace);
+            arguments.quota.apply(&mut namespace)?;
+            arguments.metadata.apply(&mut namespace)?;
+            resource::create(session, &namespace).await
+        }
+        Verb::Set(arguments) => {
+            let change = |namespace: &mut Namespace, _: &NamespaceStatus| {
+                if arguments.no_pools {
+                    namespace.default_ipv4_pools.clear();
+                    namespace.default_ipv6_pools.clear();
+                }
+                arguments.pools.apply(namespace);
+                if arguments.no_quota {
+                    namespace.quota = Quota::default();
+                }
+                arguments.quota.apply(namespace)?;
+                arguments.metadata.apply(namespace)
+            };
+            resource::edit::<Namespace>(session, &session.in_realm(&arguments.name)?, change).await
+        }
+        Verb::Delete { name } => {
+            resource::delete::<Namespace>(session, &session.in_realm(&name)?, false).await
+        }
+    }
+}
+
+fn table(namespaces: &[Read<Namespace>], _wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("REALM", 1)
+        .text("IPV4 POOLS")
+        .text("IPV6 POOLS")
+        .text("IPV4")
+        .text("IPV6")
+        .spare("LABELS", 3)
+        .spare("DESCRIPTION", 2);
+    for namespace in namespaces {
+        let intention = &namespace.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.realm.to_string(),
+            text::joined(&intention.default_ipv4_pools),
+            text::joined(&intention.default_ipv6_pools),
+            of_limit(namespace.status.held.ipv4, intention.quota.ipv4),
+            of_limit(namespace.status.held.ipv6, intention.quota.ipv6),
+            text::labels(&intention.labels),
+            text::dash(&intention.description),
+        ]);
+    }
+    table
+}
+
+fn shown(namespace: &Read<Namespace>) -> String {
+    let intention = &namespace.intention;
+    let mut fields = Fields::default();
+    let name = intention.name();
+    fields.raw(&text::heading("namespace", name.as_str(), &namespace.meta, None));
+    fields.line("IPv4 pools", text::joined(&intention.default_ipv4_pools));
+    fields.line("IPv6 pools", text::joined(&intention.default_ipv6_pools));
+    quota::lines(&mut fields, &intention.quota, &namespace.status.held);
+    resource::metadata_lines(&mut fields, namespace);
+    fields.text()
+}

@@ -1,0 +1,141 @@
+//! `ipamctl network`: address spaces.
+
+use clap::{Args, Subcommand};
+use ipam_api::Name;
+use ipam_api::resource::{Labels, Network, NetworkStatus};
+use ipam_api::time::Timestamp;
+
+use crate::client::noun::Read;
+use crate::client::session::Session;
+use crate::client::{confirm, resource};
+use crate::command::map::{self, NetworkMapArguments, count_lines};
+use crate::command::metadata::{MetadataArguments, MetadataChanges};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl network list
+  ipamctl network create lab --description \"the test lab\"";
+
+/// What to do with networks.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All networks
+    #[command(alias = "ls", after_help = "Examples:\n  ipamctl network list\n  ipamctl network list -o json")]
+    List,
+    /// One network
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl network show lab")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Its subnets by address, with what is in them
+    #[command(
+        after_help = "Examples:\n  ipamctl network map default\n  ipamctl network map lab --from 10.20.0.0"
+    )]
+    Map(NetworkMapArguments),
+    /// What happens to networks, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl network watch\n  ipamctl network watch blue -o json")]
+    Watch(WatchArguments),
+    /// Make a new network
+    #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
+    Create(CreateArguments),
+    /// Change a network
+    #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --label old-")]
+    Set(SetArguments),
+    /// Delete a network that has no subnets
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
+    )]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// A new network.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// Changes of a network.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Named("network"), &arguments).await,
+        Verb::Map(arguments) => map::run_network(session, &arguments).await,
+        Verb::List => {
+            let filters = session.narrowed("networks", &[])?;
+            resource::show_list(session, filters, |_| true, table).await
+        }
+        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::Create(arguments) => {
+            let mut network = Network {
+                name: arguments.name,
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.metadata.apply(&mut network)?;
+            resource::create(session, &network).await
+        }
+        Verb::Set(arguments) => {
+            let change = |network: &mut Network, _: &NetworkStatus| arguments.metadata.apply(network);
+            resource::edit::<Network>(session, &arguments.name, change).await
+        }
+        Verb::Delete { name } => delete(session, &name).await,
+    }
+}
+
+fn table(networks: &[Read<Network>], _wide: bool, _now: Timestamp) -> Table {
+    let mut table =
+        Table::new().text("NAME").number("SUBNETS").number("HELD").spare("LABELS", 2).spare("DESCRIPTION", 1);
+    for network in networks {
+        table.row([
+            network.intention.name.to_string(),
+            text::count(network.status.subnets),
+            text::count(network.status.allocated),
+            text::labels(&network.intention.labels),
+            text::dash(&network.intention.description),
+        ]);
+    }
+    table
+}
+
+fn shown(network: &Read<Network>) -> String {
+    let intention = &network.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading("network", intention.name.as_str(), &network.meta, None));
+    fields.line("subnets", text::count(network.status.subnets));
+    fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
+    count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "");
+    resource::metadata_lines(&mut fields, network);
+    fields.text()
+}
+
+async fn delete(session: &Session, name: &Name) -> Result<(), Failure> {
+    let (network, _) = resource::fetch::<Network>(session, name).await?;
+    let summary = [format!(
+        "network {name} has {} and {} held; it can't be brought back.",
+        text::plural(network.status.subnets, "subnet", "subnets"),
+        text::plural(network.status.allocated, "address", "addresses"),
+    )];
+    confirm::severe(session, name.as_str(), &summary).await?;
+    resource::delete::<Network>(session, name, false).await
+}

@@ -1,0 +1,118 @@
+//! `pool split` and `pool drain`: changes while addresses are held.
+
+use clap::Args;
+use ipam_api::client::Call;
+use ipam_api::request::{DrainRequest, Drained, SplitRequest};
+use ipam_api::resource::Pool;
+use ipam_api::{AddressRange, Name};
+
+use crate::client::exchange::Again;
+use crate::client::noun::Read;
+use crate::client::session::Session;
+use crate::client::{confirm, resource};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+
+/// What becomes a pool of its own.
+#[derive(Debug, Args)]
+pub(crate) struct SplitArguments {
+    /// Its name
+    name: Name,
+    /// The new pool's name
+    #[arg(long, value_name = "NAME")]
+    into: Name,
+    /// Addresses of the new pool; may be repeated
+    #[arg(long = "range", value_name = "RANGE", required = true)]
+    ranges: Vec<AddressRange>,
+}
+
+/// Which pool stands in for which.
+#[derive(Debug, Args)]
+pub(crate) struct DrainArguments {
+    /// Its name
+    name: Name,
+    /// The pool that stands in for it
+    #[arg(long, value_name = "POOL")]
+    to: Name,
+}
+
+/// Splits a pool.
+pub(crate) async fn split(session: &Session, arguments: SplitArguments) -> Result<(), Failure> {
+    let SplitArguments { name, into, ranges } = arguments;
+    session.check_named("pool", "pools", name.as_str()).await?;
+    let request = SplitRequest { into: into.clone(), ranges };
+    let call = Call::post(format!("/v1/pools/{name}/split")).json(&request)?;
+    let answer = session.write(call, Again::ByKey).await;
+    let answer = resource::suggest(session, answer, "pools", name.as_str()).await?;
+    let sentence = format!(
+        "pool {name} {}: {into} is the new one{}",
+        session.tense("split"),
+        session.at_revision(&answer)
+    );
+    session.done(&answer, into.as_str(), &sentence)
+}
+
+/// Drains a pool to another one.
+pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Result<(), Failure> {
+    let DrainArguments { name, to } = arguments;
+    let (pool, _) = resource::fetch::<Pool>(session, &name).await?;
+    let already = pool.intention.drains_to.as_ref() == Some(&to);
+    if !already {
+        let then =
+            format!("It will give out nothing more, and who asks anew gets another address from {to}.");
+        confirm_in_use(session, &pool, &then, "Drain it all the same?").await?;
+    }
+    let call = Call::post(format!("/v1/pools/{name}/drain")).json(&DrainRequest { to: to.clone() })?;
+    let answer = session.write(call, Again::ByKey).await;
+    let answer = resource::suggest(session, answer, "pools", name.as_str()).await?;
+    let drained: Drained = answer.read()?;
+    if session.format.is_for_people() && !drained.affected.is_empty() {
+        session.print_table(&table(&drained))?;
+    }
+    let left = text::plural(drained.held, "address is", "addresses are");
+    let sentence = if already {
+        format!("pool {name} is drained to {to} already; nothing was changed, and {left} held in it")
+    } else {
+        let tense = session.tense("drained");
+        format!("pool {name} {tense} to {to}; {left} held in it, and each moves when it is asked for anew")
+    };
+    session.done(&answer, name.as_str(), &sentence)
+}
+
+fn table(drained: &Drained) -> Table {
+    let mut table = Table::new()
+        .text("ADDRESS")
+        .text("HOLDER")
+        .spare("INTERFACE", 2)
+        .text("NODE")
+        .text("LIFECYCLE")
+        .spare("ALLOCATION", 3);
+    for one in &drained.affected {
+        table.row([
+            one.address.addr().to_string(),
+            one.endpoint.to_string(),
+            one.interface.to_string(),
+            text::or_dash(one.node.as_ref()),
+            one.lifecycle.to_string(),
+            one.id.to_string(),
+        ]);
+    }
+    table
+}
+
+/// Asks before a pool gives out nothing more, if addresses of it are held; `then` says what becomes of them.
+pub(super) async fn confirm_in_use(
+    session: &Session,
+    pool: &Read<Pool>,
+    then: &str,
+    question: &str,
+) -> Result<(), Failure> {
+    let (name, held) = (&pool.intention.name, pool.status.counts.allocated);
+    if held == 0 {
+        return Ok(());
+    }
+    let held = text::plural(held, "address is", "addresses are");
+    let summary = [format!("pool {name} is in use: {held} held."), then.to_owned()];
+    confirm::moderate(session, &summary, question).await
+}

@@ -1,0 +1,9 @@
+//! `ipamctl pool`: the sets of addresses that endpoints get theirs from.
+
+mod change;
+mod drain;
+mod selectors;
+mod verbs;
+mod view;
+
+pub(crate) use verbs::{EXAMPLES, Verb, run};

@@ -1,0 +1,86 @@
+//! What people say about who may take from a pool.
+
+use clap::Args;
+use ipam_api::name::NetworkAttachment;
+use ipam_api::resource::Pool;
+use ipam_api::{Name, ObjectName, Selector};
+
+use crate::output::text::{self, Fields};
+
+/// Who may take from a pool; with each kind that is said, only those.
+#[derive(Debug, Default, Args)]
+pub(crate) struct SelectorArguments {
+    /// Only endpoints on this node; may be repeated
+    #[arg(long = "for-node", value_name = "NODE")]
+    nodes: Vec<ObjectName>,
+    /// Only endpoints on nodes with such labels, as zone=a; not beside --for-node
+    #[arg(long = "for-nodes", value_name = "SELECTOR", conflicts_with = "nodes")]
+    node_selector: Option<Selector>,
+    /// Only endpoints of this namespace; may be repeated
+    #[arg(long = "for-namespace", value_name = "NAMESPACE")]
+    namespaces: Vec<ObjectName>,
+    /// Only endpoints of namespaces with such labels; not beside --for-namespace
+    #[arg(long = "for-namespaces", value_name = "SELECTOR", conflicts_with = "namespaces")]
+    namespace_selector: Option<Selector>,
+    /// Only endpoints with such labels, as app=web,!legacy
+    #[arg(long = "for-endpoints", value_name = "SELECTOR")]
+    endpoints: Option<Selector>,
+    /// Only endpoints of this realm; may be repeated
+    #[arg(long = "for-realm", value_name = "REALM")]
+    realms: Vec<Name>,
+    /// Only interfaces of this network attachment; may be repeated
+    #[arg(long = "for-attachment", value_name = "ATTACHMENT")]
+    attachments: Vec<NetworkAttachment>,
+}
+
+impl SelectorArguments {
+    /// Writes what was said into a pool. What wasn't said stays.
+    pub(super) fn apply(&self, pool: &mut Pool) {
+        replace(&mut pool.node_names, &self.nodes);
+        replace(&mut pool.namespaces, &self.namespaces);
+        replace(&mut pool.realms, &self.realms);
+        replace(&mut pool.network_attachments, &self.attachments);
+        // Names count before labels, so labels that are said take their place.
+        if let Some(selector) = &self.node_selector {
+            pool.node_names.clear();
+            pool.node_selector = selector.clone();
+        }
+        if let Some(selector) = &self.namespace_selector {
+            pool.namespaces.clear();
+            pool.namespace_selector = selector.clone();
+        }
+        if let Some(selector) = &self.endpoints {
+            pool.endpoint_selector = selector.clone();
+        }
+    }
+}
+
+fn replace<T: Clone>(field: &mut Vec<T>, said: &[T]) {
+    if !said.is_empty() {
+        *field = said.to_vec();
+    }
+}
+
+/// Names, else labels: those that count.
+fn either(names: String, selector: &Selector) -> String {
+    if names == "-" { selector.to_string() } else { names }
+}
+
+/// The lines of `pool show`; none for a pool that anybody may take from.
+pub(super) fn lines(fields: &mut Fields, pool: &Pool) {
+    let named = [
+        ("nodes", either(text::joined(&pool.node_names), &pool.node_selector)),
+        ("namespaces", either(text::joined(&pool.namespaces), &pool.namespace_selector)),
+        ("endpoints", pool.endpoint_selector.to_string()),
+        ("realms", text::joined(&pool.realms)),
+        ("attachments", text::joined(&pool.network_attachments)),
+    ];
+    let said: Vec<String> = named
+        .iter()
+        .filter(|(_, who)| !who.is_empty() && who != "-")
+        .map(|(kind, who)| format!("{kind} {who}"))
+        .collect();
+    if !said.is_empty() {
+        fields.line("only for", said.join("   "));
+    }
+}

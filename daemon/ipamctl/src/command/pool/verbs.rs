@@ -1,0 +1,183 @@
+//! Verbs of pools.
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Pool, PoolStatus, Subnet};
+use ipam_api::{Code, Name};
+
+use super::drain::{self, confirm_in_use};
+use super::{change, view};
+use crate::client::noun::Read;
+use crate::client::resource;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::map::{self, MapArguments, Parts};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl pool list
+  ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199
+  ipamctl pool create db --subnet lan-10 --range 10.10.1.0/28 --for-namespace db
+  ipamctl pool set web --add-range 10.10.0.200-10.10.0.229";
+
+/// What to do with pools.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All pools, or those of --network or of a subnet
+    #[command(
+        alias = "ls",
+        after_help = "Examples:
+  ipamctl pool list
+  ipamctl pool list --subnet lan-10 -o wide
+  ipamctl pool list -o json"
+    )]
+    List(ListArguments),
+    /// One pool with all its counts, what is free, and who holds most
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl pool show web")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Which of its addresses are in which state, as runs
+    #[command(after_help = "Examples:
+  ipamctl pool map web
+  ipamctl pool map web --state free
+  ipamctl pool map web --from 10.10.0.128 --limit 20")]
+    Map(MapArguments),
+    /// What happens to pools, or to one of them and its addresses, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl pool watch\n  ipamctl pool watch web -o json")]
+    Watch(WatchArguments),
+    /// Make a new pool
+    #[command(after_help = "Examples:
+  ipamctl pool create web --subnet lan-10 --range 10.10.0.50-10.10.0.199 --exclude 10.10.0.100
+  ipamctl pool create lab --subnet lan-11 --strategy sequential --cooling 5m --default --label team=lab")]
+    Create(Box<change::CreateArguments>),
+    /// Change a pool; its subnet stays
+    #[command(after_help = "Examples:
+  ipamctl pool set web --add-range 10.10.0.200-10.10.0.229
+  ipamctl pool set web --remove-range 10.10.0.50-10.10.0.59
+  ipamctl pool set web --exclude 10.10.0.77 --cooling 1m
+  ipamctl pool set web --gateway 10.10.0.254 --route 10.99.0.0/16=10.10.0.2
+  ipamctl pool set web --disable
+  ipamctl pool set auto4-web-eth0-17 --reclaim true")]
+    Set(Box<change::SetArguments>),
+    /// Make some ranges of a pool a pool of their own, with all that is held there
+    #[command(after_help = "Examples:
+  ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199
+  ipamctl pool split web --into web-b --range 10.10.0.128-10.10.0.199 --dry-run")]
+    Split(drain::SplitArguments),
+    /// Let another pool stand in for it: it gives out nothing more, and endpoints move when they ask anew
+    #[command(after_help = "Examples:
+  ipamctl pool drain web --to web-b --dry-run
+  ipamctl pool drain web --to web-b
+  ipamctl pool set web --no-drain")]
+    Drain(drain::DrainArguments),
+    /// Delete a pool; one in use gives out nothing more and goes away with its last address
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl pool delete web\n  ipamctl pool delete web --yes"
+    )]
+    Delete {
+        /// Its name
+        name: Name,
+        /// Drain it also if it gets into use meanwhile: it goes away with its last address
+        #[arg(long)]
+        drain: bool,
+    },
+}
+
+/// Which pools.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those of this subnet
+    #[arg(long)]
+    subnet: Option<Name>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Pool, &arguments).await,
+        Verb::Split(arguments) => drain::split(session, arguments).await,
+        Verb::Drain(arguments) => drain::drain(session, arguments).await,
+        Verb::Map(arguments) => map::run(session, "pools", &arguments).await,
+        Verb::List(arguments) => list(session, &arguments).await,
+        Verb::Show { name } => {
+            let (pool, answer) = resource::fetch::<Pool>(session, &name).await?;
+            // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
+            let subnet = match session.format.is_for_people() {
+                true => resource::fetch::<Subnet>(session, &pool.intention.subnet).await.ok(),
+                false => None,
+            };
+            let parts = match session.format.is_for_people() {
+                true => Parts::of_pool(session, &name).await,
+                false => Parts::default(),
+            };
+            let subnet = subnet.map(|(subnet, _)| subnet.intention);
+            session.show(&answer, name.as_str(), || {
+                Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.width))
+            })?;
+            if session.format.is_for_people() {
+                session.say(&view::next_steps(&pool));
+            }
+            Ok(())
+        }
+        Verb::Create(arguments) => {
+            let mut pool = arguments.pool()?;
+            // The servers refuse one that isn't its subnet's.
+            pool.network.clone_from(&session.said.network);
+            let created = resource::create(session, &pool).await;
+            resource::suggest(session, created, "subnets", pool.subnet.as_str()).await
+        }
+        Verb::Set(arguments) => set(session, &arguments).await,
+        Verb::Delete { name, drain } => delete(session, &name, drain).await,
+    }
+}
+
+async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
+    let keep = |pool: &Read<Pool>| {
+        let intention = &pool.intention;
+        arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
+            && session.network.as_ref().is_none_or(|n| intention.network.as_ref().is_none_or(|of| of == n))
+    };
+    let mut filters = session.narrowed("pools", &[Part::Network])?;
+    filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
+    resource::show_list(session, filters, keep, view::table).await
+}
+
+async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), Failure> {
+    let name = &arguments.name;
+    if arguments.drains() {
+        let (mut pool, _) = resource::fetch::<Pool>(session, name).await?;
+        let goes_already = pool.intention.terminating;
+        // What can't be meant is said before anybody is asked.
+        arguments.apply(&mut pool.intention, &pool.status)?;
+        if !goes_already {
+            confirm_draining(session, &pool, "Drain it all the same?").await?;
+        }
+    }
+    let change = |pool: &mut Pool, status: &PoolStatus| arguments.apply(pool, status);
+    let edited = resource::edit::<Pool>(session, name, change).await;
+    // Nobody is asked before: the servers let go of no address that is held, whatever somebody says to it.
+    edited.map_err(|failure| match failure.code() {
+        Some(Code::InUse) if arguments.shrinks() => failure.helped_by(format!(
+            "Nothing was changed. Who holds them: ipamctl allocation list --pool {name}. Give them back first \
+             (ipamctl release ADDRESS), or make them a pool of their own that drains (ipamctl pool split {name} \
+             --into NAME --range RANGE, ipamctl pool drain NAME --to OTHER)."
+        )),
+        _ => failure,
+    })
+}
+
+/// Asks before a pool that is in use goes away.
+async fn confirm_draining(session: &Session, pool: &Read<Pool>, question: &str) -> Result<(), Failure> {
+    let then = "It will give out nothing more, and it goes away with its last address.";
+    confirm_in_use(session, pool, then, question).await
+}
+
+async fn delete(session: &Session, name: &Name, drain: bool) -> Result<(), Failure> {
+    let (pool, _) = resource::fetch::<Pool>(session, name).await?;
+    confirm_draining(session, &pool, "Drain and delete it all the same?").await?;
+    let held = pool.status.counts.allocated;
+    resource::delete::<Pool>(session, name, drain || held > 0).await
+}

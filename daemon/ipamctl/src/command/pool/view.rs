@@ -1,0 +1,370 @@
+//! How pools look.
+
+use ipam_api::resource::{Application, ApplicationStanding, Condition, Pool, Strategy, Subnet};
+use ipam_api::time::Timestamp;
+use ipam_api::{AddressRange, Family, RangeSet};
+
+use super::selectors;
+use crate::client::noun::Read;
+use crate::client::resource;
+use crate::command::controller;
+use crate::command::map::{Parts, count_lines};
+use crate::command::routes::route;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+/// The table of `pool list`.
+pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .text("SUBNET")
+        .spare("FAMILY", 2)
+        .number("FREE")
+        .number("HELD")
+        .number("SIZE")
+        .spare("USE", 1)
+        .text("CONDITION");
+    if wide {
+        table = table
+            .spare("OF", 3)
+            .spare("NETWORK", 6)
+            .spare("STRATEGY", 8)
+            .spare("COOLING", 9)
+            .spare("RANGES", 4)
+            .spare("EXCLUDED", 5)
+            .spare("LABELS", 7);
+    }
+    for pool in pools {
+        let (intention, status) = (&pool.intention, &pool.status);
+        table.row([
+            intention.name.to_string(),
+            status.cidr.to_string(),
+            match status.family {
+                Family::V4 => "4".to_owned(),
+                Family::V6 => "6".to_owned(),
+            },
+            text::count(status.counts.free),
+            text::count(status.counts.allocated),
+            size(pool),
+            text::use_bar(&status.counts),
+            condition(pool),
+            intention.subnet.to_string(),
+            text::or_dash(intention.network.as_ref()),
+            strategy(intention.strategy).to_owned(),
+            text::duration(intention.cooling_ms),
+            ranges(pool),
+            text::joined(&intention.exclude),
+            text::labels(&intention.labels),
+        ]);
+    }
+    table
+}
+
+fn strategy(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Next => "next",
+        Strategy::Sequential => "sequential",
+        Strategy::Random => "random",
+    }
+}
+
+/// The ranges; a pool without any has all of its subnet.
+fn ranges(pool: &Read<Pool>) -> String {
+    if pool.intention.ranges.is_empty() {
+        "all of it".to_owned()
+    } else {
+        text::joined(&pool.intention.ranges)
+    }
+}
+
+/// How many addresses it has. Where JSON can't carry the number it follows from the ranges.
+fn size(pool: &Read<Pool>) -> String {
+    if !pool.status.counts.saturated {
+        return pool.status.counts.size.to_string();
+    }
+    let set = if pool.intention.ranges.is_empty() {
+        RangeSet::new(pool.status.family, &[AddressRange::of_cidr(pool.status.cidr)])
+    } else {
+        RangeSet::new(pool.status.family, &pool.intention.ranges)
+    };
+    text::size(set.size())
+}
+
+/// What to know about it in a word or two.
+fn condition(pool: &Read<Pool>) -> String {
+    if pool.intention.terminating {
+        return format!("Terminating ({} left)", text::count(pool.status.counts.allocated));
+    }
+    let mut words = Vec::new();
+    if pool.intention.disabled {
+        words.push("Disabled");
+    }
+    for found in &pool.status.conditions {
+        match (found.kind.as_str(), found.status.as_str()) {
+            ("Ready", "True") => {}
+            ("Ready", _) if found.reason == "Disabled" && pool.intention.disabled => {}
+            ("Ready", _) if found.reason.is_empty() => words.push("NotReady"),
+            ("Ready", _) => words.push(&found.reason),
+            (kind, "True") => words.push(kind),
+            _ => {}
+        }
+    }
+    if words.is_empty() { "Ready".to_owned() } else { words.join(",") }
+}
+
+/// The text of `pool show`.
+pub(super) fn shown(
+    pool: &Read<Pool>,
+    subnet: Option<&Subnet>,
+    parts: &Parts,
+    now: Timestamp,
+    width: Option<usize>,
+) -> String {
+    let (intention, status) = (&pool.intention, &pool.status);
+    let counts = &status.counts;
+    let mut fields = Fields::default();
+    let network = intention.network.as_ref().map(|network| network.as_str());
+    fields.raw(&text::heading("pool", intention.name.as_str(), &pool.meta, network));
+    let mut line = format!("{}  {}", intention.subnet, status.cidr);
+    if let Some(vlan) = subnet.and_then(|subnet| subnet.vlan) {
+        line = format!("{line}  vlan {vlan}");
+    }
+    if let Some(gateway) = subnet.and_then(|subnet| subnet.gateway) {
+        line = format!("{line}  gateway {gateway}");
+    }
+    fields.line("subnet", line);
+    let mut line = ranges(pool);
+    if !intention.exclude.is_empty() {
+        line = format!("{line}   excluded {}", text::joined(&intention.exclude));
+    }
+    fields.line("ranges", line);
+    let strict = if intention.strict_cooling { " (strict)" } else { "" };
+    let edges = if intention.allow_edges { "   edges allowed" } else { "" };
+    let cooling = text::duration(intention.cooling_ms);
+    if let Some(gateway) = intention.gateway {
+        fields.line("gateway", format!("{gateway}, in place of the subnet's"));
+    }
+    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
+    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", strategy(intention.strategy)));
+    if intention.default {
+        fields.line("default", "yes: requests that name no pool may take from it");
+    }
+    if !intention.scale_down.is_usual() {
+        fields.line("scale-down", "keep: addresses of sticky endpoints wait for them, wanted or not");
+    }
+    if let Some(application) = &status.application {
+        fields.line("automatic", automatic(application, intention.reclaim));
+    }
+    selectors::lines(&mut fields, intention);
+    resource::metadata_lines(&mut fields, pool);
+    fields.raw("");
+    let as_of = format!("   as of revision {}", status.revision);
+    count_lines(&mut fields, counts, &size(pool), &as_of);
+    if status.reserved_while_held > 0 {
+        let held = text::plural(status.reserved_while_held, "address is", "addresses are");
+        fields.line("", format!("{held} held or at rest though reserved, and not given again"));
+    }
+    parts.free_line(&mut fields);
+    parts.holders_line(&mut fields);
+    if intention.terminating {
+        let left = text::plural(counts.allocated, "address is", "addresses are");
+        fields.line("terminating", format!("gone when the last is released; {left} left"));
+    }
+    if let Some(to) = &intention.drains_to {
+        fields.line("drained", format!("gives out nothing more; {to} stands in for it"));
+    }
+    if intention.disabled {
+        fields.line("disabled", "gives out nothing; releases go on");
+    }
+    if !status.conditions.is_empty() {
+        fields.raw("");
+        fields.raw(&conditions(&status.conditions, now).render(true, width));
+    }
+    fields.text()
+}
+
+/// Whom it was made for, and what becomes of it.
+fn automatic(of: &Application, reclaim: Option<bool>) -> String {
+    let replicas = text::plural(of.replicas.into(), "replica", "replicas");
+    let whose = format!("for {} of {}/{}", of.interface, of.namespace, controller::written(&of.controller));
+    let standing = match of.standing {
+        ApplicationStanding::Present => "",
+        ApplicationStanding::Elsewhere => "   it takes from another subnet now",
+        ApplicationStanding::Ended => "   it has ended",
+    };
+    let end = if reclaim == Some(true) { "goes with it" } else { "stays after it" };
+    format!("{whose}, {} for {replicas}; {end}{standing}", of.size)
+}
+
+fn conditions(conditions: &[Condition], now: Timestamp) -> Table {
+    let mut table =
+        Table::new().text("CONDITION").text("STATUS").text("REASON").spare("SINCE", 1).text("MESSAGE");
+    for condition in conditions {
+        table.row([
+            condition.kind.clone(),
+            condition.status.clone(),
+            text::dash(&condition.reason),
+            text::age(condition.since, now),
+            condition.message.clone(),
+        ]);
+    }
+    table
+}
+
+/// What one probably wants next.
+pub(super) fn next_steps(pool: &Read<Pool>) -> String {
+    let name = &pool.intention.name;
+    if pool.intention.terminating {
+        format!("next: ipamctl allocation list --pool {name} · ipamctl pool set {name} --no-drain")
+    } else if pool.intention.disabled {
+        format!("next: ipamctl pool set {name} --enable")
+    } else {
+        format!(
+            "next: ipamctl pool map {name} · ipamctl allocation list --pool {name} · ipamctl pool set {name} --add-range …"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// 2026-11-20 11:14:07 UTC.
+    const NOW: Timestamp = Timestamp(1_795_173_247_000);
+
+    fn pool(intention: Value, family: u8, cidr: &str, counts: [u64; 7], conditions: Value) -> Read<Pool> {
+        let [size, allocated, cooling, quarantined, reserved, excluded, free] = counts;
+        let saturated = counts.contains(&ipam_api::limits::JSON_INTEGER_MAX);
+        let mut value = json!({
+            "network": "default",
+            "meta": {"id": 412, "revision": 1204, "created_at": "2026-11-08T00:00:00Z", "created_by": "admin",
+                     "updated_at": "2026-11-19T08:00:00Z", "updated_by": "argocd"},
+            "status": {"revision": 48_211_907, "family": family, "cidr": cidr, "conditions": conditions,
+                       "counts": {"size": size, "allocated": allocated, "cooling": cooling,
+                                  "quarantined": quarantined, "reserved": reserved, "excluded": excluded,
+                                  "free": free, "saturated": saturated}}
+        });
+        value.as_object_mut().unwrap().extend(intention.as_object().unwrap().clone());
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn web() -> Read<Pool> {
+        pool(
+            json!({"name": "web", "subnet": "lan-10", "ranges": ["10.10.0.50-10.10.0.199"],
+                   "exclude": ["10.10.0.100-10.10.0.105"], "labels": {"env": "prod", "team": "web"},
+                   "managed_by": "argocd/infra-pools"}),
+            4,
+            "10.10.0.0/24",
+            [150, 125, 9, 1, 3, 6, 6],
+            json!([
+                {"type": "Ready", "status": "True", "reason": "Serving", "message": "",
+                 "since": "2026-11-08T00:00:00Z"},
+                {"type": "NearlyFull", "status": "True", "reason": "Utilization",
+                 "message": "6 of 141 usable addresses left (96 %)", "since": "2026-11-20T08:14:00Z"}
+            ]),
+        )
+    }
+
+    fn pools() -> Vec<Read<Pool>> {
+        let max = ipam_api::limits::JSON_INTEGER_MAX;
+        vec![
+            web(),
+            pool(
+                json!({"name": "web6", "subnet": "lan-10-v6"}),
+                6,
+                "2001:db8:1::/64",
+                [max, 125, 0, 0, 0, 1, max],
+                json!([]),
+            ),
+            pool(
+                json!({"name": "build", "subnet": "lan-11", "disabled": true, "ranges": ["10.10.1.1-10.10.1.200"]}),
+                4,
+                "10.10.1.0/24",
+                [200, 20, 0, 0, 0, 0, 180],
+                json!([]),
+            ),
+            pool(
+                json!({"name": "old", "subnet": "lan-9", "terminating": true, "ranges": ["10.9.0.1-10.9.0.11"]}),
+                4,
+                "10.9.0.0/24",
+                [11, 11, 0, 0, 0, 0, 0],
+                json!([]),
+            ),
+        ]
+    }
+
+    #[test]
+    fn the_list_at_120_columns() {
+        assert_eq!(
+            table(&pools(), false, NOW).render(true, Some(120)),
+            "\
+NAME   SUBNET           FAMILY   FREE  HELD  SIZE  USE             CONDITION
+web    10.10.0.0/24     4           6   125   150  ███████▋  96 %  NearlyFull
+web6   2001:db8:1::/64  6       >9e15   125  2^64  ▏          0 %  Ready
+build  10.10.1.0/24     4         180    20   200  ▊         10 %  Disabled
+old    10.9.0.0/24      4           0    11    11  ████████ 100 %  Terminating (11 left)
+"
+        );
+    }
+
+    #[test]
+    fn the_list_at_80_columns() {
+        let text = table(&pools(), true, NOW).render(true, Some(80));
+        assert_eq!(
+            text,
+            "\
+NAME   SUBNET            FREE  HELD  SIZE  USE             CONDITION
+web    10.10.0.0/24         6   125   150  ███████▋  96 %  NearlyFull
+web6   2001:db8:1::/64  >9e15   125  2^64  ▏          0 %  Ready
+build  10.10.1.0/24       180    20   200  ▊         10 %  Disabled
+old    10.9.0.0/24          0    11    11  ████████ 100 %  Terminating (11 left)
+"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn wide_shows_all_where_there_is_room() {
+        let text = table(&pools(), true, NOW).render(true, None);
+        assert!(
+            text.contains("lan-10-v6") && text.contains("env=prod,team=web") && text.contains("all of it")
+        );
+    }
+
+    #[test]
+    fn one_pool() {
+        let expected = "\
+pool web                                    id 412   revision 1204   network default
+subnet       lan-10  10.10.0.0/24
+ranges       10.10.0.50-10.10.0.199   excluded 10.10.0.100-10.10.0.105
+strategy     next   cooling 30s
+labels       env=prod,team=web
+managed by   argocd/infra-pools
+changed      2026-11-19T08:00:00Z by argocd
+
+addresses    150 = allocated 125 + cooling 9 + quarantined 1 + reserved 3 + excluded 6 + free 6
+use          96 %   (of the 141 that may be given at all, 6 are free)   as of revision 48211907
+
+CONDITION   STATUS  REASON       SINCE  MESSAGE
+Ready       True    Serving      12d
+NearlyFull  True    Utilization  3h     6 of 141 usable addresses left (96 %)
+";
+        assert_eq!(shown(&web(), None, &Parts::default(), NOW, Some(120)), expected);
+        assert_eq!(shown(&web(), None, &Parts::default(), NOW, Some(80)), expected);
+        assert_eq!(
+            next_steps(&web()),
+            "next: ipamctl pool map web · ipamctl allocation list --pool web · ipamctl pool set web --add-range …"
+        );
+    }
+
+    #[test]
+    fn a_pool_that_goes_away_says_what_is_left() {
+        let old = pools().remove(3);
+        assert!(
+            shown(&old, None, &Parts::default(), NOW, None)
+                .contains("gone when the last is released; 11 addresses are left")
+        );
+    }
+}

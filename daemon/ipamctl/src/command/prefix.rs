@@ -1,0 +1,321 @@
+//! `ipamctl prefix`: blocks of addresses for those who divide them further.
+
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use ipam_api::client::Call;
+use ipam_api::limits::PREFIX_LEVELS_MAX;
+use ipam_api::request::{DelegateRequest, Delegated, PrefixLevel, PrefixReleased};
+use ipam_api::resource::Prefix;
+use ipam_api::time::Timestamp;
+use ipam_api::{Name, ObjectName};
+
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::list::Listing;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl prefix allocate rack-7 --pool blocks --length 28
+  ipamctl prefix list --pool blocks";
+
+/// What to do with prefixes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// The lowest free aligned block of a length, or the one that the owner has already
+    #[command(after_help = "Asking again for the same gives the same, and lets it and all above it live on.
+
+Examples:
+  ipamctl prefix allocate rack-7 --pool blocks --length 28
+  ipamctl prefix allocate conduit-a --pool trench --length 20
+  ipamctl prefix allocate conduit-a/node-1 --pool trench --length 24 --keep-edges --ttl 40m
+  ipamctl prefix allocate conn-1-src --parent 48190233 --length 32 --ttl 40m")]
+    Allocate(AllocateArguments),
+    /// All prefixes, or those of a pool, a realm or another prefix
+    #[command(
+        alias = "ls",
+        after_help = "Examples:
+  ipamctl prefix list
+  ipamctl prefix list --pool trench -o wide
+  ipamctl prefix list --parent 48190233"
+    )]
+    List(ListArguments),
+    /// One prefix
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl prefix show 48190233")]
+    Show {
+        /// Its number
+        id: u64,
+    },
+    /// Take a prefix back, with everything below it
+    #[command(
+        alias = "delete",
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl prefix release 48190233\n  ipamctl prefix release 48190233 --yes"
+    )]
+    Release {
+        /// Its number
+        id: u64,
+    },
+}
+
+/// Which prefix.
+#[derive(Debug, Args)]
+pub(crate) struct AllocateArguments {
+    /// Whose it shall be; behind those that it is cut from, if any: conduit-a/node-1
+    #[arg(value_name = "OWNER|PATH", value_parser = parse_path)]
+    path: Path,
+    /// The pool that it, or the first of the path, is cut from
+    #[arg(long, required_unless_present = "parent", conflicts_with = "parent")]
+    pool: Option<Name>,
+    /// The prefix that it is cut from, by its number
+    #[arg(long, value_name = "PREFIX")]
+    parent: Option<u64>,
+    /// How many bits long it is; without it, it must be there
+    #[arg(long)]
+    length: Option<u8>,
+    /// Never give its first and its last address
+    #[arg(long)]
+    keep_edges: bool,
+    /// How long it lives without being asked for again; until released if nothing is said
+    #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
+    ttl: Option<Duration>,
+    /// The realm of the owner
+    #[arg(long, default_value = "default")]
+    realm: Name,
+}
+
+/// Owners, the highest first.
+#[derive(Debug, Clone)]
+struct Path {
+    above: Vec<ObjectName>,
+    owner: ObjectName,
+}
+
+fn parse_path(text: &str) -> Result<Path, String> {
+    let names = text.split('/').map(ObjectName::new).collect::<Result<Vec<_>, _>>();
+    let mut above = names.map_err(|problem| problem.detail)?;
+    if above.len() > PREFIX_LEVELS_MAX {
+        return Err(format!("a path has {PREFIX_LEVELS_MAX} owners at most"));
+    }
+    let owner = above.pop().ok_or("an owner is missing")?;
+    Ok(Path { above, owner })
+}
+
+/// Which prefixes.
+#[derive(Debug, Args)]
+pub(crate) struct ListArguments {
+    /// Only those that come from this pool, at whatever depth
+    #[arg(long)]
+    pool: Option<Name>,
+    /// Only those that are cut from this prefix
+    #[arg(long, value_name = "PREFIX")]
+    parent: Option<u64>,
+    /// Only those of this realm
+    #[arg(long)]
+    realm: Option<Name>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Allocate(arguments) => allocate(session, &arguments).await,
+        Verb::List(arguments) => list(session, &arguments).await,
+        Verb::Show { id } => {
+            let answer = session.read(&path_of(id)).await?;
+            session.check_placed(&format!("prefix {id}"), "prefixes", &answer.body)?;
+            session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
+        }
+        Verb::Release { id } => release(session, id).await,
+    }
+}
+
+fn path_of(id: u64) -> String {
+    format!("/v1/prefixes/{id}")
+}
+
+async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<(), Failure> {
+    let there = |owner: &ObjectName| PrefixLevel {
+        owner: owner.clone(),
+        length: None,
+        keep_edges: false,
+        ttl_ms: None,
+    };
+    let request = DelegateRequest {
+        pool: arguments.pool.clone(),
+        parent: arguments.parent,
+        realm: arguments.realm.clone(),
+        through: arguments.path.above.iter().map(there).collect(),
+        owner: arguments.path.owner.clone(),
+        length: arguments.length,
+        keep_edges: arguments.keep_edges,
+        ttl_ms: arguments.ttl.map(text::milliseconds),
+    };
+    if let Some(pool) = &request.pool {
+        session.check_named("pool", "pools", pool.as_str()).await?;
+    }
+    let repeat = format!("the same command again; what {} has by then is shown", request.owner);
+    // The servers know it again by its owner and what it is cut from.
+    let call = Call::post("/v1/prefixes").json(&request)?.repeatable();
+    let answer = session.write(call, Again::Same(repeat)).await?;
+    let delegated: Delegated = answer.read()?;
+    let Prefix { id, cidr, path, .. } = &delegated.prefix;
+    session.show(&answer, &cidr.to_string(), || Ok(format!("{cidr}   for {path}   prefix {id}\n")))?;
+    if session.format.is_for_people() {
+        session.say(&conclusion(&delegated, session.writing.dry_run));
+    }
+    Ok(())
+}
+
+fn conclusion(delegated: &Delegated, dry_run: bool) -> String {
+    let Prefix { id, path, .. } = &delegated.prefix;
+    let ends = ends(&delegated.prefix);
+    match (dry_run, delegated.repeated) {
+        (true, _) => "a dry run: nothing was delegated, and others may get it meanwhile".to_owned(),
+        (false, true) => format!("{path} had that already; {ends}."),
+        (false, false) => format!("delegated; {ends}.   undo: ipamctl prefix release {id}"),
+    }
+}
+
+fn ends(prefix: &Prefix) -> String {
+    prefix.ends_in_ms.map_or_else(
+        || "it is kept until released".to_owned(),
+        |left| format!("it ends in {} unless it is asked for again", text::roughly(left)),
+    )
+}
+
+async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
+    let keep = |prefix: &Prefix| {
+        arguments.pool.as_ref().is_none_or(|pool| *pool == prefix.pool)
+            && arguments.parent.is_none_or(|parent| prefix.parent == Some(parent))
+            && arguments.realm.as_ref().is_none_or(|realm| *realm == prefix.realm)
+            && session.network.as_ref().is_none_or(|network| *network == prefix.network)
+    };
+    let mut filters = session.narrowed("prefixes", &[Part::Network, Part::Realm])?;
+    filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
+    filters.extend(arguments.parent.iter().map(|parent| ("parent", parent.to_string())));
+    let listing = Listing {
+        path: "/v1/prefixes",
+        filters,
+        name: |prefix: &Prefix| prefix.id.to_string(),
+        table,
+        words: ("prefix", "prefixes"),
+    };
+    session.show_list(listing, keep).await
+}
+
+fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .number("ID")
+        .text("CIDR")
+        .text("OWNER")
+        .spare("POOL", 1)
+        .spare("BELOW", 3)
+        .spare("ENDS IN", 2)
+        .spare("AGE", 4);
+    if wide {
+        table = table.spare("REALM", 5).spare("NETWORK", 6).spare("SUBNET", 7).spare("BY", 8);
+    }
+    for prefix in prefixes {
+        table.row([
+            prefix.id.to_string(),
+            prefix.cidr.to_string(),
+            prefix.path.clone(),
+            prefix.pool.to_string(),
+            text::count(prefix.children),
+            prefix.ends_in_ms.map_or_else(|| "-".to_owned(), text::roughly),
+            text::age(prefix.created_at, now),
+            prefix.realm.to_string(),
+            prefix.network.to_string(),
+            prefix.subnet.to_string(),
+            text::dash(&prefix.created_by),
+        ]);
+    }
+    table
+}
+
+fn shown(prefix: &Prefix, now: Timestamp) -> String {
+    let mut fields = Fields::default();
+    fields.line("prefix", prefix.id);
+    fields.line("cidr", prefix.cidr);
+    fields.line(
+        "from",
+        format!("pool {}   subnet {}   network {}", prefix.pool, prefix.subnet, prefix.network),
+    );
+    if let Some(parent) = prefix.parent {
+        fields.line("cut from", format!("prefix {parent}"));
+    }
+    fields.line("owner", format!("{}   realm {}", prefix.path, prefix.realm));
+    fields.line("below", text::plural(prefix.children, "prefix", "prefixes"));
+    fields.line("edges", if prefix.keep_edges { "never given" } else { "given" });
+    fields.line("ends", ends(prefix));
+    fields.line("since", text::made(prefix.created_at, &prefix.created_by, now));
+    fields.text()
+}
+
+async fn release(session: &Session, id: u64) -> Result<(), Failure> {
+    let found: Prefix = session.read(&path_of(id)).await?.read()?;
+    session.check_network(&format!("prefix {id}"), &found.network)?;
+    if found.children > 0 {
+        let below = text::plural(found.children, "prefix is", "prefixes are");
+        let summary = [
+            format!("{} of {} is divided: {below} cut from it.", found.cidr, found.path),
+            "They end with it, and all below them.".to_owned(),
+        ];
+        confirm::moderate(session, &summary, &format!("Release prefix {id} all the same?")).await?;
+    }
+    let answer = session.write(Call::delete(path_of(id)), Again::ByKey).await?;
+    let released: PrefixReleased = answer.read()?;
+    let more = if released.ending { "; what is left of it follows" } else { "" };
+    let sentence =
+        format!("{} of {} {}{more}", text::joined(&released.cidrs), found.path, session.tense("released"));
+    session.done(&answer, &found.cidr.to_string(), &sentence)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn prefix() -> Prefix {
+        serde_json::from_value(serde_json::json!({
+            "id": 7, "cidr": "172.0.0.0/24", "network": "default", "subnet": "lan", "pool": "trench", "parent": 4,
+            "realm": "default", "owner": "node-1", "path": "conduit-a/node-1", "keep_edges": true,
+            "ttl_ms": 2_400_000u64, "ends_in_ms": 2_390_000u64, "children": 2,
+            "created_at": "2026-11-19T22:13:10Z", "created_by": "anna"
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_prefix_is_shown_with_all_that_is_known_of_it() {
+        let text = shown(&prefix(), prefix().created_at);
+        for part in ["172.0.0.0/24", "prefix 4", "conduit-a/node-1", "2 prefixes", "never given", "by anna"] {
+            assert!(text.contains(part), "{part} in {text}");
+        }
+        let rows = table(&[prefix()], true, prefix().created_at).render(true, None);
+        assert!(rows.contains("172.0.0.0/24") && rows.contains("conduit-a/node-1"), "{rows}");
+    }
+
+    #[test]
+    fn whoever_asks_again_is_told_so() {
+        let mut delegated = Delegated { prefix: prefix(), through: vec![], repeated: false, revision: 8 };
+        assert!(conclusion(&delegated, false).ends_with("undo: ipamctl prefix release 7"));
+        assert!(conclusion(&delegated, true).starts_with("a dry run"));
+        delegated.repeated = true;
+        assert!(conclusion(&delegated, false).contains("had that already"));
+        delegated.prefix.ends_in_ms = None;
+        assert!(conclusion(&delegated, false).contains("until released"));
+    }
+
+    #[test]
+    fn a_path_is_owners_with_slashes() {
+        let path = parse_path("conduit-a/node-1/c1").unwrap();
+        assert_eq!((path.above.len(), path.owner.as_str()), (2, "c1"));
+        assert!(parse_path("a//b").is_err());
+        assert!(parse_path("").is_err());
+        assert!(parse_path(&["a"; 17].join("/")).unwrap_err().contains("16"));
+    }
+}

@@ -1,0 +1,184 @@
+//! `ipamctl release`: giving an address back.
+//!
+//! What is released is always an allocation by its id, also when an address was named: if another endpoint
+//! gets the address in between, its allocation has another id and nothing happens to it.
+
+use std::net::IpAddr;
+
+use clap::{ArgGroup, Args};
+use ipam_api::address::parse_address;
+use ipam_api::client::Call;
+use ipam_api::request::{Allocated, Released};
+use ipam_api::resource::{Address, Allocation, EndpointKey, Lifecycle};
+use ipam_api::{Family, Name, ObjectName};
+
+use crate::client::confirm;
+use crate::client::exchange::Again;
+use crate::client::session::Session;
+use crate::command::{endpoint, who_has};
+use crate::output::error::Failure;
+use crate::output::text;
+
+/// What to release.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
+#[command(after_help = "Examples:
+  ipamctl release 10.10.0.77
+  ipamctl release 48190233
+  ipamctl release --endpoint host/db-07
+  ipamctl release 10.10.0.77 --yes")]
+pub(crate) struct ReleaseArguments {
+    /// An address, or the number of an allocation
+    #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
+    target: Option<Target>,
+    /// All that this endpoint holds: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long, conflicts_with = "target")]
+    endpoint: Option<String>,
+}
+
+/// One address or one allocation.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Target {
+    Address(IpAddr),
+    Allocation(u64),
+}
+
+/// Reads an address or the number of an allocation.
+pub(crate) fn parse_target(text: &str) -> Result<Target, String> {
+    if let Ok(id) = text.parse() {
+        return Ok(Target::Allocation(id));
+    }
+    parse_address(text).map(Target::Address).map_err(|problem| {
+        format!(
+            "{}, and not the number of an allocation either; endpoints go with --endpoint",
+            problem.detail
+        )
+    })
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &ReleaseArguments) -> Result<(), Failure> {
+    match (&arguments.endpoint, arguments.target) {
+        (Some(text), _) => endpoint::delete(session, &session.endpoint_key(text)?).await,
+        (None, Some(Target::Allocation(id))) => allocation(session, id).await,
+        (None, Some(Target::Address(at))) => address(session, at).await,
+        (None, None) => {
+            Err(Failure::usage("nothing is named", "Name an address, an allocation or --endpoint."))
+        }
+    }
+}
+
+async fn address(session: &Session, at: IpAddr) -> Result<(), Failure> {
+    let answer = session.read(&who_has::path(session, at)).await?;
+    let found: Address = answer.read()?;
+    match found.allocation {
+        Some(allocation) => release(session, &allocation).await,
+        None => {
+            let nothing = serde_json::json!({"addresses": [], "revision": found.revision}).to_string();
+            if !session.data(nothing.as_bytes())? {
+                session.say(&format!(
+                    "nothing to release: {at} is {} in network {}",
+                    found.state, found.network
+                ));
+            }
+            Ok(())
+        }
+    }
+}
+
+/// Releases an allocation by its number.
+pub(crate) async fn allocation(session: &Session, id: u64) -> Result<(), Failure> {
+    let found: Allocation = session.read(&format!("/v1/allocations/{id}")).await?.read()?;
+    release(session, &found).await
+}
+
+async fn release(session: &Session, allocation: &Allocation) -> Result<(), Failure> {
+    session.check_network(&format!("allocation {}", allocation.id), &allocation.network)?;
+    let (id, address, holder) = (allocation.id, allocation.address.addr(), &allocation.endpoint);
+    if allocation.lifecycle == Lifecycle::Attached {
+        let node = allocation.node.as_ref().map(|node| format!(" on node {node}")).unwrap_or_default();
+        let summary = [
+            format!("{address} is held by {holder}, attached as {}{node}.", allocation.interface),
+            format!(
+                "Releasing does not take the address off that {}; it could then be given to another.",
+                holder.kind
+            ),
+        ];
+        confirm::moderate(session, &summary, &format!("Release allocation {id} all the same?")).await?;
+    }
+    let call = Call::delete(format!("/v1/allocations/{id}"));
+    let answer = session.write(call, Again::ByKey).await?;
+    let released: Released = answer.read()?;
+    let sentence = format!("{} of {holder} {}", text::released(&released), session.tense("released"));
+    let wanted = session.format.is_for_people() && !session.writing.dry_run;
+    let again = if wanted { back_again(session, allocation).await } else { None };
+    let again = again.map(|command| format!("   back again: {command}")).unwrap_or_default();
+    session.done(&answer, &address.to_string(), &(sentence + &again))
+}
+
+/// The command that undoes a release, if there is one. The servers are asked what it would do: a line that somebody
+/// copies has to work, and much stands in its way, from what the interface still holds to who may take from a pool.
+async fn back_again(session: &Session, allocation: &Allocation) -> Option<String> {
+    // One that belonged to an attachment comes back with its next ADD.
+    if allocation.lifecycle == Lifecycle::Attached {
+        return None;
+    }
+    for adopt in [false, true] {
+        let address = allocation.address.addr();
+        let call = Call::post("/v1/allocations").json(&wish(allocation, adopt)).ok()?;
+        let Ok(answer) = session.preview(call).await else { continue };
+        let Ok(allocated) = answer.read::<Allocated>() else { continue };
+        let mut given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+        if given.any(|given| given.address.addr() == address) {
+            return Some(typed(session, allocation, adopt));
+        }
+    }
+    None
+}
+
+/// The request that the command sends.
+fn wish(allocation: &Allocation, adopt: bool) -> serde_json::Value {
+    let pools = match Family::of(allocation.address.addr()) {
+        Family::V4 => "ipv4_pools",
+        Family::V6 => "ipv6_pools",
+    };
+    let mut wish = serde_json::json!({
+        "endpoint": allocation.endpoint,
+        "interfaces": [{"name": allocation.interface, pools: [allocation.pool],
+                        "addresses": [allocation.address.addr()]}],
+    });
+    if let Some(fields) = wish.as_object_mut() {
+        fields.extend(adopt.then(|| ("adopt".to_owned(), true.into())));
+        fields.extend(allocation.node.as_ref().map(|node| ("node".to_owned(), node.to_string().into())));
+        let ttl_ms = allocation.lease.as_ref().map(|lease| lease.ttl_ms);
+        fields.extend(ttl_ms.map(|ttl_ms| ("ttl_ms".to_owned(), ttl_ms.into())));
+    }
+    wish
+}
+
+/// The command itself. The name of the endpoint is whole where a context would fill in something else.
+fn typed(session: &Session, allocation: &Allocation, adopt: bool) -> String {
+    let EndpointKey { kind, realm, namespace, name } = &allocation.endpoint;
+    let (own_realm, own_namespace) = session.home();
+    let holder = if own_realm == Name::default_name() && own_namespace == ObjectName::default_name() {
+        allocation.endpoint.to_string()
+    } else {
+        format!("{kind}/{realm}/{namespace}/{name}")
+    };
+    let mut command = format!(
+        "ipamctl allocate --endpoint {holder} --interface {} --pool {} --address {}",
+        allocation.interface,
+        allocation.pool,
+        allocation.address.addr()
+    );
+    if let Some(node) = &allocation.node {
+        command.push_str(&format!(" --node {node}"));
+    }
+    if let Some(lease) = &allocation.lease {
+        command.push_str(&format!(" --ttl {}", text::duration(lease.ttl_ms)));
+    }
+    if adopt {
+        command.push_str(" --adopt");
+    }
+    command
+}

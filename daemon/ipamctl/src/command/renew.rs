@@ -1,0 +1,119 @@
+//! `ipamctl renew`: leases that last longer.
+
+use std::net::IpAddr;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use ipam_api::Code;
+use ipam_api::client::Call;
+use ipam_api::request::{RenewRequest, Renewed};
+use ipam_api::resource::{Address, EndpointKey};
+
+use crate::client::exchange::Again;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::release::{Target, parse_target};
+use crate::command::{endpoint, who_has};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text;
+
+/// What to renew.
+#[derive(Debug, Args)]
+#[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
+#[command(after_help = "Examples:
+  ipamctl renew --endpoint host/lab/tmp-3
+  ipamctl renew --endpoint host/lab/tmp-3 --ttl 24h
+  ipamctl renew 10.30.0.5
+  ipamctl renew 46999000 -o json")]
+pub(crate) struct RenewArguments {
+    /// An address, or the number of an allocation
+    #[arg(value_name = "ADDRESS|ALLOCATION", value_parser = parse_target)]
+    target: Option<Target>,
+    /// All leases of this endpoint: kind/name, kind/namespace/name or kind/realm/namespace/name
+    #[arg(long, conflicts_with = "target")]
+    endpoint: Option<String>,
+    /// How long from now, as 8h or 30d; as long as before without it
+    #[arg(long, value_name = "DURATION", value_parser = text::parse_duration)]
+    ttl: Option<Duration>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result<(), Failure> {
+    let path = match (&arguments.endpoint, arguments.target) {
+        (Some(text), _) => {
+            session.without("endpoints", &[Part::Network])?;
+            of_endpoint(&session.endpoint_key(text)?)
+        }
+        (None, Some(Target::Allocation(id))) => of_allocation(id),
+        (None, Some(Target::Address(at))) => of_address(session, at).await?,
+        (None, None) => {
+            return Err(Failure::usage("nothing is named", "Name an address, an allocation or --endpoint."));
+        }
+    };
+    let request = RenewRequest { ttl_ms: arguments.ttl.map(text::milliseconds) };
+    // Renewed twice is renewed.
+    let call = Call::post(path).json(&request)?.repeatable();
+    let answer = session.write(call, Again::Same("the same command again".to_owned())).await?;
+    let renewed: Renewed = answer.read()?;
+    let names: Vec<String> = renewed.leases.iter().map(|one| one.address.to_string()).collect();
+    session.show(&answer, &names.join("\n"), || Ok(shown(&renewed)))?;
+    if session.format.is_for_people() && session.writing.dry_run {
+        session.say("a dry run: nothing was renewed");
+    }
+    Ok(())
+}
+
+fn of_endpoint(key: &EndpointKey) -> String {
+    format!("{}/renew", endpoint::path(key))
+}
+
+fn of_allocation(id: u64) -> String {
+    format!("/v1/allocations/{id}/renew")
+}
+
+async fn of_address(session: &Session, at: IpAddr) -> Result<String, Failure> {
+    let found: Address = session.read(&who_has::path(session, at)).await?.read()?;
+    match found.allocation {
+        Some(allocation) => Ok(of_allocation(allocation.id)),
+        None => {
+            let detail = format!("{at} is {} in network {}, and not leased", found.state, found.network);
+            Err(ipam_api::Problem::new(Code::NotLeased, detail)
+                .help("Its lease has ended: ipamctl allocate takes one again.")
+                .into())
+        }
+    }
+}
+
+/// One line a lease. No titles: each value says what it is.
+fn shown(renewed: &Renewed) -> String {
+    let mut table = Table::new().text("").text("").text("");
+    for one in &renewed.leases {
+        table.row([
+            one.address.to_string(),
+            format!("until {} ({})", text::moment(one.lease.ends_at), text::roughly(one.lease.ttl_ms)),
+            format!("allocation {}", one.allocation),
+        ]);
+    }
+    let leases = table.render(false, None);
+    text::and_more(renewed.more).map(|more| format!("{}\n{more}", leases.trim_end())).unwrap_or(leases)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn leases_beyond_those_listed_are_counted() {
+        let lease = serde_json::json!({
+            "allocation": 7,
+            "address": "10.1.0.9",
+            "lease": {"ttl_ms": 60_000, "ends_at": "2026-11-20T00:00:00.000Z"},
+        });
+        let lines = |more: u64| {
+            let body = serde_json::json!({"leases": [lease], "more": more, "revision": 9});
+            shown(&serde_json::from_value(body).unwrap()).trim_end().to_owned()
+        };
+        assert_eq!(lines(1234), format!("{}\nand 1234 more", lines(0)));
+    }
+}

@@ -1,0 +1,178 @@
+//! `ipamctl reservation`: addresses that no pool ever gives out.
+
+use clap::{Args, Subcommand};
+use ipam_api::resource::{Labels, Reservation, ReservationStatus};
+use ipam_api::time::Timestamp;
+use ipam_api::{AddressRange, Name};
+
+use crate::client::noun::Read;
+use crate::client::resource;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
+use crate::command::ranges;
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl reservation list
+  ipamctl reservation create printers --address 10.10.0.12-10.10.0.19";
+
+/// What to do with reservations.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All reservations, or those of --network
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl reservation list\n  ipamctl reservation list -o json"
+    )]
+    List,
+    /// One reservation
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl reservation show printers")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// What happens to reservations, or to one of them, until Ctrl-C
+    #[command(
+        after_help = "Examples:\n  ipamctl reservation watch\n  ipamctl reservation watch printers -o json"
+    )]
+    Watch(WatchArguments),
+    /// Make a new reservation
+    #[command(after_help = "Examples:
+  ipamctl reservation create printers --address 10.10.0.12-10.10.0.19
+  ipamctl reservation create routers --address 10.10.0.2 --address 2001:db8:1::2 --network lab")]
+    Create(CreateArguments),
+    /// Change a reservation
+    #[command(
+        after_help = "Examples:\n  ipamctl reservation set printers --add 10.10.0.20 --remove 10.10.0.12"
+    )]
+    Set(SetArguments),
+    /// Delete a reservation; its addresses may be given out again
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl reservation delete printers")]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// A new reservation.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    /// An address, first-last, or a CIDR; may be repeated
+    #[arg(long = "address", value_name = "RANGE", required = true)]
+    addresses: Vec<AddressRange>,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// Changes of a reservation.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    /// Addresses to reserve as well; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    add: Vec<AddressRange>,
+    /// Addresses to reserve no longer; may be repeated
+    #[arg(long, value_name = "RANGE")]
+    remove: Vec<AddressRange>,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+impl SetArguments {
+    fn apply(&self, reservation: &mut Reservation) -> Result<(), Failure> {
+        check_apart(("--add", &self.add), ("--remove", &self.remove), ranges::meet)?;
+        let kept = ranges::without(&reservation.addresses, &self.remove);
+        reservation.addresses = ranges::with(kept, &self.add);
+        if reservation.addresses.is_empty() {
+            return Err(Failure::usage(
+                format!("nothing would be left of reservation {}", self.name),
+                format!("Delete it instead: ipamctl reservation delete {}", self.name),
+            ));
+        }
+        self.metadata.apply(reservation)
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Named("reservation"), &arguments).await,
+        Verb::List => list(session).await,
+        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::Create(arguments) => {
+            let mut reservation = Reservation {
+                name: arguments.name,
+                network: session.network_or_default(),
+                addresses: arguments.addresses,
+                description: String::new(),
+                labels: Labels::new(),
+                annotations: Labels::new(),
+                managed_by: None,
+            };
+            arguments.metadata.apply(&mut reservation)?;
+            let created = resource::create(session, &reservation).await;
+            resource::suggest(session, created, "networks", reservation.network.as_str()).await
+        }
+        Verb::Set(arguments) => {
+            let change = |reservation: &mut Reservation, _: &ReservationStatus| arguments.apply(reservation);
+            resource::edit::<Reservation>(session, &arguments.name, change).await
+        }
+        Verb::Delete { name } => resource::delete::<Reservation>(session, &name, false).await,
+    }
+}
+
+async fn list(session: &Session) -> Result<(), Failure> {
+    let keep =
+        |found: &Read<Reservation>| session.network.as_ref().is_none_or(|n| *n == found.intention.network);
+    let filters = session.narrowed("reservations", &[Part::Network])?;
+    resource::show_list(session, filters, keep, table).await
+}
+
+fn table(reservations: &[Read<Reservation>], _wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("NETWORK", 1)
+        .text("ADDRESSES")
+        .number("HELD")
+        .spare("LABELS", 3)
+        .spare("DESCRIPTION", 2);
+    for reservation in reservations {
+        let intention = &reservation.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.network.to_string(),
+            text::joined(&intention.addresses),
+            text::count(reservation.status.held),
+            text::labels(&intention.labels),
+            text::dash(&intention.description),
+        ]);
+    }
+    table
+}
+
+fn shown(reservation: &Read<Reservation>) -> String {
+    let intention = &reservation.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading(
+        "reservation",
+        intention.name.as_str(),
+        &reservation.meta,
+        Some(intention.network.as_str()),
+    ));
+    fields.line("addresses", text::joined(&intention.addresses));
+    if reservation.status.held > 0 {
+        fields.line(
+            "held",
+            format!("{} from before", text::plural(reservation.status.held, "address", "addresses")),
+        );
+    }
+    resource::metadata_lines(&mut fields, reservation);
+    fields.text()
+}

@@ -1,0 +1,103 @@
+//! Questions to every server on its own, and what it answers.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use futures::StreamExt as _;
+use futures::stream::FuturesUnordered;
+use ipam_api::client::Call;
+use ipam_api::cluster::{Cluster, Version};
+use ipam_api::{Code, Problem};
+
+use crate::client::session::Session;
+use crate::output::text::without_number;
+
+/// How long one server may take. Somebody waits in front of a dark screen.
+pub(crate) const DEADLINE: Duration = Duration::from_millis(1_500);
+
+/// What came of asking one server.
+#[derive(Debug)]
+pub(super) struct Observed {
+    /// Its address, without the slash at the end.
+    pub(super) server: String,
+    /// What it said, or why nothing.
+    pub(super) answer: Result<Said, String>,
+    /// Its own word, if it answered and doesn't let us look.
+    pub(super) barred: Option<Problem>,
+}
+
+/// What a server said.
+#[derive(Debug)]
+pub(super) struct Said {
+    pub(super) cluster: Cluster,
+    /// The version of its program, if it says.
+    pub(super) version: Option<String>,
+    /// The same as bytes, for `-o json`.
+    pub(super) body: Vec<u8>,
+}
+
+/// The servers that were named and the members that they name, those that don't answer too.
+pub(crate) async fn known_servers(session: &Session) -> Vec<String> {
+    ask_all(session).await.into_iter().map(|one| one.server).collect()
+}
+
+/// Asks the servers that were named, and the members that they name.
+pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
+    let mut known = BTreeSet::new();
+    let mut waiting = FuturesUnordered::new();
+    for server in &session.settings.servers {
+        let server = plain(server);
+        if known.insert(server.clone()) {
+            waiting.push(ask(session, server));
+        }
+    }
+    let mut observed = Vec::new();
+    while let Some(one) = waiting.next().await {
+        if let Ok(said) = &one.answer {
+            for member in &said.cluster.members {
+                let server = plain(&member.client_url);
+                if !server.is_empty() && known.insert(server.clone()) {
+                    waiting.push(ask(session, server));
+                }
+            }
+        }
+        observed.push(one);
+    }
+    // In an order that doesn't depend on who was faster.
+    observed.sort_by(|a, b| a.server.cmp(&b.server));
+    observed
+}
+
+/// Asks one server alone, for what it knows itself.
+async fn ask(session: &Session, server: String) -> Observed {
+    let within = session.timeout().min(DEADLINE);
+    let cluster = session.ask_one(&server, Call::get("/v1/cluster?consistency=stale").within(within));
+    let version = session.ask_one(&server, Call::get("/version").within(within));
+    let (cluster, version) = futures::join!(cluster, version);
+    let version = version.and_then(|answer| answer.read::<Version>()).map(|version| version.version).ok();
+    let barred = cluster.as_ref().err().filter(|problem| is_barred(problem)).cloned();
+    let answer = cluster
+        .and_then(|answer| Ok(Said { cluster: answer.read()?, version, body: answer.body }))
+        .map_err(|problem: Problem| reason(&server, &problem));
+    Observed { server, answer, barred }
+}
+
+/// Whether a server is well and only doesn't let us look.
+fn is_barred(problem: &Problem) -> bool {
+    matches!(problem.code, Code::Unauthenticated | Code::TokenExpired | Code::Forbidden)
+}
+
+/// A server's address as it is compared.
+pub(super) fn plain(server: &str) -> String {
+    server.trim().trim_end_matches('/').to_owned()
+}
+
+/// Why one server didn't answer, out of a problem that speaks of all that were asked.
+pub(crate) fn reason(server: &str, problem: &Problem) -> String {
+    let before = format!("; {}: ", plain(server));
+    match problem.detail.split_once(&before) {
+        Some((_, why)) => without_number(why).to_owned(),
+        None if problem.code == Code::Unreachable => "timed out".to_owned(),
+        None => problem.to_string(),
+    }
+}

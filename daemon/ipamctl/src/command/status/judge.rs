@@ -1,0 +1,164 @@
+//! What follows from what the servers said.
+
+use ipam_api::cluster::{Cluster, Member};
+
+use super::ask::{Observed, Said, plain};
+
+/// How the cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Health {
+    /// A leader, everybody answers, and no disk is full.
+    Ok,
+    /// A leader, but not everybody answers and serves, or a disk is full.
+    Degraded,
+    /// Members have different states at the same place of the log. Nothing is worse.
+    Diverged,
+    /// The servers that were named belong to different clusters.
+    Mixed,
+    /// Nobody leads: nothing can be changed.
+    NoLeader,
+}
+
+/// The whole picture.
+#[derive(Debug)]
+pub(super) struct Judgement<'a> {
+    pub(super) health: Health,
+    /// The answer that is shown: the leader's, or of those that answer the one that knows most.
+    pub(super) best: &'a Said,
+    /// Its members, with what came of asking them.
+    pub(super) members: Vec<Seen<'a>>,
+    /// Servers that were named, don't answer and can't be said to be one of the members.
+    pub(super) strangers: Vec<(&'a str, &'a str)>,
+    /// Servers that belong to another cluster than the one shown.
+    pub(super) others: Vec<(&'a str, &'a str)>,
+    /// Pairs of members whose states differ.
+    pub(super) diverged: Vec<(&'a str, &'a str)>,
+}
+
+/// A member, and what it says of itself.
+#[derive(Debug)]
+pub(super) struct Seen<'a> {
+    pub(super) member: &'a Member,
+    /// Its own words, or why there are none.
+    pub(super) answer: Result<&'a Cluster, &'a str>,
+    /// The version of its program, if it says.
+    pub(super) version: Option<&'a str>,
+}
+
+impl<'a> Judgement<'a> {
+    /// Judges; none if nobody answered.
+    pub(super) fn of(observed: &'a [Observed]) -> Option<Self> {
+        let said: Vec<(&str, &Said)> = observed
+            .iter()
+            .filter_map(|one| one.answer.as_ref().ok().map(|said| (one.server.as_str(), said)))
+            .collect();
+        let (_, best) = said.iter().max_by_key(|(_, said)| rank(&said.cluster))?;
+        let cluster = &best.cluster;
+        let members: Vec<Seen<'a>> = cluster
+            .members
+            .iter()
+            .map(|member| {
+                let (answer, version) = match answer_of(member, observed, cluster) {
+                    Ok(said) => (Ok(&said.cluster), said.version.as_deref()),
+                    Err(why) => (Err(why), None),
+                };
+                Seen { member, answer, version }
+            })
+            .collect();
+        let strangers = observed
+            .iter()
+            .filter_map(|one| one.answer.as_ref().err().map(|why| (one.server.as_str(), why.as_str())))
+            .filter(|(server, _)| !cluster.members.iter().any(|member| plain(&member.client_url) == *server))
+            .collect();
+        let others: Vec<(&str, &str)> = said
+            .iter()
+            // A member that is new and hasn't been let in yet knows of no cluster.
+            .filter(|(_, said)| !said.cluster.id.is_empty() && said.cluster.id != cluster.id)
+            .map(|(server, said)| (*server, said.cluster.id.as_str()))
+            .collect();
+        let diverged = diverged(&members);
+        let health = if !others.is_empty() {
+            Health::Mixed
+        } else if !diverged.is_empty() {
+            Health::Diverged
+        } else if !leads(cluster) {
+            Health::NoLeader
+        } else if members
+            .iter()
+            .any(|seen| seen.answer.map_or(true, has_no_room) || seen.member.in_doubt.is_some())
+        {
+            Health::Degraded
+        } else {
+            Health::Ok
+        };
+        Some(Self { health, best, members, strangers, others, diverged })
+    }
+
+    /// Whether there is nothing to do.
+    pub(super) fn is_well(&self) -> bool {
+        self.health == Health::Ok
+    }
+
+    /// Whether all is well and every member follows the leader that is shown.
+    pub(super) fn is_settled(&self) -> bool {
+        let leader = &self.best.cluster.leader;
+        let follows = |said: &Cluster| leads(said) && said.leader == *leader;
+        self.is_well() && self.members.iter().all(|seen| seen.answer.is_ok_and(follows))
+    }
+
+    /// Names of voters, and of those the ones that answer.
+    pub(super) fn voters(&self) -> (usize, Vec<&str>) {
+        let voters = self.members.iter().filter(|seen| seen.member.role != "learner");
+        let answering =
+            voters.clone().filter(|seen| seen.answer.is_ok()).map(|seen| seen.member.name.as_str()).collect();
+        (voters.count(), answering)
+    }
+}
+
+/// Whether this member knows of a leader that works now.
+pub(super) fn leads(cluster: &Cluster) -> bool {
+    cluster.leader.is_some() && cluster.stale_ms == 0
+}
+
+/// Whether a member's disk is running full.
+fn has_no_room(cluster: &Cluster) -> bool {
+    cluster.disk_room.as_deref().is_some_and(|room| room != "enough")
+}
+
+/// Whose words to believe: those who see a leader before those who don't; the newer term before the older
+/// (a leader that was cut off goes on believing in itself for a while); the leader itself, since only it
+/// knows how far the others are; then who heard of one last and who has applied most.
+fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
+    let itself = cluster.leader.as_ref() == Some(&cluster.answered_by);
+    (leads(cluster), cluster.term, itself, std::cmp::Reverse(cluster.stale_ms), cluster.applied)
+}
+
+/// What a member says of itself. It is known by its name: the address under which it was asked may be
+/// another one than the one it gives.
+fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Said, &'a str> {
+    let mut said = observed.iter().filter_map(|one| one.answer.as_ref().ok());
+    let is_own = |cluster: &Cluster| cluster.id == of.id && cluster.answered_by == member.name;
+    if let Some(own) = said.find(|said| is_own(&said.cluster)) {
+        return Ok(own);
+    }
+    let failed = observed.iter().find(|one| one.server == plain(&member.client_url));
+    Err(match failed.map(|one| &one.answer) {
+        Some(Err(why)) => why,
+        Some(Ok(_)) => "another one answers at its address",
+        None => "not asked: it gives no address",
+    })
+}
+
+/// Members that have applied the same entries and don't have the same state.
+fn diverged<'a>(members: &[Seen<'a>]) -> Vec<(&'a str, &'a str)> {
+    let own: Vec<&Cluster> = members.iter().filter_map(|seen| seen.answer.ok()).collect();
+    let mut pairs = Vec::new();
+    for (index, one) in own.iter().enumerate() {
+        for other in own.iter().skip(index + 1) {
+            if one.applied == other.applied && one.digest != other.digest {
+                pairs.push((one.answered_by.as_str(), other.answered_by.as_str()));
+            }
+        }
+    }
+    pairs
+}

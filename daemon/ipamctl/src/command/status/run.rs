@@ -1,0 +1,76 @@
+//! The command.
+
+use std::time::Duration;
+
+use clap::Args;
+use ipam_api::{Code, Problem};
+use tokio::time::{Instant, sleep};
+
+use super::ask::{DEADLINE, Observed, ask_all};
+use super::judge::Judgement;
+use super::view;
+use crate::client::session::Session;
+use crate::output::error::Failure;
+use crate::output::text::parse_duration;
+
+/// How often `--wait` looks.
+const LOOK: Duration = Duration::from_millis(250);
+
+/// How to look.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ipamctl status
+  ipamctl status --check
+  ipamctl status --wait 1m
+  ipamctl --server http://n1:7440,http://n2:7440,http://n3:7440 status -o json")]
+pub(crate) struct StatusArguments {
+    /// Exit with 7 unless all is well: a leader, every member answering, one state
+    #[arg(long)]
+    check: bool,
+    /// Look again until all is well and everybody follows the leader, for so long at most; exit with 7 if it never is: 30s, 5m
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    wait: Option<Duration>,
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Result<(), Failure> {
+    let observed = match arguments.wait {
+        Some(patience) => wait(session, patience).await,
+        None => ask_all(session).await,
+    };
+    let Some(judgement) = Judgement::of(&observed) else { return Err(nobody(session, &observed)) };
+    let best = judgement.best;
+    session.show_json(&best.body, &best.cluster.id, || Ok(view::text(&judgement, session)))?;
+    let wanted = arguments.check || arguments.wait.is_some();
+    if wanted && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
+}
+
+/// Looks until all is well or patience ends; what was seen last.
+async fn wait(session: &Session, patience: Duration) -> Vec<Observed> {
+    let begun = Instant::now();
+    loop {
+        let observed = ask_all(session).await;
+        let settled = Judgement::of(&observed).is_some_and(|judgement| judgement.is_settled());
+        if settled || begun.elapsed() >= patience {
+            return observed;
+        }
+        sleep(LOOK).await;
+    }
+}
+
+/// Nobody answered: the reasons are all there is to show.
+fn nobody(session: &Session, observed: &[Observed]) -> Failure {
+    if let Some(problem) = observed.iter().find_map(|one| one.barred.clone()) {
+        return problem.into();
+    }
+    let waited = session.timeout().min(DEADLINE).as_secs_f64();
+    let mut detail = format!("no server answered within {waited:.1} s");
+    for one in observed {
+        if let Err(why) = &one.answer {
+            detail.push_str(&format!("; {}: {why}", one.server));
+        }
+    }
+    let problem = Problem::new(Code::Unreachable, detail)
+        .help("Check that ipamd runs there and that the addresses are right (--server, IPAM_SERVERS).");
+    Failure::from(problem).about_servers(session.settings.origin.clone())
+}

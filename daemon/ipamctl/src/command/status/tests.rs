@@ -1,0 +1,212 @@
+//! Golden screens, out of fixed answers.
+
+use ipam_api::{Code, Problem};
+
+use super::ask::{Observed, Said, reason};
+use super::judge::{Health, Judgement};
+use super::view;
+
+fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
+    let member = |id: u64| {
+        let of = format!("n{id}");
+        let role = if leader == Some(of.as_str()) { "leader" } else { "voter" };
+        let mut member = serde_json::json!({"id": id, "name": of, "role": role,
+            "client_url": format!("http://n{id}.ipam.example:7440"), "peer_address": format!("n{id}:7441"),
+            "level": 3});
+        if leader == Some(name) && role == "voter" {
+            member["behind"] = (id - 1).into();
+        }
+        member
+    };
+    let body = serde_json::json!({
+        "id": "7f3c-91aa", "generation": 1, "level": 3, "answered_by": name, "leader": leader, "term": term,
+        "revision": 48_211_907, "digest": "d1", "applied": 900, "stale_ms": stale_ms,
+        "members": [member(1), member(2), member(3)], "pools": 31,
+        "disk_free_bytes": 41_876_000_000_u64, "disk_room": "enough",
+        "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
+                      "excluded": 1, "free": 4_410, "saturated": false}
+    });
+    Said {
+        cluster: serde_json::from_value(body.clone()).unwrap(),
+        version: Some("0.4.2".to_owned()),
+        body: body.to_string().into_bytes(),
+    }
+}
+
+fn up(id: u64, said: Said) -> Observed {
+    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Ok(said), barred: None }
+}
+
+fn down(id: u64, why: &str) -> Observed {
+    Observed { server: format!("http://n{id}.ipam.example:7440"), answer: Err(why.to_owned()), barred: None }
+}
+
+fn screen(observed: &[Observed], width: usize) -> String {
+    view::render(&Judgement::of(observed).unwrap(), Some(width), |word, _| word.to_owned())
+}
+
+fn healthy() -> Vec<Observed> {
+    (1..=3).map(|id| up(id, said(&format!("n{id}"), Some("n2"), 0, 17))).collect()
+}
+
+#[test]
+fn all_is_well() {
+    let expected = "\
+cluster      7f3c-91aa   generation 1   feature level 3
+health       OK        3 of 3 members answer · leader n2 · can lose 1
+state        revision 48211907   term 17
+
+MEMBER  ROLE    ADDRESS               VERSION  LEVEL  REVISION  BEHIND  DISK FREE  STATE
+n1      voter   n1.ipam.example:7440  0.4.2    3      48211907  0       39.0 GiB   ok
+n2      leader  n2.ipam.example:7440  0.4.2    3      48211907  -       39.0 GiB   ok
+n3      voter   n3.ipam.example:7440  0.4.2    3      48211907  2       39.0 GiB   ok
+
+addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
+";
+    assert_eq!(screen(&healthy(), 120), expected);
+    let narrower = expected.replace("DISK FREE  ", "").replace("39.0 GiB   ", "");
+    assert_eq!(screen(&healthy(), 80), narrower);
+}
+
+#[test]
+fn without_a_leader_one_member_is_enough() {
+    let observed =
+        [down(1, "connection refused"), down(2, "timed out"), up(3, said("n3", Some("n2"), 14_000, 18))];
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::NoLeader);
+    assert!(!judgement.is_well());
+    assert_eq!(
+        screen(&observed, 120),
+        "\
+cluster      7f3c-91aa   generation 1   feature level 3
+health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
+             What stands below is from n3 alone, as of revision 48211907, 14s ago.
+             Nothing can be changed until there is a leader; reading goes on with --consistency stale.
+state        revision 48211907   term 18
+
+MEMBER  ROLE   ADDRESS               VERSION  LEVEL  REVISION  BEHIND  DISK FREE  STATE
+n1      voter  n1.ipam.example:7440  -        3      -         -       -          no answer: connection refused
+n2      voter  n2.ipam.example:7440  -        3      -         -       -          no answer: timed out
+n3      voter  n3.ipam.example:7440  0.4.2    3      48211907  -       39.0 GiB   sees no leader for 14s, term 18
+
+addresses    18402 allocated · 213 cooling · 2 quarantined · 4410 free   in 31 pools
+
+needs attention (2)
+  start ipamd on n1:   systemctl status ipamd   (on that machine)
+  start ipamd on n2:   systemctl status ipamd   (on that machine)
+"
+    );
+    let narrow = screen(&observed, 70);
+    assert!(
+        narrow.contains("n1      voter  n1.ipam.example:7440  no answer: connection refused"),
+        "{narrow}"
+    );
+}
+
+#[test]
+fn one_member_down_is_not_well() {
+    let mut observed = healthy();
+    observed[0] = down(1, "connection refused");
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Degraded);
+    assert!(screen(&observed, 120).contains("DEGRADED  2 of 3 members answer · leader n2 · can lose 0"));
+}
+
+#[test]
+fn a_full_disk_is_not_well() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[2].answer {
+        (said.cluster.disk_free_bytes, said.cluster.disk_room) = (Some(5 << 20), Some("nothing".to_owned()));
+    }
+    assert_eq!(Judgement::of(&observed).unwrap().health, Health::Degraded);
+    let text = screen(&observed, 120);
+    assert!(text.contains(" 5.0 MiB "), "{text}");
+    assert!(text.contains("  make room on the disk of n3:   df -h   (on that machine)\n"), "{text}");
+}
+
+#[test]
+fn a_leader_that_was_cut_off_is_not_believed() {
+    let observed = [
+        up(1, said("n1", Some("n1"), 0, 16)),
+        up(2, said("n2", Some("n2"), 0, 17)),
+        up(3, said("n3", Some("n2"), 0, 17)),
+    ];
+    assert_eq!(Judgement::of(&observed).unwrap().best.cluster.answered_by, "n2");
+}
+
+#[test]
+fn different_states_and_different_clusters_are_told() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[2].answer {
+        said.cluster.digest = "d2".to_owned();
+    }
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Diverged);
+    assert_eq!(judgement.diverged, [("n1", "n3"), ("n2", "n3")]);
+    assert!(screen(&observed, 120).contains("STATES DIFFER"));
+
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[0].answer {
+        said.cluster.id = "other".to_owned();
+    }
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Mixed);
+    assert_eq!(judgement.others, [("http://n1.ipam.example:7440", "other")]);
+}
+
+#[test]
+fn a_member_in_doubt_is_told() {
+    let mut observed = healthy();
+    if let Ok(said) = &mut observed[1].answer {
+        said.cluster.members[2].in_doubt = Some("its state is in doubt: it differs".to_owned());
+    }
+    let judgement = Judgement::of(&observed).unwrap();
+    assert_eq!(judgement.health, Health::Degraded);
+    let text = screen(&observed, 120);
+    assert!(text.contains("2       39.0 GiB   in doubt, serves nobody\n"), "{text}");
+    assert!(text.contains("  n3 serves nobody:   its state is in doubt: it differs\n"), "{text}");
+}
+
+#[test]
+fn a_member_is_known_by_its_name_whatever_its_address() {
+    let mut observed = healthy();
+    observed[0].server = "http://127.0.0.1:17440".to_owned();
+    observed.push(down(1, "timed out"));
+    assert_eq!(Judgement::of(&observed).unwrap().health, Health::Ok);
+}
+
+#[test]
+fn a_reason_is_cut_out_of_the_problem() {
+    let problem = Problem::new(
+        Code::Unreachable,
+        "no server answered within 1.5 s; http://n1:7440: Connection refused (os error 111)",
+    );
+    assert_eq!(reason("http://n1:7440/", &problem), "Connection refused");
+}
+
+#[test]
+fn nobody_is_no_picture() {
+    assert!(Judgement::of(&[down(1, "timed out")]).is_none());
+}
+
+#[test]
+fn who_is_not_let_in_is_told_so() {
+    let mut observed = healthy();
+    observed[0] = down(1, "the certificate is for n9.ipam.example");
+    observed[2] = down(3, "unauthenticated: nobody has said who asks");
+    let text = screen(&observed, 120);
+    assert!(
+        text.contains("  look at the certificate of n1:   the certificate is for n9.ipam.example\n"),
+        "{text}"
+    );
+    assert!(text.contains("  say to n3 who asks:   --token-file or --cert-file\n"), "{text}");
+}
+
+#[test]
+fn settled_is_a_cluster_whose_members_all_follow_the_leader() {
+    let mut observed = healthy();
+    assert!(Judgement::of(&observed).unwrap().is_settled());
+    observed[2] = up(3, said("n3", None, 14_000, 17));
+    let judgement = Judgement::of(&observed).unwrap();
+    assert!(judgement.is_well() && !judgement.is_settled());
+}

@@ -1,0 +1,197 @@
+//! How the picture looks.
+
+use ipam_api::Code;
+
+use super::judge::{Health, Judgement, Seen, leads};
+use crate::client::session::Session;
+use crate::output::screen::Tone;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+/// Problems of whoever isn't known, or may not look.
+const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Forbidden];
+
+/// The screen, with the colours and the width of a context.
+pub(super) fn text(judgement: &Judgement<'_>, session: &Session) -> String {
+    render(judgement, session.width, |word, tone| session.paint(word, tone))
+}
+
+/// The screen.
+pub(super) fn render(
+    judgement: &Judgement<'_>,
+    width: Option<usize>,
+    paint: impl Fn(&str, Tone) -> String,
+) -> String {
+    let cluster = &judgement.best.cluster;
+    let mut fields = Fields::default();
+    let id = if cluster.id.is_empty() { "not founded yet" } else { &cluster.id };
+    fields.line(
+        "cluster",
+        format!("{id}   generation {}   feature level {}", cluster.generation, cluster.level),
+    );
+    health(&mut fields, judgement, paint);
+    fields.line("state", format!("revision {}   term {}", cluster.revision, cluster.term));
+    fields.raw("");
+    fields.raw(&members(judgement).render(true, width));
+    fields.raw("");
+    let counts = &cluster.addresses;
+    fields.line(
+        "addresses",
+        format!(
+            "{} allocated · {} cooling · {} quarantined · {} free   in {}",
+            text::count(counts.allocated),
+            text::count(counts.cooling),
+            text::count(counts.quarantined),
+            text::count(counts.free),
+            text::plural(cluster.pools, "pool", "pools")
+        ),
+    );
+    attention(&mut fields, judgement);
+    fields.text()
+}
+
+fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, Tone) -> String) {
+    let cluster = &judgement.best.cluster;
+    let (voters, answering) = judgement.voters();
+    let needed = voters / 2 + 1;
+    let some = format!(
+        "{} of {voters} {}",
+        answering.len(),
+        if answering.len() == 1 { "members answers" } else { "members answer" }
+    );
+    let leader = cluster.leader.as_deref().unwrap_or("-");
+    match judgement.health {
+        Health::NoLeader => {
+            let word = format!("NO LEADER for {}", text::roughly(cluster.stale_ms));
+            let names =
+                if answering.is_empty() { String::new() } else { format!(" ({})", answering.join(", ")) };
+            fields
+                .line("health", format!("{}   {some}{names}; {needed} are needed", paint(&word, Tone::Bad)));
+            fields.line(
+                "",
+                format!(
+                    "What stands below is from {} alone, as of revision {}, {} ago.",
+                    cluster.answered_by,
+                    cluster.revision,
+                    text::roughly(cluster.stale_ms)
+                ),
+            );
+            fields.line(
+                "",
+                "Nothing can be changed until there is a leader; reading goes on with --consistency stale.",
+            );
+        }
+        Health::Ok | Health::Degraded => {
+            let can_lose = answering.len().saturating_sub(needed);
+            let (word, tone) =
+                if judgement.is_well() { ("OK", Tone::Good) } else { ("DEGRADED", Tone::Attention) };
+            fields.line(
+                "health",
+                format!(
+                    "{} {some} · leader {leader} · can lose {can_lose}",
+                    paint(&format!("{word:<9}"), tone)
+                ),
+            );
+        }
+        Health::Diverged => {
+            fields
+                .line("health", format!("{}   {some} · leader {leader}", paint("STATES DIFFER", Tone::Bad)));
+        }
+        Health::Mixed => {
+            fields.line(
+                "health",
+                format!("{}   the servers asked aren't one cluster", paint("MIXED", Tone::Bad)),
+            );
+        }
+    }
+}
+
+fn members(judgement: &Judgement<'_>) -> Table {
+    let mut table = Table::new()
+        .text("MEMBER")
+        .text("ROLE")
+        .spare("ADDRESS", 1)
+        .spare("VERSION", 4)
+        .spare("LEVEL", 5)
+        .spare("REVISION", 3)
+        .spare("BEHIND", 2)
+        .spare("DISK FREE", 5)
+        .text("STATE");
+    let led = judgement.health != Health::NoLeader;
+    for seen in &judgement.members {
+        let member = seen.member;
+        // Without a leader the last one is a voter like the others.
+        let role = if !led && member.role == "leader" { "voter" } else { &member.role };
+        table.row([
+            member.name.clone(),
+            role.to_owned(),
+            text::dash(address(&member.client_url)),
+            text::or_dash(seen.version.as_ref()),
+            text::or_dash(member.level.as_ref()),
+            text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
+            text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
+            text::or_dash(seen.answer.ok().and_then(|own| own.disk_free_bytes).map(text::bytes).as_ref()),
+            state(seen),
+        ]);
+    }
+    table
+}
+
+/// Where a member answers, as short as it can be typed.
+fn address(url: &str) -> &str {
+    url.trim_start_matches("http://").trim_start_matches("https://").trim_end_matches('/')
+}
+
+fn state(seen: &Seen<'_>) -> String {
+    match seen.answer {
+        Ok(_) if seen.member.in_doubt.is_some() => "in doubt, serves nobody".to_owned(),
+        Ok(own) if leads(own) => "ok".to_owned(),
+        Ok(own) => format!("sees no leader for {}, term {}", text::roughly(own.stale_ms), own.term),
+        Err(why) => format!("no answer: {why}"),
+    }
+}
+
+/// What somebody should look at, with the command to begin with.
+fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
+    let mut lines = Vec::new();
+    for (one, other) in &judgement.diverged {
+        lines.push(format!(
+            "members {one} and {other} have different states at the same place of the log; stop one of them and report it"
+        ));
+    }
+    for (server, id) in &judgement.others {
+        lines.push(format!("{server} belongs to cluster {id}; take it out of --server or IPAM_SERVERS"));
+    }
+    for seen in &judgement.members {
+        let name = &seen.member.name;
+        if let Some(why) = &seen.member.in_doubt {
+            lines.push(format!("{name} serves nobody:   {why}"));
+        }
+        match seen.answer {
+            Ok(own) if own.disk_room.as_deref().is_some_and(|room| room != "enough") => {
+                lines.push(format!("make room on the disk of {name}:   df -h   (on that machine)"));
+            }
+            Ok(_) => {}
+            Err(why) if why.contains("certificate") => {
+                lines.push(format!("look at the certificate of {name}:   {why}"));
+            }
+            Err(why) if WHO_ASKS.iter().any(|code| why.starts_with(code.entry().code)) => {
+                lines.push(format!("say to {name} who asks:   --token-file or --cert-file"));
+            }
+            Err(_) => {
+                lines.push(format!("start ipamd on {name}:   systemctl status ipamd   (on that machine)"));
+            }
+        }
+    }
+    for (server, why) in &judgement.strangers {
+        lines.push(format!("{server} doesn't answer ({why}) and is no member's address"));
+    }
+    if lines.is_empty() {
+        return;
+    }
+    fields.raw("");
+    fields.raw(&format!("needs attention ({})", lines.len()));
+    for line in lines {
+        fields.raw(&format!("  {line}"));
+    }
+}

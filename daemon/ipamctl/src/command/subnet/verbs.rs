@@ -1,0 +1,321 @@
+//! Verbs of subnets.
+
+use std::net::IpAddr;
+
+use clap::{Args, Subcommand};
+use ipam_api::Name;
+use ipam_api::address::{parse_address, parse_cidr};
+use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
+use ipam_api::time::Timestamp;
+use ipnet::IpNet;
+
+use super::automatic::{self, AutomaticArguments, AutomaticChanges};
+use crate::client::noun::Read;
+use crate::client::resource;
+use crate::client::scope::Part;
+use crate::client::session::Session;
+use crate::command::map::{self, MapArguments, count_lines};
+use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
+use crate::command::routes::{add_routes, check_routes, parse_route, route};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl subnet list
+  ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110";
+
+/// What to do with subnets.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All subnets, or those of --network
+    #[command(
+        alias = "ls",
+        after_help = "Examples:\n  ipamctl subnet list\n  ipamctl subnet list --network lab"
+    )]
+    List,
+    /// One subnet
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl subnet show lan-10")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// Which of its addresses are in which state, and whose they are, as runs
+    #[command(after_help = "Examples:
+  ipamctl subnet map lan-10
+  ipamctl subnet map lan-10 --state unmanaged")]
+    Map(MapArguments),
+    /// What happens to subnets, or to one of them, until Ctrl-C
+    #[command(after_help = "Examples:\n  ipamctl subnet watch\n  ipamctl subnet watch lan-10 -o json")]
+    Watch(WatchArguments),
+    /// Make a new subnet
+    #[command(after_help = "Examples:
+  ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110
+  ipamctl subnet create lan-11 --cidr 10.11.0.0/24 --automatic-range 10.11.0.64-10.11.0.127
+  ipamctl subnet create lan-10-v6 --cidr 2001:db8:1::/64 --dns 2001:db8::53 --network lab")]
+    Create(CreateArguments),
+    /// Change a subnet; its CIDR and network stay
+    #[command(after_help = "Examples:
+  ipamctl subnet set lan-10 --gateway 10.10.0.254
+  ipamctl subnet set lan-10 --automatic --automatic-max-size 64
+  ipamctl subnet set lan-10 --route 10.99.0.0/16=10.10.0.2 --no-vlan")]
+    Set(SetArguments),
+    /// Delete a subnet that has no pools
+    #[command(alias = "rm", after_help = "Examples:\n  ipamctl subnet delete lan-10")]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+}
+
+/// A new subnet.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name
+    name: Name,
+    /// Its addresses
+    #[arg(long, value_parser = parse_cidr)]
+    cidr: IpNet,
+    /// The router's address
+    #[arg(long, value_parser = parse_address)]
+    gateway: Option<IpAddr>,
+    /// 802.1Q id
+    #[arg(long, value_name = "ID")]
+    vlan: Option<u16>,
+    /// The largest packet of its hosts
+    #[arg(long, value_name = "BYTES")]
+    mtu: Option<u32>,
+    #[command(flatten)]
+    hosts: HostArguments,
+    #[command(flatten)]
+    automatic: AutomaticArguments,
+    #[command(flatten)]
+    metadata: MetadataArguments,
+}
+
+/// What its hosts are told.
+#[derive(Debug, Args)]
+struct HostArguments {
+    /// A further route; may be repeated
+    #[arg(long = "route", value_name = "CIDR=GATEWAY", value_parser = parse_route)]
+    routes: Vec<Route>,
+    /// A name server; may be repeated
+    #[arg(long = "dns", value_name = "ADDRESS", value_parser = parse_address)]
+    dns: Vec<IpAddr>,
+    /// The local domain
+    #[arg(long, value_name = "DOMAIN")]
+    dns_domain: Option<String>,
+    /// A search domain; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    dns_search: Vec<String>,
+}
+
+impl HostArguments {
+    fn apply(&self, subnet: &mut Subnet) {
+        add_routes(&mut subnet.routes, &self.routes);
+        add_new(&mut subnet.dns.nameservers, &self.dns);
+        add_new(&mut subnet.dns.search, &self.dns_search);
+        if let Some(domain) = &self.dns_domain {
+            subnet.dns.domain = Some(domain.clone()).filter(|domain| !domain.is_empty());
+        }
+    }
+}
+
+fn add_new<Item: Clone + PartialEq>(list: &mut Vec<Item>, more: &[Item]) {
+    for item in more {
+        if !list.contains(item) {
+            list.push(item.clone());
+        }
+    }
+}
+
+/// Changes of a subnet.
+#[derive(Debug, Args)]
+pub(crate) struct SetArguments {
+    /// Its name
+    name: Name,
+    /// Only says why not
+    #[arg(long, value_name = "CIDR", hide = true, value_parser = stays)]
+    cidr: Option<IpNet>,
+    /// The router's address
+    #[arg(long, value_parser = parse_address, conflicts_with = "no_gateway")]
+    gateway: Option<IpAddr>,
+    /// It has no router
+    #[arg(long)]
+    no_gateway: bool,
+    /// 802.1Q id
+    #[arg(long, value_name = "ID", conflicts_with = "no_vlan")]
+    vlan: Option<u16>,
+    /// It is untagged
+    #[arg(long)]
+    no_vlan: bool,
+    /// The largest packet of its hosts
+    #[arg(long, value_name = "BYTES", conflicts_with = "no_mtu")]
+    mtu: Option<u32>,
+    /// Nothing is said of the largest packet
+    #[arg(long)]
+    no_mtu: bool,
+    #[command(flatten)]
+    hosts: HostArguments,
+    /// A route to take away, by its destination; may be repeated
+    #[arg(long = "remove-route", value_name = "CIDR", value_parser = parse_cidr)]
+    remove_routes: Vec<IpNet>,
+    /// A name server to take away; may be repeated
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    remove_dns: Vec<IpAddr>,
+    /// A search domain to take away; may be repeated
+    #[arg(long, value_name = "DOMAIN")]
+    remove_dns_search: Vec<String>,
+    #[command(flatten)]
+    automatic: AutomaticChanges,
+    #[command(flatten)]
+    metadata: MetadataChanges,
+}
+
+fn stays(_: &str) -> Result<IpNet, String> {
+    Err("the CIDR of a subnet can't be changed; make another subnet (ipamctl subnet create) and pools in it, and \
+         drain those of this one to them (ipamctl pool drain POOL --to OTHER)"
+        .to_owned())
+}
+
+impl SetArguments {
+    fn apply(&self, subnet: &mut Subnet) -> Result<(), Failure> {
+        let HostArguments { routes, dns, dns_search, dns_domain: _ } = &self.hosts;
+        check_routes(routes, &self.remove_routes)?;
+        check_apart(("--dns", dns), ("--remove-dns", &self.remove_dns), PartialEq::eq)?;
+        check_apart(
+            ("--dns-search", dns_search),
+            ("--remove-dns-search", &self.remove_dns_search),
+            PartialEq::eq,
+        )?;
+        if self.no_gateway {
+            subnet.gateway = None;
+        }
+        subnet.gateway = self.gateway.or(subnet.gateway);
+        if self.no_vlan {
+            subnet.vlan = None;
+        }
+        subnet.vlan = self.vlan.or(subnet.vlan);
+        if self.no_mtu {
+            subnet.mtu = None;
+        }
+        subnet.mtu = self.mtu.or(subnet.mtu);
+        subnet.routes.retain(|route| !self.remove_routes.contains(&route.destination));
+        subnet.dns.nameservers.retain(|server| !self.remove_dns.contains(server));
+        subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
+        self.hosts.apply(subnet);
+        self.automatic.apply(&mut subnet.automatic)?;
+        self.metadata.apply(subnet)
+    }
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Named("subnet"), &arguments).await,
+        Verb::Map(arguments) => map::run(session, "subnets", &arguments).await,
+        Verb::List => list(session).await,
+        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::Create(arguments) => create(session, arguments).await,
+        Verb::Set(arguments) => {
+            let change = |subnet: &mut Subnet, _: &SubnetStatus| arguments.apply(subnet);
+            resource::edit::<Subnet>(session, &arguments.name, change).await
+        }
+        // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
+        Verb::Delete { name } => resource::delete::<Subnet>(session, &name, false).await,
+    }
+}
+
+async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Failure> {
+    let mut subnet = Subnet {
+        name: arguments.name,
+        network: session.network_or_default(),
+        cidr: arguments.cidr,
+        gateway: arguments.gateway,
+        vlan: arguments.vlan,
+        mtu: arguments.mtu,
+        routes: Vec::new(),
+        dns: Dns::default(),
+        automatic: arguments.automatic.rules(),
+        description: String::new(),
+        labels: Labels::new(),
+        annotations: Labels::new(),
+        managed_by: None,
+    };
+    arguments.hosts.apply(&mut subnet);
+    arguments.metadata.apply(&mut subnet)?;
+    let created = resource::create(session, &subnet).await;
+    resource::suggest(session, created, "networks", subnet.network.as_str()).await
+}
+
+async fn list(session: &Session) -> Result<(), Failure> {
+    let keep =
+        |subnet: &Read<Subnet>| session.network.as_ref().is_none_or(|n| *n == subnet.intention.network);
+    let filters = session.narrowed("subnets", &[Part::Network])?;
+    resource::show_list(session, filters, keep, table).await
+}
+
+fn table(subnets: &[Read<Subnet>], wide: bool, _now: Timestamp) -> Table {
+    let mut table = Table::new()
+        .text("NAME")
+        .spare("NETWORK", 3)
+        .text("CIDR")
+        .text("GATEWAY")
+        .spare("VLAN", 2)
+        .number("POOLS")
+        .number("HELD")
+        .spare("LABELS", 5);
+    if wide {
+        table = table.spare("ROUTES", 6).spare("DNS", 7).spare("DESCRIPTION", 8);
+    }
+    for subnet in subnets {
+        let intention = &subnet.intention;
+        table.row([
+            intention.name.to_string(),
+            intention.network.to_string(),
+            intention.cidr.to_string(),
+            text::or_dash(intention.gateway.as_ref()),
+            text::or_dash(intention.vlan.as_ref()),
+            text::count(subnet.status.pools),
+            text::count(subnet.status.allocated),
+            text::labels(&intention.labels),
+            text::joined(intention.routes.iter().map(route)),
+            text::joined(&intention.dns.nameservers),
+            text::dash(&intention.description),
+        ]);
+    }
+    table
+}
+
+fn shown(subnet: &Read<Subnet>) -> String {
+    let intention = &subnet.intention;
+    let mut fields = Fields::default();
+    fields.raw(&text::heading(
+        "subnet",
+        intention.name.as_str(),
+        &subnet.meta,
+        Some(intention.network.as_str()),
+    ));
+    fields.line("cidr", intention.cidr);
+    fields.line("gateway", text::or_dash(intention.gateway.as_ref()));
+    fields.line("vlan", text::or_dash(intention.vlan.as_ref()));
+    fields.line_if("mtu", &intention.mtu.map(|mtu| mtu.to_string()).unwrap_or_default());
+    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
+    fields.line_if("dns", &text::joined(&intention.dns.nameservers));
+    fields.line_if("domain", intention.dns.domain.as_deref().unwrap_or_default());
+    fields.line_if("search", &text::joined(&intention.dns.search));
+    fields.line_if("options", &text::joined(&intention.dns.options));
+    fields.line("automatic pools", automatic::shown(intention.automatic.as_ref()));
+    fields.line(
+        "holds",
+        format!(
+            "{} in {}",
+            text::plural(subnet.status.allocated, "address", "addresses"),
+            text::plural(subnet.status.pools, "pool", "pools")
+        ),
+    );
+    count_lines(&mut fields, &subnet.status.counts, &text::count(subnet.status.counts.size), "");
+    resource::metadata_lines(&mut fields, subnet);
+    fields.text()
+}

@@ -1,0 +1,203 @@
+//! `ipamctl support bundle`: one file for whoever helps, and nothing in it that opens a door.
+//!
+//! It stays a file: nothing is sent anywhere. What is in it is said, in the file and on the screen.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use futures::future::join_all;
+use ipam_api::client::Call;
+use ipam_api::time::Timestamp;
+use serde_json::json;
+
+use crate::client::session::Session;
+use crate::command::status::{self, DEADLINE};
+use crate::output::error::Failure;
+use crate::output::file;
+
+pub(crate) const EXAMPLES: &str = "Examples:\n  ipamctl support bundle ipamd.tar";
+
+/// What every server is asked: the name in the bundle, the path, what it is.
+const ASKED: [(&str, &str, &str); 6] = [
+    (
+        "cluster.json",
+        "/v1/cluster?consistency=stale",
+        "members, leader, revision and counts, as it sees them",
+    ),
+    ("version.json", "/version", "its version"),
+    ("ready.txt", "/readyz", "whether it serves, or why not"),
+    ("metrics.txt", "/metrics", "its counters and durations"),
+    ("pools.json", "/v1/pools?consistency=stale&limit=1000", "its pools with their counts"),
+    (
+        "events.json",
+        "/v1/events?consistency=stale&reverse=true&limit=1000",
+        "what happened last, and who asked for it",
+    ),
+];
+
+/// What to do for support.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Collect what every reachable server says of itself into one tar file; no secrets, sent nowhere
+    #[command(
+        after_help = "Examples:\n  ipamctl support bundle ipamd.tar\n  ipamctl support bundle ipamd.tar --timeout 3s"
+    )]
+    Bundle(BundleArguments),
+}
+
+/// Which file.
+#[derive(Debug, Args)]
+pub(crate) struct BundleArguments {
+    /// The file to make; one that is there isn't written over
+    file: PathBuf,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Bundle(arguments) => bundle(session, &arguments.file).await,
+    }
+}
+
+/// A file of the bundle.
+struct Piece {
+    name: String,
+    bytes: Vec<u8>,
+}
+
+async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
+    let cannot = |error: std::io::Error| {
+        Failure::usage(format!("{} can't be written: {error}", path.display()), "Name another file.")
+    };
+    if session.writing.dry_run {
+        session.say(&manifest(session, &status::known_servers(session).await));
+        return Ok(());
+    }
+    let made = file::create(path, file::PRIVATE).map_err(cannot)?;
+    let servers = status::known_servers(session).await;
+    let asked = join_all(servers.iter().map(|server| ask(session, server))).await;
+    let mut pieces = vec![
+        Piece { name: "README.txt".to_owned(), bytes: manifest(session, &servers).into_bytes() },
+        Piece { name: "client.json".to_owned(), bytes: client(&servers, session.now()) },
+    ];
+    let answered = asked.iter().filter(|(_, answered)| *answered > 0).count();
+    pieces.extend(asked.into_iter().flat_map(|(pieces, _)| pieces));
+    write(made, &pieces, session.now()).map_err(cannot)?;
+    session.print(&manifest(session, &servers))?;
+    session.say(&format!(
+        "{}: {} files from {answered} of {} servers",
+        path.display(),
+        pieces.len(),
+        servers.len()
+    ));
+    Ok(())
+}
+
+/// What is inside, for people.
+fn manifest(session: &Session, servers: &[String]) -> String {
+    let mut text = format!(
+        "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers that were asked\n",
+        env!("CARGO_PKG_VERSION"),
+        if servers.len() == 1 { "1 server".to_owned() } else { format!("{} servers", servers.len()) },
+        session.now(),
+    );
+    text.push_str("of each server, in a folder of its name:\n");
+    for (name, _, what) in ASKED {
+        text.push_str(&format!("  {name:<13} {what}\n"));
+    }
+    text.push_str(
+        "\nNo tokens, keys, certificates or configuration. Names, addresses and who asked for what are in it.\n",
+    );
+    text
+}
+
+fn client(servers: &[String], now: Timestamp) -> Vec<u8> {
+    json!({"ipamctl": env!("CARGO_PKG_VERSION"), "at": now, "servers": servers}).to_string().into_bytes()
+}
+
+/// Everything of one server, with how many questions it answered. What it doesn't answer is told instead.
+async fn ask(session: &Session, server: &str) -> (Vec<Piece>, usize) {
+    let folder: String = server
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' })
+        .collect();
+    let deadline: Duration = session.timeout().min(DEADLINE);
+    let answers = join_all(ASKED.iter().map(|(name, path, _)| async move {
+        (name, session.ask_one(server, Call::get(*path).within(deadline)).await)
+    }))
+    .await;
+    let mut answered = 0;
+    let pieces = answers.into_iter().map(|(name, answer)| {
+        let bytes = match answer {
+            Ok(answer) => {
+                answered += 1;
+                answer.body
+            }
+            Err(problem) => format!("no answer: {problem}\n").into_bytes(),
+        };
+        Piece { name: format!("{folder}/{name}"), bytes }
+    });
+    (pieces.collect(), answered)
+}
+
+fn write(file: std::fs::File, pieces: &[Piece], now: Timestamp) -> std::io::Result<()> {
+    let mut archive = tar::Builder::new(file);
+    for piece in pieces {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(piece.bytes.len() as u64);
+        header.set_mode(0o600);
+        header.set_mtime(now.0 / 1000);
+        archive.append_data(&mut header, &piece.name, piece.bytes.as_slice())?;
+    }
+    let mut file = archive.into_inner()?;
+    file.flush()?;
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+
+    use crate::settings::environment::Environment;
+    use crate::tests::world::world;
+    use crate::tests::{code, pretend, run_within};
+
+    #[tokio::test]
+    async fn it_has_what_servers_say_and_no_secret() {
+        let (server, _) = pretend(world).await;
+        let folder = tempfile::tempdir().unwrap();
+        let token = folder.path().join("token");
+        std::fs::write(&token, "s3cret-word").unwrap();
+        let file = folder.path().join("bundle.tar");
+        let line = format!(
+            "-q --server {server},http://127.0.0.1:1 --token-file {} support bundle {}",
+            token.display(),
+            file.display()
+        );
+        let (result, said) = run_within(&Environment::default(), &line).await;
+        assert_eq!(code(&result), 0, "{result:?}");
+        assert!(said.contains("No tokens") && said.contains("metrics.txt"), "{said}");
+        let bytes = std::fs::read(&file).unwrap();
+        assert!(!bytes.windows(6).any(|window| window == b"s3cret"));
+        let mut names = Vec::new();
+        for entry in tar::Archive::new(bytes.as_slice()).entries().unwrap() {
+            let mut entry = entry.unwrap();
+            let name = entry.path().unwrap().display().to_string();
+            let mut text = String::new();
+            entry.read_to_string(&mut text).unwrap();
+            if name.ends_with("cluster.json") && !name.contains("127.0.0.1_1/") {
+                assert!(text.contains("7f3c-91aa"), "{name}: {text}");
+            }
+            if name.contains("127.0.0.1_1/") {
+                assert!(text.starts_with("no answer: "), "{name}: {text}");
+            }
+            names.push(name);
+        }
+        assert_eq!(names.len(), 2 + 2 * super::ASKED.len(), "{names:?}");
+        let (again, _) = run_within(&Environment::default(), &line).await;
+        assert_eq!(code(&again), 2, "nothing is written over");
+        assert_eq!(std::fs::read(&file).unwrap(), bytes);
+    }
+}

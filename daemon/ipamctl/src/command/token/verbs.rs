@@ -1,0 +1,308 @@
+//! Verbs of tokens.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use ipam_api::Name;
+use ipam_api::access::{NodeKey, Role};
+use ipam_api::client::Call;
+use ipam_api::selector::Selector;
+use ipam_api::token::{Purpose, Token, TokenRequest};
+
+use super::secret::Destination;
+use super::view;
+use crate::client::exchange::Again;
+use crate::client::list::Listing;
+use crate::client::session::Session;
+use crate::client::{confirm, resource};
+use crate::command::watch::{self, WatchArguments, Watched};
+use crate::output::error::Failure;
+use crate::output::text::{milliseconds, parse_duration};
+use crate::settings::idempotency;
+
+pub(crate) const EXAMPLES: &str = "Examples:
+  ipamctl token create ci --role operator --ttl 30d --to-file ci.token
+  ipamctl token list
+  ipamctl token rotate ci --to-file ci.token --yes";
+
+/// Where tokens are.
+const PATH: &str = "/v1/tokens";
+
+/// What to do with tokens.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// All tokens, without their secrets
+    #[command(alias = "ls", after_help = "Examples:\n  ipamctl token list\n  ipamctl token list -o json")]
+    List,
+    /// One token, without its secret
+    #[command(alias = "describe", after_help = "Examples:\n  ipamctl token show ci")]
+    Show {
+        /// Its name
+        name: Name,
+    },
+    /// What happens to tokens, or to one of them, until Ctrl-C; never their secrets
+    #[command(after_help = "Examples:\n  ipamctl token watch\n  ipamctl token watch ci -o json")]
+    Watch(WatchArguments),
+    /// Make a token; its secret is shown this once
+    #[command(after_help = "Examples:
+  ipamctl token create ci --role operator --ttl 30d --to-file ci.token
+  ipamctl token create web-team --role operator --only-realm prod-eu -l team=web
+  ipamctl token create worker-3 --role node --node prod-eu/worker-3 --to-file worker-3.token")]
+    Create(CreateArguments),
+    /// Give a token another secret; the old one is worth nothing any more
+    #[command(after_help = "Examples:\n  ipamctl token rotate ci --to-file ci.token --yes")]
+    Rotate {
+        /// Its name
+        name: Name,
+        #[command(flatten)]
+        destination: DestinationArguments,
+    },
+    /// Let the node's token that this command presents live for its whole time again
+    #[command(
+        after_help = "The token was made by joining. Let a timer of the node do this long before the token ends.
+
+Examples:
+  ipamctl token renew --token-file /etc/ipamd/node.token"
+    )]
+    Renew,
+    /// Delete a token; whoever uses it is no longer let in
+    #[command(
+        alias = "rm",
+        after_help = "Examples:\n  ipamctl token delete ci\n  ipamctl token delete ci --yes"
+    )]
+    Delete {
+        /// Its name
+        name: Name,
+    },
+    /// Make a token with which one node gets its own; it works once
+    #[command(after_help = "Examples:
+  ipamctl token join --ttl 1h --to-file join.token
+  ipamctl token join --ttl 1h --node prod-eu/worker-3
+  ipamctl token join --ttl 1h --node prod-eu/worker-3 --replace")]
+    Join(JoinArguments),
+    /// Make a token with which one new member joins the cluster; it works once
+    #[command(after_help = "Examples:\n  ipamctl token member --ttl 1h --to-file join.token")]
+    Member(MemberArguments),
+}
+
+/// What its bearer may do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RoleArgument {
+    // Reads everything but tokens
+    Viewer,
+    // Also changes resources and allocates
+    Operator,
+    // Everything
+    Admin,
+    // A node's agent or plugin
+    Node,
+}
+
+impl From<RoleArgument> for Role {
+    fn from(argument: RoleArgument) -> Self {
+        match argument {
+            RoleArgument::Viewer => Role::Viewer,
+            RoleArgument::Operator => Role::Operator,
+            RoleArgument::Admin => Role::Admin,
+            RoleArgument::Node => Role::Node,
+        }
+    }
+}
+
+/// A new token.
+#[derive(Debug, Args)]
+pub(crate) struct CreateArguments {
+    /// Its name, by which history knows who uses it
+    name: Name,
+    /// What it may: viewer reads, operator changes and allocates, admin may all, node is one node's agent
+    #[arg(long, value_enum)]
+    role: RoleArgument,
+    /// The node that it is for, as REALM/NAME
+    #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
+    node: Option<NodeKey>,
+    /// Only endpoints of this realm; may be repeated
+    #[arg(long = "only-realm", value_name = "REALM")]
+    realms: Vec<Name>,
+    /// With --only-realm: also write networks, subnets, pools and reservations, which realms share
+    #[arg(long, requires = "realms")]
+    allow_shared: bool,
+    /// How long it is good for, as 12h or 30d; for ever without it
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
+    ttl: Option<Duration>,
+    /// A sentence for people
+    #[arg(long, value_name = "TEXT")]
+    description: Option<String>,
+    #[command(flatten)]
+    destination: DestinationArguments,
+}
+
+/// A token for a node that is new.
+#[derive(Debug, Args)]
+pub(crate) struct JoinArguments {
+    /// How long it is good for, as 10m or 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
+    ttl: Duration,
+    /// Only nodes of this realm; may be repeated
+    #[arg(long = "only-realm", value_name = "REALM")]
+    realms: Vec<Name>,
+    /// The only node that may use it, as REALM/NAME
+    #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
+    node: Option<NodeKey>,
+    /// Revoke the tokens that the node has as soon as it joins; without this, a node that has one can't join
+    #[arg(long, requires = "node")]
+    replace: bool,
+    #[command(flatten)]
+    destination: DestinationArguments,
+}
+
+/// A token for a member that is new.
+#[derive(Debug, Args)]
+pub(crate) struct MemberArguments {
+    /// How long it is good for, as 10m or 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, default_value = "1h")]
+    ttl: Duration,
+    #[command(flatten)]
+    destination: DestinationArguments,
+}
+
+/// Where a secret goes.
+#[derive(Debug, Args)]
+pub(crate) struct DestinationArguments {
+    /// Write the secret to this file, which only you can read, and not to the screen
+    #[arg(long, value_name = "FILE")]
+    to_file: Option<PathBuf>,
+}
+
+/// Runs a verb.
+pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
+    match verb {
+        Verb::Watch(arguments) => watch::run(session, Watched::Named("token"), &arguments).await,
+        Verb::List => {
+            let listing = Listing {
+                path: PATH,
+                filters: session.narrowed("tokens", &[])?,
+                name: |token: &Token| token.name.to_string(),
+                table: view::table,
+                words: ("token", "tokens"),
+            };
+            session.show_list(listing, |_| true).await
+        }
+        Verb::Show { name } => {
+            let answer = session.read(&path(&name)).await;
+            let answer = resource::suggest(session, answer, "tokens", name.as_str()).await?;
+            session.show(&answer, name.as_str(), || Ok(view::shown(&answer.read()?, session.now())))
+        }
+        Verb::Create(arguments) => create(session, &arguments).await,
+        Verb::Renew => renew(session).await,
+        Verb::Rotate { name, destination } => rotate(session, &name, &destination).await,
+        Verb::Delete { name } => {
+            let summary = [format!("Whoever uses token {name} is no longer let in.")];
+            confirm::moderate(session, &summary, &format!("Delete token {name}?")).await?;
+            let deleted = session.write(Call::delete(path(&name)), Again::ByKey).await;
+            let answer = resource::suggest(session, deleted, "tokens", name.as_str()).await?;
+            session.done(&answer, name.as_str(), &format!("token {name} {}", session.tense("deleted")))
+        }
+        Verb::Join(arguments) => join(session, &arguments).await,
+        Verb::Member(arguments) => member(session, &arguments).await,
+    }
+}
+
+fn path(name: &Name) -> String {
+    format!("{PATH}/{name}")
+}
+
+async fn create(session: &Session, arguments: &CreateArguments) -> Result<(), Failure> {
+    let request = TokenRequest {
+        node: arguments.node.clone(),
+        realms: arguments.realms.clone(),
+        labels: session.reading.selector.clone().unwrap_or_default(),
+        allow_shared: arguments.allow_shared,
+        description: arguments.description.clone().unwrap_or_default(),
+        ..request(arguments.name.clone(), Purpose::Bearer, arguments.role.into(), arguments.ttl)
+    };
+    make(session, &request, &arguments.destination).await
+}
+
+async fn join(session: &Session, arguments: &JoinArguments) -> Result<(), Failure> {
+    let request = TokenRequest {
+        node: arguments.node.clone(),
+        replace: arguments.replace,
+        realms: arguments.realms.clone(),
+        ..request(once("join")?, Purpose::Join, Role::Node, Some(arguments.ttl))
+    };
+    make(session, &request, &arguments.destination).await
+}
+
+async fn member(session: &Session, arguments: &MemberArguments) -> Result<(), Failure> {
+    let request = request(once("member")?, Purpose::JoinMember, Role::Node, Some(arguments.ttl));
+    make(session, &request, &arguments.destination).await
+}
+
+/// Name of a token that works once. It is not typed again: what is made with the token has a name of its own.
+fn once(word: &str) -> Result<Name, Failure> {
+    let suffix: String = idempotency::new_key().chars().skip(16).collect();
+    Ok(format!("{word}-{suffix}").parse()?)
+}
+
+fn request(name: Name, purpose: Purpose, role: Role, ttl: Option<Duration>) -> TokenRequest {
+    TokenRequest {
+        name,
+        purpose,
+        role,
+        node: None,
+        replace: false,
+        realms: Vec::new(),
+        labels: Selector::default(),
+        allow_shared: false,
+        ttl_ms: ttl.map(milliseconds),
+        description: String::new(),
+    }
+}
+
+async fn make(
+    session: &Session,
+    request: &TokenRequest,
+    destination: &DestinationArguments,
+) -> Result<(), Failure> {
+    let name = &request.name;
+    let destination = Destination::open(session, destination.to_file.as_deref())?;
+    let call = Call::post(PATH).json(request)?;
+    // A repetition can't say the secret again: nobody keeps it.
+    let repeat = format!(
+        "ipamctl token show {name}   (if it is there, its secret is lost: ipamctl token rotate {name})"
+    );
+    let answer = session.write(call, Again::Same(repeat)).await?;
+    let sentence = format!("token {name} {}{}", session.tense("created"), session.at_revision(&answer));
+    destination.deliver(session, name, &answer, &sentence)
+}
+
+async fn renew(session: &Session) -> Result<(), Failure> {
+    let answer = session.write(Call::post(format!("{PATH}/self/renew")), Again::ByKey).await?;
+    let token: Option<Token> = if session.writing.dry_run { None } else { Some(answer.read()?) };
+    let (name, until) = match &token {
+        Some(token) => (token.name.to_string(), view::expires(token, session.now())),
+        None => ("of this node".to_owned(), "after its whole time".to_owned()),
+    };
+    session.done(&answer, &name, &format!("token {name} {}; it expires {until}", session.tense("renewed")))
+}
+
+async fn rotate(session: &Session, name: &Name, to: &DestinationArguments) -> Result<(), Failure> {
+    let summary = [format!("Whoever uses token {name} needs the new secret from then on.")];
+    confirm::moderate(session, &summary, &format!("Give token {name} another secret?")).await?;
+    let destination = Destination::open(session, to.to_file.as_deref())?;
+    let repeat = "the same command again; the last secret that was shown is the good one".to_owned();
+    let written = session.write(Call::post(format!("{}/rotate", path(name))), Again::Same(repeat)).await;
+    let answer = resource::suggest(session, written, "tokens", name.as_str()).await?;
+    let sentence = format!("token {name} {}{}", session.tense("rotated"), session.at_revision(&answer));
+    destination.deliver(session, name, &answer, &sentence)
+}
+
+/// Reads `REALM/NAME`.
+fn parse_node(text: &str) -> Result<NodeKey, String> {
+    let (realm, name) = text
+        .split_once('/')
+        .ok_or_else(|| format!("{} is no node; write REALM/NAME", ipam_api::name::shown(text)))?;
+    let refused = |problem: ipam_api::Problem| problem.detail;
+    Ok(NodeKey { realm: realm.parse().map_err(refused)?, name: name.parse().map_err(refused)? })
+}

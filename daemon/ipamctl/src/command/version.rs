@@ -1,0 +1,90 @@
+//! `ipamctl version`: of this program, and of every server.
+
+use futures::future::join_all;
+use ipam_api::client::Call;
+use ipam_api::cluster::Version;
+use serde_json::json;
+
+use crate::client::session::Session;
+use crate::command::status::{DEADLINE, reason};
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+
+/// The version of this program.
+const OURS: &str = env!("CARGO_PKG_VERSION");
+
+/// Runs the command. Servers that don't answer are shown, and no failure: the own version is known.
+pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
+    let asked = join_all(session.settings.servers.iter().map(|server| ask(session, server))).await;
+    let servers: Vec<serde_json::Value> = asked
+        .iter()
+        .map(|(server, answer)| match answer {
+            Ok(version) => json!({"server": server, "version": version}),
+            Err(why) => json!({"server": server, "error": why}),
+        })
+        .collect();
+    if session.data(json!({"ipamctl": OURS, "servers": servers}).to_string().as_bytes())? {
+        return Ok(());
+    }
+    if matches!(session.format, Format::Name) {
+        return session.print(OURS);
+    }
+    let mut table = Table::new().text("").text("").text("");
+    table.row(["ipamctl".to_owned(), OURS.to_owned(), String::new()]);
+    for (server, answer) in &asked {
+        table.row(match answer {
+            Ok(version) => {
+                [server.clone(), version.version.clone(), format!("feature level {}", version.level)]
+            }
+            Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
+        });
+    }
+    session.print(&table.render(false, None))?;
+    for version in asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
+        if far_apart(OURS, &version.version) {
+            session.say(&format!(
+                "warning: ipamctl {OURS} and server {} are more than one minor version apart",
+                version.version
+            ));
+            break;
+        }
+    }
+    Ok(())
+}
+
+async fn ask(session: &Session, server: &str) -> (String, Result<Version, String>) {
+    let call = Call::get("/version").within(session.timeout().min(DEADLINE));
+    let answer = match session.ask_one(server, call).await {
+        Ok(answer) => answer.read::<Version>(),
+        Err(problem) => Err(problem),
+    };
+    (server.to_owned(), answer.map_err(|problem| reason(server, &problem)))
+}
+
+/// Whether two versions differ by more than one minor step.
+fn far_apart(ours: &str, theirs: &str) -> bool {
+    let parts = |text: &str| -> Option<(u64, u64)> {
+        let mut numbers = text.split('.').map(|part| part.parse().ok());
+        Some((numbers.next()??, numbers.next()??))
+    };
+    match (parts(ours), parts(theirs)) {
+        (Some((major, minor)), Some((their_major, their_minor))) => {
+            major != their_major || minor.abs_diff(their_minor) > 1
+        }
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_minor_step_is_fine() {
+        assert!(!far_apart("0.4.2", "0.5.0"));
+        assert!(far_apart("0.4.2", "0.6.0"));
+        assert!(far_apart("1.4.2", "0.4.2"));
+        assert!(!far_apart("0.4.2", "built here"));
+    }
+}

@@ -1,0 +1,110 @@
+//! `ipamctl NOUN watch`: what happens to resources of one kind, or to one of them, as it happens.
+
+use clap::Args;
+use ipam_api::Name;
+use ipam_api::client::with_query;
+use ipam_api::event::Event;
+
+use crate::client::session::Session;
+use crate::command::events::{self, Followed};
+use crate::output::error::Failure;
+
+/// Which one, and from where.
+#[derive(Debug, Args)]
+pub(crate) struct WatchArguments {
+    /// Its name; all of them without it
+    name: Option<String>,
+    /// From behind this place: a revision, or an event's REVISION.NUMBER
+    #[arg(long, value_name = "PLACE")]
+    after: Option<String>,
+}
+
+/// What events say of a noun.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Watched {
+    /// A resource with a name, whose events bear its kind.
+    Named(&'static str),
+    /// A pool; its addresses are part of it.
+    Pool,
+    /// Whoever holds addresses; it comes and goes with them.
+    Endpoint,
+    /// One address that is held.
+    Allocation,
+}
+
+impl Watched {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Named(word) => word,
+            Self::Pool => "pool",
+            Self::Endpoint => "endpoint",
+            Self::Allocation => "allocation",
+        }
+    }
+}
+
+/// Shows events as they come, until Ctrl-C.
+pub(crate) async fn run(session: &Session, noun: Watched, arguments: &WatchArguments) -> Result<(), Failure> {
+    let path = path(session, noun, arguments.name.as_deref())?;
+    let again = [Some("ipamctl"), Some(noun.word()), Some("watch"), arguments.name.as_deref()];
+    let again: Vec<&str> = again.into_iter().flatten().collect();
+    let followed = Followed { path, after: arguments.after.clone(), again: again.join(" ") };
+    let name = match (noun, arguments.name.as_deref()) {
+        (Watched::Named(kind), Some(name)) => Some(named_or_in_realm(session, kind, name)?),
+        (_, name) => name.map(str::to_owned),
+    };
+    events::follow(session, followed, |event| wanted(noun, name.as_deref(), event)).await
+}
+
+/// Where its events are, as narrow as the servers can make it.
+fn path(session: &Session, noun: Watched, name: Option<&str>) -> Result<String, Failure> {
+    let (filter, value) = match (noun, name) {
+        (Watched::Pool, Some(name)) => ("pool", named(name)?),
+        (Watched::Endpoint, Some(name)) => ("endpoint", session.endpoint_key(name)?.to_string()),
+        (Watched::Allocation, Some(name)) => {
+            name.parse::<u64>().map_err(|_| {
+                let name = ipam_api::name::shown(name);
+                let help = "Its number is shown by: ipamctl allocation list";
+                Failure::usage(format!("{name} is not the number of an allocation"), help)
+            })?;
+            ("kind", "address".to_owned())
+        }
+        (Watched::Named(kind), Some(name)) => {
+            named_or_in_realm(session, kind, name)?;
+            ("kind", kind.to_owned())
+        }
+        (Watched::Endpoint | Watched::Allocation, None) => ("kind", "address".to_owned()),
+        (Watched::Pool | Watched::Named(_), None) => ("kind", noun.word().to_owned()),
+    };
+    let path = with_query("/v1/events", filter, &value);
+    // Only addresses say of which network they are.
+    Ok(match (noun, &session.network) {
+        (Watched::Endpoint | Watched::Allocation, Some(network)) => {
+            with_query(&path, "network", network.as_str())
+        }
+        _ => path,
+    })
+}
+
+/// A name as names are: one that can't be there would be watched for ever.
+fn named(name: &str) -> Result<String, Failure> {
+    let name = Name::new(name).map_err(Failure::from)?;
+    Ok(name.to_string())
+}
+
+/// The same for kinds that are named within a realm.
+fn named_or_in_realm(session: &Session, kind: &str, name: &str) -> Result<String, Failure> {
+    match kind {
+        "node" | "namespace" => Ok(session.in_realm(name)?.to_string()),
+        _ => named(name),
+    }
+}
+
+/// Whether an event of that path is about the one that is watched.
+fn wanted(noun: Watched, name: Option<&str>, event: &Event) -> bool {
+    match (noun, name) {
+        (Watched::Named(_), Some(name)) => event.object == name,
+        (Watched::Allocation, Some(name)) => event.allocation.is_some_and(|id| id.to_string() == name),
+        _ => true,
+    }
+}

@@ -1,0 +1,348 @@
+//! `ipamctl who-has`: any address, and who holds it or why nobody does.
+
+use std::net::IpAddr;
+
+use clap::Args;
+use ipam_api::address::parse_address;
+use ipam_api::client::with_query;
+use ipam_api::event::{AddressHistory, Event, EventPage};
+use ipam_api::limits::PAGE_ITEMS_MAX;
+use ipam_api::resource::{Address, Allocation, Prefix};
+use ipam_api::time::Timestamp;
+
+use crate::client::session::Session;
+use crate::command::events;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::table::Table;
+use crate::output::text::{self, Fields};
+
+/// Which address.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  ipamctl who-has 10.10.0.77
+  ipamctl who-has 2001:db8:1::4e --network lab
+  ipamctl who-has 10.10.0.77 --at 2026-11-19T22:13:10Z
+  ipamctl who-has 10.10.0.77 --at 12h
+  ipamctl who-has 10.10.0.77 --all
+  ipamctl who-has 10.10.0.77 -o json")]
+pub(crate) struct WhoHasArguments {
+    /// The address, in any of its forms
+    #[arg(value_parser = parse_address)]
+    address: IpAddr,
+    /// Who had it at a moment, or so long ago: 2026-11-19T22:13:10Z, 12h
+    #[arg(long, value_name = "WHEN")]
+    at: Option<String>,
+}
+
+/// Events that are shown below the holder, where nobody asks for all.
+const NEWEST: usize = 5;
+
+/// Where an address is asked for.
+pub(crate) fn path(session: &Session, address: IpAddr) -> String {
+    within(session, format!("/v1/addresses/{address}"))
+}
+
+fn within(session: &Session, path: String) -> String {
+    match &session.network {
+        Some(network) => with_query(&path, "network", network.as_str()),
+        None => path,
+    }
+}
+
+/// Runs the command.
+pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Result<(), Failure> {
+    let history_path = within(session, format!("/v1/addresses/{}/history", arguments.address));
+    if let Some(at) = &arguments.at {
+        let at = events::moment(at, session.now())?;
+        check_past(&at, session.now())?;
+        let answer = session.read(&with_query(&history_path, "at", &at)).await?;
+        let history: AddressHistory = answer.read()?;
+        let holder = history.last_holder.as_ref().map(ToString::to_string).unwrap_or_default();
+        let begins = begins_after(session, &history).await;
+        return session.show(&answer, &holder, || {
+            Ok(then(&history, begins) + &table(&history.events).render(session.headers, session.width))
+        });
+    }
+    let answer = session.read(&path(session, arguments.address)).await?;
+    if session.data(&answer.body)? {
+        return Ok(());
+    }
+    let address: Address = answer.read()?;
+    if matches!(session.format, Format::Name) {
+        return match &address.allocation {
+            Some(allocation) => session.print(&allocation.endpoint.to_string()),
+            None => Ok(()),
+        };
+    }
+    session.print(&shown(&address, session.now(), session.width))?;
+    let wanted = if session.reading.all { usize::MAX } else { NEWEST };
+    // Who may not read history, or finds a member that doesn't have it yet, still has the holder.
+    match past(session, &history_path, wanted).await {
+        Ok((events, more)) => {
+            if !events.is_empty() {
+                session.print(&format!("\n{}", table(&events).render(session.headers, session.width)))?;
+            }
+            if more {
+                session.say("there is more: --all");
+            }
+        }
+        Err(failure) => session.say(&format!("history: {}", failure.text(false).unwrap_or_default())),
+    }
+    Ok(())
+}
+
+/// Nobody knows what will be. A clock that is a little behind the servers' is none of it.
+fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
+    const AHEAD_MS: u64 = 30_000;
+    let future = at.parse::<Timestamp>().is_ok_and(|at| at.0 > now.0.saturating_add(AHEAD_MS));
+    if !future {
+        return Ok(());
+    }
+    Err(Failure::usage(
+        format!("{at} is in the future; who will have an address then isn't known"),
+        "Name a moment that has been. Who has it now: ipamctl who-has ADDRESS",
+    ))
+}
+
+/// Where history begins, if that is after the moment that was asked for.
+async fn begins_after(session: &Session, history: &AddressHistory) -> Option<Timestamp> {
+    if !session.format.is_for_people() {
+        return None;
+    }
+    let begins = match history.oldest_kept {
+        Some(oldest) => oldest,
+        // Nothing was given up yet: it begins with the first event there is. Who may not read it isn't told.
+        None => {
+            let first: EventPage = session.read("/v1/events?limit=1").await.ok()?.read().ok()?;
+            first.items.first()?.at
+        }
+    };
+    history.at.is_some_and(|at| at < begins).then_some(begins)
+}
+
+/// What happened to an address, the newest first; whether there is more.
+async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event>, bool), Failure> {
+    let mut events = Vec::new();
+    let path = with_query(path, "limit", &wanted.min(PAGE_ITEMS_MAX).to_string());
+    let mut query = path.clone();
+    loop {
+        let history: AddressHistory = session.read(&query).await?.read()?;
+        events.extend(history.events);
+        match history.next {
+            Some(next) if events.len() < wanted => query = with_query(&path, "after", &next),
+            next => return Ok((events, next.is_some())),
+        }
+    }
+}
+
+/// How it stood at a moment.
+fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
+    let mut fields = Fields::default();
+    let state = history.state.as_deref().unwrap_or("unknown");
+    // Whoever has held it all along is known all the same.
+    let state = if begins.is_some() && state != "allocated" { "unknown" } else { state };
+    let at = history.at.map(text::moment).unwrap_or_default();
+    fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
+    if let Some(holder) = &history.last_holder {
+        fields.line(if state == "allocated" { "holder" } else { "last holder" }, holder);
+    }
+    if let Some(begins) = begins {
+        let begins = text::moment(begins);
+        fields.line("history", format!("begins at {begins}; what was before isn't known"));
+    } else if let Some(oldest) = history.oldest_kept {
+        fields.line("kept since", text::moment(oldest));
+    }
+    fields.text() + "\n"
+}
+
+fn table(events: &[Event]) -> Table {
+    let mut table = Table::new().text("WHEN").text("WHAT").text("WHO HELD IT").spare("BY", 1).spare("WHY", 2);
+    for event in events {
+        let what = event.what.strip_prefix("address.").unwrap_or(&event.what);
+        table.row([
+            text::moment(event.at),
+            what.to_owned(),
+            text::or_dash(event.endpoint.as_ref()),
+            events::printable(&events::by(event)),
+            events::detail(event),
+        ]);
+    }
+    table
+}
+
+/// The text, in lines that fit.
+fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
+    let mut fields = Fields::default();
+    let mut places = vec![format!("network {}", address.network)];
+    places.extend(address.subnet.as_ref().map(|subnet| format!("subnet {subnet}")));
+    places.extend(address.pool.as_ref().map(|pool| format!("pool {pool}")));
+    let state = if address.state == "unmanaged" { "in no pool" } else { &address.state };
+    fields.line(&address.address.to_string(), format!("{state:<12} {}", places.join(" · ")));
+    if let Some(allocation) = &address.allocation {
+        held(&mut fields, allocation, now, width);
+    }
+    if let Some(prefix) = &address.prefix {
+        let Prefix { id, cidr, path, realm, .. } = prefix;
+        fields.line("prefix", format!("{cidr} of {path}   realm {realm}   ipamctl prefix show {id}"));
+    }
+    if let Some(reservation) = &address.reservation {
+        fields.line("reservation", format!("{reservation}   ipamctl reservation show {reservation}"));
+    }
+    if let Some(left) = address.cooling_ms {
+        let then = match (&address.reservation, &address.pool) {
+            (Some(reservation), _) => format!("then reservation {reservation} keeps it"),
+            (None, Some(_)) => "then it is free again".to_owned(),
+            (None, None) => "then no pool gives it out".to_owned(),
+        };
+        fields.line("cooling", format!("for {} more; {then}", text::roughly(left)));
+    }
+    match address.state.as_str() {
+        "excluded" => {
+            fields.line("excluded", "gateway, first or last address of the subnet, or excluded by the pool")
+        }
+        "quarantined" => fields.line("quarantined", "seen in use on the wire by a stranger"),
+        "unmanaged" if address.subnet.is_none() => {
+            fields.line("", "no subnet has it; nothing is known about it")
+        }
+        "unmanaged" => fields.line("", "between the subnet's pools; no pool gives it out"),
+        _ => {}
+    }
+    fields.text()
+}
+
+fn held(fields: &mut Fields, allocation: &Allocation, now: Timestamp, width: Option<usize>) {
+    let mut facts = vec![format!("{}   interface {}", allocation.endpoint, allocation.interface)];
+    facts.extend(allocation.mac.as_ref().map(|mac| format!("mac {mac}")));
+    facts.extend(allocation.hostname.as_ref().map(|name| format!("called {name}")));
+    facts.extend(allocation.node.as_ref().map(|node| format!("node {node}")));
+    facts.push(format!("allocation {}", allocation.id));
+    facts.push(match text::lease(allocation.lease.as_ref()) {
+        none if none.is_empty() => allocation.lifecycle.to_string(),
+        until => format!("{} {until}", allocation.lifecycle),
+    });
+    facts.push(format!(
+        "since {} ({})",
+        text::moment(allocation.created_at),
+        text::age(allocation.created_at, now)
+    ));
+    if !allocation.created_by.is_empty() {
+        facts.push(format!("by {}", allocation.created_by));
+    }
+    // The holder has the first line; the rest fills lines of the terminal's width.
+    let width = width.unwrap_or(120).saturating_sub(13).max(20);
+    let mut label = "holder";
+    let mut line = String::new();
+    for (index, fact) in facts.iter().enumerate() {
+        let fits = line.chars().count() + 3 + fact.chars().count() <= width;
+        if !line.is_empty() && (index == 1 || !fits) {
+            fields.line(label, &line);
+            (label, line) = ("", String::new());
+        }
+        if !line.is_empty() {
+            line.push_str(" · ");
+        }
+        line.push_str(fact);
+    }
+    fields.line(label, line);
+    fields.line_if("description", &allocation.description);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 2026-11-20 11:14:07 UTC.
+    const NOW: Timestamp = Timestamp(1_795_173_247_000);
+
+    fn address(rest: serde_json::Value) -> Address {
+        let mut value = serde_json::json!({"address": "10.10.0.77", "network": "default", "revision": 9});
+        value.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+        serde_json::from_value(value).unwrap()
+    }
+
+    fn allocated() -> Address {
+        address(serde_json::json!({
+            "subnet": "lan-10", "pool": "web", "state": "allocated",
+            "allocation": {
+                "id": 48190233, "address": "10.10.0.77/24", "network": "default", "subnet": "lan-10",
+                "pool": "web", "interface": "eth0", "node": "worker-3", "lifecycle": "attached",
+                "endpoint": {"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": "frontend-6c9f4"},
+                "checked": true, "created_at": "2026-11-19T22:14:07.000Z", "created_by": "cni"
+            }
+        }))
+    }
+
+    #[test]
+    fn the_holder_at_120_columns() {
+        assert_eq!(
+            shown(&allocated(), NOW, Some(120)),
+            "10.10.0.77   allocated    network default · subnet lan-10 · pool web\n\
+             holder       pod/prod-eu/web/frontend-6c9f4   interface eth0\n             \
+             node worker-3 · allocation 48190233 · attached · since 2026-11-19T22:14:07Z (13h) · by cni\n"
+        );
+    }
+
+    #[test]
+    fn the_holder_at_80_columns() {
+        let text = shown(&allocated(), NOW, Some(80));
+        assert_eq!(
+            text,
+            "10.10.0.77   allocated    network default · subnet lan-10 · pool web\n\
+             holder       pod/prod-eu/web/frontend-6c9f4   interface eth0\n             \
+             node worker-3 · allocation 48190233 · attached\n             \
+             since 2026-11-19T22:14:07Z (13h) · by cni\n"
+        );
+        assert!(text.lines().all(|line| line.chars().count() <= 80));
+    }
+
+    #[test]
+    fn nobody_knows_what_will_be() {
+        let at = |ahead_ms: u64| Timestamp(NOW.0 + ahead_ms).to_string();
+        let failure = check_past(&at(3_600_000), NOW).unwrap_err();
+        assert_eq!(failure.exit_code(), 2);
+        assert!(failure.text(false).unwrap().contains("is in the future"));
+        assert!(check_past(&at(1_000), NOW).is_ok(), "clocks differ");
+        assert!(check_past(&at(0), NOW).is_ok());
+    }
+
+    #[test]
+    fn what_was_before_history_is_not_known() {
+        let history: AddressHistory = serde_json::from_value(serde_json::json!({
+            "address": "10.10.0.77", "network": "default", "at": "2026-11-19T22:13:10Z", "state": "free",
+            "events": [], "revision": 9
+        }))
+        .unwrap();
+        assert!(then(&history, None).contains("free"));
+        let text = then(&history, Some(NOW));
+        assert!(text.contains("unknown") && text.contains("history      begins at "), "{text}");
+        assert!(!text.contains("free"), "{text}");
+    }
+
+    #[test]
+    fn nobody_has_it() {
+        let cooling = address(serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400}));
+        assert_eq!(
+            shown(&cooling, NOW, None),
+            "10.10.0.77   cooling      network default · pool web\n\
+             cooling      for 9s more; then it is free again\n"
+        );
+        let kept = serde_json::json!({"state": "cooling", "pool": "web", "cooling_ms": 9_400,
+                                      "reservation": "printers"});
+        assert!(shown(&address(kept), NOW, None).contains("9s more; then reservation printers keeps it"));
+        let outside = address(serde_json::json!({"state": "cooling", "cooling_ms": 9_400}));
+        assert!(shown(&outside, NOW, None).contains("for 9s more; then no pool gives it out"));
+        let reserved = address(serde_json::json!({"state": "reserved", "reservation": "printers"}));
+        assert_eq!(
+            shown(&reserved, NOW, None),
+            "10.10.0.77   reserved     network default\n\
+             reservation  printers   ipamctl reservation show printers\n"
+        );
+        let unmanaged = address(serde_json::json!({"state": "unmanaged"}));
+        assert_eq!(
+            shown(&unmanaged, NOW, None),
+            "10.10.0.77   in no pool   network default\n             \
+             no subnet has it; nothing is known about it\n"
+        );
+    }
+}

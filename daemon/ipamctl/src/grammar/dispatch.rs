@@ -1,0 +1,68 @@
+//! Commands and the code that does them.
+
+use std::io::Write;
+
+use super::arguments::{Arguments, Command};
+use super::{completion, manual};
+use crate::client::session::Session;
+use crate::command::{
+    allocate, allocation, apply, cluster, context, endpoint, events, explain, namespace, network, node, pool,
+    prefix, release, renew, reservation, status, subnet, support, token, version, who_has,
+};
+use crate::output::error::Failure;
+use crate::settings::connection::Settings;
+use crate::settings::environment::Environment;
+
+/// Does what the arguments say; `output` is where data goes.
+pub(crate) async fn carry_out(
+    arguments: Arguments,
+    environment: &Environment,
+    output: Box<dyn Write>,
+) -> Result<(), Failure> {
+    let global = &arguments.global;
+    if arguments.command.asks_nobody() {
+        // It must work with a configuration that leads nowhere.
+        let session = Session::new(global, Settings::nowhere(), environment, output)?;
+        return match arguments.command {
+            Command::Cluster { verb } => cluster::run(&session, verb).await,
+            Command::Context { verb } => context::run(&session, verb, &global.connection, environment),
+            Command::Explain(arguments) => explain::run(&session, &arguments).await,
+            Command::Completion(arguments) => completion::run(&session, &arguments),
+            Command::Man { folder } => manual::run(&session, &folder),
+            _ => Ok(()),
+        };
+    }
+    let settings = Settings::resolve(&global.connection, environment)?;
+    let session = Session::new(global, settings, environment, output)?;
+    dispatch(arguments.command, &session).await
+}
+
+/// The one place where a command meets the code that does it.
+async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
+    match command {
+        Command::Status(arguments) => status::run(session, &arguments).await,
+        Command::WhoHas(arguments) => who_has::run(session, &arguments).await,
+        Command::Events(arguments) => events::run(session, &arguments).await,
+        Command::Allocate(arguments) => allocate::run(session, &arguments).await,
+        Command::Release(arguments) => release::run(session, &arguments).await,
+        Command::Renew(arguments) => renew::run(session, &arguments).await,
+        Command::Apply(arguments) => apply::run(session, &arguments).await,
+        Command::Explain(arguments) => explain::run(session, &arguments).await,
+        Command::Diff(arguments) => apply::diff(session, &arguments).await,
+        Command::Version => version::run(session).await,
+        // Done before there is anybody to ask.
+        Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => Ok(()),
+        Command::Cluster { verb } => cluster::run(session, verb).await,
+        Command::Network { verb } => network::run(session, verb).await,
+        Command::Subnet { verb } => subnet::run(session, verb).await,
+        Command::Pool { verb } => pool::run(session, verb).await,
+        Command::Reservation { verb } => reservation::run(session, verb).await,
+        Command::Node { verb } => node::run(session, verb).await,
+        Command::Namespace { verb } => namespace::run(session, verb).await,
+        Command::Endpoint { verb } => endpoint::run(session, verb).await,
+        Command::Support { verb } => support::run(session, verb).await,
+        Command::Token { verb } => token::run(session, verb).await,
+        Command::Allocation { verb } => allocation::run(session, verb).await,
+        Command::Prefix { verb } => prefix::run(session, verb).await,
+    }
+}

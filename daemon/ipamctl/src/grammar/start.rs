@@ -1,0 +1,90 @@
+//! Start and end of a command: its words are parsed, it runs until it ends or is interrupted, and the process exits.
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+use ipam_api::problem::exit;
+
+use super::arguments::Arguments;
+use super::dispatch::carry_out;
+use super::synonyms;
+use crate::output::error::Failure;
+use crate::output::format::Format;
+use crate::output::{interrupt, screen};
+use crate::settings::environment::Environment;
+
+/// What shells report for a program that SIGINT ended.
+const EXIT_INTERRUPTED: u8 = 130;
+
+/// Parses the words of a command line and runs its command.
+pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
+    let (words, hint) = synonyms::translate(words);
+    let arguments = match Arguments::try_parse_from(&words) {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            if let Some(instead) = synonyms::absent(&words) {
+                let failure = Failure::usage("there is no such command in this version.", instead);
+                screen::line(&failure.text(false).unwrap_or_default());
+                return ExitCode::from(failure.exit_code());
+            }
+            if let Some(hint) = hint {
+                screen::line(&hint);
+            }
+            let code = u8::try_from(error.exit_code()).unwrap_or(exit::USAGE);
+            if error.use_stderr() {
+                // It repeats words of the command line, which may be names of files.
+                screen::say(&error.render().to_string());
+            } else {
+                // Help into a pipe that was closed is help that was read far enough.
+                error.print().ok();
+            }
+            return ExitCode::from(code);
+        }
+    };
+    if let Some(hint) = hint.filter(|_| !arguments.global.output.quiet) {
+        screen::line(&hint);
+    }
+    ExitCode::from(start(arguments))
+}
+
+/// Runs the command until it ends or somebody presses Ctrl-C.
+fn start(arguments: Arguments) -> u8 {
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            screen::line(&format!("can't start: {error}"));
+            return exit::UNAVAILABLE;
+        }
+    };
+    let color = arguments.global.color_on_errors();
+    let for_programs = matches!(arguments.global.output.format, Format::Json);
+    let code = runtime.block_on(async {
+        tokio::select! {
+            // Ctrl-C is listened for before anything is sent.
+            biased;
+            _ = tokio::signal::ctrl_c() => {
+                screen::line(&interrupt::words());
+                EXIT_INTERRUPTED
+            }
+            result = run(arguments) => match result {
+                Ok(()) => exit::DONE,
+                Err(failure) => {
+                    let document = for_programs.then(|| failure.json()).flatten();
+                    if let Some(text) = document.or_else(|| failure.text(color)) {
+                        screen::line(&text);
+                    }
+                    failure.exit_code()
+                }
+            },
+        }
+    });
+    // A question that nobody answered still sits in a thread that reads the terminal; don't wait for it.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(arguments: Arguments) -> Result<(), Failure> {
+    let environment = Environment::of_process();
+    carry_out(arguments, &environment, Box::new(std::io::stdout())).await
+}

@@ -1,0 +1,273 @@
+//! How a command fails, what it says then, and with which exit code.
+
+use std::fmt::Write as _;
+
+use ipam_api::problem::{Applied, exit};
+use ipam_api::{Code, Problem};
+
+use crate::output::screen::Tone;
+use crate::output::text::without_number;
+
+/// Why a command didn't end well.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// A server, or the way to it, said no.
+    Refused(Box<Refusal>),
+    /// The command line asks for something that can't be meant; nothing was sent.
+    Usage {
+        /// What is wrong.
+        detail: String,
+        /// What to do instead.
+        help: String,
+    },
+    /// Somebody was asked and said no.
+    Declined,
+    /// It ran fine and found something; what it found is already printed.
+    Found,
+    /// It ran fine and explained why a request would be refused; that is already printed.
+    Explained(Code),
+    /// Whoever read our output has read enough (`ipamctl … | head`).
+    ReaderGone,
+    /// Output can't be written.
+    Output(std::io::Error),
+}
+
+/// A problem with what only this side knows about it.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    /// The problem as the server or the client library says it.
+    pub(crate) problem: Problem,
+    /// A name that was probably meant.
+    pub(crate) meant: Option<String>,
+    /// How to repeat the command safely when its outcome is unknown.
+    pub(crate) repeat: Option<String>,
+    /// Who said that these servers should be asked, where none answered.
+    pub(crate) origin: Option<String>,
+}
+
+impl Failure {
+    /// A mistake on the command line.
+    pub(crate) fn usage(detail: impl Into<String>, help: impl Into<String>) -> Self {
+        Self::Usage { detail: detail.into(), help: help.into() }
+    }
+
+    /// The same with advice for the case that the outcome is unknown.
+    pub(crate) fn repeat_by(mut self, advice: impl Into<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.repeat = Some(advice.into());
+        }
+        self
+    }
+
+    /// The same with what would help, where this side knows better than the server.
+    pub(crate) fn helped_by(mut self, help: String) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.problem.help = help;
+        }
+        self
+    }
+
+    /// The same with who said which servers to ask.
+    pub(crate) fn about_servers(mut self, origin: String) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.origin = Some(origin);
+        }
+        self
+    }
+
+    /// The same with the name that was probably meant.
+    pub(crate) fn meant(mut self, name: Option<String>) -> Self {
+        if let Self::Refused(refusal) = &mut self {
+            refusal.meant = name;
+        }
+        self
+    }
+
+    /// The code, if it is a problem.
+    pub(crate) fn code(&self) -> Option<Code> {
+        match self {
+            Self::Refused(refusal) => Some(refusal.problem.code),
+            _ => None,
+        }
+    }
+
+    /// The exit code, part of the contract.
+    pub(crate) fn exit_code(&self) -> u8 {
+        match self {
+            Self::Refused(refusal) => refusal.problem.exit_code(),
+            Self::Usage { .. } => exit::USAGE,
+            Self::Declined => exit::REFUSED,
+            Self::Found => exit::FOUND,
+            Self::Explained(code) => Problem::new(*code, "").exit_code(),
+            Self::ReaderGone => exit::DONE,
+            // The same as an unavailable server: nothing is known to be wrong with the request.
+            Self::Output(_) => exit::UNAVAILABLE,
+        }
+    }
+
+    /// The problem for programs, in one line, where it is one: what was wrong with the command line is said as the
+    /// servers say it of a request.
+    pub(crate) fn json(&self) -> Option<String> {
+        let problem = match self {
+            Self::Refused(refusal) => {
+                let mut problem = refusal.problem.clone();
+                let (_, _, lines) = refusal.parts();
+                problem.help =
+                    lines.into_iter().filter(|line| !line.is_empty()).collect::<Vec<_>>().join(" ");
+                if let Some(meant) = &refusal.meant {
+                    problem.help = format!("Did you mean {meant}? {}", problem.help);
+                }
+                problem
+            }
+            Self::Usage { detail, help } => {
+                Problem::new(Code::InvalidField, detail.clone()).help(help.clone())
+            }
+            _ => return None,
+        };
+        serde_json::to_string(&problem).ok().map(|text| ipam_api::screen::json(&text).into_owned())
+    }
+
+    /// What is said about it, if anything: a sentence, what would help, and the exit code at the end.
+    pub(crate) fn text(&self, color: bool) -> Option<String> {
+        let (head, sentence, lines) = match self {
+            Self::Found | Self::Explained(_) | Self::ReaderGone => return None,
+            Self::Refused(refusal) => refusal.parts(),
+            Self::Usage { detail, help } => ("usage".to_owned(), detail.clone(), vec![help.clone()]),
+            Self::Declined => ("not done".to_owned(), "nothing was changed.".to_owned(), Vec::new()),
+            Self::Output(error) => {
+                ("output".to_owned(), format!("the answer can't be written: {error}"), Vec::new())
+            }
+        };
+        let head = Tone::Bad.paint(&head, color);
+        let mut text = format!("{head}: {sentence}");
+        for line in lines.iter().filter(|line| !line.is_empty()) {
+            let _ = write!(text, "\n  {line}");
+        }
+        let _ = write!(text, "   (exit {})", self.exit_code());
+        Some(text)
+    }
+}
+
+impl Refusal {
+    /// The word in front, the sentence, and the lines below it.
+    fn parts(&self) -> (String, String, Vec<String>) {
+        let problem = &self.problem;
+        let mut lines = Vec::new();
+        if problem.applied == Applied::Unknown {
+            // The client's sentence begins with the words that stand in front here.
+            let detail = problem.detail.trim_start_matches("the outcome is unknown: ").to_owned();
+            let repeat =
+                self.repeat.as_deref().unwrap_or("see first what is the case, then repeat the command");
+            lines.push(format!("repeat safely:  {repeat}"));
+            return ("outcome unknown".to_owned(), detail, lines);
+        }
+        let mut head = problem.code.to_string().replace('-', " ");
+        let mut sentence = problem.detail.clone();
+        if problem.code == Code::Unreachable {
+            head = "unavailable".to_owned();
+            // One line a server: which one answers and which doesn't is all there is to see.
+            let mut pieces = problem.detail.split("; ").map(|piece| without_number(piece).to_owned());
+            sentence = format!("{}. Nothing was changed.", pieces.next().unwrap_or_default());
+            lines.extend(pieces);
+        }
+        // Where it is, unless the sentence says it: one that is wrong in several places has a line for each.
+        if problem.errors.len() > 1 {
+            lines.extend(problem.errors.iter().map(|error| format!("{}: {}", error.pointer, error.detail)));
+        }
+        // A server may have had the same idea.
+        if let Some(name) = self.meant.as_ref().filter(|_| !sentence.contains("did you mean")) {
+            let _ = write!(sentence, ".  Did you mean {name}?");
+        }
+        lines.extend(self.origin.clone());
+        lines.push(problem.help.clone());
+        if let Some(request) = problem.request_id.as_ref().filter(|_| problem.code == Code::Internal) {
+            lines.push(format!("request {request}"));
+        }
+        (head, sentence, lines)
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Self {
+        Self::Refused(Box::new(Refusal { problem, meant: None, repeat: None, origin: None }))
+    }
+}
+
+impl From<std::io::Error> for Failure {
+    fn from(error: std::io::Error) -> Self {
+        if error.kind() == std::io::ErrorKind::BrokenPipe { Self::ReaderGone } else { Self::Output(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_was_meant_stands_in_the_first_line() {
+        let failure = Failure::from(Problem::new(Code::NotFound, "pool \"wbe\" doesn't exist"))
+            .meant(Some("web".to_owned()));
+        assert_eq!(
+            failure.text(false).unwrap(),
+            "not found: pool \"wbe\" doesn't exist.  Did you mean web?\n  \
+             Check the name; lists show what there is.   (exit 3)"
+        );
+    }
+
+    #[test]
+    fn each_server_that_does_not_answer_has_a_line() {
+        let detail =
+            "no server answered within 10.0 s; http://a:1: connection refused; http://b:1: timed out";
+        let failure = Failure::from(Problem::new(Code::Unreachable, detail));
+        assert_eq!(
+            failure.text(false).unwrap(),
+            "unavailable: no server answered within 10.0 s. Nothing was changed.\n  \
+             http://a:1: connection refused\n  http://b:1: timed out\n  \
+             Check that the daemons run and that the addresses are right.   (exit 5)"
+        );
+    }
+
+    #[test]
+    fn an_unknown_outcome_says_how_to_repeat() {
+        let problem = Problem::new(Code::DeadlineExceeded, "the outcome is unknown: the connection broke")
+            .maybe_applied();
+        let failure = Failure::from(problem).repeat_by("ipamctl endpoint show host/a");
+        assert_eq!(
+            failure.text(false).unwrap(),
+            "outcome unknown: the connection broke\n  repeat safely:  ipamctl endpoint show host/a   (exit 6)"
+        );
+    }
+
+    #[test]
+    fn programs_get_the_problem() {
+        let read = |failure: Failure| -> Problem { serde_json::from_str(&failure.json().unwrap()).unwrap() };
+        let refused = Problem::new(Code::NotFound, "pool wbe doesn't exist");
+        let problem = read(Failure::from(refused).meant(Some("web".to_owned())));
+        assert_eq!((problem.code, problem.detail.as_str()), (Code::NotFound, "pool wbe doesn't exist"));
+        assert!(problem.help.starts_with("Did you mean web? Check the name"), "{}", problem.help);
+        let unknown = Problem::new(Code::DeadlineExceeded, "the connection broke").maybe_applied();
+        let problem = read(Failure::from(unknown).repeat_by("ipamctl x --idempotency-key k"));
+        assert!(problem.help.contains("--idempotency-key k"), "{}", problem.help);
+        assert_eq!(problem.applied, Applied::Unknown);
+        let problem = read(Failure::usage("nothing is named", "Name one."));
+        assert_eq!((problem.detail.as_str(), problem.help.as_str()), ("nothing is named", "Name one."));
+        assert_eq!(problem.exit_code(), 2);
+        assert!(Failure::Found.json().is_none() && Failure::Explained(Code::NotFound).json().is_none());
+    }
+
+    #[test]
+    fn the_exit_codes_are_the_contract() {
+        let code = |code| Failure::from(Problem::new(code, "x")).exit_code();
+        assert_eq!(code(Code::PoolExhausted), 1);
+        assert_eq!(code(Code::InvalidField), 2);
+        assert_eq!(Failure::usage("x", "y").exit_code(), 2);
+        assert_eq!(code(Code::NotFound), 3);
+        assert_eq!(code(Code::AlreadyExists), 4);
+        assert_eq!(code(Code::RevisionMismatch), 4);
+        assert_eq!(code(Code::NoLeader), 5);
+        assert_eq!(Failure::from(Problem::new(Code::NoLeader, "x").maybe_applied()).exit_code(), 6);
+        assert_eq!(Failure::Found.exit_code(), 7);
+        assert_eq!(Failure::Explained(Code::PoolExhausted).exit_code(), 1);
+        assert_eq!(Failure::from(std::io::Error::from(std::io::ErrorKind::BrokenPipe)).exit_code(), 0);
+    }
+}

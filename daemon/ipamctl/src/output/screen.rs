@@ -1,0 +1,106 @@
+//! The way of all output: what comes from elsewhere reaches no terminal with a code in it, and our colours do.
+
+use std::borrow::Cow;
+use std::io::Write as _;
+use std::sync::LazyLock;
+
+use ipam_api::screen::{clean, json};
+
+use uuid::Uuid;
+
+use super::format::Format;
+
+/// Begins a colour inside text until that is written. It is random, so that no text from elsewhere contains it.
+static MARK: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
+
+/// Meaning of a word, shown as its colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Tone {
+    /// All is well.
+    Good,
+    /// Look at it.
+    Attention,
+    /// It is broken.
+    Bad,
+}
+
+impl Tone {
+    /// The text in its colour, where colours are wanted.
+    pub(crate) fn paint(self, text: &str, color: bool) -> String {
+        if color { painted(self, text) } else { text.to_owned() }
+    }
+}
+
+/// End of a colour.
+const PLAIN: (&str, &str) = ("0", "\u{1b}[0m");
+/// Colours as they stand behind a mark, and as a terminal takes them.
+const COLORS: [(&str, &str); 4] =
+    [PLAIN, ("1", "\u{1b}[1;31m"), ("2", "\u{1b}[1;32m"), ("3", "\u{1b}[1;33m")];
+
+/// The text in a colour, for [`text`].
+fn painted(tone: Tone, text: &str) -> String {
+    let mark = MARK.as_str();
+    let color = match tone {
+        Tone::Bad => "1",
+        Tone::Good => "2",
+        Tone::Attention => "3",
+    };
+    format!("{mark}{color}{text}{mark}{}", PLAIN.0)
+}
+
+/// Text for people, as a terminal may have it.
+pub(crate) fn text(text: &str) -> Cow<'_, str> {
+    let mut pieces = text.split(MARK.as_str());
+    let first = clean(pieces.next().unwrap_or_default());
+    let mut shown = first.into_owned();
+    for piece in pieces {
+        let color = COLORS.iter().find_map(|(number, code)| Some((*code, piece.strip_prefix(number)?)));
+        let (code, rest) = color.unwrap_or((PLAIN.1, piece));
+        shown.push_str(code);
+        shown.push_str(&clean(rest));
+    }
+    Cow::Owned(shown)
+}
+
+/// Data in a format, as a terminal may have it.
+pub(crate) fn data(bytes: &[u8], format: &Format) -> Vec<u8> {
+    let all = String::from_utf8_lossy(bytes);
+    match format {
+        Format::Json => json(&all).into_owned().into_bytes(),
+        _ => text(&all).into_owned().into_bytes(),
+    }
+}
+
+/// Writes a line to standard error.
+pub(crate) fn line(text: &str) {
+    say(&format!("{text}\n"));
+}
+
+/// Writes to standard error. An error is not reported: there is no other place to report it.
+pub(crate) fn say(line: &str) {
+    let mut output = std::io::stderr().lock();
+    output.write_all(text(line).as_bytes()).and_then(|()| output.flush()).ok();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_colours_pass_and_codes_of_others_do_not() {
+        let word = Tone::Bad.paint("a\u{1b}[32mb", true);
+        assert_eq!(
+            text(&format!("x {word} y\u{202e}\n")),
+            "x \u{1b}[1;31ma\u{fffd}[32mb\u{1b}[0m y\u{fffd}\n"
+        );
+        assert_eq!(text(&Tone::Good.paint("ok", true)), "\u{1b}[1;32mok\u{1b}[0m");
+        assert_eq!(Tone::Good.paint("ok", false), "ok");
+    }
+
+    #[test]
+    fn json_keeps_what_it_says() {
+        let written = data("{\"a\":\"\u{202e}\"}".as_bytes(), &Format::Json);
+        assert_eq!(written, b"{\"a\":\"\\u202e\"}");
+        assert_eq!(data("\u{202e}".as_bytes(), &Format::Yaml), "\u{fffd}".as_bytes());
+    }
+}

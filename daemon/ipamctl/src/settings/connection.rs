@@ -1,0 +1,206 @@
+//! Whom to ask and as whom: out of flags, environment and the configuration file.
+//!
+//! What stands on the command line goes before the environment, and that before the file. A context that the
+//! command line names counts as said there: `--context lab` must not ask production because of a variable.
+//! Whatever a context says about who asks is for the servers of that context and no others.
+
+use std::path::PathBuf;
+
+use ipam_api::brand::{
+    CA_FILE_ENV, CERT_FILE_ENV, CLIENT_PORT, CONTEXT_ENV, DEFAULT, KEY_FILE_ENV, SERVERS_ENV, TOKEN_FILE_ENV,
+};
+use ipam_api::client::Options;
+use ipam_api::{Name, ObjectName};
+
+use crate::output::error::Failure;
+use crate::settings::config::{self, Place};
+use crate::settings::environment::Environment;
+use crate::settings::flags::ConnectionArguments;
+
+/// Whom to ask, and as whom.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) servers: Vec<String>,
+    /// Who said that these are the servers.
+    pub(crate) origin: String,
+    /// The files that say who asks, and whom to believe.
+    pub(crate) options: Options,
+    /// The network, if one was named.
+    pub(crate) network: Option<Name>,
+    pub(crate) realm: Name,
+    pub(crate) namespace: ObjectName,
+    /// The context's name, if it is production.
+    pub(crate) production: Option<Name>,
+}
+
+impl Settings {
+    /// Puts together what flags, environment and file say.
+    pub(crate) fn resolve(said: &ConnectionArguments, environment: &Environment) -> Result<Self, Failure> {
+        let chosen = Chosen::find(said, environment)?;
+        let named = said.context.is_some();
+        let variable = |name: &str| environment.variable(name).filter(|_| !named);
+        let mut context = chosen.as_ref().map(|chosen| chosen.place.clone()).unwrap_or_default();
+        let environment = variable(SERVERS_ENV).map(|text| text.split(',').map(str::to_owned).collect());
+        let (servers, origin) = if !said.servers.is_empty() {
+            (said.servers.clone(), "these servers are from --server".to_owned())
+        } else if let Some(servers) = environment {
+            (servers, format!("these servers are from {SERVERS_ENV}"))
+        } else if let Some(chosen) = chosen.as_ref().filter(|chosen| !chosen.place.servers.is_empty()) {
+            (
+                chosen.place.servers.clone(),
+                format!("context {} (from {})", chosen.name, chosen.file.display()),
+            )
+        } else {
+            let here = vec![format!("http://127.0.0.1:{CLIENT_PORT}")];
+            (
+                here,
+                format!(
+                    "nothing names a server (--server, --context or {SERVERS_ENV}), so this machine was asked"
+                ),
+            )
+        };
+        let servers: Vec<String> = servers.iter().map(|server| server.trim().to_owned()).collect();
+        let plain = |server: &String| server.trim_end_matches('/').to_owned();
+        let known: Vec<String> = context.servers.iter().map(plain).collect();
+        if !servers.iter().all(|server| known.contains(&plain(server))) {
+            // Not these servers' business: neither the token nor that it is production.
+            context = Place {
+                network: context.network,
+                realm: context.realm,
+                namespace: context.namespace,
+                ..Place::default()
+            };
+        }
+        let file = |flag: &Option<PathBuf>, name: &str, of_context: Option<PathBuf>| {
+            flag.clone().or_else(|| variable(name).map(PathBuf::from)).or(of_context)
+        };
+        Ok(Self {
+            servers,
+            origin,
+            options: Options {
+                ca_file: file(&said.ca_file, CA_FILE_ENV, context.ca_file),
+                token_file: file(&said.token_file, TOKEN_FILE_ENV, context.token_file),
+                certificate_file: file(&said.cert_file, CERT_FILE_ENV, context.cert_file),
+                key_file: file(&said.key_file, KEY_FILE_ENV, context.key_file),
+            },
+            network: said.network.clone().or(context.network),
+            realm: said.realm.clone().or(context.realm).unwrap_or_else(Name::default_name),
+            namespace: said.namespace.clone().or(context.namespace).unwrap_or_else(ObjectName::default_name),
+            production: chosen.filter(|_| context.production).map(|chosen| chosen.name),
+        })
+    }
+
+    /// For commands that ask nobody.
+    pub(crate) fn nowhere() -> Self {
+        Self {
+            servers: vec![format!("http://127.0.0.1:{CLIENT_PORT}")],
+            origin: DEFAULT.to_owned(),
+            options: Options::default(),
+            network: None,
+            realm: Name::default_name(),
+            namespace: ObjectName::default_name(),
+            production: None,
+        }
+    }
+}
+
+/// The context that was chosen.
+struct Chosen {
+    name: Name,
+    place: Place,
+    file: PathBuf,
+}
+
+impl Chosen {
+    /// The one that is named by a flag, by the environment, or as the current one; none if nothing names one.
+    fn find(said: &ConnectionArguments, environment: &Environment) -> Result<Option<Self>, Failure> {
+        let of_environment = environment.variable(CONTEXT_ENV);
+        let Some(file) = config::path(environment) else {
+            if said.context.is_none() && of_environment.is_none() {
+                return Ok(None);
+            }
+            return Err(Failure::usage(
+                "a context is named, and nothing says where contexts are kept",
+                "Set HOME or XDG_CONFIG_HOME, or name servers with --server.",
+            ));
+        };
+        let of_environment = of_environment.map(|text| {
+            text.parse::<Name>().map_err(|problem| {
+                Failure::usage(format!("{CONTEXT_ENV}: {}", problem.detail), "See `ipamctl context list`.")
+            })
+        });
+        let config = config::read(&file)?;
+        let name = said.context.clone().or(of_environment.transpose()?).or_else(|| config.current.clone());
+        let Some(name) = name else { return Ok(None) };
+        let place = config.context(&name, &file)?.located(&file, environment);
+        Ok(Some(Self { name, place, file }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "current = 'prod'\n\
+        [context.prod]\nservers = ['https://p1:7440', 'https://p2:7440']\ntoken_file = 'token'\n\
+        realm = 'prod-eu'\nproduction = true\n\
+        [context.lab]\nservers = ['http://l1:7440']\nnetwork = 'lab'\n";
+
+    fn settled(flags: &[&str], variables: &[(&str, &str)]) -> Result<Settings, Failure> {
+        #[derive(clap::Parser)]
+        struct Line {
+            #[command(flatten)]
+            connection: ConnectionArguments,
+        }
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir(folder.path().join("ipamctl")).unwrap();
+        std::fs::write(folder.path().join("ipamctl/config.toml"), FILE).unwrap();
+        let home = folder.path().to_str().unwrap();
+        let variables = variables.iter().copied().chain([("XDG_CONFIG_HOME", home)]);
+        let line: Line = clap::Parser::parse_from(["ipamctl"].iter().chain(flags));
+        Settings::resolve(&line.connection, &Environment::of(variables))
+    }
+
+    #[test]
+    fn the_nearer_word_counts() {
+        let current = settled(&[], &[]).unwrap();
+        assert_eq!(current.servers, ["https://p1:7440", "https://p2:7440"]);
+        assert_eq!(
+            (current.realm.as_str(), current.production.as_ref().unwrap().as_str()),
+            ("prod-eu", "prod")
+        );
+        assert!(current.options.token_file.unwrap().ends_with("ipamctl/token"));
+        assert!(current.origin.starts_with("context prod (from "), "{}", current.origin);
+        let lab = settled(&[], &[("IPAM_CONTEXT", "lab")]).unwrap();
+        assert_eq!((lab.servers, lab.network.unwrap().as_str()), (vec!["http://l1:7440".to_owned()], "lab"));
+        let environment = settled(&[], &[("IPAM_SERVERS", "http://e1:1,http://e2:1")]).unwrap();
+        assert_eq!(environment.servers, ["http://e1:1", "http://e2:1"]);
+        let both = [("IPAM_SERVERS", "http://e1:1"), ("IPAM_CA_FILE", "/e"), ("IPAM_CONTEXT", "prod")];
+        let named = settled(&["--context", "lab"], &both).unwrap();
+        assert_eq!((named.servers, named.options.ca_file), (vec!["http://l1:7440".to_owned()], None));
+        let flag = settled(&["--server", "http://f", "--realm", "r"], &both).unwrap();
+        assert_eq!((flag.servers, flag.realm.as_str()), (vec!["http://f".to_owned()], "r"));
+    }
+
+    #[test]
+    fn a_contexts_token_is_for_its_own_servers() {
+        let other = settled(&["--server", "http://elsewhere:7440"], &[]).unwrap();
+        assert!(other.options.token_file.is_none() && other.production.is_none());
+        let own = settled(&["--server", "https://p2:7440/"], &[]).unwrap();
+        assert!(own.options.token_file.is_some() && own.production.is_some());
+    }
+
+    #[test]
+    fn a_context_that_does_not_exist_is_usage() {
+        for (flags, variables) in [
+            (&["--context", "prud"][..], &[][..]),
+            (&[], &[("IPAM_CONTEXT", "prud")]),
+            (&[], &[("IPAM_CONTEXT", "/")]),
+        ] {
+            let failure = settled(flags, variables).unwrap_err();
+            assert_eq!(failure.exit_code(), 2);
+        }
+        let said = settled(&["--context", "prud"], &[]).unwrap_err().text(false).unwrap();
+        assert!(said.contains("Did you mean prod?"), "{said}");
+    }
+}

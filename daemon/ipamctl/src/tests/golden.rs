@@ -1,0 +1,200 @@
+//! What is shown, held still in files: all help, and each table at 80 and 120 columns.
+//!
+//! `UPDATE=1` writes the files anew; then look at the difference.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use clap::CommandFactory as _;
+
+use super::world::{terminal, world};
+use super::*;
+
+/// Holds a text still in a file.
+fn hold(name: &str, text: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata").join(name);
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    if kept == text {
+        return;
+    }
+    let differing = text.lines().zip(kept.lines()).find(|(now, kept)| now != kept);
+    panic!("{} is no longer what is shown; first: {differing:#?}\nUPDATE=1 writes it anew", path.display());
+}
+
+/// The help of a command without the flags that all of them have.
+fn help(command: &mut clap::Command) -> String {
+    let text = command.render_long_help().to_string();
+    let mut kept = String::new();
+    let mut skipping = false;
+    for line in text.lines() {
+        if !line.is_empty() && !line.starts_with(' ') {
+            skipping = ["Where to ask:", "How it looks:", "Reading:", "Changing:"].contains(&line);
+        }
+        if !skipping {
+            kept.push_str(line);
+            kept.push('\n');
+        }
+    }
+    kept
+}
+
+fn collect(command: &mut clap::Command, path: &str, columns: usize, text: &mut String) {
+    // The whole of it once, at the top.
+    let shown = if path == "ipamctl" { command.render_long_help().to_string() } else { help(command) };
+    let _ = write!(text, "$ {path} --help\n{}\n\n", shown.trim_end());
+    for nested in command.get_subcommands_mut().filter(|nested| nested.get_name() != "help") {
+        let path = format!("{path} {}", nested.get_name());
+        *nested = nested.clone().term_width(columns);
+        collect(nested, &path, columns, text);
+    }
+}
+
+#[test]
+fn help_is_what_it_was() {
+    for columns in [80, 120] {
+        let mut command = Arguments::command().term_width(columns).max_term_width(columns);
+        command.build();
+        let mut text = String::new();
+        collect(&mut command, "ipamctl", columns, &mut text);
+        hold(&format!("help-{columns}.txt"), &text);
+    }
+}
+
+#[tokio::test]
+async fn tables_are_what_they_were() {
+    const LINES: [&str; 35] = [
+        "status",
+        "network list",
+        "network show lab",
+        "subnet list",
+        "subnet list -o wide",
+        "subnet show lan-10",
+        "pool list",
+        "pool list -o wide",
+        "pool show web",
+        "pool map web",
+        "pool map web --state free",
+        "subnet map lan-10",
+        "pool drain web --to web-b --yes",
+        "network map lab",
+        "pool list --field name,subnet,status.counts.free",
+        "reservation list",
+        "reservation show printers",
+        "node list",
+        "node show prod-eu/worker-3",
+        "namespace list",
+        "namespace show prod-eu/web",
+        "endpoint list -o wide",
+        "endpoint show pod/prod-eu/web/frontend-7",
+        "allocation list",
+        "allocation show 48190233",
+        "token list",
+        "token show ci",
+        "cluster members",
+        "cluster transfer-leader n1 --dry-run",
+        "who-has 10.10.0.77",
+        "who-has 10.10.0.77 --at 12h",
+        "events --since 20m",
+        "allocate --endpoint host/db-07 --pool rack-12 --pool rack-12-v6",
+        "explain --endpoint pod/prod-eu/web/frontend-7 --node worker-3",
+        "context list",
+    ];
+    let (server, _) = pretend(world).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("ipamctl")).unwrap();
+    std::fs::write(
+        home.path().join("ipamctl/config.toml"),
+        "current = 'prod'\n[context.prod]\nservers = ['https://n1.ipam.example:7440']\nproduction = true\n\
+         realm = 'prod-eu'\n[context.lab]\nservers = ['http://127.0.0.1:7440']\n",
+    )
+    .unwrap();
+    for columns in [80, 120] {
+        let mut text = String::new();
+        let mut around = terminal(columns);
+        around.variables.insert("XDG_CONFIG_HOME".to_owned(), home.path().to_str().unwrap().to_owned());
+        for line in LINES {
+            let said = format!("-q --color never --server {server} {line}");
+            let (result, shown) = run_within(&around, &said).await;
+            assert_eq!(code(&result), 0, "{line}: {result:?}");
+            let wide = shown.lines().find(|shown| shown.chars().count() > columns);
+            assert!(wide.is_none() || columns < 120, "{line}: {wide:?}");
+            let _ = write!(text, "$ ipamctl {line}\n{shown}\n");
+        }
+        hold(&format!("tables-{columns}.txt"), &text);
+    }
+}
+
+/// Every example of every help does what it is there for.
+#[tokio::test]
+async fn examples_work() {
+    let (server, _) = pretend(world).await;
+    let home = tempfile::tempdir().unwrap();
+    std::fs::create_dir(home.path().join("ipamctl")).unwrap();
+    let file = home.path().join("pools.yaml");
+    std::fs::write(&file, "kind: pool\nname: new\nsubnet: lan-10\n").unwrap();
+    let token = home.path().join("token");
+    std::fs::write(&token, "ipamd_s3cret").unwrap();
+    std::fs::set_permissions(&token, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
+    let mut examples = Vec::new();
+    grammar::walk(&Arguments::command(), &mut |command| {
+        let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let block = after.split_once("Examples:\n").map(|(_, block)| block.to_owned()).unwrap_or_default();
+        examples.extend(block.lines().map(|line| line.trim().to_owned()));
+    });
+    // What follows has no end, and a backup is no JSON: daemon/tests/cluster/ has them.
+    let elsewhere = |example: &String| {
+        ["--follow", " watch", " cluster backup "].iter().any(|words| example.contains(words))
+    };
+    for example in examples.into_iter().filter(|example| !elsewhere(example)) {
+        let config = home.path().join("ipamctl/config.toml");
+        std::fs::write(
+            &config,
+            "current = 'prod'\n[context.prod]\nservers = ['http://p']\n[context.lab]\nservers = ['http://l']\n",
+        )
+        .unwrap();
+        let mut words: Vec<String> =
+            split(&example).into_iter().skip(1).map(|word| word.into_string().unwrap()).collect();
+        // Nothing is written over, so each of these has a folder of its own.
+        let folder = tempfile::tempdir().unwrap();
+        let ca = folder.path().join("ca").display().to_string();
+        if example.contains(" ca issue ") {
+            let made = run_within(&Environment::default(), &format!("cluster ca init {ca} -q")).await;
+            assert_eq!(code(&made.0), 0);
+        }
+        for index in 0..words.len() {
+            let before = index.checked_sub(1).map(|index| words[index].clone()).unwrap_or_default();
+            match before.as_str() {
+                // Files are those of the test, and servers are the one that pretends.
+                "-f" => words[index] = file.display().to_string(),
+                "--to-file" | "man" | "bundle" => {
+                    words[index] = folder.path().join(index.to_string()).display().to_string()
+                }
+                "--token-file" => words[index] = token.display().to_string(),
+                "--server" => words[index] = server.clone(),
+                _ if words[index] == "./ca" => words[index].clone_from(&ca),
+                _ => {}
+            }
+        }
+        let name = words.last().cloned().unwrap_or_default();
+        let mut line = words.iter().map(|word| format!("\"{word}\"")).collect::<Vec<_>>().join(" ");
+        line.push_str(" -q --no-input");
+        if !line.contains("--yes") {
+            line.push_str(" --yes");
+        }
+        if !line.contains("--server") && !line.contains("\"context\"") {
+            line.push_str(&format!(" --server {server}"));
+        }
+        if example.starts_with("ipamctl network delete") && !line.contains("--confirm") {
+            line.push_str(&format!(" --confirm {name}"));
+        }
+        let around =
+            Environment::of([("XDG_CONFIG_HOME", home.path().to_str().unwrap()), ("HOME", "/nowhere")]);
+        let (result, _) = run_within(&around, &line).await;
+        let expected = if example.starts_with("ipamctl diff") { 7 } else { 0 };
+        assert_eq!(code(&result), expected, "{example}\n{line}\n{result:?}");
+    }
+}

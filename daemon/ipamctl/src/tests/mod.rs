@@ -1,0 +1,21 @@
+//! The command line as a whole: its help, its words, and what it sends to a server that only pretends.
+
+mod changes;
+mod cluster;
+mod commands;
+mod exits;
+mod flags;
+mod golden;
+mod grammar;
+mod places;
+mod support;
+pub(crate) mod world;
+
+use ipam_api::{Code, Problem};
+use serde_json::{Value, json};
+pub(crate) use support::{Answers, code, meta, parse, pool, pretend, run, run_within};
+use support::{allocation, split};
+
+use crate::grammar::arguments::Arguments;
+use crate::output::error::Failure;
+use crate::settings::environment::Environment;

@@ -1,0 +1,57 @@
+//! The configuration file, as it is written.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::ConfigError;
+use super::members::FileMember;
+use super::{access, cluster, disk, journal, metrics, raft, tls};
+
+/// The configuration file.
+#[derive(Debug, Default, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct File {
+    pub(super) name: Option<String>,
+    pub(super) data_dir: Option<PathBuf>,
+    pub(super) client_listen: Option<String>,
+    pub(super) peer_listen: Option<String>,
+    pub(super) client_socket: Option<PathBuf>,
+    pub(super) client_url: Option<String>,
+    #[serde(default)]
+    pub(super) insecure: bool,
+    pub(super) log: Option<String>,
+    #[serde(default)]
+    pub(super) initial_members: Vec<FileMember>,
+    #[serde(default)]
+    pub(super) cluster: cluster::FileCluster,
+    #[serde(default)]
+    pub(super) raft: raft::FileRaft,
+    #[serde(default)]
+    pub(super) tls: tls::FileTls,
+    #[serde(default)]
+    pub(super) peer_tls: tls::FilePeerTls,
+    #[serde(default)]
+    pub(super) access: access::FileAccess,
+    #[serde(default)]
+    pub(super) journal: journal::FileJournal,
+    #[serde(default)]
+    pub(super) metrics: metrics::FileMetrics,
+    #[serde(default)]
+    pub(super) disk: disk::FileDisk,
+    /// Its text as it was read, for who asks what it says itself.
+    #[serde(skip)]
+    pub(super) said: toml::Table,
+}
+
+impl File {
+    pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;
+        Self::parse(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))
+    }
+
+    pub(super) fn parse(text: &str) -> Result<Self, toml::de::Error> {
+        Ok(Self { said: toml::from_str(text)?, ..toml::from_str(text)? })
+    }
+}

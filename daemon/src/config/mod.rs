@@ -1,0 +1,25 @@
+//! What an operator writes: file, then environment, then flags, the later one winning.
+
+mod access;
+pub mod check;
+mod cluster;
+mod disk;
+mod environment;
+mod error;
+mod file;
+mod flags;
+mod journal;
+mod members;
+mod metrics;
+mod peers;
+mod raft;
+mod settings;
+mod tls;
+
+pub use self::cluster::JoinConfig;
+pub use self::environment::NAMES as ENVIRONMENT_NAMES;
+pub use self::error::ConfigError;
+pub use self::flags::Flags;
+pub use self::peers::PeerListen;
+pub use self::settings::{Config, client_url};
+pub use self::tls::{ClientTlsFiles, PeerTlsFiles};

@@ -1,0 +1,338 @@
+//! A member's settings, merged of file, environment and flags, and checked.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR};
+use ipam_api::name::{Name, shown};
+use ipam_api::place::{CLIENT_URL_FORM, is_client_url};
+use ipam_raft::node::{DiskLimits, InitialMember, LOG_DIRECTIVES, SnapshotPolicy, Timing};
+use tracing_subscriber::EnvFilter;
+
+use super::cluster::{self, JoinConfig};
+use super::environment::{Environment, switch};
+use super::error::{ConfigError, wrong};
+use super::file::File;
+use super::flags::Flags;
+use super::members;
+use super::peers::{self, PeerListen};
+use super::tls::{ClientTlsFiles, PeerTlsFiles};
+use crate::access::AccessConfig;
+use crate::tasks::journal::JournalLimits;
+
+/// A member's settings, complete and checked.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// This member's name.
+    pub name: Name,
+    /// Where data is kept.
+    pub data_dir: PathBuf,
+    /// Where clients are answered.
+    pub client_listen: SocketAddr,
+    /// Where peers are answered.
+    pub peer_listen: PeerListen,
+    /// A unix socket on which clients are answered too.
+    pub client_socket: Option<PathBuf>,
+    /// What clients are told; derived from where it listens if not said.
+    pub client_url: Option<String>,
+    /// The founding members, this one among them.
+    pub initial_members: Vec<InitialMember>,
+    /// Address for other members; empty if the member is alone and has no peer port.
+    pub peer_address: String,
+    /// Whom it asks to be taken in, while its data directory belongs to no cluster.
+    pub join: Option<JoinConfig>,
+    /// How fast the absence of a leader is noticed.
+    pub timing: Timing,
+    /// When snapshots are made, how fast, and what of the log stays behind them.
+    pub snapshots: SnapshotPolicy,
+    /// Who may ask without a token of the cluster.
+    pub access: AccessConfig,
+    /// How long history is kept.
+    pub journal: JournalLimits,
+    /// Whether each pool has its own series at `/metrics`.
+    pub metrics_per_pool: bool,
+    /// From when on the disk counts as full.
+    pub disk: DiskLimits,
+    /// Whether somebody has said that the network is trusted.
+    pub insecure: bool,
+    /// What is logged.
+    pub log: String,
+    /// TLS with clients.
+    pub tls: Option<ClientTlsFiles>,
+    /// TLS among members.
+    pub peer_tls: Option<PeerTlsFiles>,
+    /// What was odd and not wrong.
+    pub warnings: Vec<String>,
+}
+
+impl Config {
+    /// Reads everything.
+    ///
+    /// # Errors
+    /// What is wrong, in words for the operator.
+    pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
+        let (environment, file) = Self::sources(flags)?;
+        Self::merge(flags, environment, file)
+    }
+
+    pub(super) fn sources(flags: &Flags) -> Result<(Environment, File), ConfigError> {
+        let environment = Environment::read(std::env::vars());
+        let file = match flags.config.clone().or(environment.config.clone()) {
+            Some(path) => File::read(&path)?,
+            None if Path::new(CONFIG_FILE).exists() => File::read(Path::new(CONFIG_FILE))?,
+            None => File::default(),
+        };
+        Ok((environment, file))
+    }
+
+    pub(super) fn merge(flags: &Flags, environment: Environment, file: File) -> Result<Self, ConfigError> {
+        let name = first([&flags.name, &environment.name, &file.name]).map_or_else(host_name, Ok)?;
+        let name = Name::new(&name).map_err(|problem| wrong("name", &problem.detail))?;
+        let client_listen = first([&flags.client_listen, &environment.client_listen, &file.client_listen])
+            .unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
+        let client_listen = address("client_listen", &client_listen)?;
+        let insecure = flags.insecure
+            || switch("IPAMD_INSECURE", environment.insecure.as_deref())?.unwrap_or(file.insecure);
+        let mut access = file.access;
+        if let Some(required) = switch("IPAMD_ACCESS_REQUIRE_TOKENS", environment.require_tokens.as_deref())?
+        {
+            access.require_tokens = Some(required);
+        }
+        access.tokens_file = environment.tokens_file.or(access.tokens_file);
+        let tls = ClientTlsFiles::merge(&flags.tls, &environment.tls, &file.tls)?;
+        let peer_tls = PeerTlsFiles::merge(&flags.tls, &environment.tls, &file.peer_tls)?;
+        if !insecure && tls.is_none() && !client_listen.ip().is_loopback() {
+            return Err(wrong(
+                "client_listen",
+                &format!(
+                    "{client_listen} is beyond loopback, and there is no [tls]: any process that reaches the port could take and free addresses. Say in [tls] which certificate and key to use (`ipamctl cluster ca` makes them), listen on 127.0.0.1, or say `insecure = true` for a network that you trust"
+                ),
+            ));
+        }
+        let client_url = first([&flags.client_url, &environment.client_url, &file.client_url]);
+        // The other way round there may be somebody in front who speaks TLS for this member.
+        if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
+            return Err(wrong(
+                "client_url",
+                &format!("{} must begin with https://, as clients are served", shown(url)),
+            ));
+        }
+        if let Some(url) = client_url.as_ref().filter(|url| !is_client_url(url)) {
+            return Err(wrong("client_url", &format!("{} is none; {CLIENT_URL_FORM}", shown(url))));
+        }
+        let peer_ca = peer_tls.as_ref().map(|files| files.ca.clone());
+        let (peer_address, join) = cluster::merge(environment.cluster, file.cluster, peer_ca)?;
+        let founds = join.is_none();
+        let peers = peers::Said {
+            name: &name,
+            listen: first([&flags.peer_listen, &environment.peer_listen, &file.peer_listen]),
+            address: peer_address,
+            members: members::members(&flags.members, file.initial_members, &name, founds)?,
+            founds,
+            has_tls: peer_tls.is_some(),
+            insecure,
+        };
+        let peers::Peers { listen: peer_listen, address: peer_address, members: initial_members } =
+            peers.complete()?;
+        let access = access.complete(!client_listen.ip().is_loopback(), insecure)?;
+        let mut warnings = environment.warnings;
+        if insecure {
+            let (clients, members) = (tls.is_some(), peer_tls.is_some());
+            warnings.push(peers::opened(client_listen, clients, !access.open, &peer_listen, members));
+        }
+        if !founds && peer_address.parse::<SocketAddr>().is_ok_and(|address| address.ip().is_unspecified()) {
+            let why = format!(
+                "{peer_address} says not where this member is; name an address that the others reach"
+            );
+            return Err(wrong("cluster.peer_address", &why));
+        }
+        Ok(Self {
+            name,
+            data_dir: flags
+                .data_dir
+                .clone()
+                .or(environment.data_dir)
+                .or(file.data_dir)
+                .unwrap_or_else(|| DATA_DIR.into()),
+            client_listen,
+            peer_listen,
+            client_socket: flags.client_socket.clone().or(environment.client_socket).or(file.client_socket),
+            client_url,
+            tls,
+            peer_tls,
+            initial_members,
+            timing: file.raft.timing()?,
+            snapshots: file.raft.snapshots(&environment.raft)?,
+            peer_address,
+            join,
+            access,
+            journal: file.journal.complete()?,
+            metrics_per_pool: file.metrics.per_pool(),
+            disk: file.disk.complete()?,
+            insecure,
+            log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
+            warnings,
+        })
+    }
+}
+
+impl Config {
+    /// What is logged: what the operator says comes last and wins.
+    ///
+    /// # Errors
+    /// For something that is no filter.
+    pub fn log_filter(&self) -> Result<EnvFilter, ConfigError> {
+        EnvFilter::try_new(format!("{LOG_DIRECTIVES},{}", self.log)).map_err(|error| {
+            let filter = shown(&self.log);
+            wrong("log", &format!("{filter} is no filter ({error}); write `info`, or `info,ipam_raft=debug`"))
+        })
+    }
+}
+
+fn first(choices: [&Option<String>; 3]) -> Option<String> {
+    choices.into_iter().flatten().next().cloned()
+}
+
+fn address(key: &str, text: &str) -> Result<SocketAddr, ConfigError> {
+    text.parse().map_err(|_| {
+        wrong(key, &format!("{} is no address with a port, such as 127.0.0.1:{CLIENT_PORT}", shown(text)))
+    })
+}
+
+fn host_name() -> Result<String, ConfigError> {
+    let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
+    Ok(name.split('.').next().unwrap_or_default().to_owned())
+}
+
+/// Where clients reach a listener that is bound to `listen`.
+#[must_use]
+pub fn client_url(listen: SocketAddr, tls: bool) -> String {
+    let scheme = if tls { "https" } else { "http" };
+    match listen.ip() {
+        // Bound to every address: the host's name is the best guess that others can use.
+        ip if ip.is_unspecified() => {
+            let host = host_name().unwrap_or_else(|_| IpAddr::from([127, 0, 0, 1]).to_string());
+            format!("{scheme}://{host}:{}", listen.port())
+        }
+        _ => format!("{scheme}://{listen}"),
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::{ENVIRONMENT_NAMES, raft};
+    use super::*;
+
+    pub(in crate::config) fn load(
+        file: &str,
+        flags: &Flags,
+        environment: &[(&str, &str)],
+    ) -> Result<Config, ConfigError> {
+        let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+        let file = toml::from_str(file).map_err(|error| ConfigError(error.to_string()))?;
+        Config::merge(flags, Environment::read(variables), file)
+    }
+
+    /// The example with its settings switched on.
+    pub(in crate::config) fn example() -> String {
+        let text = include_str!("../../../deploy/ipamd.example.toml");
+        let switched_on = |line: &str| match line.strip_prefix('#') {
+            Some(setting) if !setting.is_empty() && !setting.starts_with(' ') => setting.to_owned(),
+            _ => line.to_owned(),
+        };
+        text.lines().map(switched_on).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn the_example_has_every_setting() {
+        let file: File = toml::from_str(&example()).unwrap();
+        fn missing(at: &str, value: &serde_json::Value, all: &mut Vec<String>) {
+            match value {
+                serde_json::Value::Null => all.push(at.to_owned()),
+                serde_json::Value::Object(map) => {
+                    map.iter().for_each(|(key, value)| missing(&format!("{at}.{key}"), value, all));
+                }
+                serde_json::Value::Array(list) if list.is_empty() => all.push(at.to_owned()),
+                _ => {}
+            }
+        }
+        let mut all = Vec::new();
+        missing("", &serde_json::to_value(&file).unwrap(), &mut all);
+        assert!(all.is_empty(), "not in deploy/ipamd.example.toml: {all:?}");
+        for (name, _) in ENVIRONMENT_NAMES.iter().filter(|(name, _)| *name != "IPAMD_CONFIG") {
+            assert!(include_str!("../../../deploy/ipamd.example.toml").contains(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_examples_defaults_are_the_real_ones() {
+        let file: File = toml::from_str(&example()).unwrap();
+        let real = load("name = \"n1\"", &Flags::default(), &[]).unwrap();
+        assert_eq!(file.data_dir.as_ref(), Some(&real.data_dir));
+        assert_eq!(file.client_listen.unwrap(), real.client_listen.to_string());
+        let with_tls = "name = \"n1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"\nca = \"a\"";
+        let with_tls = load(with_tls, &Flags::default(), &[]).unwrap();
+        assert_eq!(file.peer_listen.unwrap(), with_tls.peer_listen.to_string());
+        assert_eq!(file.log.unwrap(), real.log);
+        assert_eq!(file.raft.timing().unwrap(), real.timing);
+        assert_eq!(file.raft.lease_grace_ms, Some(real.timing.lease_grace_ms));
+        assert_eq!(file.raft.snapshots(&raft::EnvironmentRaft::default()).unwrap(), real.snapshots);
+        assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
+        assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));
+        assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));
+    }
+
+    #[test]
+    fn flags_win_over_environment_over_file() {
+        let flags = Flags { name: Some("c".into()), ..Flags::default() };
+        let file = "name = \"a\"\nlog = \"debug\"";
+        let config = load(file, &flags, &[("IPAMD_NAME", "b"), ("IPAMD_DATA_DIR", "/d")]).unwrap();
+        assert_eq!(config.name.as_str(), "c");
+        assert_eq!(config.data_dir, Path::new("/d"));
+        assert_eq!(config.log, "debug");
+        assert_eq!(config.client_listen.to_string(), "127.0.0.1:7440");
+        assert_eq!(config.initial_members.len(), 1);
+    }
+
+    #[test]
+    fn links_of_kubernetes_services_are_no_settings() {
+        let environment = [("IPAMD_PORT", "tcp://10.0.0.1:7440"), ("IPAMD_SERVICE_HOST", "10.0.0.1")];
+        let config = load("name = \"a\"", &Flags::default(), &environment).unwrap();
+        assert_eq!(config.warnings.len(), 2);
+    }
+
+    #[test]
+    fn each_mistake_is_named() {
+        for (file, says) in [
+            ("nmae = \"a\"", "unknown field"),
+            ("name = \"A\"", "name:"),
+            ("name = \"a\"\nclient_listen = \"0.0.0.0:7440\"", "beyond loopback"),
+            ("name = \"a\"\nclient_listen = \"7440\"", "no address with a port"),
+            ("name = \"a\"\n[[initial_members]]\nname = \"b\"\npeer = \"h:1\"", "not among b"),
+            ("name = \"a\"\n[[initial_members]]\nname = \"a\"\npeer = \"h\"", "is no peer address"),
+            ("name = \"a\"\n[tls]\ncertificate = \"c\"", "tls.key: it is missing"),
+            ("name = \"a\"\n[tls]\nclient_ca = \"c\"", "tls.certificate: it is missing"),
+            ("name = \"a\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"", "peer_tls.ca: it is missing"),
+            ("name = \"a\"\n[peer_tls]\nclient_ca = \"c\"", "unknown field"),
+            (
+                "name = \"a\"\nclient_url = \"http://a:7440\"\n[tls]\ncertificate = \"c\"\nkey = \"k\"",
+                "must begin with https://",
+            ),
+            (
+                "name = \"a\"\nclient_listen = \"0.0.0.0:1\"\n[peer_tls]\ncertificate = \"c\"\nkey = \"k\"\nca = \"a\"",
+                "no [tls]",
+            ),
+            ("name = \"a\"\n[raft]\nheartbeat_ms = 500", "heartbeat_ms <"),
+        ] {
+            let error = load(file, &Flags::default(), &[]).unwrap_err().to_string();
+            assert!(error.contains(says), "{file}: {error}");
+        }
+        let tls = "name = \"a\"\nclient_listen = \"0.0.0.0:7440\"\n[tls]\ncertificate = \"c\"";
+        let config = load(tls, &Flags::default(), &[("IPAMD_TLS_KEY", "k")]).unwrap();
+        assert_eq!(config.tls.unwrap().key, Path::new("k"));
+        assert!(
+            load("name = \"a\"\ninsecure = true\nclient_listen = \"0.0.0.0:7440\"", &Flags::default(), &[])
+                .is_ok()
+        );
+    }
+}

@@ -1,0 +1,17 @@
+//! Errors and progress, as the user reads them.
+
+/// Something that did not work, in words for the person who tries it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct DevError(pub String);
+
+impl DevError {
+    pub(crate) fn new(what: impl std::fmt::Display, error: impl std::fmt::Display) -> Self {
+        Self(format!("{what}: {error}"))
+    }
+}
+
+/// Talks to the person: standard error, so that standard output stays data.
+pub(super) fn say(text: &str) {
+    crate::screen::err(&format!("{text}\n"));
+}

@@ -1,0 +1,98 @@
+//! A run of `ipamd dev`, from its flags to the removal of what it made.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use tokio::signal::unix::{SignalKind, signal};
+
+use super::console::{DevError, say};
+use super::{cluster, demo};
+
+/// Flags of `ipamd dev`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  ipamd dev                 runs until Ctrl-C, leaves nothing behind\n  ipamd dev --keep ./data   keeps the members' data, and goes on with it next time\n  ipamd dev --check         verifies everything, stops, exits 0, or 1 with the reason"
+)]
+pub struct Arguments {
+    /// Verify that everything works, stop, and exit 0, or 1 with the reason.
+    #[arg(long)]
+    check: bool,
+    /// Keep data in this directory instead of a temporary one.
+    #[arg(long, value_name = "DIR")]
+    keep: Option<PathBuf>,
+}
+
+/// `ipamd dev`.
+#[must_use]
+pub fn main(arguments: &Arguments) -> ExitCode {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => runtime.block_on(run(arguments)),
+        Err(error) => Err(DevError::new("the runtime can't be started", error)),
+    };
+    match ended {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say(&format!("ipamd dev: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn run(arguments: &Arguments) -> Result<(), DevError> {
+    let interrupted = async {
+        let signals = (signal(SignalKind::interrupt()), signal(SignalKind::terminate()));
+        if let (Ok(mut interrupt), Ok(mut terminate)) = signals {
+            tokio::select! {
+                _ = interrupt.recv() => {}
+                _ = terminate.recv() => {}
+            }
+        }
+    };
+    let place = Place::make(arguments.keep.as_deref())?;
+    let mut members = cluster::Members::default();
+    let mut lab = None;
+    let outcome = {
+        let show = demo::show(&place.dir, arguments.check, &mut members, &mut lab);
+        tokio::select! {
+            outcome = show => outcome,
+            () = interrupted => Ok(()),
+        }
+    };
+    let stopped = demo::clear(&mut members, lab).await;
+    // Whatever went wrong, nothing is left behind.
+    let removed = place.remove();
+    outcome.and(stopped).and(removed)?;
+    if arguments.check {
+        say("check passed: everything was verified and nothing is left behind");
+    }
+    Ok(())
+}
+
+/// Where the members' data lie.
+struct Place {
+    dir: PathBuf,
+    temporary: bool,
+}
+
+impl Place {
+    fn make(keep: Option<&Path>) -> Result<Self, DevError> {
+        let (dir, temporary) = match keep {
+            Some(dir) => (dir.to_owned(), false),
+            None => (std::env::temp_dir().join(format!("ipamd-dev-{}", uuid::Uuid::now_v7().simple())), true),
+        };
+        std::fs::create_dir_all(&dir)
+            .and_then(|()| dir.canonicalize())
+            .map(|dir| Self { dir: dir.clone(), temporary })
+            .map_err(|error| DevError::new(format!("{} can't be made", dir.display()), error))
+    }
+
+    fn remove(self) -> Result<(), DevError> {
+        if !self.temporary {
+            say(&format!("data kept in {}", self.dir.display()));
+            return Ok(());
+        }
+        std::fs::remove_dir_all(&self.dir)
+            .map_err(|error| DevError::new(format!("{} can't be removed", self.dir.display()), error))
+    }
+}

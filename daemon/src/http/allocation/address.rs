@@ -1,0 +1,97 @@
+//! `/v1/addresses/{ip}`: everything that is known of one address, in a pool or not.
+
+use std::net::IpAddr;
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::routing::get;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::{number, parse_address};
+use ipam_api::resource::Address;
+use ipam_api::{Code, Family, Problem};
+use ipam_machine::State;
+use ipam_machine::command::Kind;
+use ipam_machine::state::Occupant;
+
+use crate::http::convert::{allocation, network_name};
+use crate::http::request::{AddressQuery, App, Asked, Asker, Refused, Shown};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/addresses/{ip}", get(show))
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(ip): Path<String>,
+    Asked(query): Asked<AddressQuery>,
+) -> Result<Shown<Address>, Refused> {
+    let address = parse_address(&ip)?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Address), query.consistency).await?;
+    let network = state
+        .id_of(Kind::Network, &query.network)
+        .ok_or_else(|| Problem::new(Code::NotFound, format!("network {} does not exist", query.network)))?;
+    Ok(Shown { stale_ms, ..Shown::new(known(&state, network, address), state.revision()) })
+}
+
+fn known(state: &State, network: u64, address: IpAddr) -> Address {
+    let subnet = state.subnet_at(network.into(), address);
+    let owner = state.pool_at(network.into(), address);
+    let occupant = state.occupant(network.into(), address);
+    // An address that a pool excludes from its ranges is shown with that pool, if no other owns it.
+    let covering = || {
+        let (id, _) = subnet?;
+        state
+            .pools_of(id)
+            .find(|pool| state.space(*pool).is_some_and(|space| space.ranges.contains(number(address))))
+    };
+    let pool = owner.or_else(covering);
+    let space = pool.and_then(|id| state.space(id));
+    let prefix = state.prefix_at(network.into(), address).and_then(|(id, _)| state.given_prefix(id));
+    let word = match occupant {
+        Some(Occupant::Allocation(_)) => "allocated",
+        Some(Occupant::Cooling(_)) => "cooling",
+        None if prefix.is_some() => "allocated",
+        None if state.is_reserved(network.into(), address) => "reserved",
+        None => match space {
+            None => "unmanaged",
+            Some(space) if owner.is_some() && space.free.is_free(number(address)) => "free",
+            Some(_) => "excluded",
+        },
+    };
+    let cooling_ms = match occupant {
+        Some(Occupant::Cooling(id)) => {
+            state.coolings.get(id).map(|row| row.until_ms.saturating_sub(state.log_time_ms()))
+        }
+        _ => None,
+    };
+    Address {
+        address,
+        network: network_name(state, network).unwrap_or_else(ipam_api::Name::default_name),
+        subnet: subnet.map(|(_, row)| row.intention.name.clone()),
+        pool: pool.and_then(|id| state.pools.get(id)).map(|row| row.intention.name.clone()),
+        state: word.to_owned(),
+        allocation: state
+            .allocation_at(network.into(), address)
+            .and_then(|(id, row)| allocation(state, id.get(), row)),
+        prefix: prefix.map(super::prefix::prefix),
+        cooling_ms,
+        reservation: reservation(state, network, address),
+        revision: state.revision(),
+    }
+}
+
+/// The reservation that covers an address, by age.
+fn reservation(state: &State, network: u64, address: IpAddr) -> Option<ipam_api::Name> {
+    if !state.is_reserved(network.into(), address) {
+        return None;
+    }
+    let covers = |range: &ipam_api::AddressRange| {
+        range.family() == Family::of(address) && (range.first()..=range.last()).contains(&number(address))
+    };
+    state
+        .reservations
+        .iter()
+        .find(|(_, row)| row.network == network.into() && row.intention.addresses.iter().any(covers))
+        .map(|(_, row)| row.intention.name.clone())
+}

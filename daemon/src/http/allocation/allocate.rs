@@ -1,0 +1,280 @@
+//! `/v1/allocations`: give, list, release.
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::http::StatusCode;
+use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::{AddressRange, canonical_mac};
+use ipam_api::name::shown;
+use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
+use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle};
+use ipam_api::{Code, Problem, annotations};
+use ipam_machine::command::{
+    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
+};
+use ipam_machine::{Action, Answer, State};
+
+use super::automatic::automatic_pool;
+use super::controller::stickiness;
+use super::endpoint::released;
+use super::lease::{renewal, renewed};
+use crate::http::convert::{allocation, interface, started, texts, waits};
+use crate::http::list::{Field, Holds, Listed, Shape, Test, list};
+use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/allocations", get(list::<Allocations>).post(allocate))
+        .route("/v1/allocations/{id}", get(show).delete(release))
+        .route("/v1/allocations/{id}/renew", post(renew))
+}
+
+async fn allocate(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Allocated>, Refused> {
+    let request: AllocateRequest = write.read()?;
+    let endpoint = request.endpoint.clone();
+    let own = request.attachment.as_ref().map(|key| key.interface.clone());
+    let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
+    let applied = app.propose(&write, via, Action::Allocate(wish(request)?)).await?;
+    if let Answer::Allocated { repeated, interfaces } = &applied.answer {
+        let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
+        app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
+    }
+    let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
+    Ok(Shown { status, ..Shown::new(body, applied.revision) })
+}
+
+/// The answer to a request for addresses: given now, given before, or in line for them.
+pub(in crate::http) fn allocated(
+    endpoint: EndpointKey,
+    answer: Answer,
+    revision: u64,
+) -> Result<(StatusCode, Allocated), Problem> {
+    match answer {
+        Answer::Allocated { repeated, interfaces } => {
+            let interfaces = interfaces.iter().map(interface).collect();
+            let status = if repeated { StatusCode::OK } else { StatusCode::CREATED };
+            Ok((status, Allocated { endpoint, interfaces, repeated, waiting: None, revision }))
+        }
+        Answer::Pending(pending) => {
+            let repeated = pending.repeated;
+            let why = waits(pending.why, &pending.cause, pending.since_wall_ms);
+            let body = Allocated { endpoint, interfaces: Vec::new(), repeated, waiting: Some(why), revision };
+            Ok((StatusCode::ACCEPTED, body))
+        }
+        _ => Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for")),
+    }
+}
+
+pub(in crate::http) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
+    let request = annotations::taken_in(request)?;
+    let otherwise = match (&request.attachment, request.ttl_ms) {
+        (Some(_), _) => Lifecycle::Attached,
+        (None, Some(_)) => Lifecycle::Leased,
+        (None, None) => Lifecycle::Held,
+    };
+    let is_clean = |one: &&InterfaceRequest| one.clean_gateway;
+    let routing = Routing {
+        routes: request.routes,
+        clean: request.interfaces.iter().filter(is_clean).map(|one| one.name.clone()).collect(),
+        default_interface: request.default_route_interface,
+    };
+    Ok(Allocate {
+        endpoint: request.endpoint,
+        uid: request.uid.map(Text::given),
+        labels: texts(request.labels),
+        node: request.node,
+        attachment: request.attachment,
+        stickiness: stickiness(request.controller, request.sticky, request.scale_down),
+        lifecycle: request.lifecycle.unwrap_or(otherwise),
+        interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
+        automatic_pool: request
+            .automatic_pool
+            .map(|said| automatic_pool(said, request.replicas))
+            .transpose()?,
+        started: request.started.map(started),
+        manner: Manner {
+            ttl_ms: request.ttl_ms,
+            adopt: request.adopt,
+            wait: request.wait,
+            note: Note {
+                hostname: request.hostname.map(Text::given),
+                description: Text::given(request.description),
+            },
+        },
+        routing,
+    })
+}
+
+fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
+    let InterfaceRequest {
+        name,
+        subnets,
+        ipv4_pools,
+        ipv6_pools,
+        default_ipv4_pools,
+        default_ipv6_pools,
+        families,
+        addresses,
+        mac,
+        network_attachment,
+        clean_gateway: _,
+    } = request;
+    let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
+    InterfaceWish {
+        name,
+        subnets,
+        pools: PoolPatterns { ipv4: ipv4_pools, ipv6: ipv6_pools },
+        default_pools: PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools },
+        families,
+        addresses,
+        mac: mac.map(|mac| Text::given(canonical_mac(&mac))),
+        network_attachment,
+    }
+}
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/allocations",
+    own_fields: &[
+        Field::number("id", "id"),
+        Field::address("address", "address"),
+        Field::text("network", "network"),
+        Field::text("subnet", "subnet"),
+        Field::text("pool", "pool"),
+        Field { name: "endpoint", path: "endpoint", holds: Holds::Endpoint },
+        Field::text("kind", "endpoint.kind"),
+        Field::text("realm", "endpoint.realm"),
+        Field::text("namespace", "endpoint.namespace"),
+        Field::text("name", "endpoint.name"),
+        Field::text("interface", "interface"),
+        Field::text("node", "node"),
+        Field::text("lifecycle", "lifecycle"),
+        Field::text("ends_at", "lease.ends_at"),
+        Field::mac("mac", "mac"),
+        Field::text("hostname", "hostname"),
+        Field::flag("checked", "checked"),
+        Field::text("created_at", "created_at"),
+        Field::text("created_by", "created_by"),
+    ],
+    own_shown: &[
+        "id",
+        "address",
+        "network",
+        "subnet",
+        "pool",
+        "endpoint",
+        "endpoint.kind",
+        "endpoint.realm",
+        "endpoint.namespace",
+        "endpoint.name",
+        "interface",
+        "node",
+        "lifecycle",
+        "lease",
+        "lease.ttl_ms",
+        "lease.ends_at",
+        "mac",
+        "hostname",
+        "description",
+        "checked",
+        "created_at",
+        "created_by",
+    ],
+    named: false,
+    addressed: true,
+};
+
+/// Allocations, the oldest first.
+pub(in crate::http) struct Allocations;
+
+impl Listed for Allocations {
+    type Item = Allocation;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Allocation
+    }
+
+    fn total(state: &State) -> usize {
+        state.allocations.len()
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        Some(Box::new(state.allocations.iter_after(after.unwrap_or(0).into()).map(|(id, _)| id.get())))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        let mut ids: Vec<u64> = match tests.iter().find_map(Test::address) {
+            Some(address) => {
+                let networks = state.networks.iter().map(|(id, _)| id);
+                networks.filter_map(|network| Some(state.allocation_at(network, address)?.0.get())).collect()
+            }
+            None => {
+                let keys = tests.iter().find_map(|test| test.texts("endpoint"))?;
+                let keys: Vec<EndpointKey> = keys.iter().filter_map(|key| key.parse().ok()).collect();
+                let endpoints = keys.iter().flat_map(|key| state.incarnations(key));
+                let rows = endpoints.filter_map(|id| state.endpoints.get(id));
+                rows.flat_map(|row| row.allocations.iter().map(|id| id.get())).collect()
+            }
+        };
+        ids.sort_unstable();
+        ids.dedup();
+        Some(ids)
+    }
+
+    fn item(state: &State, id: u64) -> Option<Allocation> {
+        allocation(state, id, state.allocations.get(id.into())?)
+    }
+
+    fn labels(_: &Allocation) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(item: &Allocation) -> Vec<AddressRange> {
+        vec![AddressRange::single(item.address.addr())]
+    }
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(id): Path<String>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<Allocation>, Refused> {
+    let id = number(&id)?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query).await?;
+    let found = state.allocations.get(id.into()).and_then(|row| allocation(&state, id, row));
+    let found =
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("allocation {id} does not exist")))?;
+    Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
+}
+
+async fn release(
+    AppState(app): AppState<App>,
+    Path(id): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = Action::ReleaseAllocation { id: number(&id)?.into() };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+async fn renew(
+    AppState(app): AppState<App>,
+    Path(id): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Renewed>, Refused> {
+    let action = renewal(Leases::Allocation(number(&id)?.into()), &write)?;
+    renewed(app.propose(&write, Via::Http, action).await?)
+}
+
+fn number(id: &str) -> Result<u64, Problem> {
+    id.parse().map_err(|_| Problem::new(Code::NotFound, format!("{} is no allocation's id", shown(id))))
+}

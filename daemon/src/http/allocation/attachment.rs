@@ -1,0 +1,74 @@
+//! `/v1/attachments`: what a CNI plugin asks for beside ADD.
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::{Attachment, AttachmentKey, ReleaseAttachmentRequest, Released};
+use ipam_api::{Code, Problem};
+use ipam_machine::Action;
+use ipam_machine::command::{ReleaseAttachment, Via};
+
+use super::endpoint::released;
+use crate::http::convert::{interface, started};
+use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+
+type KeyPath = (String, String, String, String, String);
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/attachments/release", post(release))
+        .route("/v1/attachments/{realm}/{node}/{config}/{container}/{interface}", get(show))
+}
+
+async fn release(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = release_of(write.read()?)?;
+    let applied = app.propose(&write, Via::Cni, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+pub(in crate::http) fn release_of(request: ReleaseAttachmentRequest) -> Result<Action, Problem> {
+    let Some(began) = request.started else {
+        let detail = "`started` is missing: when the asking process began";
+        return Err(Problem::new(Code::InvalidField, detail).at("/started"));
+    };
+    Ok(Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) }))
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(path): Path<KeyPath>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<Attachment>, Refused> {
+    let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query).await?;
+    app.check_own(&asker, &state, &key)?;
+    let revision = state.revision();
+    let found = state.attachment(&key).and_then(|(id, row)| {
+        Some(Attachment {
+            attachment: key.clone(),
+            endpoint: state.endpoints.get(row.endpoint)?.key.clone(),
+            interface: state.given(&row.allocations, Some(id)).first().map(interface)?,
+            revision,
+        })
+    });
+    let found =
+        found.ok_or_else(|| Problem::new(Code::NotFound, format!("attachment {key} does not exist")))?;
+    Ok(Shown { stale_ms, ..Shown::new(found, revision) })
+}
+
+fn key((realm, node, config, container_id, interface): &KeyPath) -> Result<AttachmentKey, Problem> {
+    Ok(AttachmentKey {
+        realm: Name::new(realm)?,
+        node: ObjectName::new(node)?,
+        config: ObjectName::new(config)?,
+        container_id: ObjectName::new(container_id)?,
+        interface: InterfaceName::new(interface)?,
+    })
+}

@@ -1,0 +1,50 @@
+//! Pools that are made for an application: what requests say of them, and how they are shown.
+
+use ipam_api::request::{self, EndRequest};
+use ipam_api::resource::{Application, ApplicationStanding, PoolSize};
+use ipam_api::{Code, Problem};
+use ipam_machine::Action;
+use ipam_machine::command::{AutomaticPool, EndController};
+use ipam_machine::model::{Automatic, AutomaticStanding};
+
+use super::controller::{controller_in, controller_out};
+
+/// What a request says of its application's pools.
+///
+/// # Errors
+/// `invalid-field` for a size that counts from replicas of which nobody says how many there are.
+pub(in crate::http) fn automatic_pool(
+    said: request::AutomaticPool,
+    replicas: Option<u32>,
+) -> Result<AutomaticPool, Problem> {
+    let request::AutomaticPool { size, reclaim } = said;
+    if let (PoolSize::Flexible(_), None) = (size, replicas) {
+        let detail =
+            format!("a pool of {size} is so much larger than there are replicas, and nobody says how many");
+        return Err(Problem::new(Code::InvalidField, detail)
+            .at("/replicas")
+            .help("Say how many replicas there are, or a size such as 5."));
+    }
+    Ok(AutomaticPool { size, replicas: replicas.unwrap_or_default(), reclaim })
+}
+
+pub(in crate::http) fn end_of(request: EndRequest) -> Action {
+    let EndRequest { realm, namespace, controller } = request;
+    Action::EndController(EndController { realm, namespace, controller: controller_in(controller) })
+}
+
+pub(in crate::http) fn application(of: &Automatic) -> Application {
+    Application {
+        realm: of.realm.clone(),
+        namespace: of.namespace.clone(),
+        controller: controller_out(&of.controller),
+        interface: of.interface.clone(),
+        size: of.size,
+        replicas: of.replicas,
+        standing: match of.standing {
+            AutomaticStanding::Present => ApplicationStanding::Present,
+            AutomaticStanding::Elsewhere => ApplicationStanding::Elsewhere,
+            AutomaticStanding::Ended => ApplicationStanding::Ended,
+        },
+    }
+}

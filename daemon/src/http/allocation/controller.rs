@@ -1,0 +1,70 @@
+//! `/v1/controllers`: what makes endpoints, and how many of them it wants.
+
+use axum::Router;
+use axum::extract::State as AppState;
+use axum::routing::post;
+use ipam_api::request::{Released, ScaleRequest};
+use ipam_api::resource as shown;
+use ipam_machine::Action;
+use ipam_machine::command::{Controller, ScaleController, Stickiness, Text, Via};
+
+use super::automatic::end_of;
+use super::endpoint::released;
+use crate::http::request::{App, Asked, NoQuery, Refused, Shown, Write};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/controllers/scale", post(scale)).route("/v1/controllers/end", post(end))
+}
+
+async fn scale(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = scale_of(write.read()?);
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+async fn end(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = end_of(write.read()?);
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+pub(in crate::http) fn scale_of(request: ScaleRequest) -> Action {
+    let ScaleRequest { realm, namespace, controller, replicas, start } = request;
+    Action::ScaleController(ScaleController {
+        realm,
+        namespace,
+        controller: controller_in(controller),
+        replicas,
+        start,
+    })
+}
+
+pub(in crate::http) fn stickiness(
+    controller: Option<shown::Controller>,
+    sticky: Option<bool>,
+    scale_down: Option<shown::ScaleDown>,
+) -> Stickiness {
+    Stickiness { controller: controller.map(controller_in), sticky, scale_down }
+}
+
+pub(super) fn controller_in(controller: shown::Controller) -> Controller {
+    let shown::Controller { group, kind, name, uid } = controller;
+    Controller { group: Text::given(group), kind: Text::given(kind), name, uid: uid.map(Text::given) }
+}
+
+pub(super) fn controller_out(controller: &Controller) -> shown::Controller {
+    shown::Controller {
+        group: controller.group.to_string(),
+        kind: controller.kind.to_string(),
+        name: controller.name.clone(),
+        uid: controller.uid.as_ref().map(ToString::to_string),
+    }
+}

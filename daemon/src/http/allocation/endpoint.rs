@@ -1,0 +1,190 @@
+//! `/v1/endpoints`: who holds what.
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
+use ipam_api::request::{Released, Renewed};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Resource};
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{Leases, Via};
+use ipam_machine::{Action, Answer, State};
+
+use super::controller::controller_out;
+use super::lease::{renewal, renewed};
+use crate::http::convert::{interface, meta, waits};
+use crate::http::list::{Field, Listed, Shape, Test, list};
+use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+
+type View = Resource<Endpoint, EndpointStatus>;
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/endpoints", get(list::<Endpoints>))
+        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}", get(show).delete(release))
+        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew", post(renew))
+}
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/endpoints",
+    own_fields: &[
+        Field::text("kind", "kind"),
+        Field::text("realm", "realm"),
+        Field::text("namespace", "namespace"),
+        Field::text("name", "name"),
+        Field::text("uid", "uid"),
+        Field::flag("sticky", "sticky"),
+        Field::text("controller", "controller.name"),
+        Field::number("id", "meta.id"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+    ],
+    own_shown: &[
+        "kind",
+        "realm",
+        "namespace",
+        "name",
+        "uid",
+        "sticky",
+        "controller",
+        "controller.group",
+        "controller.kind",
+        "controller.name",
+        "controller.uid",
+        "scale_down",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "status",
+        "status.interfaces",
+        "status.conditions",
+    ],
+    named: false,
+    addressed: true,
+};
+
+/// Endpoints, each incarnation by itself.
+struct Endpoints;
+
+impl Listed for Endpoints {
+    type Item = View;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Endpoint
+    }
+
+    fn total(state: &State) -> usize {
+        state.endpoints.len()
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some((&state.endpoints.get(id.into())?.key, id.into())),
+            None => None,
+        };
+        Some(Box::new(state.endpoints_after(after).map(|(_, id)| id.get())))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        let address = tests.iter().find_map(Test::address)?;
+        let networks = state.networks.iter().map(|(id, _)| id);
+        let mut holders: Vec<u64> = networks
+            .filter_map(|network| Some(state.allocation_at(network, address)?.1.endpoint.get()))
+            .collect();
+        holders.sort_by_key(|id| (state.endpoints.get((*id).into()).map(|row| &row.key), *id));
+        holders.dedup();
+        Some(holders)
+    }
+
+    fn item(state: &State, id: u64) -> Option<View> {
+        view(state, id)
+    }
+
+    fn labels(_: &View) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(item: &View) -> Vec<AddressRange> {
+        let given = item.status.interfaces.iter().flat_map(|interface| &interface.addresses);
+        given.map(|given| AddressRange::single(given.address.addr())).collect()
+    }
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(path): Path<(String, String, String, String)>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<View>, Refused> {
+    let key = key(path)?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query).await?;
+    let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
+    let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
+    Ok(Shown { stale_ms, etag: Some(view.meta.revision), ..Shown::new(view, state.revision()) })
+}
+
+async fn release(
+    AppState(app): AppState<App>,
+    Path(path): Path<(String, String, String, String)>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Released>, Refused> {
+    let action = Action::ReleaseEndpoint { key: key(path)? };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(released(applied.answer, applied.revision))
+}
+
+async fn renew(
+    AppState(app): AppState<App>,
+    Path(path): Path<(String, String, String, String)>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Renewed>, Refused> {
+    let action = renewal(Leases::Endpoint(key(path)?), &write)?;
+    renewed(app.propose(&write, Via::Http, action).await?)
+}
+
+/// The answer to any release.
+pub(in crate::http) fn released(answer: Answer, revision: u64) -> Shown<Released> {
+    let (addresses, more, late) = match answer {
+        Answer::Released { addresses, more, late } => (addresses, more, late),
+        _ => (Vec::new(), 0, false),
+    };
+    Shown::new(Released { addresses, more, late, revision }, revision)
+}
+
+fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {
+    let key = format!("{kind}/{realm}/{namespace}/{name}").parse();
+    key.map_err(|problem: Problem| Problem::new(Code::NotFound, problem.detail))
+}
+
+fn view(state: &State, id: u64) -> Option<View> {
+    let row = state.endpoints.get(id.into())?;
+    let sticky = row.sticky.as_deref();
+    Some(Resource {
+        intention: Endpoint {
+            key: row.key.clone(),
+            uid: row.uid.as_ref().map(ToString::to_string),
+            sticky: sticky.is_some(),
+            controller: row.controller.as_deref().map(controller_out),
+            scale_down: sticky.and_then(|sticky| sticky.scale_down),
+        },
+        meta: meta(&row.meta),
+        status: EndpointStatus {
+            interfaces: state.given(&row.allocations, None).iter().map(interface).collect(),
+            conditions: row
+                .waiting
+                .iter()
+                .map(|waiting| {
+                    let (why, cause) = state.why_waiting(waiting);
+                    waits(why, &cause, waiting.since_wall_ms)
+                })
+                .collect(),
+        },
+    })
+}

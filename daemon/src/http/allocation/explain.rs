@@ -1,0 +1,131 @@
+//! `/v1/allocations/explain`: what a request would get, and why, with no effect.
+
+use std::collections::BTreeSet;
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::extract::State as AppState;
+use axum::routing::post;
+use ipam_api::access::{Role, Target, Verb};
+use ipam_api::explain::{Candidate, Choice, Explanation, Help, Skipped};
+use ipam_api::request::AllocateRequest;
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{Credential, Text, Via};
+use ipam_machine::explain::{Considered, Explained, Fate, explain};
+use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Terms};
+
+use super::allocate::wish;
+use crate::http::convert::interface;
+use crate::http::request::{App, Asked, ExplainQuery, Refused, Shown, Write};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/allocations/explain", post(of_allocation))
+}
+
+async fn of_allocation(
+    AppState(app): AppState<App>,
+    Asked(query): Asked<ExplainQuery>,
+    write: Write,
+) -> Result<Shown<Explanation>, Refused> {
+    let request: AllocateRequest = write.read()?;
+    let known = app.who(&write.asker).await?;
+    known.check((Verb::Read, Target::Allocation))?;
+    let mut wish = wish(request)?;
+    // Why it can't be given now is the answer, and not that one could wait.
+    wish.manner.wait = false;
+    let action = Action::Allocate(wish);
+    action.check().map_err(Problem::from)?;
+    // Whoever may look may ask what somebody would get who may take; what the asker's token limits stays so.
+    let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });
+    let origin = Origin {
+        principal: known.principal,
+        via: Via::Http,
+        request_id: Text::clone(&write.asker.request_id),
+        comment: None,
+        not_after_ms: None,
+    };
+    let terms = Terms { credential: rights, idempotency: None, manager: Default::default() };
+    let command = Command { origin, terms, action };
+    let state = app.node.read(write.asker.deadline).await.map_err(Problem::from)?;
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+    let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
+    let revision = state.revision();
+    let principal = Text::clone(&command.origin.principal);
+    let node = app.node.clone();
+    let explain_it = move || node.guard(|| explain(&state, at, &command));
+    let explained = app.trials.run(&principal, write.asker.deadline, explain_it).await?;
+    let explained = explained.map_err(Problem::from)?;
+    let helps = if explained.outcome.is_err() { helps(&explained.choices) } else { Vec::new() };
+    let (outcome, interfaces, problem) = match explained.outcome {
+        Ok(applied) => match applied.answer {
+            Answer::Allocated { repeated, interfaces } => {
+                let outcome = if repeated { "repeated" } else { "given" };
+                (outcome, interfaces.iter().map(interface).collect(), None)
+            }
+            _ => ("given", Vec::new(), None),
+        },
+        Err(refusal) => ("refused", Vec::new(), Some(Problem::from(refusal))),
+    };
+    let choice = |explained| choice(explained, query.all_skipped);
+    let choices = explained.choices.into_iter().map(choice).collect();
+    let body = Explanation { outcome: outcome.to_owned(), interfaces, problem, choices, helps, revision };
+    Ok(Shown::new(body, revision))
+}
+
+fn choice(explained: Explained, all_skipped: bool) -> Choice {
+    let Explained { interface, family, rule, candidates, more, skipped, given, stays, refused: _ } =
+        explained;
+    let skipped = skipped.into_iter().map(|one| Skipped {
+        verdict: one.why.code().to_string(),
+        reason: one.why.to_string(),
+        count: one.count,
+        pools: one.pools.into_iter().take(if all_skipped { usize::MAX } else { 1 }).collect(),
+    });
+    let skipped = skipped.collect();
+    let (pool, address) = given.unzip();
+    Choice {
+        interface,
+        family,
+        came_from: rule.as_str().to_owned(),
+        candidates: candidates.into_iter().map(candidate).collect(),
+        more,
+        skipped,
+        pool,
+        address,
+        stays,
+    }
+}
+
+fn candidate(considered: Considered) -> Candidate {
+    let Considered { pool, fate, counts, next_free_ms, spare: _ } = considered;
+    let (verdict, reason, address) = match fate {
+        Fate::Falls { why } => (why.code().to_string(), Some(why.to_string()), None),
+        Fate::Exhausted => ("exhausted".to_owned(), None, None),
+        Fate::Lacks => ("lacks".to_owned(), None, None),
+        Fate::Gives(address) => ("gives".to_owned(), None, Some(address)),
+    };
+    Candidate { pool, verdict, reason, address, counts: counts.into(), next_free_ms }
+}
+
+/// What would help where nothing is given; each but once.
+fn helps(choices: &[Explained]) -> Vec<Help> {
+    let mut helps = Vec::new();
+    let mut named = BTreeSet::new();
+    for one in choices.iter().filter(|choice| choice.given.is_none()).flat_map(|choice| &choice.candidates) {
+        if !named.insert(&one.pool) {
+            continue;
+        }
+        let help =
+            |what: &str| Help { what: what.to_owned(), pool: one.pool.clone(), wait_ms: None, range: None };
+        match &one.fate {
+            Fate::Exhausted => {
+                helps.extend(one.next_free_ms.map(|wait_ms| Help { wait_ms: Some(wait_ms), ..help("wait") }));
+                helps.extend(one.spare.map(|range| Help { range: Some(range), ..help("add-range") }));
+            }
+            Fate::Falls { why } if why.code() == Code::PoolDisabled => helps.push(help("enable")),
+            _ => {}
+        }
+    }
+    helps
+}

@@ -1,0 +1,95 @@
+//! `/v1/cluster/backup`: all of the state, as one file.
+
+use std::io::{self, Write};
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::State as AppState;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse as _, Response};
+use axum::routing::get;
+use futures::stream;
+use ipam_api::access::{Target, Verb};
+use ipam_api::brand::HEADER_REVISION;
+use ipam_api::time::Timestamp;
+use ipam_api::{Code, Problem};
+use serde::Deserialize;
+use tokio::sync::mpsc::{Receiver, Sender, channel};
+use tokio::sync::watch;
+
+use crate::http::request::{App, Asked, Asker, Refused};
+
+/// Pieces that wait for a slow reader.
+const PIECES_WAITING_MAX: usize = 4;
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/cluster/backup", get(write))
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BackupQuery {
+    #[serde(default = "yes")]
+    history: bool,
+}
+
+fn yes() -> bool {
+    true
+}
+
+async fn write(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Asked(query): Asked<BackupQuery>,
+) -> Result<Response, Refused> {
+    app.who(&asker).await?.check((Verb::Read, Target::Backup))?;
+    let alone = app.backing_up.clone().try_lock_owned().map_err(|_| {
+        Problem::new(Code::TooManyRequests, "this member is writing a backup already")
+            .help("Wait until that one is written, or ask another member.")
+    })?;
+    let backup =
+        app.node.backup(query.history, Timestamp::now(), asker.deadline).await.map_err(Problem::from)?;
+    let revision = backup.header().revision;
+    let (to, from) = channel(PIECES_WAITING_MAX);
+    let pipe = Pipe { to, stopping: app.node.stopping() };
+    tokio::task::spawn_blocking(move || {
+        let broken = pipe.to.clone();
+        match backup.write(pipe) {
+            Ok(_) => app.metrics.backed_up(),
+            Err(error) => {
+                tracing::warn!(%error, revision, "a backup was not written to its end");
+                // The reader must see that it is cut off, if it is still there.
+                let _ = broken.blocking_send(Err(error));
+            }
+        }
+        drop(alone);
+    });
+    let head =
+        [(CONTENT_TYPE.as_str(), "application/octet-stream"), (HEADER_REVISION, &revision.to_string())];
+    Ok((head, Body::from_stream(body(from))).into_response())
+}
+
+fn body(from: Receiver<io::Result<Bytes>>) -> impl futures::Stream<Item = io::Result<Bytes>> {
+    stream::unfold(from, async |mut from| from.recv().await.map(|piece| (piece, from)))
+}
+
+/// What the thread that writes has of the response.
+struct Pipe {
+    to: Sender<io::Result<Bytes>>,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if *self.stopping.borrow() {
+            return Err(io::Error::other("this member is stopping"));
+        }
+        let sent = self.to.blocking_send(Ok(Bytes::copy_from_slice(bytes)));
+        sent.map_err(|_| io::Error::new(io::ErrorKind::BrokenPipe, "whoever asked for it is gone"))?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

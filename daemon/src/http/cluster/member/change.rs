@@ -1,0 +1,108 @@
+//! Members that get a vote, and members that go: planned first, decided in the log, then waited for.
+
+use std::time::{Duration, Instant};
+
+use axum::extract::{Path, State as AppState};
+use ipam_api::cluster::{MemberChange, ReplaceRequest};
+use ipam_api::name::{Name, shown};
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{ChangeMembers, Via};
+use ipam_machine::model::MemberStanding;
+use ipam_machine::{Action, State};
+use ipam_raft::node::MemberInfo;
+
+use super::list::WRITE;
+use super::plan::{self, Plan};
+use crate::http::request::{App, Asked, Consistency, NoQuery, Refused, Shown, Write};
+
+/// How often to look whether it has come about.
+const LOOK: Duration = Duration::from_millis(50);
+/// How much of the caller's time is left for the answer.
+const ANSWERING: Duration = Duration::from_millis(500);
+
+pub(super) async fn promote(
+    AppState(app): AppState<App>,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<MemberChange>, Refused> {
+    let name = name_of(&name)?;
+    Ok(carry_out(&app, &write, |all, _| plan::promote(all, &name)).await?)
+}
+
+pub(super) async fn remove(
+    AppState(app): AppState<App>,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<MemberChange>, Refused> {
+    let name = name_of(&name)?;
+    Ok(carry_out(&app, &write, |all, state| plan::remove(all, &name, was_removed(state, &name))).await?)
+}
+
+pub(super) async fn replace(
+    AppState(app): AppState<App>,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<MemberChange>, Refused> {
+    let old = name_of(&name)?;
+    let ReplaceRequest { with } = write.read()?;
+    Ok(carry_out(&app, &write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old)))
+        .await?)
+}
+
+/// Plans on what the leader sees, has the machine decide, and waits until the membership has followed.
+async fn carry_out(
+    app: &App,
+    write: &Write,
+    plan: impl Fn(&[MemberInfo], &State) -> Result<Plan, Problem>,
+) -> Result<Shown<MemberChange>, Problem> {
+    let (state, _) = app.read(&write.asker, WRITE, Consistency::Linearizable).await?;
+    let all = app.node.members(write.asker.deadline).await?;
+    let voters = voters(&all);
+    if !state.members.is_empty() && state.voters() != voters {
+        return Err(Problem::new(Code::MemberUnfit, "another change of the members is under way")
+            .help("Repeat in a moment; see ipamctl cluster members."));
+    }
+    let Plan { promote, remove, mut change } = plan(&all, &state)?;
+    if write.dry_run || !change.changes {
+        return Ok(Shown::new(change, state.revision()));
+    }
+    let mut wanted = voters.clone();
+    wanted.extend(&promote);
+    wanted.retain(|id| !remove.contains(id));
+    wanted.sort_unstable();
+    let known = app.node.known_members();
+    let action = Action::ChangeMembers(ChangeMembers { promote, remove: remove.clone(), voters, known });
+    let applied = app.propose(write, Via::Http, action).await?;
+    let so = |all: &[MemberInfo]| {
+        self::voters(all) == wanted && !all.iter().any(|member| remove.contains(&member.id))
+    };
+    while !change.done && Instant::now() + ANSWERING < write.asker.deadline {
+        // It is decided: whoever can't be asked now is asked again.
+        let seen = app.node.members(write.asker.deadline).await;
+        change.done = seen.is_ok_and(|all| so(&all));
+        if !change.done {
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+    Ok(Shown::new(change, applied.revision))
+}
+
+fn voters(all: &[MemberInfo]) -> Vec<u64> {
+    let mut ids: Vec<u64> = all.iter().filter(|member| member.votes()).map(|member| member.id).collect();
+    ids.sort_unstable();
+    ids
+}
+
+/// Whether there was a member of that name.
+fn was_removed(state: &State, name: &Name) -> bool {
+    state.members.iter().any(|(_, row)| row.name == *name && row.standing == MemberStanding::Removed)
+}
+
+fn name_of(name: &str) -> Result<Name, Problem> {
+    Name::new(name).map_err(|problem| {
+        Problem::new(Code::NotFound, format!("no member can be called {}: {}", shown(name), problem.detail))
+    })
+}

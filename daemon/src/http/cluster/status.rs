@@ -1,0 +1,85 @@
+//! `/v1/cluster` and `/version`: the cluster as this member sees it. Answers without a leader too.
+
+use axum::extract::State as AppState;
+use axum::routing::get;
+use axum::{Json, Router};
+use ipam_api::access::{Target, Verb};
+use ipam_api::brand::PRODUCT;
+use ipam_api::cluster::{Cluster, Member, Version};
+use ipam_machine::level;
+use ipam_machine::space::Counts;
+use ipam_raft::node::{MemberInfo, Role};
+
+use crate::http::request::{App, Asked, Asker, ReadQuery, Refused, Shown};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/cluster", get(show)).route("/version", get(version))
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Asked(_): Asked<ReadQuery>,
+) -> Result<Shown<Cluster>, Refused> {
+    app.check_here(&asker, (Verb::Read, Target::Cluster))?;
+    let status = app.node.status();
+    let (state, stale_ms) = app.node.stale();
+    let sum = |a: Counts, b: Counts| Counts {
+        size: a.size.saturating_add(b.size),
+        allocated: a.allocated.saturating_add(b.allocated),
+        cooling: a.cooling + b.cooling,
+        quarantined: a.quarantined + b.quarantined,
+        reserved: a.reserved.saturating_add(b.reserved),
+        excluded: a.excluded.saturating_add(b.excluded),
+        free: a.free.saturating_add(b.free),
+    };
+    let spaces = state.pools.iter().filter_map(|(id, _)| state.space(id));
+    let addresses = spaces.map(|space| space.counts()).fold(Counts::default(), sum);
+    let body = Cluster {
+        id: status.cluster_id.unwrap_or_default(),
+        generation: state.header().generation,
+        level: state.header().level,
+        answered_by: status.name,
+        leader: status.leader.map(|leader| leader.name),
+        term: status.term,
+        revision: state.revision(),
+        digest: format!("{:032x}", state.digest()),
+        applied: status.applied.unwrap_or_default(),
+        stale_ms,
+        members: status.members.into_iter().map(member).collect(),
+        addresses: addresses.into(),
+        pools: state.pools.len() as u64,
+        disk_free_bytes: Some(status.disk.free_bytes),
+        disk_room: Some(status.disk.room.as_str().to_owned()),
+    };
+    Ok(Shown { stale_ms: Some(stale_ms), ..Shown::new(body, state.revision()) })
+}
+
+pub(in crate::http) fn member(info: MemberInfo) -> Member {
+    let role = match info.role {
+        Role::Leader => "leader",
+        Role::Learner => "learner",
+        Role::Pristine | Role::Follower | Role::Candidate => "voter",
+    };
+    Member {
+        id: info.id,
+        name: info.name,
+        role: role.to_owned(),
+        client_url: info.client_url,
+        peer_address: info.peer_address,
+        behind: info.behind,
+        in_doubt: info.in_doubt,
+        version: info.version,
+        level: info.level,
+        silent_ms: info.silent_ms,
+        answers: info.answers,
+    }
+}
+
+async fn version() -> Json<Version> {
+    Json(Version {
+        product: PRODUCT.to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        level: level::known(),
+    })
+}

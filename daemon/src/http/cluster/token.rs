@@ -1,0 +1,271 @@
+//! `/v1/tokens` and `/v1/join`: what callers ask with.
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::http::{HeaderMap, StatusCode};
+use axum::routing::{get, post};
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
+use ipam_api::brand::SECRET_PREFIX;
+use ipam_api::name::{Name, shown};
+use ipam_api::resource::Labels;
+use ipam_api::time::Timestamp;
+use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{self, CreateToken, Delete, Grant, Kind, Stored, Text, Via, secret_hash};
+use ipam_machine::{Action, Answer, Applied, State, model};
+
+use crate::access::parse_hash;
+use crate::http::convert::meta;
+use crate::http::list::{Field, Listed, Shape, Test, list};
+use crate::http::request::propose::expect;
+use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+
+const READ: (Verb, Target) = (Verb::Read, Target::Token);
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/tokens", get(list::<Tokens>).post(create))
+        .route("/v1/tokens/{name}", get(show).delete(delete))
+        .route("/v1/tokens/{name}/rotate", post(rotate))
+        .route("/v1/tokens/self/renew", post(renew))
+        .route("/v1/join", post(join))
+}
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/tokens",
+    own_fields: &[
+        Field::text("name", "name"),
+        Field::text("purpose", "purpose"),
+        Field::text("role", "role"),
+        Field::text("expires_at", "status.expires_at"),
+        Field::flag("used", "status.used"),
+        Field::number("id", "meta.id"),
+        Field::text("created_at", "meta.created_at"),
+        Field::text("created_by", "meta.created_by"),
+    ],
+    own_shown: &[
+        "name",
+        "purpose",
+        "role",
+        "node",
+        "replace",
+        "realms",
+        "labels",
+        "allow_shared",
+        "description",
+        "meta",
+        "meta.id",
+        "meta.revision",
+        "meta.created_at",
+        "meta.created_by",
+        "meta.updated_at",
+        "meta.updated_by",
+        "status",
+        "status.expires_at",
+        "status.used",
+    ],
+    named: false,
+    addressed: false,
+};
+
+/// Tokens, without their secrets.
+pub(in crate::http) struct Tokens;
+
+impl Listed for Tokens {
+    type Item = Token;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn target() -> Target {
+        Target::Token
+    }
+
+    fn total(state: &State) -> usize {
+        state.count(Kind::Token)
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some(state.name_of(Kind::Token, id)?),
+            None => None,
+        };
+        Some(Box::new(state.names(Kind::Token, after.as_ref()).map(|(_, id)| id)))
+    }
+
+    fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
+        None
+    }
+
+    fn item(state: &State, id: u64) -> Option<Token> {
+        state.tokens.get(id.into()).map(token)
+    }
+
+    fn labels(_: &Token) -> Option<&Labels> {
+        None
+    }
+
+    fn ranges(_: &Token) -> Vec<AddressRange> {
+        Vec::new()
+    }
+}
+
+async fn show(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<Shown<Token>, Refused> {
+    let (state, stale_ms) = app.read(&asker, READ, query).await?;
+    let found = find(&state, &name)?;
+    Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
+}
+
+async fn create(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let request: TokenRequest = write.read()?;
+    let secret = new_secret();
+    let action = Action::CreateToken(CreateToken {
+        name: request.name,
+        purpose: match request.purpose {
+            Purpose::Bearer => command::Purpose::Bearer,
+            Purpose::Join => command::Purpose::Join,
+            Purpose::JoinMember => command::Purpose::JoinMember,
+        },
+        grant: Grant {
+            role: request.role,
+            node: request.node,
+            realms: request.realms,
+            labels: request.labels,
+            allow_shared: request.allow_shared,
+        },
+        ttl_ms: request.ttl_ms,
+        description: Text::given(request.description),
+        secret_hash: secret_hash(&secret),
+        replaces: request.replace,
+    });
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, Some(secret))?)
+}
+
+async fn rotate(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let secret = new_secret();
+    let action = Action::RotateToken {
+        name: name_of(&name)?,
+        secret_hash: secret_hash(&secret),
+        expect: expect(&headers)?,
+    };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, Some(secret))?)
+}
+
+async fn delete(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<String>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<StatusCode, Refused> {
+    let action = Action::Delete(Delete {
+        kind: Kind::Token,
+        name: (&name_of(&name)?).into(),
+        expect: expect(&headers)?,
+        drain: false,
+    });
+    app.propose(&write, Via::Http, action).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+async fn renew(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let applied = app.propose(&write, Via::Http, Action::RenewToken).await?;
+    Ok(made(applied, None)?)
+}
+
+async fn join(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    write: Write,
+) -> Result<Shown<Token>, Refused> {
+    let request: JoinRequest = write.read()?;
+    let secret_hash = parse_hash(&request.secret_hash)
+        .ok_or_else(|| Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits"))?;
+    let action = Action::Join { node: request.node, secret_hash };
+    let applied = app.propose(&write, Via::Http, action).await?;
+    Ok(made(applied, None)?)
+}
+
+/// The answer that makes a token. One that is given again comes without the secret, which nobody has kept.
+fn made(applied: Applied, secret: Option<String>) -> Result<Shown<Token>, Problem> {
+    let Applied { revision, answer, .. } = applied;
+    let Answer::Stored { created, resource, .. } = answer else {
+        return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
+    };
+    let Stored::Token(row) = *resource else {
+        return Err(Problem::new(Code::Internal, "the machine stored something else than a token"));
+    };
+    // A repetition within this member still has the secret; a repetition by the client never does.
+    let secret = secret.filter(|secret| row.secret_hash == secret_hash(secret));
+    let body = Token { secret, ..token(&row) };
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let location = created.then(|| format!("/v1/tokens/{}", row.name));
+    Ok(Shown { status, location, etag: Some(row.meta.revision), ..Shown::new(body, revision) })
+}
+
+/// 244 random bits, with a beginning by which it is known for what it is where it doesn't belong.
+fn new_secret() -> String {
+    format!("{SECRET_PREFIX}{}{}", uuid::Uuid::new_v4().simple(), uuid::Uuid::new_v4().simple())
+}
+
+fn name_of(name: &str) -> Result<Name, Problem> {
+    Name::new(name).map_err(|problem| {
+        Problem::new(Code::NotFound, format!("no token can be called {}: {}", shown(name), problem.detail))
+    })
+}
+
+fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {
+    let name = name_of(name)?;
+    let found = state.id_of(Kind::Token, &name).and_then(|id| state.tokens.get(id.into()));
+    found.ok_or_else(|| Problem::new(Code::NotFound, format!("token {name} does not exist")))
+}
+
+/// Description of a token; for one made by joining, the join token that it was made with.
+fn description(row: &model::Token) -> String {
+    match (&row.grant.node, &row.joined_with) {
+        (Some(node), Some(with)) => format!("node {node}, joined with {with}"),
+        _ => row.description.to_string(),
+    }
+}
+
+fn token(row: &model::Token) -> Token {
+    Token {
+        name: row.name.clone(),
+        purpose: match row.purpose {
+            command::Purpose::Bearer => Purpose::Bearer,
+            command::Purpose::Join => Purpose::Join,
+            command::Purpose::JoinMember => Purpose::JoinMember,
+        },
+        role: row.grant.role,
+        node: row.grant.node.clone(),
+        replace: row.replaces,
+        realms: row.grant.realms.clone(),
+        labels: row.grant.labels.clone(),
+        allow_shared: row.grant.allow_shared,
+        description: description(row),
+        meta: meta(&row.meta),
+        status: TokenStatus { expires_at: row.expires_wall_ms.map(Timestamp), used: row.used_for.is_some() },
+        secret: None,
+    }
+}

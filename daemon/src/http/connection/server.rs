@@ -1,0 +1,316 @@
+//! The accept loop: connections that are bounded in number, in time and in what they may send, and an orderly end.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use hyper::body::{Body as _, Incoming};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use hyper_util::service::TowerToHyperService;
+use ipam_api::limits::{
+    BODY_READ_MS_MAX, CONNECTIONS_MAX, CONNECTIONS_PER_ADDRESS_MAX, HEAD_BYTES_MAX, HEAD_READ_MS_MAX,
+    HEADERS_MAX, SOCKET_CONNECTIONS_MAX, TLS_HANDSHAKE_MS_MAX, TLS_HANDSHAKES_MAX,
+    TLS_HANDSHAKES_PER_ADDRESS_MAX,
+};
+use ipam_api::{Code, Problem};
+use ipam_raft::room::{Full, Place, Room};
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _};
+use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::linger::{Lingering, Unread};
+use super::reject::last_word;
+use super::tls::ClientTls;
+use super::write_timeout::Unstalled;
+use crate::http::request::{ClientName, Peer, TimedBody};
+
+/// Pause after an accept that failed, for instance for want of file descriptors.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+/// How long requests that run may take to finish once the server stops.
+const FINISH: Duration = Duration::from_secs(5);
+/// The first byte of whoever wants to speak TLS.
+const TLS_HANDSHAKE: u8 = 22;
+
+/// Where clients come from.
+#[derive(Debug)]
+pub enum Listener {
+    /// The network.
+    Network {
+        /// Where it listens.
+        listener: TcpListener,
+        /// TLS, if that is spoken there; then nothing else is.
+        tls: Option<ClientTls>,
+    },
+    /// Processes of this machine.
+    Socket(UnixListener),
+}
+
+/// A connection that came in.
+enum Accepted {
+    Network(TcpStream, SocketAddr),
+    Socket(UnixStream),
+}
+
+impl Listener {
+    async fn accept(&self) -> io::Result<Accepted> {
+        match self {
+            Self::Network { listener, .. } => {
+                let (stream, address) = listener.accept().await?;
+                Ok(Accepted::Network(stream, address))
+            }
+            Self::Socket(listener) => Ok(Accepted::Socket(listener.accept().await?.0)),
+        }
+    }
+
+    fn tls(&self) -> Option<ClientTls> {
+        match self {
+            Self::Network { tls, .. } => tls.clone(),
+            Self::Socket(_) => None,
+        }
+    }
+
+    /// Room for as many as may come. Those of the socket have their own, so that whoever floods the network
+    /// doesn't keep this machine's administrator out.
+    fn room(&self, connections_max: usize) -> Room {
+        match self {
+            Self::Network { .. } => {
+                Room::new(connections_max.min(CONNECTIONS_MAX), CONNECTIONS_PER_ADDRESS_MAX)
+            }
+            Self::Socket(_) => Room::new(SOCKET_CONNECTIONS_MAX, SOCKET_CONNECTIONS_MAX),
+        }
+    }
+}
+
+/// What all connections of a listener share.
+#[derive(Clone)]
+struct Shared {
+    http: http1::Builder,
+    router: Router,
+    tls: Option<ClientTls>,
+    handshakes: Room,
+    stop: watch::Receiver<bool>,
+}
+
+/// Serves until `stop` is true and what runs has finished; at most `connections_max` at once.
+pub async fn serve(
+    listener: Listener,
+    connections_max: usize,
+    router: Router,
+    mut stop: watch::Receiver<bool>,
+) {
+    let mut http = http1::Builder::new();
+    // The time that a head may take begins when it could come: it also ends connections that nobody uses.
+    http.timer(TokioTimer::new()).header_read_timeout(Duration::from_millis(HEAD_READ_MS_MAX));
+    http.max_header_size(HEAD_BYTES_MAX).max_headers(HEADERS_MAX).max_buf_size(2 * HEAD_BYTES_MAX);
+    let shared = Shared {
+        http,
+        router,
+        tls: listener.tls(),
+        handshakes: Room::new(TLS_HANDSHAKES_MAX, TLS_HANDSHAKES_PER_ADDRESS_MAX),
+        stop: stop.clone(),
+    };
+    let room = listener.room(connections_max);
+    let graceful = GracefulShutdown::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => break,
+            accepted = listener.accept() => accepted,
+        };
+        let accepted = match accepted {
+            Ok(accepted) => accepted,
+            // It was gone before it was taken: nobody has to wait for that.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
+            Err(error) => {
+                tracing::warn!(%error, "a connection can't be accepted");
+                tokio::time::sleep(ACCEPT_PAUSE).await;
+                continue;
+            }
+        };
+        let address = match &accepted {
+            Accepted::Network(_, address) => address.ip(),
+            Accepted::Socket(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        };
+        match room.enter(address) {
+            Ok(place) => {
+                let (shared, watcher) = (shared.clone(), graceful.watcher());
+                tokio::spawn(async move {
+                    if let Err(error) = shared.entertain(accepted, watcher, place).await {
+                        tracing::debug!(%address, %error, "a client's connection ended");
+                    }
+                });
+            }
+            Err(full) => shared.send_away(&accepted, full),
+        }
+    }
+    drop((listener, shared));
+    if timeout(FINISH, graceful.shutdown()).await.is_err() {
+        tracing::warn!("some requests did not finish in time and are dropped");
+    }
+}
+
+impl Shared {
+    /// Serves one connection to its end.
+    async fn entertain(
+        mut self,
+        accepted: Accepted,
+        watcher: Watcher,
+        _place: Place,
+    ) -> Result<(), Box<dyn std::error::Error + Send + Sync>> {
+        if let Accepted::Network(stream, _) = &accepted {
+            stream.set_nodelay(true)?;
+        }
+        match (accepted, self.tls.take()) {
+            (Accepted::Socket(stream), _) => {
+                let uid = stream.peer_cred()?.uid();
+                self.converse(stream, watcher, Peer::Socket { uid }).await?;
+            }
+            (Accepted::Network(stream, address), None) => {
+                self.converse(stream, watcher, Peer::Tcp { address, certificate: None }).await?;
+            }
+            (Accepted::Network(stream, address), Some(tls)) => {
+                let shaking = self.handshakes.enter(address.ip()).map_err(|full| format!("{full:?}"))?;
+                let handshake =
+                    timeout(Duration::from_millis(TLS_HANDSHAKE_MS_MAX), shake_hands(stream, &tls));
+                let (stream, certificate) = tokio::select! {
+                    _ = self.stop.wait_for(|stop| *stop) => return Ok(()),
+                    shaken = handshake => match shaken?? {
+                        Some(shaken) => shaken,
+                        None => return Ok(()),
+                    },
+                };
+                drop(shaking);
+                self.converse(stream, watcher, Peer::Tcp { address, certificate }).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn converse(
+        self,
+        stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        watcher: Watcher,
+        peer: Peer,
+    ) -> hyper::Result<()> {
+        let (router, unread) = (self.router, Unread::default());
+        let stream = Lingering::new(Unstalled::new(stream), unread.clone());
+        let service =
+            TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<Incoming>| {
+                let (router, unread) = (router.clone(), unread.clone());
+                let (head, body) = request.into_parts();
+                let (body, verdict) = match body.is_end_stream() {
+                    true => (Body::empty(), None),
+                    false => {
+                        let (body, verdict) = TimedBody::new(body, BODY_READ_MS_MAX);
+                        (Body::new(body), Some(verdict))
+                    }
+                };
+                let mut request = hyper::Request::from_parts(head, body);
+                request.extensions_mut().insert(peer.clone());
+                if let Some(verdict) = &verdict {
+                    request.extensions_mut().insert(verdict.clone());
+                }
+                async move {
+                    let response = tower::ServiceExt::oneshot(router, request).await;
+                    unread.set(verdict.is_some_and(|verdict| verdict.is_unread()));
+                    Ok::<_, Infallible>(response.unwrap_or_else(|never| match never {}))
+                }
+            }));
+        watcher.watch(self.http.serve_connection(TokioIo::new(stream), service)).await
+    }
+
+    /// Hangs up on somebody for whom there is no room; in words, where words are understood.
+    fn send_away(&self, accepted: &Accepted, full: Full) {
+        let why = match full {
+            Full::All(count) => format!("{count} connections are open already"),
+            Full::Address(count) => format!("{count} connections of your address are open already"),
+        };
+        let answer = last_word(&Problem::new(Code::Overloaded, why));
+        // What a new connection doesn't take at once is not worth waiting for.
+        let _ = match accepted {
+            Accepted::Network(stream, _) if self.tls.is_none() => stream.try_write(&answer),
+            Accepted::Network(..) => Ok(0),
+            Accepted::Socket(stream) => stream.try_write(&answer),
+        };
+    }
+}
+
+type Shaken = (tokio_rustls::server::TlsStream<TcpStream>, Option<ClientName>);
+
+/// The TLS handshake; nothing with whoever doesn't speak TLS, and is told so.
+async fn shake_hands(mut stream: TcpStream, tls: &ClientTls) -> io::Result<Option<Shaken>> {
+    let mut first = [0];
+    if stream.peek(&mut first).await? > 0 && first != [TLS_HANDSHAKE] {
+        stream.write_all(&last_word(&Problem::new(Code::TlsRequired, "this port speaks TLS"))).await?;
+        stream.shutdown().await?;
+        return Ok(None);
+    }
+    tls.answer(stream).await.map(Some)
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    use super::*;
+
+    async fn asked(mut stream: impl AsyncRead + AsyncWrite + Unpin) -> String {
+        let request = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n";
+        stream.write_all(request).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer
+    }
+
+    fn who() -> Router {
+        let who = |request: axum::extract::Request| async move {
+            format!("{:?}", request.extensions().get::<Peer>().unwrap())
+        };
+        Router::new().fallback(who)
+    }
+
+    #[tokio::test]
+    async fn every_request_says_who_is_at_the_other_end() {
+        let (stop, stopping) = watch::channel(false);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let network = Listener::Network { listener, tls: None };
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let socket = Listener::Socket(UnixListener::bind(&path).unwrap());
+        let servers =
+            [network, socket].map(|listener| tokio::spawn(serve(listener, 9, who(), stopping.clone())));
+        let stream = TcpStream::connect(address).await.unwrap();
+        let here = stream.local_addr().unwrap();
+        let answer = asked(stream).await;
+        let peer = Peer::Tcp { address: here, certificate: None };
+        assert!(answer.ends_with(&format!("{peer:?}")), "{answer}");
+        let answer = asked(UnixStream::connect(&path).await.unwrap()).await;
+        let peer = Peer::Socket { uid: rustix::process::getuid().as_raw() };
+        assert!(answer.ends_with(&format!("{peer:?}")), "{answer}");
+        stop.send(true).unwrap();
+        for server in servers {
+            server.await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn who_comes_when_all_places_are_taken_is_told_so() {
+        let (_stop, stopping) = watch::channel(false);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        tokio::spawn(serve(Listener::Network { listener, tls: None }, 1, who(), stopping));
+        let first = TcpStream::connect(address).await.unwrap();
+        let mut answer = String::new();
+        let mut second = TcpStream::connect(address).await.unwrap();
+        second.read_to_string(&mut answer).await.unwrap();
+        assert!(answer.starts_with("HTTP/1.1 503 ") && answer.contains("\"overloaded\""), "{answer}");
+        assert!(asked(first).await.starts_with("HTTP/1.1 200 "), "the first one is still served");
+    }
+}

@@ -1,0 +1,102 @@
+//! TLS with clients: what they are shown, and which certificates of theirs are believed.
+
+use std::sync::{Arc, PoisonError, RwLock};
+use std::{fmt, io};
+
+use ipam_api::tls::{Credentials, TlsError, VERSIONS, expires_at_s, identity_of, provider, reason};
+use rustls::server::{NoClientAuth, NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::{RootCertStore, ServerConfig};
+use tokio::net::TcpStream;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::server::TlsStream;
+
+use crate::http::request::ClientName;
+
+/// TLS with clients. Clones share it; what is shown may be replaced while it is used.
+#[derive(Clone)]
+pub struct ClientTls(Arc<RwLock<Shown>>);
+
+/// What clients are shown.
+#[derive(Clone)]
+struct Shown {
+    config: Arc<ServerConfig>,
+    expires_at_s: Option<u64>,
+}
+
+impl fmt::Debug for ClientTls {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ClientTls")
+    }
+}
+
+impl ClientTls {
+    /// Shows `own`; certificates that `client_roots` have issued are verified where a client shows one, and
+    /// without `client_roots` none is asked for.
+    ///
+    /// # Errors
+    /// When the certificate doesn't go with its key, or there are no usable CAs.
+    pub fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
+        Ok(Self(Arc::new(RwLock::new(Shown::new(own, client_roots)?))))
+    }
+
+    /// Shows and believes this from now on; connections that stand are left alone.
+    ///
+    /// # Errors
+    /// As [`ClientTls::new`]; then everything stays as it was.
+    pub fn replace(&self, own: Credentials, client_roots: Option<RootCertStore>) -> Result<(), TlsError> {
+        let shown = Shown::new(own, client_roots)?;
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = shown;
+        Ok(())
+    }
+
+    fn shown(&self) -> Shown {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// When the certificate that clients are shown runs out, in seconds since 1970.
+    #[must_use]
+    pub fn expires_at_s(&self) -> Option<u64> {
+        self.shown().expires_at_s
+    }
+
+    /// The handshake; also says whom the client's certificate names, if it has shown one.
+    pub(in crate::http) async fn answer(
+        &self,
+        stream: TcpStream,
+    ) -> io::Result<(TlsStream<TcpStream>, Option<ClientName>)> {
+        let stream = TlsAcceptor::from(self.shown().config).accept(stream).await?;
+        let shown = stream.get_ref().1.peer_certificates().and_then(<[_]>::first);
+        let identity = shown.map_or(Ok(None), identity_of);
+        let identity = identity.map_err(|error| io::Error::new(io::ErrorKind::PermissionDenied, error))?;
+        Ok((stream, identity.and_then(ClientName::of)))
+    }
+}
+
+impl Shown {
+    fn new(own: Credentials, client_roots: Option<RootCertStore>) -> Result<Self, TlsError> {
+        let expires_at_s = own.chain.first().and_then(expires_at_s);
+        Ok(Self { config: Arc::new(server_config(own, client_roots)?), expires_at_s })
+    }
+}
+
+fn server_config(own: Credentials, client_roots: Option<RootCertStore>) -> Result<ServerConfig, TlsError> {
+    let wrong =
+        |error: rustls::Error| TlsError::new(format!("the certificate can't be used: {}", reason(&error)));
+    let builder =
+        ServerConfig::builder_with_provider(provider()).with_protocol_versions(VERSIONS).map_err(wrong)?;
+    let builder = match client_roots {
+        None => builder.with_client_cert_verifier(Arc::new(NoClientAuth)),
+        Some(roots) => builder.with_client_cert_verifier(
+            WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider())
+                .allow_unauthenticated()
+                .build()
+                .map_err(|error| TlsError::new(format!("the clients' CA can't be used: {error}")))?,
+        ),
+    };
+    let mut config = builder.with_single_cert(own.chain, own.key).map_err(wrong)?;
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
+    // A session taken up again would show no certificate; one that is no longer good must not open anything.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
+    Ok(config)
+}

@@ -1,0 +1,37 @@
+//! The routes of backups, and of what follows a restore.
+
+use ipam_api::Code;
+use ipam_api::access::{Target, Verb};
+
+use super::parameters::{fresh, parameter};
+use super::route::{Access, Route};
+
+pub(super) fn routes() -> Vec<Route> {
+    vec![
+        Route::get(
+            "/v1/cluster/backup",
+            Target::Backup,
+            "Writes all of the state, as of one revision, as a file that can be restored.",
+        )
+        .query(vec![parameter("history", "boolean", "With all of the history; true if nothing is said.")])
+        .text("application/octet-stream")
+        .refuses(&[Code::TooManyRequests]),
+        Route::get(
+            "/v1/cluster/generation",
+            Target::Cluster,
+            "Shows what a restore has begun, and which pools wait to be confirmed.",
+        )
+        .query(fresh())
+        .json(200, "Generation")
+        .refuses(&[Code::RevisionNotReached]),
+        Route::new(
+            "POST",
+            "/v1/cluster/generation/confirm",
+            Access::Deed(Verb::Write, Target::Cluster),
+            "Lets pools give again after a restore.",
+        )
+        .takes("ConfirmRequest")
+        .json(200, "Generation")
+        .refuses(&[Code::NotFound, Code::RevisionMismatch]),
+    ]
+}

@@ -1,0 +1,28 @@
+//! Routes of leases.
+
+use ipam_api::Code;
+use ipam_api::access::{Target, Verb};
+
+use super::route::{Access, Route};
+
+pub(super) fn routes() -> [Route; 2] {
+    let renew = |path: &str, summary: &str, gone: &[Code]| {
+        Route::new("POST", path, Access::Deed(Verb::Allocate, Target::Allocation), summary)
+            .takes("RenewRequest")
+            .json(200, "Renewed")
+            .refuses(&[Code::NotFound, Code::NotLeased, Code::ForeignNode])
+            .refuses(gone)
+    };
+    [
+        renew(
+            "/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew",
+            "Lets all leases of an endpoint last longer.",
+            &[],
+        ),
+        renew(
+            "/v1/allocations/{id}/renew",
+            "Lets the lease of an allocation last longer.",
+            &[Code::AllocationChanged],
+        ),
+    ]
+}

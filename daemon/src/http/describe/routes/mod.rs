@@ -1,0 +1,16 @@
+//! The one table of routes. The OpenAPI and the pages under `/docs` are made from it; tests hold it to the router.
+
+mod backup;
+mod controllers;
+mod leases;
+mod maps;
+mod members;
+mod named;
+mod parameters;
+mod prefixes;
+mod route;
+mod table;
+
+pub(in crate::http) use self::route::Access;
+pub(super) use self::route::{ALWAYS, Body, Route};
+pub(in crate::http) use self::table::routes;

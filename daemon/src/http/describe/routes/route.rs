@@ -1,0 +1,168 @@
+//! A route: method, path, access rule, what is sent and answered.
+
+use ipam_api::Code;
+use ipam_api::access::{Target, Verb};
+
+use super::parameters::{Parameter, of_writes};
+
+/// One method at one path.
+#[derive(Debug)]
+pub(in crate::http) struct Route {
+    pub(in crate::http) method: &'static str,
+    pub(in crate::http) path: String,
+    pub(in crate::http) access: Access,
+    pub(in crate::http) summary: String,
+    pub(in crate::http) query: Vec<Parameter>,
+    /// The name of the type that is sent, if something is.
+    pub(in crate::http) request: Option<&'static str>,
+    /// What is answered when all is well.
+    pub(in crate::http) answers: Vec<Answer>,
+    /// What else is answered, beside what any request may meet.
+    pub(in crate::http) problems: Vec<Code>,
+}
+
+/// Who may ask.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) enum Access {
+    /// Whoever comes.
+    Public,
+    /// Whoever may do that.
+    Deed(Verb, Target),
+    /// Whoever may do each of the steps.
+    EachStep,
+    /// Whoever has a join token.
+    JoinToken,
+    /// Whoever has a member's join token, or may change the cluster.
+    MemberJoinToken,
+}
+
+/// A status, and the name or media type of what comes with it.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) struct Answer {
+    pub(in crate::http) status: u16,
+    pub(in crate::http) body: Body,
+}
+
+#[derive(Debug, Clone, Copy)]
+pub(in crate::http) enum Body {
+    Nothing,
+    /// JSON of a type.
+    Json(&'static str),
+    /// Something else.
+    Media(&'static str),
+}
+
+/// What any request may be refused with.
+pub(in crate::http) const ALWAYS: &[Code] = &[
+    Code::InvalidFilter,
+    Code::InvalidField,
+    Code::Unauthenticated,
+    Code::TokenExpired,
+    Code::Forbidden,
+    Code::TooManyRequests,
+    Code::NoLeader,
+    Code::Overloaded,
+    Code::DeadlineExceeded,
+    Code::ShuttingDown,
+    Code::Internal,
+];
+/// What any change may be refused with, too.
+pub(super) const CHANGES: &[Code] = &[
+    Code::MalformedBody,
+    Code::UnsupportedMediaType,
+    Code::TooLarge,
+    Code::TooSlow,
+    Code::LimitExceeded,
+    Code::IdempotencyKeyReused,
+    Code::StorageFull,
+];
+
+impl Route {
+    pub(super) fn new(
+        method: &'static str,
+        path: impl Into<String>,
+        access: Access,
+        summary: impl Into<String>,
+    ) -> Self {
+        let query = if method == "GET" { Vec::new() } else { of_writes() };
+        let problems = if method == "GET" { Vec::new() } else { CHANGES.to_vec() };
+        let (path, summary) = (path.into(), summary.into());
+        Self { method, path, access, summary, query, request: None, answers: Vec::new(), problems }
+    }
+
+    pub(super) fn get(path: impl Into<String>, target: Target, summary: impl Into<String>) -> Self {
+        Self::new("GET", path, Access::Deed(Verb::Read, target), summary)
+    }
+
+    pub(super) fn public(path: &str, summary: &str) -> Self {
+        Self::new("GET", path, Access::Public, summary)
+    }
+
+    pub(super) fn query(mut self, more: Vec<Parameter>) -> Self {
+        self.query.extend(more);
+        self
+    }
+
+    pub(super) fn takes(mut self, name: &'static str) -> Self {
+        self.request = Some(name);
+        self.problems.extend([Code::UnknownField]);
+        self
+    }
+
+    pub(super) fn gives(mut self, status: u16, body: Body) -> Self {
+        self.answers.push(Answer { status, body });
+        self
+    }
+
+    pub(super) fn json(self, status: u16, name: &'static str) -> Self {
+        self.gives(status, Body::Json(name))
+    }
+
+    pub(super) fn text(self, media: &'static str) -> Self {
+        self.gives(200, Body::Media(media))
+    }
+
+    pub(super) fn refuses(mut self, codes: &[Code]) -> Self {
+        self.problems.extend_from_slice(codes);
+        self
+    }
+}
+
+pub(super) const OF_LISTS: &[Code] = &[Code::InvalidCursor, Code::CursorExpired, Code::RevisionNotReached];
+pub(super) const OF_READS: &[Code] = &[Code::NotFound, Code::RevisionNotReached];
+pub(super) const OF_RULES: &[Code] = &[
+    Code::NotFound,
+    Code::CidrHasHostBits,
+    Code::RangeReversed,
+    Code::FamilyMismatch,
+    Code::OutsideSubnet,
+    Code::GatewayInRange,
+    Code::Overlap,
+    Code::InUse,
+    Code::Terminating,
+    Code::ImmutableField,
+    Code::ManagedElsewhere,
+    Code::AlreadyExists,
+    Code::RevisionMismatch,
+];
+pub(super) const OF_ALLOCATING: &[Code] = &[
+    Code::NotFound,
+    Code::FamilyMismatch,
+    Code::Terminating,
+    Code::PoolExhausted,
+    Code::NoPoolSelected,
+    Code::NoPoolFits,
+    Code::GenerationUnconfirmed,
+    Code::PoolDisabled,
+    Code::AddressTaken,
+    Code::AddressOutsidePools,
+    Code::AddressReserved,
+    Code::AddressCooling,
+    Code::AddressQuarantined,
+    Code::QuotaExceeded,
+    Code::AttachmentReleased,
+    Code::BootUnconfirmed,
+    Code::AllocationChanged,
+    Code::ForeignNode,
+];
+pub(super) const OF_RELEASES: &[Code] = &[Code::NotFound, Code::AllocationChanged, Code::ForeignNode];

@@ -1,0 +1,155 @@
+//! Lists: filtered, sorted, cut down to some fields, and read page by page from one state.
+
+use axum::extract::State as AppState;
+use axum::http::Uri;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
+use ipam_api::resource::{Labels, Page};
+use ipam_api::{Code, Problem};
+use ipam_machine::State;
+use serde::Serialize;
+
+use super::cursor::Cursor;
+use super::field::Field;
+use super::page::{self, Item};
+use super::query::{self, ListQuery, Test};
+use crate::http::request::{App, Asker, Refused, Shown};
+
+/// For fuzz targets: whether a list takes this query.
+#[cfg(feature = "testing")]
+pub(in crate::http) fn takes(uri: &Uri, shape: &'static Shape) -> bool {
+    ListQuery::read(uri, shape).is_ok()
+}
+
+/// For fuzz targets: a cursor, read and written again.
+#[cfg(feature = "testing")]
+pub(in crate::http) fn cursor_again(text: &str) -> Option<String> {
+    Cursor::decode(text).ok().map(Cursor::encode)
+}
+
+/// Fields that lists of all named resources have.
+const NAMED_FIELDS: &[Field] = &[
+    Field::number("id", "meta.id"),
+    Field::number("revision", "meta.revision"),
+    Field::text("created_at", "meta.created_at"),
+    Field::text("created_by", "meta.created_by"),
+    Field::text("updated_at", "meta.updated_at"),
+    Field::text("updated_by", "meta.updated_by"),
+];
+/// Parts of an item that all named resources have.
+const NAMED_SHOWN: &[&str] = &[
+    "description",
+    "labels",
+    "annotations",
+    "managed_by",
+    "meta",
+    "meta.id",
+    "meta.revision",
+    "meta.created_at",
+    "meta.created_by",
+    "meta.updated_at",
+    "meta.updated_by",
+];
+
+/// What can be asked of a list.
+#[derive(Debug)]
+pub(in crate::http) struct Shape {
+    /// Where it is.
+    pub(in crate::http) path: &'static str,
+    /// What it can be filtered and sorted by.
+    pub(in crate::http) own_fields: &'static [Field],
+    /// What can be shown of an item by itself.
+    pub(in crate::http) own_shown: &'static [&'static str],
+    /// Its items are named resources: what these have in common follows what is said here.
+    pub(in crate::http) named: bool,
+    /// Its items are about addresses.
+    pub(in crate::http) addressed: bool,
+}
+
+impl Shape {
+    /// The names of its parameters.
+    pub(in crate::http) fn parameters(&self) -> Vec<&'static str> {
+        let mut names = query::COMMON.to_vec();
+        names.extend(self.named.then_some("labels"));
+        names.extend(self.addressed.then_some(["contains", "within"]).into_iter().flatten());
+        names.extend(self.fields().map(|field| field.name));
+        names
+    }
+
+    pub(in crate::http) fn fields(&self) -> impl Iterator<Item = &'static Field> + Clone + use<> {
+        self.own_fields.iter().chain(if self.named { NAMED_FIELDS } else { &[] })
+    }
+
+    pub(in crate::http) fn shown(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
+        self.own_shown.iter().chain(if self.named { NAMED_SHOWN } else { &[] }).copied()
+    }
+}
+
+/// Something that can be listed.
+pub(in crate::http) trait Listed: Send + Sync + 'static {
+    /// An item as JSON has it.
+    type Item: Serialize + Send;
+    /// What can be asked.
+    const SHAPE: &'static Shape;
+
+    /// What it is called in the table of roles.
+    fn target() -> Target;
+    /// How many items there are.
+    fn total(state: &State) -> usize;
+    /// The ids of those behind `after`, in the list's own order. None, if there never was such an id.
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>>;
+    /// The only ids that can fit, where an index knows: in the list's own order.
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>>;
+    /// An item.
+    fn item(state: &State, id: u64) -> Option<Self::Item>;
+    /// Its labels.
+    fn labels(item: &Self::Item) -> Option<&Labels>;
+    /// The addresses that it is about.
+    fn ranges(item: &Self::Item) -> Vec<AddressRange>;
+}
+
+/// Handler of a list: one page.
+pub(in crate::http) async fn list<L: Listed>(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    uri: Uri,
+) -> Result<Shown<Page<Item<L::Item>>>, Refused> {
+    let query = ListQuery::read(&uri, L::SHAPE)?;
+    let deed = (Verb::Read, L::target());
+    let (state, stale_ms) = match query.cursor {
+        None => app.read(&asker, deed, query.freshness).await?,
+        Some(cursor) => {
+            app.who(&asker).await?.check(deed)?;
+            (app.at(&asker, cursor).await?, None)
+        }
+    };
+    let caller = asker.slot_holder(&app.who(&asker).await?);
+    // A filter looks at everything there is, and others wait for this thread.
+    let paged = tokio::task::spawn_blocking(move || {
+        let page = page::page::<L>(&state, &query);
+        (state, page)
+    });
+    let (state, page) =
+        paged.await.map_err(|_| Problem::new(Code::Internal, "the list has ended without an answer"))?;
+    let page = page?;
+    if page.next.is_some() {
+        app.lists.keep(&caller, &state);
+    }
+    Ok(Shown { stale_ms, ..Shown::new(page, state.revision()) })
+}
+
+impl App {
+    /// The state that a cursor is from: kept, or still the present one.
+    async fn at(&self, asker: &Asker, cursor: Cursor) -> Result<State, Problem> {
+        if let Some(state) = self.lists.at(cursor.revision) {
+            return Ok(state);
+        }
+        // Another member gave the cursor, and nothing may have changed since.
+        let here = self.node.reached(cursor.revision, asker.deadline).await.ok();
+        here.filter(|state| state.revision() == cursor.revision).ok_or_else(|| {
+            let detail = format!("the state at revision {} is not kept here any more", cursor.revision);
+            Problem::new(Code::CursorExpired, detail)
+                .help("Begin the list again without a cursor, and ask the same member for all pages.")
+        })
+    }
+}

@@ -1,0 +1,49 @@
+//! State shared by all handlers.
+
+use std::sync::Arc;
+
+use ipam_api::limits::{EVENT_STREAMS_MAX, EVENT_STREAMS_PER_CALLER_MAX, REQUESTS_IN_FLIGHT_PER_CALLER_MAX};
+use ipam_raft::node::Node;
+use tokio::sync::{Mutex, Semaphore};
+
+use super::in_flight::Flights;
+use super::snapshots::Kept;
+use super::trial::Trials;
+use crate::access::Access;
+use crate::metrics::Metrics;
+
+/// State shared by all handlers: the member that they ask, the counters that they raise, and limits.
+#[derive(Clone)]
+pub struct App {
+    pub(in crate::http) node: Node,
+    pub(in crate::http) metrics: Arc<Metrics>,
+    pub(in crate::http) access: Access,
+    pub(super) flights: Flights,
+    pub(in crate::http) trials: Trials,
+    /// The states that lists are being read from.
+    pub(in crate::http) lists: Kept,
+    /// Room for streams of events.
+    pub(in crate::http) streams: Arc<Semaphore>,
+    /// Streams of events by caller.
+    pub(in crate::http) streams_of: Flights,
+    /// Held while a backup is written: one at a time.
+    pub(in crate::http) backing_up: Arc<Mutex<()>>,
+}
+
+impl App {
+    /// Handlers for a member.
+    #[must_use]
+    pub fn new(node: Node, metrics: Arc<Metrics>, access: Access) -> Self {
+        Self {
+            node,
+            metrics,
+            access,
+            flights: Flights::new(REQUESTS_IN_FLIGHT_PER_CALLER_MAX),
+            trials: Trials::default(),
+            lists: Kept::default(),
+            streams: Arc::new(Semaphore::new(EVENT_STREAMS_MAX)),
+            streams_of: Flights::new(EVENT_STREAMS_PER_CALLER_MAX),
+            backing_up: Arc::default(),
+        }
+    }
+}

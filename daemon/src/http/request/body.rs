@@ -1,0 +1,95 @@
+//! A request's body that must have come in time, and knows whether it was read. Its time begins when something of it is waited for, so that those
+//! that come with their heads cost no timer.
+
+use std::fmt;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use axum::body::Bytes;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use tokio::time::{Sleep, sleep};
+
+/// A body that ends with [`TooSlow`] when it hasn't come in time.
+pub(in crate::http) struct TimedBody {
+    body: Incoming,
+    limit: Duration,
+    over: Option<Pin<Box<Sleep>>>,
+    verdict: Verdict,
+}
+
+/// Says of a request, in whose extensions it is, whether its body was too slow, and whether it was read at all: what
+/// reads bodies forgets why it couldn't.
+#[derive(Debug, Clone, Default)]
+pub(in crate::http) struct Verdict(Arc<Marks>);
+
+#[derive(Debug, Default)]
+struct Marks {
+    too_slow: AtomicBool,
+    read: AtomicBool,
+}
+
+impl Verdict {
+    pub(super) fn too_slow(&self) -> bool {
+        self.0.too_slow.load(Ordering::Relaxed)
+    }
+
+    /// True if the end of the body has not been read.
+    pub(in crate::http) fn is_unread(&self) -> bool {
+        !self.0.read.load(Ordering::Relaxed)
+    }
+}
+
+/// The body didn't come in time.
+#[derive(Debug)]
+pub(in crate::http) struct TooSlow;
+
+impl fmt::Display for TooSlow {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the body did not come in time")
+    }
+}
+
+impl std::error::Error for TooSlow {}
+
+impl TimedBody {
+    pub(in crate::http) fn new(body: Incoming, limit_ms: u64) -> (Self, Verdict) {
+        let verdict = Verdict::default();
+        let limit = Duration::from_millis(limit_ms);
+        (Self { body, limit, over: None, verdict: verdict.clone() }, verdict)
+    }
+}
+
+impl Body for TimedBody {
+    type Data = Bytes;
+    type Error = Box<dyn std::error::Error + Send + Sync>;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
+        let this = self.get_mut();
+        if let Poll::Ready(frame) = Pin::new(&mut this.body).poll_frame(context) {
+            if frame.is_none() || this.body.is_end_stream() {
+                this.verdict.0.read.store(true, Ordering::Relaxed);
+            }
+            return Poll::Ready(frame.map(|frame| frame.map_err(Into::into)));
+        }
+        let limit = this.limit;
+        let over = this.over.get_or_insert_with(|| Box::pin(sleep(limit)));
+        over.as_mut().poll(context).map(|()| {
+            this.verdict.0.too_slow.store(true, Ordering::Relaxed);
+            Some(Err(TooSlow.into()))
+        })
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}

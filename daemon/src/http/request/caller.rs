@@ -1,0 +1,325 @@
+//! Who asks, and what a request says about itself rather than about its subject.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::extract::FromRequestParts;
+use axum::http::HeaderMap;
+use axum::http::header::{AUTHORIZATION, HOST};
+use axum::http::request::Parts;
+use ipam_api::access::{NodeKey, Role, Target, Verb};
+use ipam_api::brand::{ANONYMOUS, HEADER_BUDGET_MS, HEADER_CHANGE_COMMENT, HEADER_REQUEST_ID, SECRET_PREFIX};
+use ipam_api::limits::{BUDGET_MS_DEFAULT, BUDGET_MS_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::shown;
+use ipam_api::{Code, Problem};
+use ipam_machine::access::check_deed;
+use ipam_machine::command::{Credential, Grant, Purpose, SecretHash, Text, secret_hash};
+use ipam_machine::{State, model};
+
+use super::app::App;
+use super::notes::Notes;
+use super::peer::{ClientName, Peer};
+use super::response::Refused;
+use crate::access::Shown;
+
+/// Bytes of a request id that a caller may choose.
+const REQUEST_ID_BYTES_MAX: usize = 64;
+/// Longest time by which an answer comes before the caller's patience ends.
+const ANSWER_MARGIN_MS_MAX: u64 = 200;
+/// Bytes of a secret that is looked at at all.
+const SECRET_BYTES_MAX: usize = 256;
+
+/// Who asks.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Asker {
+    pub(in crate::http) request_id: Text,
+    /// When it stops waiting.
+    pub(in crate::http) deadline: Instant,
+    /// Why it changes something.
+    pub(in crate::http) comment: Option<Text>,
+    pub(in crate::http) notes: Notes,
+    /// Address of the client of a request over the network.
+    address: Option<IpAddr>,
+    offer: Offer,
+}
+
+/// Credentials that a request presents, or the reason why they can't be used. Every request has them among its
+/// extensions, read once.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Offer(Result<Presented, Problem>);
+
+impl Default for Offer {
+    fn default() -> Self {
+        Self(Ok(Presented::Nothing))
+    }
+}
+
+/// What somebody shows to be let in.
+#[derive(Debug, Clone)]
+enum Presented {
+    /// The connection tells who it is.
+    Known { principal: Text, grant: Arc<Grant> },
+    /// The hash of a secret.
+    Secret(SecretHash),
+    /// Nothing, where something is needed.
+    Nothing,
+}
+
+/// Somebody who is known.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Known {
+    pub(in crate::http) principal: Text,
+    pub(in crate::http) credential: Credential,
+    pub(in crate::http) grant: Grant,
+    pub(in crate::http) purpose: Purpose,
+}
+
+impl Asker {
+    fn read(parts: &Parts) -> Result<Self, Problem> {
+        let headers = &parts.headers;
+        Ok(Self {
+            request_id: Text::given(request_id(headers)),
+            deadline: deadline(headers)?,
+            comment: header_text(headers, HEADER_CHANGE_COMMENT, TEXT_CHARS_MAX)?,
+            notes: Notes::of(parts),
+            address: parts.extensions.get::<Peer>().and_then(Peer::ip),
+            offer: parts.extensions.get::<Offer>().cloned().unwrap_or_default(),
+        })
+    }
+
+    /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
+    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Known>, Problem> {
+        self.offer.known_in(state)
+    }
+
+    /// The credentials that the request presents.
+    pub(in crate::http) fn offer(&self) -> &Offer {
+        &self.offer
+    }
+
+    /// Names the caller that slots of this member are counted for: the principal; without one, the address.
+    pub(in crate::http) fn slot_holder(&self, known: &Known) -> String {
+        match self.address {
+            Some(address) if *known.principal == *ANONYMOUS => format!("{ANONYMOUS} at {address}"),
+            _ => known.principal.to_string(),
+        }
+    }
+}
+
+impl Offer {
+    /// Reads what a request presents.
+    pub(in crate::http) fn read(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Self {
+        Self(presented(headers, peer, app))
+    }
+
+    /// Names the caller that requests in progress are counted for: found out before anything is looked up, so that
+    /// it costs nothing to send a caller away.
+    pub(in crate::http) fn caller(&self, peer: Option<&Peer>) -> String {
+        match (&self.0, peer) {
+            (Ok(Presented::Secret(hash)), _) => {
+                let digits: Vec<String> = hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+                format!("token {}", digits.concat())
+            }
+            (_, Some(Peer::Socket { uid })) => format!("uid {uid}"),
+            (_, Some(Peer::Tcp { address, .. })) => format!("address {}", address.ip()),
+            (_, None) => "nobody".to_owned(),
+        }
+    }
+
+    /// Caller, as a state knows it; none if the state doesn't know the token that is presented.
+    pub(in crate::http) fn known_in(&self, state: &State) -> Result<Option<Known>, Problem> {
+        let (principal, credential) = match self.0.as_ref().map_err(Problem::clone)? {
+            Presented::Nothing => {
+                return Err(Problem::new(Code::Unauthenticated, "nobody says who asks")
+                    .help("Send a token: Authorization: Bearer ipamd_…; ipamctl takes --token-file."));
+            }
+            Presented::Known { principal, grant } => {
+                (principal.clone(), Credential::Known(grant.as_ref().clone()))
+            }
+            Presented::Secret(hash) => match state.token_by_secret(hash) {
+                None => return Ok(None),
+                Some((id, token)) => {
+                    check_end(token, state)?;
+                    (principal_of(token), Credential::Token { id })
+                }
+            },
+        };
+        let (grant, purpose) = state.grant(&credential)?;
+        Ok(Some(Known { principal, credential, grant, purpose }))
+    }
+}
+
+impl Known {
+    /// Refuses a token that is only for joining.
+    pub(in crate::http) fn check_bearer(&self) -> Result<(), Problem> {
+        if self.purpose == Purpose::Bearer {
+            return Ok(());
+        }
+        Err(Problem::new(Code::Forbidden, "a join token is for joining and for nothing else"))
+    }
+
+    /// Refuses what the table of roles doesn't allow.
+    pub(in crate::http) fn check(&self, (verb, target): (Verb, Target)) -> Result<(), Problem> {
+        self.check_bearer()?;
+        Ok(check_deed(&self.grant, &self.principal, verb, target)?)
+    }
+}
+
+/// Nobody has such a token.
+pub(super) fn unknown_token() -> Problem {
+    Problem::new(Code::Unauthenticated, "the token is not known, or was revoked")
+        .help("Get a new one: ipamctl token create, by an administrator.")
+}
+
+/// The name under which a token's user appears. A node is called by what it is, since its token's name says
+/// nothing. Slashes keep these apart from the names of tokens.
+fn principal_of(token: &model::Token) -> Text {
+    match &token.grant.node {
+        Some(node) if token.grant.role == Role::Node => Text::given(format!("node/{node}")),
+        _ => Text::given(token.name.as_str()),
+    }
+}
+
+/// Refuses a token that has expired by the state's log time, as `apply` does: one clock for all members. The leader
+/// carries log time into the state when a token expires in a quiet cluster.
+fn check_end(token: &model::Token, state: &State) -> Result<(), Problem> {
+    match token.expires_ms {
+        Some(until_ms) if until_ms <= state.log_time_ms() => {
+            Err(Problem::new(Code::TokenExpired, format!("the token {} has expired", token.name)))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl FromRequestParts<App> for Asker {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Refused> {
+        Self::read(parts).map_err(Refused)
+    }
+}
+
+fn presented(headers: &HeaderMap, peer: Option<&Peer>, app: &App) -> Result<Presented, Problem> {
+    let known = |principal: String, grant: Grant| Presented::Known {
+        principal: Text::given(principal),
+        grant: Arc::new(grant),
+    };
+    if headers.contains_key(AUTHORIZATION) {
+        let secret_hash = bearer(headers)?;
+        return match app.access.token(&secret_hash) {
+            Some(Shown::Known { principal, grant }) => Ok(Presented::Known { principal, grant }),
+            Some(Shown::Expired { principal }) => {
+                Err(Problem::new(Code::TokenExpired, format!("the token {principal} has expired")))
+            }
+            None => Ok(Presented::Secret(secret_hash)),
+        };
+    }
+    Ok(match peer {
+        Some(Peer::Socket { uid }) if app.access.is_trusted(*uid) => {
+            known(format!("uid/{uid}"), Grant::of(Role::Admin))
+        }
+        Some(Peer::Tcp { certificate: Some(ClientName::Node { realm, name }), .. }) => {
+            let node = NodeKey { realm: realm.clone(), name: name.clone() };
+            known(format!("node/{node}"), Grant::of_node(node))
+        }
+        Some(Peer::Tcp { certificate: Some(ClientName::Client { name }), .. }) => {
+            match app.access.role_of_client(name) {
+                Some(role) => known(format!("client/{name}"), Grant::of(role)),
+                None => Presented::Nothing,
+            }
+        }
+        Some(Peer::Tcp { address, .. })
+            if app.access.is_open() && address.ip().is_loopback() && !is_local_host(headers) =>
+        {
+            return Err(Problem::new(Code::Forbidden, "the request was meant for another host")
+                .help("Ask by address or as localhost, or give out tokens: access.require_tokens."));
+        }
+        _ if app.access.is_open() => known(ANONYMOUS.to_owned(), Grant::of(Role::Admin)),
+        _ => Presented::Nothing,
+    })
+}
+
+/// Whether a request is addressed to this machine. A page of a browser here may ask for a name of its own that
+/// leads to loopback, and nobody else's tokens stand in its way where none are needed.
+fn is_local_host(headers: &HeaderMap) -> bool {
+    let host = headers.get(HOST).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let host = host.rsplit_once(':').map_or(host, |(name, port)| {
+        if port.bytes().all(|byte| byte.is_ascii_digit()) { name } else { host }
+    });
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host.eq_ignore_ascii_case("localhost") || bare.parse::<IpAddr>().is_ok()
+}
+
+fn bearer(headers: &HeaderMap) -> Result<SecretHash, Problem> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (value, more) = (values.next().and_then(|value| value.to_str().ok()), values.next());
+    let secret = value
+        .filter(|_| more.is_none())
+        .and_then(|value| value.split_once(' '))
+        .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+        .map(|(_, secret)| secret.trim());
+    match secret {
+        Some(secret) if secret.starts_with(SECRET_PREFIX) && secret.len() <= SECRET_BYTES_MAX => {
+            Ok(secret_hash(secret))
+        }
+        _ => Err(Problem::new(Code::Unauthenticated, "the header Authorization carries no token of ours")
+            .help("Send it as Authorization: Bearer ipamd_….")),
+    }
+}
+
+/// A header's text, if it is there: short, and without characters that would break a line of a log.
+pub(in crate::http) fn header_text(
+    headers: &HeaderMap,
+    name: &str,
+    chars_max: usize,
+) -> Result<Option<Text>, Problem> {
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let text = std::str::from_utf8(value.as_bytes()).ok().map(str::trim);
+    match text {
+        Some(text)
+            if text.chars().count() <= chars_max
+                && !text.chars().any(char::is_control)
+                && !text.is_empty() =>
+        {
+            Ok(Some(Text::given(text)))
+        }
+        _ => Err(Problem::new(
+            Code::InvalidField,
+            format!(
+                "the header {name} must be text of 1 to {chars_max} characters without control characters"
+            ),
+        )),
+    }
+}
+
+/// The caller's name for the request, if it is a harmless one; else ours.
+pub(in crate::http) fn request_id(headers: &HeaderMap) -> String {
+    let given = headers.get(HEADER_REQUEST_ID).and_then(|value| value.to_str().ok());
+    let harmless = |id: &&str| {
+        (1..=REQUEST_ID_BYTES_MAX).contains(&id.len())
+            && id
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.' | b':'))
+    };
+    given.filter(harmless).map_or_else(|| uuid::Uuid::now_v7().simple().to_string(), ToOwned::to_owned)
+}
+
+/// When the caller stops waiting.
+pub(in crate::http) fn deadline(headers: &HeaderMap) -> Result<Instant, Problem> {
+    let budget_ms = match headers.get(HEADER_BUDGET_MS) {
+        None => BUDGET_MS_DEFAULT,
+        Some(value) => {
+            let text = value.to_str().unwrap_or_default();
+            text.parse::<u64>().map_err(|_| {
+                Problem::new(
+                    Code::InvalidField,
+                    format!("the header Budget-Ms is {}, no number", shown(text)),
+                )
+            })?
+        }
+    };
+    // Answered a little before the caller gives up: a clear refusal is worth more to it than silence.
+    let margin_ms = (budget_ms / 10).min(ANSWER_MARGIN_MS_MAX);
+    Ok(Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX) - margin_ms.min(BUDGET_MS_MAX)))
+}

@@ -1,0 +1,71 @@
+//! Requests in progress by caller, bounded so that no caller takes the place of all others.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Requests in progress, by caller.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Flights {
+    counts: Arc<Mutex<BTreeMap<String, usize>>>,
+    per_caller_max: usize,
+}
+
+/// One request on its way; gone when dropped.
+#[derive(Debug)]
+pub(in crate::http) struct Flight {
+    flights: Flights,
+    caller: String,
+}
+
+impl Flights {
+    /// None yet, and at most so many of each caller.
+    pub(in crate::http) fn new(per_caller_max: usize) -> Self {
+        Self { counts: Arc::default(), per_caller_max }
+    }
+
+    /// Begins a request, unless its caller has as many as it may have.
+    pub(in crate::http) fn begin(&self, caller: String) -> Option<Flight> {
+        let mut counts = self.counts();
+        let count = counts.entry(caller.clone()).or_insert(0);
+        if *count >= self.per_caller_max {
+            return None;
+        }
+        *count += 1;
+        drop(counts);
+        Some(Flight { flights: self.clone(), caller })
+    }
+
+    fn counts(&self) -> MutexGuard<'_, BTreeMap<String, usize>> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Flight {
+    fn drop(&mut self) {
+        let mut counts = self.flights.counts();
+        if let Some(count) = counts.get_mut(&self.caller) {
+            *count -= 1;
+            if *count == 0 {
+                counts.remove(&self.caller);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_caller_with_too_many_requests_waits_for_itself_only() {
+        let flights = Flights::new(3);
+        let mut mine: Vec<Flight> = (0..3).filter_map(|_| flights.begin("me".to_owned())).collect();
+        assert_eq!(mine.len(), 3);
+        assert!(flights.begin("me".to_owned()).is_none());
+        assert!(flights.begin("you".to_owned()).is_some());
+        mine.pop();
+        assert!(flights.begin("me".to_owned()).is_some());
+        drop(mine);
+        assert!(flights.counts().is_empty());
+    }
+}

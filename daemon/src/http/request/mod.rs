@@ -1,0 +1,31 @@
+//! A request and its response: the caller, what it asks and changes, limits, and what all answers share.
+
+mod app;
+mod body;
+pub(super) mod caller;
+mod in_flight;
+pub(super) mod merge_patch;
+mod notes;
+mod peer;
+pub(super) mod propose;
+mod query;
+pub(super) mod response;
+mod snapshots;
+mod trace;
+mod trial;
+mod write;
+
+pub use self::app::App;
+pub(super) use self::body::TimedBody;
+pub(super) use self::caller::{Asker, Known, Offer};
+pub(super) use self::in_flight::Flight;
+pub(super) use self::notes::Notes;
+pub use self::peer::{ClientName, Peer};
+pub(super) use self::propose::Done;
+#[cfg(feature = "testing")]
+pub(super) use self::query::WriteQuery;
+pub(super) use self::query::{
+    AddressQuery, Asked, Consistency, DeleteQuery, ExplainQuery, Freshness, NoQuery, ReadQuery,
+};
+pub(super) use self::response::{Refused, Shown};
+pub(super) use self::write::Write;

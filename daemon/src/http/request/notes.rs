@@ -1,0 +1,81 @@
+//! What a handler notes about a request for the headers of its answer, whatever the answer is.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use ipam_raft::node::Spent;
+
+/// Notes on one request, shared by its handler and by what is around all handlers.
+#[derive(Debug, Clone, Default)]
+pub(in crate::http) struct Notes(Arc<Inner>);
+
+#[derive(Debug, Default)]
+struct Inner {
+    /// It was only tried.
+    dry_run: AtomicBool,
+    /// The answer is one that was kept.
+    replayed: AtomicBool,
+    /// The caller is known: the answer may say more than that it is refused.
+    known: AtomicBool,
+    spent: OnceLock<Spent>,
+}
+
+impl Notes {
+    /// The notes on a request; new ones where nothing is around the handler.
+    pub(in crate::http) fn of(parts: &Parts) -> Self {
+        parts.extensions.get::<Self>().cloned().unwrap_or_default()
+    }
+
+    pub(super) fn note_dry_run(&self) {
+        self.0.dry_run.store(true, Relaxed);
+    }
+
+    pub(super) fn is_dry_run(&self) -> bool {
+        self.0.dry_run.load(Relaxed)
+    }
+
+    pub(super) fn note_replayed(&self) {
+        self.0.replayed.store(true, Relaxed);
+    }
+
+    pub(super) fn is_replayed(&self) -> bool {
+        self.0.replayed.load(Relaxed)
+    }
+
+    pub(in crate::http) fn note_known(&self) {
+        self.0.known.store(true, Relaxed);
+    }
+
+    pub(in crate::http) fn is_known(&self) -> bool {
+        self.0.known.load(Relaxed)
+    }
+
+    pub(super) fn note_spent(&self, spent: Spent) {
+        // The first one is the one that decided it; a merge may be tried again.
+        let _ = self.0.spent.set(spent);
+    }
+
+    /// `Server-Timing`.
+    pub(in crate::http) fn timing(&self, total: Duration) -> String {
+        let part = |name: &str, took: Duration| format!("{name};dur={:.3}, ", took.as_secs_f64() * 1000.0);
+        let parts = match self.0.spent.get() {
+            None => String::new(),
+            Some(Spent::Forwarded(forward)) => part("forward", *forward),
+            Some(Spent::Here { queue, log, apply }) => {
+                [part("queue", *queue), part("log", *log), part("apply", *apply)].concat()
+            }
+        };
+        format!("{parts}total;dur={:.3}", total.as_secs_f64() * 1000.0)
+    }
+}
+
+impl<S: Sync> FromRequestParts<S> for Notes {
+    type Rejection = std::convert::Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Self::Rejection> {
+        Ok(Self::of(parts))
+    }
+}

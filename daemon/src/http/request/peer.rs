@@ -1,0 +1,63 @@
+//! Who is at the other end of a connection, as far as the connection itself tells.
+
+use std::net::{IpAddr, SocketAddr};
+
+use ipam_api::certificate::Identity;
+use ipam_api::{Name, ObjectName};
+
+/// Who is at the other end. Every request has it among its extensions.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Peer {
+    /// Somebody who came over the network.
+    Tcp {
+        /// From where.
+        address: SocketAddr,
+        /// Whom the certificate names that was presented and verified, if there was one.
+        certificate: Option<ClientName>,
+    },
+    /// A process of this machine, over the unix socket.
+    Socket {
+        /// The user that it ran as when it connected, as the kernel says.
+        uid: u32,
+    },
+}
+
+impl Peer {
+    /// The address of a caller that came over the network.
+    #[must_use]
+    pub fn ip(&self) -> Option<IpAddr> {
+        match self {
+            Self::Tcp { address, .. } => Some(address.ip()),
+            Self::Socket { .. } => None,
+        }
+    }
+}
+
+/// Whom a verified client certificate names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ClientName {
+    /// A person or program.
+    Client {
+        /// Its name.
+        name: Name,
+    },
+    /// A node with its agent and plugin.
+    Node {
+        /// The realm that the node is of.
+        realm: Name,
+        /// The node's name.
+        name: ObjectName,
+    },
+}
+
+impl ClientName {
+    /// The client that a certificate names; none for a member's, which speaks with members only.
+    #[must_use]
+    pub fn of(identity: Identity) -> Option<Self> {
+        match identity {
+            Identity::Client { name } => Some(Self::Client { name }),
+            Identity::Node { realm, name } => Some(Self::Node { realm, name }),
+            Identity::Member { .. } => None,
+        }
+    }
+}

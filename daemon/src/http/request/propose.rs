@@ -1,0 +1,196 @@
+//! How handlers ask the replicated state: with whose rights, how long, and what must be the case.
+
+use std::time::{Instant, SystemTime};
+
+use axum::http::HeaderMap;
+use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
+use ipam_api::access::{Target, Verb};
+use ipam_api::name::shown;
+use ipam_api::request::AttachmentKey;
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{Expect, Text, Via};
+use ipam_machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, apply};
+use ipam_raft::node::ReadError;
+
+use super::app::App;
+use super::caller::{Asker, Known, Offer, unknown_token};
+use super::query::{Consistency, Freshness};
+use super::write::Write;
+
+/// What must be the case, by `If-Match` and `If-None-Match`.
+pub(in crate::http) fn expect(headers: &HeaderMap) -> Result<Expect, Problem> {
+    let text = |value: &axum::http::HeaderValue| value.to_str().unwrap_or_default().trim().to_owned();
+    let matches = headers.get(IF_MATCH).map(text);
+    let none_matches = headers.get(IF_NONE_MATCH).map(text);
+    match (matches.as_deref(), none_matches.as_deref()) {
+        (None, None) => Ok(Expect::Anything),
+        (None, Some("*")) => Ok(Expect::Absent),
+        (Some(etag), None) => revision(etag, "If-Match").map(Expect::Revision),
+        _ => Err(Problem::new(Code::InvalidField, "If-None-Match can only be *, and not beside If-Match")),
+    }
+}
+
+/// A revision, as an `ETag` has it.
+pub(in crate::http) fn revision(etag: &str, what: &str) -> Result<u64, Problem> {
+    etag.trim_matches('"').parse().map_err(|_| {
+        Problem::new(Code::InvalidField, format!("{what} {} is no revision", shown(etag)))
+            .help(format!("Send the ETag that you read, for example {what}: \"1204\"."))
+    })
+}
+
+/// What became of a proposal, or would have become of it.
+#[derive(Debug)]
+pub(in crate::http) struct Done {
+    pub(in crate::http) applied: Applied,
+    /// The state that it would have led to, if it was only tried.
+    tried: Option<State>,
+}
+
+impl App {
+    /// Proposes an action and waits until it is carried out or refused.
+    pub(in crate::http) async fn propose(
+        &self,
+        write: &Write,
+        via: Via,
+        action: Action,
+    ) -> Result<Applied, Problem> {
+        Ok(self.carry_out(write, via, action).await?.applied)
+    }
+
+    /// The same for those who show the state after it. A dry run ends here: nothing is proposed.
+    pub(in crate::http) async fn carry_out(
+        &self,
+        write: &Write,
+        via: Via,
+        action: Action,
+    ) -> Result<Done, Problem> {
+        let asker = &write.asker;
+        let known = self.who(asker).await?;
+        if let Some(deed) = action.deed() {
+            known.check(deed)?;
+        }
+        let terms = Terms {
+            credential: known.credential,
+            idempotency: write.idempotency.clone(),
+            manager: write.manager.clone().unwrap_or_default(),
+        };
+        action.check()?;
+        terms.check()?;
+        let origin = Origin {
+            principal: known.principal,
+            via,
+            request_id: Text::clone(&asker.request_id),
+            comment: asker.comment.clone(),
+            not_after_ms: None,
+        };
+        let command = Command { origin, terms, action };
+        let (outcome, tried) = if write.dry_run {
+            let (outcome, state) = self.try_out(asker, command).await?;
+            (outcome, Some(state))
+        } else {
+            let (outcome, spent) = self.node.propose_timed(command, asker.deadline).await?;
+            asker.notes.note_spent(spent);
+            (outcome, None)
+        };
+        write.note_replayed(&outcome);
+        Ok(Done { applied: outcome?, tried })
+    }
+
+    /// What a command would do, on a copy of the state as of now.
+    async fn try_out(&self, asker: &Asker, command: Command) -> Result<(Outcome, State), Problem> {
+        let mut state = self.node.read(asker.deadline).await?;
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
+        let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
+        let principal = Text::clone(&command.origin.principal);
+        let node = self.node.clone();
+        let try_it = move || {
+            let (outcome, _) = node.guard(|| apply(&mut state, at, &command))?;
+            Ok::<_, ReadError>((outcome, state))
+        };
+        Ok(self.trials.run(&principal, asker.deadline, try_it).await??)
+    }
+
+    /// A state that has everything in it that was done, for what is shown beside it.
+    pub(in crate::http) async fn after(&self, asker: &Asker, done: &Done) -> State {
+        match &done.tried {
+            Some(state) => state.clone(),
+            // It is done, whatever becomes of showing it: then with the status as this member has it.
+            None => match self.node.reached(done.applied.revision, asker.deadline).await {
+                Ok(state) => state,
+                Err(_) => self.node.stale().0,
+            },
+        }
+    }
+
+    /// The answer that was kept for a request, if it was made before.
+    pub(in crate::http) fn kept(&self, write: &Write, state: &State) -> Result<Option<Done>, Problem> {
+        let Some(idempotency) = &write.idempotency else { return Ok(None) };
+        let known = write.asker.known_in(state)?.ok_or_else(unknown_token)?;
+        let Some(outcome) = state.replayed(&known.principal, idempotency) else { return Ok(None) };
+        write.note_replayed(&outcome);
+        Ok(Some(Done { applied: outcome?, tried: None }))
+    }
+
+    /// Who asks. A token that this member has not heard of yet is looked up as of now.
+    pub(in crate::http) async fn who(&self, asker: &Asker) -> Result<Known, Problem> {
+        self.identify(asker.offer(), asker.deadline).await
+    }
+
+    /// The same for a request with only its credentials read.
+    pub(in crate::http) async fn identify(&self, offer: &Offer, deadline: Instant) -> Result<Known, Problem> {
+        if let Some(known) = offer.known_in(&self.node.stale().0)? {
+            return Ok(known);
+        }
+        offer.known_in(&self.node.read(deadline).await?)?.ok_or_else(unknown_token)
+    }
+
+    /// Refuses those who may not look at what this member says of itself. Asks nobody else, so that it works
+    /// without a leader.
+    pub(in crate::http) fn check_here(&self, asker: &Asker, deed: (Verb, Target)) -> Result<(), Problem> {
+        asker.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(deed)
+    }
+
+    /// Refuses a node that asks for another node's attachment.
+    pub(in crate::http) fn check_own(
+        &self,
+        asker: &Asker,
+        state: &State,
+        key: &AttachmentKey,
+    ) -> Result<(), Problem> {
+        let known = asker.known_in(state)?.ok_or_else(unknown_token)?;
+        match known.grant.node {
+            Some(node) if node.realm != key.realm || node.name != key.node => {
+                Err(Problem::new(Code::ForeignNode, format!("attachment {key} is not on node {node}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads the state for somebody who may: linearizable, or as this member has it, with its age.
+    pub(in crate::http) async fn read(
+        &self,
+        asker: &Asker,
+        deed: (Verb, Target),
+        freshness: impl Into<Freshness>,
+    ) -> Result<(State, Option<u64>), Problem> {
+        let Freshness { consistency, at_least_revision } = freshness.into();
+        let (mut state, stale_ms) = match (consistency, at_least_revision) {
+            (Some(Consistency::Linearizable), _) | (None, None) => {
+                (self.node.read(asker.deadline).await?, None)
+            }
+            (Some(Consistency::Stale), _) | (None, Some(_)) => {
+                let (state, stale_ms) = self.node.stale();
+                self.node.check_trust()?;
+                (state, Some(stale_ms))
+            }
+        };
+        if let Some(revision) = at_least_revision
+            && state.revision() < revision
+        {
+            state = self.node.reached(revision, asker.deadline).await?;
+        }
+        asker.known_in(&state)?.ok_or_else(unknown_token)?.check(deed)?;
+        Ok((state, stale_ms))
+    }
+}

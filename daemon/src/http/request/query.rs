@@ -1,0 +1,150 @@
+//! Query parameters, read strictly.
+
+use axum::extract::{FromRequestParts, Query};
+use axum::http::request::Parts;
+use axum::http::{Method, Uri};
+use ipam_api::limits::TEXT_CHARS_MAX;
+use ipam_api::name::Name;
+use ipam_api::{Code, Problem, strict};
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+
+use super::response::Refused;
+
+/// How fresh an answer must be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(in crate::http) enum Consistency {
+    /// As of now, or later.
+    #[default]
+    Linearizable,
+    /// As this member has it.
+    Stale,
+}
+
+/// How fresh an answer must be, as far as anybody said.
+#[derive(Debug, Clone, Copy, Default)]
+pub(in crate::http) struct Freshness {
+    pub(in crate::http) consistency: Option<Consistency>,
+    /// Not older than that; then this member's own state will do.
+    pub(in crate::http) at_least_revision: Option<u64>,
+}
+
+impl From<Consistency> for Freshness {
+    fn from(consistency: Consistency) -> Self {
+        Self { consistency: Some(consistency), at_least_revision: None }
+    }
+}
+
+/// Parameters of a read.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ReadQuery {
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
+}
+
+impl From<ReadQuery> for Freshness {
+    fn from(ReadQuery { consistency, at_least_revision }: ReadQuery) -> Self {
+        Self { consistency, at_least_revision }
+    }
+}
+
+/// Parameters of every write, beside its own.
+#[derive(Debug, Default, Deserialize)]
+pub(in crate::http) struct WriteQuery {
+    /// Nothing shall happen; what would?
+    #[serde(default)]
+    pub(in crate::http) dry_run: bool,
+    /// Whoever manages it, it shall be changed.
+    #[serde(default)]
+    pub(in crate::http) take_over: bool,
+    /// In whose management it is changed.
+    pub(in crate::http) manager: Option<String>,
+}
+
+impl WriteQuery {
+    /// Their names.
+    pub(in crate::http) const NAMES: [&str; 3] = ["dry_run", "take_over", "manager"];
+
+    /// What is said of them; whatever else is said is looked at by [`Asked`].
+    pub(in crate::http) fn of(uri: &Uri) -> Result<Self, Problem> {
+        let query = parts(uri, |name| Self::NAMES.contains(&name));
+        let query: Self = read(&query)?;
+        let manager = query.manager.as_deref().unwrap_or("-");
+        if manager.is_empty()
+            || manager.chars().count() > TEXT_CHARS_MAX
+            || manager.contains(char::is_control)
+        {
+            return Err(Problem::new(Code::InvalidFilter, "the parameter manager names nobody"));
+        }
+        Ok(query)
+    }
+}
+
+/// The parts of a query whose names `wanted` wants, as they stand.
+fn parts(uri: &Uri, wanted: impl Fn(&str) -> bool) -> String {
+    let parts = uri.query().unwrap_or_default().split('&');
+    let wanted = parts.filter(|part| wanted(part.split('=').next().unwrap_or_default()));
+    wanted.collect::<Vec<_>>().join("&")
+}
+
+fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
+    let uri = format!("/?{query}").parse::<Uri>();
+    let uri = uri.map_err(|_| Problem::new(Code::InvalidFilter, "the query can't be read"))?;
+    Query::<T>::try_from_uri(&uri).map(|Query(query)| query).map_err(|error| {
+        let text = error.body_text();
+        let text = text.rsplit_once("query string: ").map_or(text.as_str(), |(_, text)| text);
+        // The path to the parameter comes first, where serde knows it.
+        let unknown = text.find("unknown field `").and_then(|at| text.get(at..));
+        let known = unknown.and_then(|text| strict::unknown_word(text, Code::InvalidFilter, "parameter"));
+        known.map_or_else(|| Problem::new(Code::InvalidFilter, text), |(_, problem)| problem)
+    })
+}
+
+/// Parameters of a removal.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct DeleteQuery {
+    #[serde(default)]
+    pub(in crate::http) drain: bool,
+}
+
+/// Parameters of an explanation.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct ExplainQuery {
+    /// Names all pools that are skipped, and not only the first for each reason.
+    #[serde(default)]
+    pub(in crate::http) all_skipped: bool,
+}
+
+/// Parameters of a look at one address.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct AddressQuery {
+    #[serde(default)]
+    pub(in crate::http) consistency: Consistency,
+    #[serde(default = "Name::default_name")]
+    pub(in crate::http) network: Name,
+}
+
+/// No parameters at all.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(in crate::http) struct NoQuery {}
+
+/// A query, or the problem with it.
+#[derive(Debug)]
+pub(in crate::http) struct Asked<T>(pub(in crate::http) T);
+
+impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+        // Every write has those, and `Write` reads them.
+        let of_writes = |name: &str| parts.method != Method::GET && WriteQuery::NAMES.contains(&name);
+        let query = super::query::parts(&parts.uri, |name| !of_writes(name));
+        read(&query).map(Self).map_err(Refused)
+    }
+}

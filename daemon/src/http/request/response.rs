@@ -1,0 +1,202 @@
+//! What every answer has in common: problems, the revision, the leader, the request's id, the time it took.
+
+use std::time::Instant;
+
+use axum::Json;
+use axum::body::Body;
+use axum::extract::{MatchedPath, Request, State};
+use axum::http::header::{ALLOW, CACHE_CONTROL, CONNECTION, CONTENT_TYPE, ETAG, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+use ipam_api::brand::{
+    HEADER_DRY_RUN, HEADER_IDEMPOTENCY_REPLAYED, HEADER_LEADER, HEADER_REQUEST_ID, HEADER_REVISION,
+    HEADER_SERVER_TIMING, HEADER_STALE_MS,
+};
+use ipam_api::limits::BODY_READ_MS_MAX;
+use ipam_api::problem::Retry;
+use ipam_api::{Code, Problem};
+use serde::Serialize;
+use tracing::Instrument as _;
+
+use super::app::App;
+use super::body::Verdict;
+use super::caller::{Offer, request_id};
+use super::notes::Notes;
+use super::peer::Peer;
+use super::trace::trace_id;
+
+/// A refusal on its way out.
+#[derive(Debug)]
+pub(in crate::http) struct Refused(pub(crate) Problem);
+
+impl From<Problem> for Refused {
+    fn from(problem: Problem) -> Self {
+        Self(problem)
+    }
+}
+
+/// Carries the problem to [`around`], which knows the request.
+#[derive(Clone)]
+struct Pending(Problem);
+
+impl IntoResponse for Refused {
+    fn into_response(self) -> Response {
+        let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
+        response.extensions_mut().insert(Pending(self.0));
+        response
+    }
+}
+
+/// Something to show, with what its headers say.
+#[derive(Debug)]
+pub(crate) struct Shown<T> {
+    pub(crate) status: StatusCode,
+    pub(crate) body: T,
+    pub(crate) revision: u64,
+    pub(in crate::http) etag: Option<u64>,
+    pub(in crate::http) location: Option<String>,
+    pub(in crate::http) stale_ms: Option<u64>,
+}
+
+impl<T> Shown<T> {
+    pub(crate) fn new(body: T, revision: u64) -> Self {
+        Self { status: StatusCode::OK, body, revision, etag: None, location: None, stale_ms: None }
+    }
+}
+
+impl<T: Serialize> IntoResponse for Shown<T> {
+    fn into_response(self) -> Response {
+        let mut response = (self.status, Json(self.body)).into_response();
+        let headers = response.headers_mut();
+        set(headers, HEADER_REVISION, &self.revision.to_string());
+        if let Some(etag) = self.etag {
+            set(headers, ETAG.as_str(), &format!("\"{etag}\""));
+        }
+        if let Some(location) = self.location {
+            set(headers, "location", &location);
+        }
+        if let Some(stale_ms) = self.stale_ms {
+            set(headers, HEADER_STALE_MS, &stale_ms.to_string());
+        }
+        response
+    }
+}
+
+pub(in crate::http) fn set(headers: &mut axum::http::HeaderMap, name: &str, value: &str) {
+    if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+        headers.insert(name, value);
+    }
+}
+
+/// Around every handler: names the request, renders problems, counts, says who leads.
+pub(in crate::http) async fn around(State(app): State<App>, mut request: Request, next: Next) -> Response {
+    let begun = Instant::now();
+    let id = request_id(request.headers());
+    set(request.headers_mut(), HEADER_REQUEST_ID, &id);
+    let verdict = request.extensions().get::<Verdict>().cloned();
+    let notes = Notes::default();
+    request.extensions_mut().insert(notes.clone());
+    let route = request.extensions().get::<MatchedPath>().map(|path| path.as_str().to_owned());
+    let peer = request.extensions().get::<Peer>();
+    let offer = Offer::read(request.headers(), peer, &app);
+    let flight = app.flights.begin(offer.caller(peer));
+    request.extensions_mut().insert(offer);
+    let trace = trace_id(request.headers()).map(str::to_owned);
+    let span = tracing::info_span!("request", id, trace);
+    let mut response = match flight {
+        Some(_) => next.run(request).instrument(span.clone()).await,
+        None => {
+            let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
+            let detail = format!("the caller has {limit} requests on their way already");
+            Refused(Problem::new(Code::TooManyRequests, detail)).into_response()
+        }
+    };
+    drop(flight);
+    let problem = response.extensions_mut().remove::<Pending>().map(|pending| pending.0);
+    let too_slow = verdict.as_ref().is_some_and(Verdict::too_slow);
+    let problem = match too_slow {
+        true => {
+            Some(Problem::new(Code::TooSlow, format!("the body did not come within {BODY_READ_MS_MAX} ms")))
+        }
+        false => problem.or_else(|| unrendered(&response)),
+    };
+    if let Some(mut problem) = problem {
+        problem.request_id = Some(id.clone());
+        // A stranger learns nothing about the state, its pace included.
+        problem.revision = notes.is_known().then(|| problem.revision.unwrap_or_else(|| app.node.revision()));
+        app.metrics.refused(problem.code);
+        let allow = response.headers_mut().remove(ALLOW);
+        response = render(&problem);
+        response.headers_mut().extend(allow.map(|allow| (ALLOW, allow)));
+    }
+    let took = begun.elapsed();
+    let headers = response.headers_mut();
+    if verdict.is_some_and(|verdict| verdict.is_unread()) {
+        set(headers, CONNECTION.as_str(), "close");
+    }
+    set(headers, HEADER_REQUEST_ID, &id);
+    set(headers, CACHE_CONTROL.as_str(), "no-store");
+    set(headers, HEADER_SERVER_TIMING, &notes.timing(took));
+    if notes.is_dry_run() {
+        set(headers, HEADER_DRY_RUN, "true");
+    }
+    if notes.is_replayed() {
+        set(headers, HEADER_IDEMPOTENCY_REPLAYED, "true");
+    }
+    if let Some(url) = app.node.leader_client_url().filter(|_| notes.is_known()) {
+        set(headers, HEADER_LEADER, &url);
+    }
+    span.in_scope(|| tracing::debug!(route, status = response.status().as_u16(), ?took, "answered"));
+    app.metrics.answered(route.as_deref().unwrap_or("none"), response.status().as_u16(), took);
+    response
+}
+
+/// A body that could not be read.
+pub(super) fn refused_body(status: StatusCode) -> Refused {
+    let limit = ipam_api::limits::BODY_BYTES_MAX;
+    Refused(match status {
+        StatusCode::PAYLOAD_TOO_LARGE => {
+            Problem::new(Code::TooLarge, format!("the body is larger than {limit} bytes"))
+        }
+        status => Problem::new(Code::MalformedBody, format!("the body can't be read ({status})")),
+    })
+}
+
+/// A failure that axum answered in its own words.
+fn unrendered(response: &Response) -> Option<Problem> {
+    match response.status() {
+        status if status.is_client_error() && response.headers().get(CONTENT_TYPE) != Some(&PROBLEM_JSON) => {
+            Some(Problem::new(Code::MalformedBody, format!("the request can't be read ({status})")))
+        }
+        _ => None,
+    }
+}
+
+const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
+
+pub(in crate::http) fn render(problem: &Problem) -> Response {
+    let body = serde_json::to_vec(problem).unwrap_or_default();
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() =
+        StatusCode::from_u16(problem.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+    response.headers_mut().insert(CONTENT_TYPE, PROBLEM_JSON);
+    if let Some(current) = problem.context.as_ref().and_then(|context| context.current.as_ref()) {
+        set(response.headers_mut(), ETAG.as_str(), &format!("\"{current}\""));
+    }
+    if matches!(problem.status, 429 | 503) || (problem.status == 409 && problem.retry == Retry::After) {
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    response
+}
+
+pub(in crate::http) async fn no_such_path(request: Request) -> Refused {
+    let path = ipam_api::name::shown(request.uri().path());
+    Refused(Problem::new(Code::NotFound, format!("there is nothing at {path}")))
+}
+
+pub(in crate::http) async fn no_such_method(request: Request) -> Refused {
+    let detail =
+        format!("{} is not possible at {}", request.method(), ipam_api::name::shown(request.uri().path()));
+    Refused(Problem::new(Code::MethodNotAllowed, detail))
+}

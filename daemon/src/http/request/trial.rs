@@ -1,0 +1,107 @@
+//! Trials: commands carried out on a copy of the state, for dry runs and explanations.
+//!
+//! A trial costs what its command costs, and no log paces it. So trials run one at a time, on a thread that yields to
+//! the threads of the log and of `apply`, and a caller has few of them waiting.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use ipam_api::limits::TRIALS_PER_PRINCIPAL_MAX;
+use ipam_api::{Code, Problem};
+use tokio::sync::Semaphore;
+use tokio::time::timeout_at;
+
+use super::in_flight::Flights;
+
+/// Trials that run at once.
+const TRIALS_AT_ONCE: usize = 1;
+
+/// The turns of trials.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Trials {
+    turns: Arc<Semaphore>,
+    waiting: Flights,
+}
+
+impl Default for Trials {
+    fn default() -> Self {
+        let turns = Arc::new(Semaphore::new(TRIALS_AT_ONCE));
+        Self { turns, waiting: Flights::new(TRIALS_PER_PRINCIPAL_MAX) }
+    }
+}
+
+impl Trials {
+    /// Runs a trial of a principal when its turn comes.
+    ///
+    /// # Errors
+    /// `too-many-requests` if the principal has too many trials waiting, `overloaded` if no turn came in time.
+    pub(in crate::http) async fn run<T: Send + 'static>(
+        &self,
+        principal: &str,
+        deadline: Instant,
+        trial: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<T, Problem> {
+        let Some(waiting) = self.waiting.begin(principal.to_owned()) else {
+            let detail = format!(
+                "{} has {TRIALS_PER_PRINCIPAL_MAX} dry runs and explanations waiting",
+                ipam_api::name::shown(principal)
+            );
+            return Err(Problem::new(Code::TooManyRequests, detail));
+        };
+        let turn = timeout_at(deadline.into(), Arc::clone(&self.turns).acquire_owned()).await;
+        let Ok(Ok(turn)) = turn else {
+            let detail = "no turn for a dry run or an explanation came within the request's time";
+            return Err(Problem::new(Code::Overloaded, detail));
+        };
+        let tried = tokio::task::spawn_blocking(move || {
+            let tried = trial();
+            // With the trial, and not with the request that may have been given up meanwhile.
+            drop((turn, waiting));
+            tried
+        });
+        tried.await.map_err(|_| Problem::new(Code::Internal, "the trial has ended without an answer"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(30)
+    }
+
+    #[tokio::test]
+    async fn a_principal_has_few_trials_waiting_and_keeps_the_turn_of_no_other() {
+        let trials = Trials::default();
+        let (release, until) = mpsc::channel::<()>();
+        let (mine, busy) = (trials.clone(), trials.clone());
+        let first = tokio::spawn(async move { mine.run("me", soon(), move || until.recv().is_err()).await });
+        while busy.turns.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        let waiting: Vec<_> = (1..TRIALS_PER_PRINCIPAL_MAX)
+            .map(|number| {
+                let trials = trials.clone();
+                tokio::spawn(async move { trials.run("me", soon(), move || number).await })
+            })
+            .collect();
+        // Each of them has been polled, and so counted, when it is this task's turn again.
+        tokio::task::yield_now().await;
+        let refused = trials.run("me", Instant::now(), || 0).await.unwrap_err();
+        let late = trials.run("you", Instant::now(), || 0).await.unwrap_err();
+        // Before anything is asserted, or a failed test would wait for its thread.
+        drop(release);
+        assert_eq!(refused.code, Code::TooManyRequests);
+        assert!(refused.detail.contains("dry runs and explanations waiting"), "{}", refused.detail);
+        assert_eq!(late.code, Code::Overloaded);
+        assert_eq!(trials.run("you", soon(), || 7).await.unwrap(), 7);
+        assert!(first.await.unwrap().unwrap());
+        for (trial, number) in waiting.into_iter().zip(1..) {
+            assert_eq!(trial.await.unwrap().unwrap(), number);
+        }
+    }
+}

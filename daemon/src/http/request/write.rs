@@ -1,0 +1,110 @@
+//! A request that changes something: who asks, on which terms, and the body.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::header::{CONTENT_TYPE, IF_MATCH, IF_NONE_MATCH};
+use axum::http::{HeaderMap, Method};
+use ipam_api::brand::HEADER_IDEMPOTENCY_KEY;
+use ipam_api::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use ipam_api::name::shown;
+use ipam_api::{Code, Problem, strict};
+use ipam_machine::Outcome;
+use ipam_machine::command::{Idempotency, Manager, Text, request_hash};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use super::app::App;
+use super::caller::{Asker, header_text};
+use super::query::WriteQuery;
+use super::response::{Refused, refused_body};
+
+/// A request that changes something.
+#[derive(Debug)]
+pub(in crate::http) struct Write {
+    pub(in crate::http) asker: Asker,
+    pub(in crate::http) body: Bytes,
+    /// Its name, if the caller gave it one.
+    pub(in crate::http) idempotency: Option<Idempotency>,
+    /// In whose management, if that was said.
+    pub(in crate::http) manager: Option<Manager>,
+    /// It shall only be tried.
+    pub(in crate::http) dry_run: bool,
+}
+
+impl Write {
+    /// The body, read strictly.
+    pub(in crate::http) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
+        strict::from_slice(&self.body)
+    }
+
+    /// The body, as the object that it must be.
+    pub(in crate::http) fn object(&self) -> Result<Map<String, Value>, Problem> {
+        strict::object(&self.body)
+    }
+
+    /// Asks in the management that the body names, unless something else was said.
+    pub(in crate::http) fn manage_as(&mut self, body: &Map<String, Value>) {
+        if self.manager.is_none()
+            && let Some(manager) = body.get("managed_by").and_then(Value::as_str)
+        {
+            self.manager = Some(Manager::Named(Text::given(manager)));
+        }
+    }
+
+    pub(super) fn note_replayed(&self, outcome: &Outcome) {
+        if outcome.as_ref().map_or_else(|refusal| refusal.replayed, |applied| applied.replayed) {
+            self.asker.notes.note_replayed();
+        }
+    }
+}
+
+impl FromRequest<App> for Write {
+    type Rejection = Refused;
+
+    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
+        let (mut parts, body) = request.into_parts();
+        let asker = Asker::from_request_parts(&mut parts, app).await?;
+        let key = header_text(&parts.headers, HEADER_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_BYTES_MAX)?;
+        let WriteQuery { dry_run, take_over, manager } = WriteQuery::of(&parts.uri)?;
+        if dry_run {
+            asker.notes.note_dry_run();
+        }
+        let manager = match (take_over, manager) {
+            (true, _) => Some(Manager::TakeOver),
+            (false, manager) => manager.map(|name| Manager::Named(Text::given(name))),
+        };
+        let (method, headers) = (parts.method.clone(), parts.headers.clone());
+        let target = format!("{} {}", parts.method, parts.uri);
+        let body = Bytes::from_request(Request::from_parts(parts, body), app)
+            .await
+            .map_err(|rejection| refused_body(rejection.status()))?;
+        check_json(&method, &headers, &body)?;
+        let idempotency =
+            key.map(|key| Idempotency { key, request: request_hash(&parts_of(&target, &headers, &body)) });
+        Ok(Self { asker, body, idempotency, manager, dry_run })
+    }
+}
+
+/// Hash of what distinguishes requests under the same key: another condition makes another request.
+fn parts_of<'a>(target: &'a str, headers: &'a HeaderMap, body: &'a [u8]) -> Vec<&'a [u8]> {
+    let mut parts = vec![target.as_bytes(), body];
+    for name in [IF_MATCH, IF_NONE_MATCH] {
+        // With the name, so that one condition isn't taken for the other.
+        for value in headers.get_all(&name) {
+            parts.push(if name == IF_MATCH { b"if-match" } else { b"if-none-match" });
+            parts.push(value.as_bytes());
+        }
+    }
+    parts
+}
+
+/// Refuses a body that doesn't claim to be JSON.
+fn check_json(method: &Method, headers: &HeaderMap, body: &Bytes) -> Result<(), Problem> {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    let merges = *method == Method::PATCH && kind.eq_ignore_ascii_case("application/merge-patch+json");
+    if kind.eq_ignore_ascii_case("application/json") || merges || body.is_empty() {
+        return Ok(());
+    }
+    Err(Problem::new(Code::UnsupportedMediaType, format!("the body's type is {}", shown(kind))))
+}

@@ -1,0 +1,198 @@
+//! Maps of pools, subnets and networks, and who holds a pool's addresses: looks of which each costs what it shows.
+
+use std::net::IpAddr;
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::routing::get;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::{number, parse_address};
+use ipam_api::limits::{JSON_INTEGER_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use ipam_api::name::{ResourceName, shown};
+use ipam_api::resource::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
+use ipam_api::{Code, Family, Problem};
+use ipam_machine::State;
+use ipam_machine::command::Kind;
+use ipam_machine::map::{MapPage, Run, Standing, Wanted};
+use serde::Deserialize;
+
+use super::named::unknown;
+use crate::http::request::{App, Asked, Asker, Consistency, Freshness, Refused, Shown};
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new()
+        .route("/v1/pools/{name}/map", get(of_pool))
+        .route("/v1/pools/{name}/holders", get(holders))
+        .route("/v1/subnets/{name}/map", get(of_subnet))
+        .route("/v1/networks/{name}/map", get(of_network))
+}
+
+/// What of a map somebody asks for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct MapQuery {
+    from: Option<String>,
+    limit: Option<usize>,
+    state: Option<String>,
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
+}
+
+impl MapQuery {
+    fn freshness(&self) -> Freshness {
+        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
+    }
+
+    fn wanted(&self, family: Family) -> Result<Wanted, Problem> {
+        let from = self.from()?;
+        if let Some(from) = from.filter(|from| Family::of(*from) != family) {
+            let detail = format!("from is {from}, and what is asked for is {family}");
+            return Err(Problem::new(Code::FamilyMismatch, detail));
+        }
+        let only = self.state.as_deref().map(standing).transpose()?;
+        Ok(Wanted { from: from.map_or(0, number), limit: bounded(self.limit)?, only })
+    }
+
+    fn from(&self) -> Result<Option<IpAddr>, Problem> {
+        self.from.as_deref().map(parse_address).transpose()
+    }
+}
+
+/// What of a network's map somebody asks for.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct NetworkMapQuery {
+    from: Option<String>,
+    limit: Option<usize>,
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
+}
+
+/// How many namespaces somebody wants to see.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct HoldersQuery {
+    limit: Option<usize>,
+    consistency: Option<Consistency>,
+    at_least_revision: Option<u64>,
+}
+
+fn bounded(limit: Option<usize>) -> Result<usize, Problem> {
+    match limit.unwrap_or(PAGE_ITEMS_DEFAULT) {
+        limit if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
+        limit => {
+            let detail = format!("limit is {limit} and must be 1 to {PAGE_ITEMS_MAX}");
+            Err(Problem::new(Code::InvalidFilter, detail))
+        }
+    }
+}
+
+fn standing(word: &str) -> Result<Standing, Problem> {
+    let known = Standing::ALL.into_iter().find(|standing| standing.as_str() == word);
+    known.ok_or_else(|| {
+        let states = Standing::ALL.map(Standing::as_str).join(", ");
+        Problem::new(Code::InvalidFilter, format!("{} is no state of addresses", shown(word)))
+            .help(format!("The states are {states}."))
+    })
+}
+
+async fn of_pool(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<MapQuery>,
+) -> Result<Shown<AddressMap>, Refused> {
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Pool), query.freshness()).await?;
+    let id = find(&state, Kind::Pool, &name)?;
+    let family = state.space(id.into()).map_or(Family::V4, |space| space.family);
+    let page = state.map_of_pool(id.into(), query.wanted(family)?).unwrap_or_default();
+    Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
+}
+
+async fn of_subnet(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<MapQuery>,
+) -> Result<Shown<AddressMap>, Refused> {
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Subnet), query.freshness()).await?;
+    let id = find(&state, Kind::Subnet, &name)?;
+    let family = state.subnets.get(id.into()).map_or(Family::V4, |row| Family::of(row.intention.cidr.addr()));
+    let page = state.map_of_subnet(id.into(), query.wanted(family)?).unwrap_or_default();
+    Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
+}
+
+async fn of_network(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<NetworkMapQuery>,
+) -> Result<Shown<NetworkMap>, Refused> {
+    let from = query.from.as_deref().map(parse_address).transpose()?;
+    let limit = bounded(query.limit)?;
+    let freshness = Freshness { consistency: query.consistency, at_least_revision: query.at_least_revision };
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Network), freshness).await?;
+    let id = find(&state, Kind::Network, &name)?;
+    let mut subnets = state.subnets_from(id.into(), from).filter_map(|id| Some((id, state.subnets.get(id)?)));
+    let items = subnets.by_ref().take(limit).map(|(id, row)| SubnetSums {
+        subnet: row.intention.name.clone(),
+        cidr: row.intention.cidr,
+        pools: state.pools_of(id).count() as u64,
+        counts: state.counts_of_subnet(id).into(),
+    });
+    let items = items.collect();
+    let next = subnets.next().map(|(_, row)| row.intention.cidr.network());
+    let body = NetworkMap { items, revision: state.revision(), next };
+    Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
+}
+
+async fn holders(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<String>,
+    Asked(query): Asked<HoldersQuery>,
+) -> Result<Shown<Holders>, Refused> {
+    let limit = bounded(query.limit)?;
+    let freshness = Freshness { consistency: query.consistency, at_least_revision: query.at_least_revision };
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), freshness).await?;
+    let found = state.holders_of(find(&state, Kind::Pool, &name)?.into()).unwrap_or_default();
+    let namespaces = found.namespaces.len() as u64;
+    let first = found.namespaces.into_iter().take(limit);
+    let body = Holders {
+        items: first
+            .map(|(realm, namespace, allocated)| NamespaceHolds { realm, namespace, allocated })
+            .collect(),
+        namespaces,
+        counted: found.counted,
+        complete: found.complete,
+        revision: state.revision(),
+    };
+    Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
+}
+
+fn find(state: &State, kind: Kind, name: &str) -> Result<u64, Problem> {
+    let name = ResourceName::new(name).map_err(|problem| {
+        Problem::new(Code::NotFound, format!("no {kind} can be called {}: {}", shown(name), problem.detail))
+    })?;
+    state.id_of(kind, &name).ok_or_else(|| unknown(state, kind, &name))
+}
+
+fn map(state: &State, family: Family, page: &MapPage) -> AddressMap {
+    AddressMap {
+        items: page.runs.iter().map(|run| item(state, family, run)).collect(),
+        revision: state.revision(),
+        next: page.next.map(|next| family.address(next)),
+    }
+}
+
+fn item(state: &State, family: Family, run: &Run) -> AddressRun {
+    let size = (run.last - run.first).saturating_add(1);
+    AddressRun {
+        first: family.address(run.first),
+        last: family.address(run.last),
+        size: u64::try_from(size).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX),
+        state: run.standing.as_str().to_owned(),
+        pool: run.pool.and_then(|id| state.pools.get(id)).map(|row| row.intention.name.clone()),
+        reserved_while_held: run.reserved,
+    }
+}

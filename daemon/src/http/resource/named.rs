@@ -1,0 +1,305 @@
+//! What named resources have in common: the same seven requests.
+
+use std::collections::BTreeSet;
+
+use axum::Router;
+use axum::extract::{Path, State as AppState};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use ipam_api::access::{Target, Verb};
+use ipam_api::address::AddressRange;
+use ipam_api::name::{ResourceName, shown};
+use ipam_api::resource::{Labels, Resource};
+use ipam_api::{Code, Problem, strict};
+use ipam_machine::command::{Delete, Expect, Kind, Stored, Via};
+use ipam_machine::{Action, Answer, State};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+
+use crate::http::list::{Listed, Shape, Test, list};
+use crate::http::request::merge_patch::merge;
+use crate::http::request::propose::expect;
+use crate::http::request::{
+    App, Asked, Asker, Consistency, DeleteQuery, Done, NoQuery, ReadQuery, Refused, Shown, Write,
+};
+
+/// How often a change is merged anew when others are faster.
+pub(in crate::http) const TRIES_MAX: usize = 32;
+/// Names that are looked through for one that was meant.
+const NAMES_COMPARED_MAX: usize = 10_000;
+
+/// One kind of named resource, between HTTP and the machine.
+pub(in crate::http) trait Kinded: Send + Sync + 'static {
+    /// Its kind in the machine.
+    const KIND: Kind;
+    /// The intention as JSON has it.
+    type Intention: Serialize + DeserializeOwned + Send;
+    /// The status as JSON has it.
+    type Status: Serialize + Send;
+    /// The resource as the machine has it.
+    type Row;
+    /// What can be asked of the list.
+    const SHAPE: &'static Shape;
+
+    /// The name in an intention.
+    fn name(intention: &Self::Intention) -> ResourceName;
+    /// The intention as the log has it.
+    fn put(intention: Self::Intention, expect: Expect) -> Action;
+    /// The labels in an intention.
+    fn labels(intention: &Self::Intention) -> &Labels;
+    /// The addresses that it is about.
+    fn ranges(resource: &Resource<Self::Intention, Self::Status>) -> Vec<AddressRange>;
+    /// A row.
+    fn row(state: &State, id: u64) -> Option<&Self::Row>;
+    /// The row that a write has stored.
+    fn stored(stored: Stored) -> Option<Self::Row>;
+    /// The resource as people read it: the row's intention, and what the state says of it.
+    fn view(state: &State, row: &Self::Row) -> Resource<Self::Intention, Self::Status>;
+
+    /// A resource of the state as people read it.
+    fn show(state: &State, id: u64) -> Option<Resource<Self::Intention, Self::Status>> {
+        Self::row(state, id).map(|row| Self::view(state, row))
+    }
+}
+
+type Read<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
+type View<K> = Shown<Read<K>>;
+
+pub(in crate::http) fn routes<K: Kinded>() -> Router<App> {
+    let collection = <K as Kinded>::SHAPE.path;
+    let item = format!("{collection}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
+    Router::new()
+        .route(collection, get(list::<K>).post(create::<K>))
+        .route(&item, get(show::<K>).put(put::<K>).patch(patch::<K>).delete(delete::<K>))
+}
+
+impl<K: Kinded> Listed for K {
+    type Item = Read<K>;
+    const SHAPE: &'static Shape = <K as Kinded>::SHAPE;
+
+    fn target() -> Target {
+        K::KIND.target()
+    }
+
+    fn total(state: &State) -> usize {
+        state.count(K::KIND)
+    }
+
+    fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
+        let after = match after {
+            Some(id) => Some(state.name_of(K::KIND, id)?),
+            None => None,
+        };
+        Some(Box::new(state.names(K::KIND, after.as_ref()).map(|(_, id)| id)))
+    }
+
+    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {
+        if K::KIND.is_in_realm() {
+            return None;
+        }
+        let names = tests.iter().find_map(|test| test.texts("name"))?;
+        let names: BTreeSet<ResourceName> =
+            names.iter().filter_map(|name| ResourceName::new(name).ok()).collect();
+        Some(names.iter().filter_map(|name| state.id_of(K::KIND, name)).collect())
+    }
+
+    fn item(state: &State, id: u64) -> Option<Read<K>> {
+        K::show(state, id)
+    }
+
+    fn labels(item: &Read<K>) -> Option<&Labels> {
+        Some(K::labels(&item.intention))
+    }
+
+    fn ranges(item: &Read<K>) -> Vec<AddressRange> {
+        K::ranges(item)
+    }
+}
+
+async fn show<K: Kinded>(
+    AppState(app): AppState<App>,
+    asker: Asker,
+    Path(name): Path<Vec<String>>,
+    Asked(query): Asked<ReadQuery>,
+) -> Result<View<K>, Refused> {
+    let name = name_in_path::<K>(&name)?;
+    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query).await?;
+    let view = view::<K>(&state, &name).ok_or_else(|| unknown(&state, K::KIND, &name))?;
+    Ok(Shown { stale_ms, ..view })
+}
+
+async fn create<K: Kinded>(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let object = write.object()?;
+    write.manage_as(&object);
+    let intention: K::Intention = strict::from_object(object)?;
+    let done = app.carry_out(&write, Via::Http, K::put(intention, Expect::Absent)).await?;
+    Ok(stored::<K>(&app, &write.asker, done).await?)
+}
+
+async fn put<K: Kinded>(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<Vec<String>>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let object = write.object()?;
+    write.manage_as(&object);
+    let expect = expected(&headers, &object)?;
+    let intention: K::Intention = strict::from_object(object)?;
+    let (own, name) = (K::name(&intention), name.join("/"));
+    if own.as_str() != name {
+        let detail = format!("the body names {own} and the path {}", shown(&name));
+        return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
+    }
+    let done = app.carry_out(&write, Via::Http, K::put(intention, expect)).await?;
+    Ok(stored::<K>(&app, &write.asker, done).await?)
+}
+
+/// What must be the case. What was shown and comes back says in `meta.revision` what it was made from.
+fn expected(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Expect, Problem> {
+    Ok(match expect(headers)? {
+        Expect::Anything => revision_in(body).map_or(Expect::Anything, Expect::Revision),
+        said => said,
+    })
+}
+
+pub(in crate::http) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
+    body.get("meta")?.get("revision")?.as_u64()
+}
+
+async fn patch<K: Kinded>(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<Vec<String>>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    mut write: Write,
+) -> Result<Response, Refused> {
+    let (name, change) = (name_in_path::<K>(&name)?, write.object()?);
+    write.manage_as(&change);
+    let expect = expected(&headers, &change)?;
+    let deed = (Verb::Write, K::KIND.target());
+    let mut tries_left = TRIES_MAX;
+    loop {
+        let (state, _) = app.read(&write.asker, deed, Consistency::Linearizable).await?;
+        if let Some(done) = app.kept(&write, &state)? {
+            return Ok(stored::<K>(&app, &write.asker, done).await?);
+        }
+        let (intention, read_at) = merged::<K>(&state, &name, change.clone())?;
+        let expecting = if expect == Expect::Anything { Expect::Revision(read_at) } else { expect };
+        tries_left -= 1;
+        match app.carry_out(&write, Via::Http, K::put(intention, expecting)).await {
+            // Somebody else was faster, and nobody said that this must not happen.
+            Err(problem)
+                if problem.code == Code::RevisionMismatch && expect == Expect::Anything && tries_left > 0 => {
+            }
+            done => return Ok(stored::<K>(&app, &write.asker, done?).await?),
+        }
+    }
+}
+
+/// A resource with a change merged into it, and the revision at which it was read.
+pub(in crate::http) fn merged<K: Kinded>(
+    state: &State,
+    name: &ResourceName,
+    change: Map<String, Value>,
+) -> Result<(K::Intention, u64), Problem> {
+    let present = state.id_of(K::KIND, name).and_then(|id| K::show(state, id));
+    let present = present.ok_or_else(|| unknown(state, K::KIND, name))?;
+    let Ok(Value::Object(object)) = serde_json::to_value(&present.intention) else {
+        return Err(Problem::new(Code::Internal, "the resource can't be written as JSON"));
+    };
+    Ok((merge_into::<K>(object, name, change)?, present.meta.revision))
+}
+
+/// An intention with a change merged into it.
+pub(in crate::http) fn merge_into<K: Kinded>(
+    mut object: Map<String, Value>,
+    name: &ResourceName,
+    mut change: Map<String, Value>,
+) -> Result<K::Intention, Problem> {
+    change.remove("meta");
+    change.remove("status");
+    merge(&mut object, change);
+    let intention: K::Intention = strict::from_object(object)?;
+    if K::name(&intention) != *name {
+        let detail = format!("{} {name} keeps its name", K::KIND);
+        return Err(Problem::new(Code::ImmutableField, detail).at("/name"));
+    }
+    Ok(intention)
+}
+
+/// The answer to a write that has stored something, or ended it.
+pub(in crate::http) async fn stored<K: Kinded>(
+    app: &App,
+    asker: &Asker,
+    done: Done,
+) -> Result<Response, Problem> {
+    let state = app.after(asker, &done).await;
+    let Answer::Stored { created, resource, .. } = done.applied.answer else {
+        // A pool told to end that was empty.
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    };
+    let row = K::stored(*resource)
+        .ok_or_else(|| Problem::new(Code::Internal, "the machine stored something else than was sent"))?;
+    let view = K::view(&state, &row);
+    let location = created.then(|| format!("{}/{}", <K as Kinded>::SHAPE.path, K::name(&view.intention)));
+    let status = if created { StatusCode::CREATED } else { StatusCode::OK };
+    let etag = Some(view.meta.revision);
+    Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())
+}
+
+async fn delete<K: Kinded>(
+    AppState(app): AppState<App>,
+    headers: HeaderMap,
+    Path(name): Path<Vec<String>>,
+    Asked(query): Asked<DeleteQuery>,
+    write: Write,
+) -> Result<Response, Refused> {
+    let name = name_in_path::<K>(&name)?;
+    let delete = Delete { kind: K::KIND, name: name.clone(), expect: expect(&headers)?, drain: query.drain };
+    let done = app.carry_out(&write, Via::Http, Action::Delete(delete)).await?;
+    if !matches!(done.applied.answer, Answer::Draining { .. }) {
+        return Ok(StatusCode::NO_CONTENT.into_response());
+    }
+    let state = app.after(&write.asker, &done).await;
+    Ok(match view::<K>(&state, &name) {
+        Some(view) => Shown { status: StatusCode::ACCEPTED, ..view }.into_response(),
+        // Empty, and gone meanwhile.
+        None => StatusCode::ACCEPTED.into_response(),
+    })
+}
+
+fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<View<K>> {
+    let resource = K::show(state, state.id_of(K::KIND, name)?)?;
+    let etag = Some(resource.meta.revision);
+    Some(Shown { etag, ..Shown::new(resource, state.revision()) })
+}
+
+/// A name in a path: one that breaks the rule of names can't exist.
+pub(super) fn name_in_path<K: Kinded>(segments: &[String]) -> Result<ResourceName, Problem> {
+    let name = segments.join("/");
+    ResourceName::new(&name).map_err(|problem| {
+        Problem::new(
+            Code::NotFound,
+            format!("no {} can be called {}: {}", K::KIND, shown(&name), problem.detail),
+        )
+    })
+}
+
+/// Nothing of that kind has that name.
+pub(in crate::http) fn unknown(state: &State, kind: Kind, name: &ResourceName) -> Problem {
+    let mut names = state.names(kind, None).take(NAMES_COMPARED_MAX).map(|(known, _)| known.as_str());
+    let detail = format!("{kind} {name} does not exist");
+    match strict::nearest(name.as_str(), names.by_ref()) {
+        Some(near) => Problem::new(Code::NotFound, format!("{detail}; did you mean {near}?"))
+            .with(|context| context.similar.push(near.to_owned())),
+        None => Problem::new(Code::NotFound, detail),
+    }
+}

@@ -1,0 +1,151 @@
+//! `/v1/namespaces`.
+
+use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{
+    self as shown, ApplicationQuota, HeldAddresses, Labels, Namespace, NamespaceStatus, Resource,
+};
+use ipam_machine::command::{
+    AddressLimits, ControllerName, Expect, Kind, NamespaceIntention, PoolPatterns, Put, Quota, Stored, Text,
+};
+use ipam_machine::quota::Had;
+use ipam_machine::{Action, State, model};
+
+use super::named::Kinded;
+use crate::http::convert::{labels, meta, remarks};
+use crate::http::list::{Field, Shape};
+
+/// Namespaces.
+pub(in crate::http) struct Namespaces;
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/namespaces",
+    own_fields: &[
+        Field::text("realm", "realm"),
+        Field::text("name", "name"),
+        Field::text("managed_by", "managed_by"),
+        Field::number("ipv4", "status.held.ipv4"),
+        Field::number("ipv6", "status.held.ipv6"),
+    ],
+    own_shown: &[
+        "realm",
+        "name",
+        "default_ipv4_pools",
+        "default_ipv6_pools",
+        "quota",
+        "quota.ipv4",
+        "quota.ipv6",
+        "quota.per_application",
+        "quota.applications",
+        "status",
+        "status.held",
+        "status.held.ipv4",
+        "status.held.ipv6",
+    ],
+    named: true,
+    addressed: false,
+};
+
+impl Kinded for Namespaces {
+    const KIND: Kind = Kind::Namespace;
+    type Intention = Namespace;
+    type Status = NamespaceStatus;
+    type Row = model::Namespace;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn name(intention: &Namespace) -> ResourceName {
+        ResourceName::in_realm(&intention.realm, &intention.name)
+    }
+
+    fn put(namespace: Namespace, expect: Expect) -> Action {
+        let Namespace {
+            realm,
+            name,
+            default_ipv4_pools,
+            default_ipv6_pools,
+            quota,
+            description,
+            labels,
+            annotations,
+            managed_by,
+        } = namespace;
+        let remarks = remarks(description, labels, annotations, managed_by);
+        let default_pools = PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools };
+        Action::PutNamespace(Put {
+            intention: NamespaceIntention { realm, name, default_pools, quota: quota_in(quota), remarks },
+            expect,
+        })
+    }
+
+    fn labels(intention: &Namespace) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(_: &Resource<Namespace, NamespaceStatus>) -> Vec<AddressRange> {
+        Vec::new()
+    }
+
+    fn row(state: &State, id: u64) -> Option<&model::Namespace> {
+        state.namespaces.get(id.into())
+    }
+
+    fn stored(stored: Stored) -> Option<model::Namespace> {
+        match stored {
+            Stored::Namespace(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Namespace) -> Resource<Namespace, NamespaceStatus> {
+        let NamespaceIntention { realm, name, default_pools, quota, remarks } = &row.intention;
+        let intention = Namespace {
+            realm: realm.clone(),
+            name: name.clone(),
+            default_ipv4_pools: default_pools.ipv4.clone(),
+            default_ipv6_pools: default_pools.ipv6.clone(),
+            quota: quota_out(quota),
+            description: remarks.description.to_string(),
+            labels: labels(&remarks.labels),
+            annotations: labels(&remarks.annotations),
+            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        let Had { ipv4, ipv6 } = state.had_by_namespace(realm, name);
+        let held = HeldAddresses { ipv4: ipv4.min(JSON_INTEGER_MAX), ipv6: ipv6.min(JSON_INTEGER_MAX) };
+        Resource { intention, meta: meta(&row.meta), status: NamespaceStatus { held } }
+    }
+}
+
+fn quota_in(quota: shown::Quota) -> Quota {
+    let shown::Quota { ipv4, ipv6, per_application, applications } = quota;
+    let shown::AddressLimits { ipv4: each_ipv4, ipv6: each_ipv6 } = per_application;
+    let own = applications.into_iter().map(|one| {
+        let ApplicationQuota { group, kind, name, ipv4, ipv6 } = one;
+        let application = ControllerName { group: Text::given(group), kind: Text::given(kind), name };
+        (application, AddressLimits { ipv4, ipv6 })
+    });
+    Quota {
+        whole: AddressLimits { ipv4, ipv6 },
+        per_application: AddressLimits { ipv4: each_ipv4, ipv6: each_ipv6 },
+        applications: own.collect(),
+    }
+}
+
+fn quota_out(quota: &Quota) -> shown::Quota {
+    let Quota { whole, per_application, applications } = quota;
+    let AddressLimits { ipv4, ipv6 } = *per_application;
+    let own = applications.iter().map(|(application, limits)| ApplicationQuota {
+        group: application.group.to_string(),
+        kind: application.kind.to_string(),
+        name: application.name.clone(),
+        ipv4: limits.ipv4,
+        ipv6: limits.ipv6,
+    });
+    shown::Quota {
+        ipv4: whole.ipv4,
+        ipv6: whole.ipv6,
+        per_application: shown::AddressLimits { ipv4, ipv6 },
+        applications: own.collect(),
+    }
+}

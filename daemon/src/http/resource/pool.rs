@@ -1,0 +1,254 @@
+//! `/v1/pools`.
+
+use std::net::{IpAddr, Ipv4Addr};
+
+use ipam_api::Family;
+use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
+use ipam_api::time::Timestamp;
+use ipam_machine::command::{Expect, Kind, PoolIntention, Put, Stored, Takers};
+use ipam_machine::event::Readiness;
+use ipam_machine::model::PoolState;
+use ipam_machine::space::Space;
+use ipam_machine::{Action, State, model};
+use ipnet::IpNet;
+
+use super::named::Kinded;
+use crate::http::allocation::automatic::application;
+use crate::http::convert::{labels, meta, remarks};
+use crate::http::list::{Field, Shape, without};
+
+/// Pools.
+pub(in crate::http) struct Pools;
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/pools",
+    own_fields: &[
+        Field::text("name", "name"),
+        Field::text("network", "network"),
+        Field::text("subnet", "subnet"),
+        Field::address("cidr", "status.cidr"),
+        Field::number("family", "status.family"),
+        Field::text("strategy", "strategy"),
+        Field::number("cooling_ms", "cooling_ms"),
+        Field::flag("strict_cooling", "strict_cooling"),
+        Field::flag("allow_edges", "allow_edges"),
+        Field::address("gateway", "gateway"),
+        Field::flag("default", "default"),
+        Field::text("endpoint_selector", "endpoint_selector"),
+        Field::text("scale_down", "scale_down"),
+        Field::flag("disabled", "disabled"),
+        Field::flag("terminating", "terminating"),
+        Field::text("drains_to", "drains_to"),
+        Field::flag("reclaim", "reclaim"),
+        Field::text("application", "status.application.controller.name"),
+        Field::number("size", "status.counts.size"),
+        Field::number("allocated", "status.counts.allocated"),
+        Field::number("cooling", "status.counts.cooling"),
+        Field::number("quarantined", "status.counts.quarantined"),
+        Field::number("reserved", "status.counts.reserved"),
+        Field::number("excluded", "status.counts.excluded"),
+        Field::number("free", "status.counts.free"),
+        Field::number("reserved_while_held", "status.reserved_while_held"),
+        Field::text("ready", "status.conditions.0.reason"),
+        Field::text("managed_by", "managed_by"),
+    ],
+    own_shown: &[
+        "name",
+        "network",
+        "subnet",
+        "ranges",
+        "exclude",
+        "strategy",
+        "cooling_ms",
+        "strict_cooling",
+        "allow_edges",
+        "gateway",
+        "routes",
+        "default",
+        "realms",
+        "node_names",
+        "node_selector",
+        "namespaces",
+        "namespace_selector",
+        "endpoint_selector",
+        "network_attachments",
+        "scale_down",
+        "disabled",
+        "terminating",
+        "drains_to",
+        "reclaim",
+        "status",
+        "status.revision",
+        "status.family",
+        "status.cidr",
+        "status.counts",
+        "status.counts.size",
+        "status.counts.allocated",
+        "status.counts.cooling",
+        "status.counts.quarantined",
+        "status.counts.reserved",
+        "status.counts.excluded",
+        "status.counts.free",
+        "status.counts.saturated",
+        "status.reserved_while_held",
+        "status.application",
+        "status.conditions",
+    ],
+    named: true,
+    addressed: true,
+};
+
+impl Kinded for Pools {
+    const KIND: Kind = Kind::Pool;
+    type Intention = Pool;
+    type Status = PoolStatus;
+    type Row = model::Pool;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn name(intention: &Pool) -> ResourceName {
+        (&intention.name).into()
+    }
+
+    fn put(pool: Pool, expect: Expect) -> Action {
+        let intention = PoolIntention {
+            name: pool.name,
+            subnet: pool.subnet,
+            network: pool.network,
+            ranges: pool.ranges,
+            exclude: pool.exclude,
+            strategy: pool.strategy,
+            cooling_ms: pool.cooling_ms,
+            strict_cooling: pool.strict_cooling,
+            allow_edges: pool.allow_edges,
+            gateway: pool.gateway,
+            routes: pool.routes,
+            default: pool.default,
+            takers: Takers {
+                realms: pool.realms,
+                node_names: pool.node_names,
+                node_selector: pool.node_selector,
+                namespace_selector: pool.namespace_selector,
+                namespaces: pool.namespaces,
+                endpoint_selector: pool.endpoint_selector,
+                network_attachments: pool.network_attachments,
+            },
+            scale_down: pool.scale_down,
+            disabled: pool.disabled,
+            terminating: pool.terminating,
+            drains_to: pool.drains_to,
+            reclaim: pool.reclaim,
+            remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
+        };
+        Action::PutPool(Put { intention, expect })
+    }
+
+    fn labels(intention: &Pool) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(pool: &Resource<Pool, PoolStatus>) -> Vec<AddressRange> {
+        let Pool { ranges, exclude, .. } = &pool.intention;
+        let all = [AddressRange::of_cidr(pool.status.cidr)];
+        without(if ranges.is_empty() { &all } else { ranges }, exclude)
+    }
+
+    fn row(state: &State, id: u64) -> Option<&model::Pool> {
+        state.pools.get(id.into())
+    }
+
+    fn stored(stored: Stored) -> Option<model::Pool> {
+        match stored {
+            Stored::Pool(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Pool) -> Resource<Pool, PoolStatus> {
+        let id = row.meta.id;
+        let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.intention);
+        let pool = &row.intention;
+        let intention = Pool {
+            name: pool.name.clone(),
+            subnet: pool.subnet.clone(),
+            network: subnet.map(|subnet| subnet.network.clone()),
+            ranges: pool.ranges.clone(),
+            exclude: pool.exclude.clone(),
+            strategy: pool.strategy,
+            cooling_ms: pool.cooling_ms,
+            strict_cooling: pool.strict_cooling,
+            allow_edges: pool.allow_edges,
+            gateway: pool.gateway,
+            routes: pool.routes.clone(),
+            default: pool.default,
+            realms: pool.takers.realms.clone(),
+            node_names: pool.takers.node_names.clone(),
+            node_selector: pool.takers.node_selector.clone(),
+            namespace_selector: pool.takers.namespace_selector.clone(),
+            namespaces: pool.takers.namespaces.clone(),
+            endpoint_selector: pool.takers.endpoint_selector.clone(),
+            network_attachments: pool.takers.network_attachments.clone(),
+            scale_down: pool.scale_down,
+            disabled: pool.disabled,
+            terminating: pool.terminating,
+            drains_to: pool.drains_to.clone(),
+            reclaim: pool.reclaim,
+            description: pool.remarks.description.to_string(),
+            labels: labels(&pool.remarks.labels),
+            annotations: labels(&pool.remarks.annotations),
+            managed_by: pool.remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        // A pool that is gone is shown as it was stored, with nothing in it: to whoever repeats the request that
+        // stored it.
+        let cidr = subnet.map_or_else(|| first_of(pool), |subnet| subnet.cidr);
+        let space = state.space(id.into());
+        let ready = space.and_then(|space| state.pool_states.get(id.into()).map(|of| ready(of, pool, space)));
+        let status = PoolStatus {
+            revision: state.revision(),
+            family: Family::of(cidr.addr()),
+            cidr,
+            counts: space.map(|space| space.counts().into()).unwrap_or_default(),
+            reserved_while_held: space.map_or(0, |space| in_json(space.reserved_while_held())),
+            application: row.automatic.as_deref().map(application),
+            conditions: ready.into_iter().collect(),
+        };
+        Resource { intention, meta: meta(&row.meta), status }
+    }
+}
+
+/// As JSON carries it.
+fn in_json(count: u128) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
+}
+
+/// Something of a pool's subnet where the subnet is gone.
+fn first_of(pool: &PoolIntention) -> IpNet {
+    let first = pool.ranges.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), AddressRange::first_address);
+    IpNet::from(first)
+}
+
+/// Whether the pool can give, in words.
+fn ready(row: &PoolState, pool: &PoolIntention, space: &Space) -> Condition {
+    let counts = space.counts();
+    let message = match row.readiness {
+        Readiness::Serving => String::new(),
+        Readiness::Exhausted => format!("0 free of {}", counts.size),
+        Readiness::Disabled => "gives nothing until it is enabled".to_owned(),
+        Readiness::Terminating => format!("{} left", counts.allocated),
+        Readiness::Drained => {
+            let to = pool.drains_to.as_ref().map_or("another pool", |to| to.as_str());
+            format!("{to} stands in for it; {} left", counts.allocated)
+        }
+        Readiness::Unconfirmed => "restored, and not confirmed: ipamctl cluster generation".to_owned(),
+    };
+    Condition {
+        kind: "Ready".to_owned(),
+        status: if row.readiness == Readiness::Serving { "True" } else { "False" }.to_owned(),
+        reason: row.readiness.as_str().to_owned(),
+        message,
+        since: Timestamp(row.since_wall_ms),
+    }
+}

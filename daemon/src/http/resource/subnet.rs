@@ -1,0 +1,150 @@
+//! `/v1/subnets`.
+
+use ipam_api::Family;
+use ipam_api::address::AddressRange;
+use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::name::ResourceName;
+use ipam_api::resource::{AutomaticRules, Labels, Resource, Subnet, SubnetStatus};
+use ipam_machine::command::{self, Expect, Kind, Put, Stored, SubnetIntention};
+use ipam_machine::space::Space;
+use ipam_machine::{Action, State, model};
+
+use super::named::Kinded;
+use crate::http::convert::{dns_in, dns_out, labels, meta, remarks};
+use crate::http::list::{Field, Shape};
+
+/// Subnets.
+pub(in crate::http) struct Subnets;
+
+/// What can be asked of the list.
+pub(in crate::http) const SHAPE: Shape = Shape {
+    path: "/v1/subnets",
+    own_fields: &[
+        Field::text("name", "name"),
+        Field::text("network", "network"),
+        Field::address("cidr", "cidr"),
+        Field::address("gateway", "gateway"),
+        Field::number("vlan", "vlan"),
+        Field::number("mtu", "mtu"),
+        Field::number("family", "status.family"),
+        Field::number("pools", "status.pools"),
+        Field::number("allocated", "status.allocated"),
+        Field::number("size", "status.counts.size"),
+        Field::number("free", "status.counts.free"),
+        Field::text("managed_by", "managed_by"),
+    ],
+    own_shown: &[
+        "name",
+        "network",
+        "cidr",
+        "gateway",
+        "vlan",
+        "mtu",
+        "routes",
+        "dns",
+        "automatic",
+        "status",
+        "status.family",
+        "status.pools",
+        "status.allocated",
+        "status.counts",
+        "status.counts.size",
+        "status.counts.allocated",
+        "status.counts.cooling",
+        "status.counts.quarantined",
+        "status.counts.reserved",
+        "status.counts.excluded",
+        "status.counts.free",
+        "status.counts.saturated",
+    ],
+    named: true,
+    addressed: true,
+};
+
+impl Kinded for Subnets {
+    const KIND: Kind = Kind::Subnet;
+    type Intention = Subnet;
+    type Status = SubnetStatus;
+    type Row = model::Subnet;
+    const SHAPE: &'static Shape = &SHAPE;
+
+    fn name(intention: &Subnet) -> ResourceName {
+        (&intention.name).into()
+    }
+
+    fn put(subnet: Subnet, expect: Expect) -> Action {
+        let intention = SubnetIntention {
+            name: subnet.name,
+            network: subnet.network,
+            cidr: subnet.cidr,
+            gateway: subnet.gateway,
+            vlan: subnet.vlan,
+            mtu: subnet.mtu,
+            routes: subnet.routes,
+            dns: dns_in(subnet.dns),
+            automatic: subnet.automatic.map(|AutomaticRules { ranges, exclude, max_size }| {
+                command::AutomaticRules { ranges, exclude, max_size }
+            }),
+            remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
+        };
+        Action::PutSubnet(Put { intention, expect })
+    }
+
+    fn labels(intention: &Subnet) -> &Labels {
+        &intention.labels
+    }
+
+    fn ranges(subnet: &Resource<Subnet, SubnetStatus>) -> Vec<AddressRange> {
+        vec![AddressRange::of_cidr(subnet.intention.cidr)]
+    }
+
+    fn row(state: &State, id: u64) -> Option<&model::Subnet> {
+        state.subnets.get(id.into())
+    }
+
+    fn stored(stored: Stored) -> Option<model::Subnet> {
+        match stored {
+            Stored::Subnet(row) => Some(row),
+            _ => None,
+        }
+    }
+
+    fn view(state: &State, row: &model::Subnet) -> Resource<Subnet, SubnetStatus> {
+        let SubnetIntention { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, remarks } =
+            &row.intention;
+        let intention = Subnet {
+            name: name.clone(),
+            network: network.clone(),
+            cidr: *cidr,
+            gateway: *gateway,
+            vlan: *vlan,
+            mtu: *mtu,
+            routes: routes.clone(),
+            dns: dns_out(dns),
+            automatic: automatic.as_ref().map(|rules| AutomaticRules {
+                ranges: rules.ranges.clone(),
+                exclude: rules.exclude.clone(),
+                max_size: rules.max_size,
+            }),
+            description: remarks.description.to_string(),
+            labels: labels(&remarks.labels),
+            annotations: labels(&remarks.annotations),
+            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+        };
+        let id = row.meta.id;
+        let status = SubnetStatus {
+            family: Family::of(cidr.addr()),
+            pools: state.pools_of(id.into()).count() as u64,
+            allocated: allocated_in(state, id),
+            counts: state.counts_of_subnet(id.into()).into(),
+        };
+        Resource { intention, meta: meta(&row.meta), status }
+    }
+}
+
+/// Addresses held in a subnet, those of prefixes among them, as far as JSON counts.
+pub(super) fn allocated_in(state: &State, subnet: u64) -> u64 {
+    let held: u128 =
+        state.pools_of(subnet.into()).filter_map(|pool| state.space(pool)).map(Space::held).sum();
+    u64::try_from(held).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX)
+}

@@ -1,0 +1,99 @@
+//! `/v1/transactions`: several changes as one log entry, all or none.
+
+use std::collections::BTreeSet;
+
+use axum::Router;
+use axum::extract::State as AppState;
+use axum::routing::post;
+use ipam_api::limits::TRANSACTION_STEPS_MAX;
+use ipam_api::transaction::{StepMethod, StepResult, TransactionAnswer, TransactionRequest};
+use ipam_api::{Code, Problem};
+use ipam_machine::command::{Manager, Text, Transaction, Via};
+use ipam_machine::{Action, Answer, State};
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::paths;
+use super::steps::{Plan, Render};
+use crate::http::request::{App, Asked, Done, NoQuery, Refused, Shown, Write};
+use crate::http::resource::named::TRIES_MAX;
+
+type Body = TransactionAnswer<Box<RawValue>>;
+
+pub(in crate::http) fn routes() -> Router<App> {
+    Router::new().route("/v1/transactions", post(transact))
+}
+
+async fn transact(
+    AppState(app): AppState<App>,
+    Asked(NoQuery {}): Asked<NoQuery>,
+    mut write: Write,
+) -> Result<Shown<Body>, Refused> {
+    let request: TransactionRequest = write.read()?;
+    if request.steps.len() > TRANSACTION_STEPS_MAX {
+        let detail = format!("{} steps; at most {TRANSACTION_STEPS_MAX} fit", request.steps.len());
+        return Err(Problem::new(Code::LimitExceeded, detail).at("/steps").into());
+    }
+    if write.manager.is_none() {
+        write.manager = common_manager(&request);
+    }
+    let known = app.who(&write.asker).await?;
+    let preconditions = paths::preconditions(&request.conditions)?;
+    let merges = request.steps.iter().any(|step| step.method == StepMethod::Patch);
+    let mut tries_left = TRIES_MAX;
+    loop {
+        let state = match merges {
+            true => app.node.read(write.asker.deadline).await.map_err(Problem::from)?,
+            // Nothing is merged, so nothing is looked at.
+            false => State::new(),
+        };
+        let plan = Plan::of(&request, &state, &known)?;
+        if merges && let Some(done) = app.kept(&write, &state)? {
+            return Ok(shown(&app, &write, &plan.renders, done).await?);
+        }
+        let steps = plan.actions;
+        let action = Action::Transaction(Transaction { preconditions: preconditions.clone(), steps });
+        tries_left -= 1;
+        match app.carry_out(&write, Via::Http, action).await {
+            // Somebody was faster than a merge, and nobody said that this must not happen.
+            Err(problem) if tries_left > 0 && is_of(&problem, &plan.merged) => {}
+            done => return Ok(shown(&app, &write, &plan.renders, done?).await?),
+        }
+    }
+}
+
+/// Whether a merge has met another revision than it was made from.
+fn is_of(problem: &Problem, merged: &BTreeSet<usize>) -> bool {
+    let step = problem.context.as_ref().and_then(|context| context.step);
+    let step = step.and_then(|step| usize::try_from(step).ok());
+    problem.code == Code::RevisionMismatch && step.is_some_and(|step| merged.contains(&step))
+}
+
+/// In whose management it is asked: in that one's whom all bodies name that name one.
+fn common_manager(request: &TransactionRequest) -> Option<Manager> {
+    let bodies = request.steps.iter().filter_map(|step| step.body.as_ref());
+    let named: BTreeSet<&str> =
+        bodies.filter_map(|body| body.get("managed_by").and_then(Value::as_str)).collect();
+    match (named.first(), named.len()) {
+        (Some(name), 1) => Some(Manager::Named(Text::given(*name))),
+        _ => None,
+    }
+}
+
+async fn shown(app: &App, write: &Write, renders: &[Render], done: Done) -> Result<Shown<Body>, Problem> {
+    let state = app.after(&write.asker, &done).await;
+    let revision = done.applied.revision;
+    let Answer::Steps(answers) = done.applied.answer else {
+        return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
+    };
+    let counts = !write.dry_run;
+    let result = |(answer, render): (Answer, &Render)| {
+        if let (true, Answer::Allocated { repeated, interfaces }) = (counts, &answer) {
+            app.metrics.allocated(interfaces.iter(), *repeated);
+        }
+        let (status, body) = render(&state, answer, revision)?;
+        Ok(StepResult { status: status.as_u16(), body })
+    };
+    let results = answers.into_iter().zip(renders).map(result).collect::<Result<_, Problem>>()?;
+    Ok(Shown::new(TransactionAnswer { results, revision }, revision))
+}

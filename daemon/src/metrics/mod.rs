@@ -1,0 +1,11 @@
+//! What dashboards read. Names are a contract; buckets begin at 100 µs.
+
+mod catalogue;
+mod elections;
+mod labels;
+mod number;
+mod registry;
+mod shown;
+
+pub use self::catalogue::Described;
+pub use self::registry::{Certificates, Metrics};

@@ -1,0 +1,401 @@
+//! The metrics of a member: their registration, their values, and the text for scrapers.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
+
+use ipam_api::Code;
+use ipam_machine::State;
+use ipam_machine::command::GivenInterface;
+use ipam_raft::durations::BUCKETS_US;
+use ipam_raft::node::{Node, PeerTls, Role};
+use ipam_raft::progress::Progress;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::catalogue::{Catalogue, Described};
+use super::elections::Elections;
+use super::labels::{
+    AllocationLabels, BuildLabels, CodeLabels, PartLabels, PeerLabels, RouteLabels, RouteOnly, ShownLabels,
+    TaskLabels,
+};
+use super::number::{Number, raise};
+use super::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools, Seconds};
+use crate::http::connection::tls::ClientTls;
+
+type RouteSeconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
+/// Counters that handlers move, and gauges that are read when somebody asks.
+pub struct Metrics {
+    catalogue: Catalogue,
+    /// Held while the text is written, so that two scrapers don't mix their values.
+    encoding: Mutex<()>,
+    per_pool: bool,
+    requests: Family<RouteLabels, Counter>,
+    request_seconds: RouteSeconds,
+    refusals: Family<CodeLabels, Counter>,
+    allocations: Family<AllocationLabels, Counter>,
+    task_success: Family<TaskLabels, Number>,
+    backup_success: Number,
+    is_leader: Gauge,
+    term: Number,
+    elections: Elections,
+    peer_lag: Family<PeerLabels, Number>,
+    proposals_waiting: Number,
+    commit_seconds: Seconds,
+    fsync_seconds: Seconds,
+    apply_seconds: Seconds,
+    oldest_revision: Number,
+    oldest_seconds: Number,
+    journal_bytes: Family<PartLabels, Number>,
+    journal_segments: Family<PartLabels, Number>,
+    certificate_expiry: Family<ShownLabels, Number>,
+    certificates: Certificates,
+    rows_rebuilt: Counter,
+    snapshots_built: Counter,
+    snapshots_failed: Counter,
+    snapshots_installed: Counter,
+    state_in_doubt: Gauge,
+    state_divergences: Counter,
+    states_rebuilt: Counter,
+    start_rows: Number,
+    pools: Pools,
+    disk_free_bytes: Number,
+    disk_needed_bytes: Number,
+}
+
+/// What others are shown, where TLS is spoken with them.
+#[derive(Debug, Default)]
+pub struct Certificates {
+    /// Clients.
+    pub clients: Option<ClientTls>,
+    /// The other members.
+    pub members: Option<PeerTls>,
+}
+
+impl Metrics {
+    /// All metrics, at zero; those of each pool only if `per_pool`.
+    #[must_use]
+    pub fn new(per_pool: bool) -> Self {
+        let seconds = || Histogram::new(BUCKETS_US.map(|bound| Duration::from_micros(bound).as_secs_f64()));
+        let mut metrics = Self {
+            catalogue: Catalogue::default(),
+            encoding: Mutex::default(),
+            per_pool,
+            requests: Family::default(),
+            request_seconds: Family::new_with_constructor(seconds),
+            refusals: Family::default(),
+            allocations: Family::default(),
+            task_success: Family::default(),
+            backup_success: Number::default(),
+            is_leader: Gauge::default(),
+            term: Number::default(),
+            elections: Elections::default(),
+            peer_lag: Family::default(),
+            proposals_waiting: Number::default(),
+            commit_seconds: Seconds::default(),
+            fsync_seconds: Seconds::default(),
+            apply_seconds: Seconds::default(),
+            disk_free_bytes: Number::default(),
+            disk_needed_bytes: Number::default(),
+            oldest_revision: Number::default(),
+            oldest_seconds: Number::default(),
+            journal_bytes: Family::default(),
+            journal_segments: Family::default(),
+            certificate_expiry: Family::default(),
+            certificates: Certificates::default(),
+            rows_rebuilt: Counter::default(),
+            snapshots_built: Counter::default(),
+            snapshots_failed: Counter::default(),
+            snapshots_installed: Counter::default(),
+            state_in_doubt: Gauge::default(),
+            state_divergences: Counter::default(),
+            states_rebuilt: Counter::default(),
+            start_rows: Number::default(),
+            pools: Pools::default(),
+        };
+        metrics.register();
+        metrics
+    }
+
+    /// The same, with these certificates.
+    #[must_use]
+    pub fn with(self, certificates: Certificates) -> Self {
+        Self { certificates, ..self }
+    }
+
+    fn register(&mut self) {
+        let build = Family::<BuildLabels, Gauge>::default();
+        build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
+        self.catalogue.add("build_info", &["version"], "The version that runs", build);
+        self.catalogue.add("raft_is_leader", &[], "Whether this member leads", self.is_leader.clone());
+        self.catalogue.add("raft_term", &[], "The Raft term", self.term.clone());
+        self.elections.register(&mut self.catalogue);
+        self.catalogue.add(
+            "raft_peer_lag_entries",
+            &["peer"],
+            "Log entries that a member still lacks, as its leader knows",
+            self.peer_lag.clone(),
+        );
+        self.catalogue.add(
+            "raft_commit_seconds",
+            &[],
+            "Time from proposing a log entry to its outcome, on the leader",
+            self.commit_seconds.clone(),
+        );
+        self.catalogue.add(
+            "log_fsync_seconds",
+            &[],
+            "Time until a group of log entries is on the disk",
+            self.fsync_seconds.clone(),
+        );
+        self.catalogue.add(
+            "apply_seconds",
+            &[],
+            "Time to apply the log entries that come together",
+            self.apply_seconds.clone(),
+        );
+        self.catalogue.add(
+            "proposals_waiting",
+            &[],
+            "Proposals that wait for the log",
+            self.proposals_waiting.clone(),
+        );
+        self.catalogue.add("http_requests", &["route", "code"], "Requests answered", self.requests.clone());
+        self.catalogue.add(
+            "http_request_seconds",
+            &["route"],
+            "Time to answer a request",
+            self.request_seconds.clone(),
+        );
+        self.catalogue.add(
+            "allocations",
+            &["family", "outcome"],
+            "Addresses given through this member",
+            self.allocations.clone(),
+        );
+        self.catalogue.add("refusals", &["code"], "Requests refused, by code", self.refusals.clone());
+        self.catalogue.add(
+            "events_oldest_revision",
+            &[],
+            "The revision of the oldest event that is kept",
+            self.oldest_revision.clone(),
+        );
+        self.catalogue.add(
+            "events_oldest_timestamp_seconds",
+            &[],
+            "When the oldest part that is kept of the journal begins, in seconds since 1970; 0 while there are no events",
+            self.oldest_seconds.clone(),
+        );
+        self.catalogue.add(
+            "journal_bytes",
+            &["part"],
+            "Bytes of the events that are kept, before compression, sealed and open",
+            self.journal_bytes.clone(),
+        );
+        self.catalogue.add(
+            "journal_segments",
+            &["part"],
+            "Segments of the journal that are kept, sealed and open",
+            self.journal_segments.clone(),
+        );
+        self.catalogue.add(
+            "certificate_expiry_timestamp_seconds",
+            &["shown_to"],
+            "When this member's certificate for clients or members runs out, in seconds since 1970; absent without TLS",
+            self.certificate_expiry.clone(),
+        );
+        self.catalogue.add(
+            "rows_rebuilt",
+            &[],
+            "How often rows were doubtful at the start, and made afresh",
+            self.rows_rebuilt.clone(),
+        );
+        let installed =
+            "Snapshots that this member got from a leader, since the log no longer had what it lacked";
+        let failed = "How often a snapshot couldn't be made of the state; the log is kept then, and grows";
+        for (name, says, counter) in [
+            ("raft_snapshots_built", "Snapshots that this member made", self.snapshots_built.clone()),
+            ("raft_snapshots_failed", failed, self.snapshots_failed.clone()),
+            ("raft_snapshots_installed", installed, self.snapshots_installed.clone()),
+        ] {
+            self.catalogue.add(name, &[], says, counter);
+        }
+        self.catalogue.add(
+            "state_in_doubt",
+            &[],
+            "Whether this member serves nobody, since its state differs from the others' or may differ",
+            self.state_in_doubt.clone(),
+        );
+        self.catalogue.add(
+            "state_divergences",
+            &[],
+            "How often a majority of the members had another state than this one",
+            self.state_divergences.clone(),
+        );
+        self.catalogue.add(
+            "states_rebuilt",
+            &[],
+            "How often this member made its state again while it ran",
+            self.states_rebuilt.clone(),
+        );
+        self.catalogue.add(
+            "start_rows",
+            &[],
+            "Rows of the state that a start under way has read; 0 when it is over",
+            self.start_rows.clone(),
+        );
+        self.catalogue.add(
+            "task_last_success_timestamp_seconds",
+            &["task"],
+            "When a task last ran on this member without being refused, in seconds since 1970",
+            self.task_success.clone(),
+        );
+        self.catalogue.add(
+            "backup_last_success_timestamp_seconds",
+            &[],
+            "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did",
+            self.backup_success.clone(),
+        );
+        self.catalogue.add(
+            "disk_free_bytes",
+            &[],
+            "Free bytes on the disk of the data directory",
+            self.disk_free_bytes.clone(),
+        );
+        self.catalogue.add(
+            "disk_needed_bytes",
+            &[],
+            "Bytes that must be free there, or writes are refused",
+            self.disk_needed_bytes.clone(),
+        );
+        self.catalogue.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
+        self.catalogue.registry.register_collector(Box::new(self.pools.clone()));
+    }
+
+    /// The catalogue, complete without any traffic.
+    #[must_use]
+    pub fn catalogue(&self) -> &[Described] {
+        &self.catalogue.described
+    }
+
+    /// A request was answered. `route` is the template that it matched, never what was asked for.
+    pub fn answered(&self, route: &str, code: u16, took: Duration) {
+        self.requests.get_or_create(&RouteLabels { route: route.to_owned(), code }).inc();
+        self.request_seconds
+            .get_or_create(&RouteOnly { route: route.to_owned() })
+            .observe(took.as_secs_f64());
+    }
+
+    /// A request was refused.
+    pub fn refused(&self, code: Code) {
+        self.refusals.get_or_create(&CodeLabels { code: code.entry().code }).inc();
+    }
+
+    /// Addresses were given. Of an attachment, those of its own interface: the others are counted with theirs.
+    pub fn allocated<'a>(&self, interfaces: impl Iterator<Item = &'a GivenInterface>, repeated: bool) {
+        let outcome = if repeated { "repeated" } else { "given" };
+        for given in interfaces.flat_map(|interface| &interface.addresses) {
+            let family = if given.address.addr().is_ipv4() { "ipv4" } else { "ipv6" };
+            self.allocations.get_or_create(&AllocationLabels { family, outcome }).inc();
+        }
+    }
+
+    /// A task has run, and all it had to do was done.
+    pub fn succeeded(&self, task: &'static str) {
+        self.task_success.get_or_create(&TaskLabels { task }).set(now_seconds());
+    }
+
+    /// A backup was written to its end.
+    pub fn backed_up(&self) {
+        self.backup_success.set(now_seconds());
+    }
+
+    /// The text while a start is under way: everything at zero, but how far that is.
+    ///
+    /// # Errors
+    /// As [`Metrics::encode`].
+    pub fn encode_start(&self, progress: &Progress) -> Result<String, std::fmt::Error> {
+        let _alone = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
+        self.start_rows.set(progress.rows());
+        let mut text = String::new();
+        let written = encode(&mut text, &self.catalogue.registry);
+        self.start_rows.set(0);
+        written.map(|()| text)
+    }
+
+    /// The text that a scraper reads. Takes its time where there are many pools: not for an async thread.
+    ///
+    /// # Errors
+    /// If a value can't be written, which none of ours can't.
+    pub fn encode(&self, node: &Node) -> Result<String, std::fmt::Error> {
+        let _alone = self.encoding.lock().unwrap_or_else(PoisonError::into_inner);
+        let status = node.status();
+        let counters = node.metrics();
+        let (state, _) = node.stale();
+        self.is_leader.set(i64::from(status.role == Role::Leader));
+        self.term.set(status.term);
+        self.disk_free_bytes.set(status.disk.free_bytes);
+        self.disk_needed_bytes.set(status.disk.needed_bytes);
+        self.peer_lag.clear();
+        for member in status.members.into_iter().filter(|member| Some(member.id) != status.member_id) {
+            if let Some(behind) = member.behind {
+                self.peer_lag.get_or_create(&PeerLabels { peer: member.name }).set(behind);
+            }
+        }
+        self.proposals_waiting.set(counters.proposals_waiting);
+        self.commit_seconds.set(counters.commit);
+        self.fsync_seconds.set(counters.fsync);
+        self.apply_seconds.set(counters.apply);
+        self.oldest_revision.set(state.oldest_event().revision);
+        self.set_journal(&state);
+        self.set_certificates();
+        self.elections.set(&counters);
+        raise(&self.rows_rebuilt, counters.rows_rebuilt);
+        raise(&self.snapshots_built, counters.snapshots_built);
+        raise(&self.snapshots_failed, counters.snapshots_failed);
+        raise(&self.snapshots_installed, counters.snapshots_installed);
+        self.state_in_doubt.set(i64::from(node.check_trust().is_err()));
+        raise(&self.state_divergences, counters.divergences);
+        raise(&self.states_rebuilt, counters.states_rebuilt);
+        self.pools.set(self.per_pool.then_some(state));
+        let mut text = String::new();
+        let written = encode(&mut text, &self.catalogue.registry);
+        self.pools.set(None);
+        written.map(|()| text)
+    }
+}
+
+/// Seconds since 1970.
+fn now_seconds() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+impl Metrics {
+    fn set_journal(&self, state: &State) {
+        let open = &state.header().journal.open;
+        let sealed_bytes = state.segments.iter().map(|(_, segment)| segment.bytes).sum();
+        let sealed = state.segments.len() as u64;
+        for (part, bytes, segments) in
+            [("sealed", sealed_bytes, sealed), ("open", open.bytes, u64::from(open.frames > 0))]
+        {
+            self.journal_bytes.get_or_create(&PartLabels { part }).set(bytes);
+            self.journal_segments.get_or_create(&PartLabels { part }).set(segments);
+        }
+        let oldest = state.segments.first().map_or(open, |(_, segment)| segment);
+        self.oldest_seconds.set(oldest.from_wall_ms / 1000);
+    }
+
+    fn set_certificates(&self) {
+        let Certificates { clients, members } = &self.certificates;
+        for (shown_to, expires_at_s) in [
+            ("clients", clients.as_ref().and_then(ClientTls::expires_at_s)),
+            ("members", members.as_ref().and_then(PeerTls::expires_at_s)),
+        ] {
+            if let Some(at_s) = expires_at_s {
+                self.certificate_expiry.get_or_create(&ShownLabels { shown_to }).set(at_s);
+            }
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Real interfaces, through real main plugins, from a real cluster. Needs root, and the plugins of
+//! containernetworking-plugins; where they are missing it fails, and says what to install.
+
+mod containers;
+mod dev;
+mod wire;

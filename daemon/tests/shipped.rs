@@ -1,0 +1,131 @@
+//! The programs that ship: the plugin is one small static file that needs nothing around it, and the daemon has no
+//! options of tests. The default filter of `.config/nextest.toml` leaves these tests to `cargo xtask test --shipped`.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use serde_json::Value;
+
+use crate::support::programs;
+
+const BYTES_MAX: usize = 4 << 20;
+/// Words that any TLS stack which might slip in leaves behind.
+const TLS: [&str; 4] = ["rustls", "aws-lc", "aws_lc", "OpenSSL"];
+/// Runs that the start is timed over.
+const STARTS: usize = 51;
+
+/// Of the ELF format: offsets in the file's head and in a program header, and what they may say.
+mod elf {
+    pub(super) const MAGIC: &[u8] = b"\x7fELF\x02\x01";
+    pub(super) const PROGRAM_HEADERS_AT: usize = 0x20;
+    pub(super) const PROGRAM_HEADER_SIZE: usize = 0x36;
+    pub(super) const PROGRAM_HEADER_COUNT: usize = 0x38;
+    pub(super) const SEGMENT_AT: usize = 0x08;
+    pub(super) const SEGMENT_SIZE: usize = 0x20;
+    pub(super) const DYNAMIC: u64 = 2;
+    pub(super) const INTERPRETER: u64 = 3;
+    pub(super) const NEEDED: u64 = 1;
+}
+
+fn plugin() -> PathBuf {
+    shipped(programs::ipam_cni())
+}
+
+fn shipped(program: PathBuf) -> PathBuf {
+    assert!(programs::shipped().is_some(), "only what ships is like this: cargo xtask test --shipped");
+    program
+}
+
+/// A little-endian number of so many bytes.
+fn number(bytes: &[u8], at: usize, size: usize) -> u64 {
+    bytes[at..at + size].iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
+}
+
+fn place(bytes: &[u8], at: usize, size: usize) -> usize {
+    usize::try_from(number(bytes, at, size)).unwrap()
+}
+
+#[test]
+fn the_plugin_is_static_small_and_without_tls() {
+    let plugin = plugin();
+    let bytes = std::fs::read(&plugin).unwrap();
+    assert!(bytes.len() < BYTES_MAX, "{} bytes", bytes.len());
+    assert!(bytes.starts_with(elf::MAGIC), "no 64-bit little-endian ELF file");
+    let table = place(&bytes, elf::PROGRAM_HEADERS_AT, 8);
+    let size = place(&bytes, elf::PROGRAM_HEADER_SIZE, 2);
+    for at in 0..place(&bytes, elf::PROGRAM_HEADER_COUNT, 2) {
+        let header = &bytes[table + at * size..][..size];
+        let kind = number(header, 0, 4);
+        assert_ne!(kind, elf::INTERPRETER, "it needs a dynamic linker");
+        if kind == elf::DYNAMIC {
+            let segment = &bytes[place(header, elf::SEGMENT_AT, 8)..][..place(header, elf::SEGMENT_SIZE, 8)];
+            let tags = segment.chunks_exact(16).map(|entry| number(entry, 0, 8));
+            let mut tags = tags.take_while(|tag| *tag != 0);
+            assert!(tags.all(|tag| tag != elf::NEEDED), "it needs shared libraries");
+        }
+    }
+    for word in TLS {
+        let there = bytes.windows(word.len()).any(|window| window == word.as_bytes());
+        assert!(!there, "{word} is in it");
+    }
+    println!("{}: {} bytes", plugin.display(), bytes.len());
+}
+
+fn version(mut command: Command) {
+    let output = command.env_clear().env("CNI_COMMAND", "VERSION").stdin(Stdio::null()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let spoken: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(spoken["supportedVersions"].as_array().unwrap().len(), 7);
+}
+
+/// Only what ships is without TLS: what the tests build has what anything in the workspace asks for.
+#[test]
+fn the_plugin_says_that_it_has_no_tls() {
+    let plugin = plugin();
+    let mut command = Command::new(plugin);
+    command.env_clear().envs([("CNI_COMMAND", "STATUS"), ("CNI_PATH", "/usr/lib/cni")]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let network = r#"{"cniVersion":"1.1.0","name":"lan","ipam":{"servers":["https://127.0.0.1:7440"]}}"#;
+    child.stdin.take().unwrap().write_all(network.as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let refused: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(refused["code"], 7, "{refused}");
+    assert!(refused["details"].as_str().unwrap().contains("no TLS in it"), "{refused}");
+}
+
+#[test]
+fn the_plugin_runs_where_there_is_nothing_else_and_starts_at_once() {
+    let plugin = plugin();
+    let empty = tempfile::tempdir().unwrap();
+    std::fs::copy(&plugin, empty.path().join("ipam-cni")).unwrap();
+    let chroot = ["/usr/sbin/chroot", "/sbin/chroot"].map(Path::new);
+    let chroot = chroot.into_iter().find(|path| path.exists()).expect("chroot, of coreutils");
+    let mut inside = Command::new(chroot);
+    inside.arg(empty.path()).arg("/ipam-cni");
+    version(inside);
+
+    let mut times: Vec<_> = (0..STARTS)
+        .map(|_| {
+            let begun = Instant::now();
+            version(Command::new(&plugin));
+            begun.elapsed()
+        })
+        .collect();
+    times.sort_unstable();
+    println!("VERSION from exec to exit: median {:?}, fastest {:?}", times[STARTS / 2], times[0]);
+}
+
+#[test]
+fn the_daemon_refuses_the_options_of_tests() {
+    let refuses = |program: PathBuf| {
+        let words = ["serve", "--test-option", "unknown"];
+        let output = Command::new(program).args(words).env_clear().output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{output:?}");
+        String::from_utf8(output.stderr).unwrap().contains("unexpected argument '--test-option'")
+    };
+    assert!(refuses(shipped(programs::ipamd())));
+    assert!(!refuses(programs::testing_ipamd()), "the build for tests has them");
+}

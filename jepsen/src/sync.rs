@@ -1,0 +1,8 @@
+//! Locks that a panic doesn't close.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Locks a mutex, whether or not its last holder panicked.
+pub(crate) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,359 @@
+//! Limits of a token by realms and labels: they hold for all that a write affects, before and after it.
+//!
+//! [`Action::deed`] maps an action to a permission, and [`effect`] maps the permission to what the limit means. This
+//! module looks up what the write affects:
+//!
+//! | action | affects, for labels |
+//! |---|---|
+//! | put a network | the network |
+//! | put or delete a subnet | the subnet; its network, if it is created or deleted or its gateway or routes change; all of its pools, if what hosts are told changes |
+//! | put a pool | the pool; its subnet, if the pool is new, reaches further or has another gateway; both pools of `drains_to` |
+//! | split a pool | the pool and its subnet |
+//! | delete a pool | the pool |
+//! | put or delete a reservation | the reservation, and where its addresses change: the pools that own them, else the subnets that contain them, else the network |
+//! | put a node, a namespace | the row as it is: none is created or deleted; its labels and its quota decide for other resources and do not change; default pools are named without wildcards and have the labels |
+//! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of unclaimed addresses that go along; the subnet of an automatic pool lends it its labels |
+//! | create, rotate or delete a token | the rights of that token, which must lie within the caller's |
+//! | members, level, generation, journal | the whole cluster: refused |
+//! | a transaction | each of its steps, on what the steps before it made |
+//!
+//! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, endpoints, attachments and prefixes
+//! are those of the realm. An automatic pool follows from an allocation in a subnet that allows it, and takes no grant.
+
+use crate::access::{check_limits, fits, not_labelled, permit_realm};
+use crate::apply::work::Work;
+use crate::command::{
+    Action, Cause, Delete, Grant, Kind, NamespaceIntention, NodeIntention, PoolIntention, Put, Refusal,
+    Remarks, ReservationIntention, SubnetIntention,
+};
+use crate::state::State;
+use crate::state::id::{AllocationId, EndpointId, Id, NetworkId, SubnetId};
+use crate::state::row::{Allocation, Network, Pool, Reservation, Subnet};
+use crate::value::field_name::FieldName;
+use crate::value::shape::{owned, ranges};
+use ipam_api::access::{Effect, Limit, Target, Verb, effect};
+use ipam_api::address::AddressRange;
+use ipam_api::name::{Name, NamePattern, ResourceName};
+use ipam_api::{Family, RangeSet};
+use std::ops::Bound;
+
+impl State {
+    /// Refuses a write that affects what lies beyond the limits of the rights.
+    pub(crate) fn permit_affected(&self, grant: &Grant, action: &Action, work: &Work) -> Result<(), Refusal> {
+        if !grant.is_limited() {
+            return Ok(());
+        }
+        let write = Write { state: self, grant, work };
+        match action {
+            Action::PutNetwork(put) => {
+                write.row(Kind::Network, &put.intention.name, Some(&put.intention.remarks))
+            }
+            Action::PutSubnet(put) => write.subnet(&put.intention),
+            Action::PutPool(put) => write.pool(&put.intention),
+            Action::PutReservation(put) => write.reservation(&put.intention),
+            Action::PutNode(put) => write.node(put),
+            Action::PutNamespace(put) => write.namespace(put),
+            Action::Delete(delete) => write.delete(delete),
+            // The new pool has the labels of the old one.
+            Action::SplitPool(split) => {
+                write.row(Kind::Pool, &split.name, None)?;
+                write.subnet_of_pool(&split.name)
+            }
+            Action::CreateToken(wish) => self.permit_token(grant, &wish.name, (&wish.grant, wish.purpose)),
+            Action::RotateToken { name, .. } => self.permit_present_token(grant, name),
+            Action::ReleaseAttachment(release) => {
+                write.released(self.attachment(&release.key).map(|(_, row)| row.endpoint))
+            }
+            Action::ReleaseAllocation { id } => {
+                write.released(self.allocations.get(*id).map(|row| row.endpoint))
+            }
+            // `permit` looks at the endpoints, attachments, allocations and prefixes.
+            Action::Allocate(_)
+            | Action::Renew(_)
+            | Action::ReleaseEndpoint { .. }
+            | Action::ScaleController(_)
+            | Action::EndController(_)
+            | Action::Delegate(_)
+            | Action::ReleasePrefix { .. } => Ok(()),
+            // Each step is asked for by itself; join tokens and renewals concern the own token alone.
+            Action::Transaction(_) | Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => {
+                Ok(())
+            }
+            // The table of effects refuses them.
+            Action::Expire
+            | Action::TrimJournal { .. }
+            | Action::SealJournal
+            | Action::RaiseLevel { .. }
+            | Action::ConfirmGeneration(_)
+            | Action::ChangeMembers(_) => check_limits(grant, Verb::Write, Target::Cluster),
+        }
+    }
+
+    /// Remarks on a resource.
+    pub(crate) fn remarks(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Remarks> {
+        let id = self.id_of(kind, name)?;
+        match kind {
+            Kind::Network => self.networks.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Subnet => self.subnets.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Pool => self.pools.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Reservation => self.reservations.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Node => self.nodes.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Namespace => self.namespaces.get(Id::new(id)).map(|row| &row.intention.remarks),
+            Kind::Token => None,
+        }
+    }
+}
+
+impl Grant {
+    /// Says that realms or labels limit the rights.
+    #[must_use]
+    pub fn is_limited(&self) -> bool {
+        !self.realms.is_empty() || !self.labels.is_empty()
+    }
+
+    /// Effects of the limits that the rights have on a permission.
+    pub(crate) fn effects(&self, verb: Verb, target: Target) -> impl Iterator<Item = Effect> {
+        let realms = (!self.realms.is_empty()).then(|| effect(Limit::Realms, verb, target));
+        let labels = (!self.labels.is_empty()).then(|| effect(Limit::Labels, verb, target));
+        realms.into_iter().chain(labels)
+    }
+}
+
+/// A write by limited rights.
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    state: &'a State,
+    grant: &'a Grant,
+    work: &'a Work,
+}
+
+impl<'a> Write<'a> {
+    /// Refuses a row without the labels, as it is and as it is wanted.
+    fn row(self, kind: Kind, name: impl Into<ResourceName>, wanted: Option<&Remarks>) -> Result<(), Refusal> {
+        let name = name.into();
+        let present = self.state.remarks(kind, &name);
+        match wanted.into_iter().chain(present).find(|remarks| !fits(self.grant, remarks)) {
+            None => Ok(()),
+            Some(_) => Err(not_labelled(self.grant, kind, name)),
+        }
+    }
+
+    /// Refuses a release of another realm's endpoint, and one with which unclaimed addresses of foreign pools go.
+    fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
+        let Some(row) = endpoint.and_then(|id| self.state.endpoints.get(id)) else { return Ok(()) };
+        permit_realm(self.grant, &row.key.realm)?;
+        if row.sticky.is_some() {
+            return Ok(());
+        }
+        let ids = row.allocations.iter().copied();
+        let awaits =
+            |id: &AllocationId| self.state.allocations.get(*id).is_some_and(Allocation::awaits_attachment);
+        let ids: Vec<AllocationId> = ids.filter(awaits).collect();
+        self.state.permit_labels_of(self.grant, &ids)
+    }
+
+    fn subnet_named(self, name: impl Into<ResourceName>) -> Option<(SubnetId, &'a Subnet)> {
+        let id = self.state.find::<Subnet>(name)?;
+        Some((id, self.state.subnets.get(id)?))
+    }
+
+    fn subnet(self, wanted: &SubnetIntention) -> Result<(), Refusal> {
+        self.row(Kind::Subnet, &wanted.name, Some(&wanted.remarks))?;
+        let Some((id, Subnet { intention: present, .. })) = self.subnet_named(&wanted.name) else {
+            return self.row(Kind::Network, &wanted.network, None);
+        };
+        let is_rerouted = present.gateway != wanted.gateway || present.routes != wanted.routes;
+        if is_rerouted {
+            self.row(Kind::Network, &present.network, None)?;
+        }
+        if is_rerouted
+            || present.vlan != wanted.vlan
+            || present.mtu != wanted.mtu
+            || present.dns != wanted.dns
+        {
+            let mut pools = self.state.pools_of(id).take_while(|_| self.work.take(1));
+            pools.try_for_each(|pool| self.state.permit_pool(self.grant, pool))?;
+        }
+        self.work.check()
+    }
+
+    fn pool(self, wanted: &PoolIntention) -> Result<(), Refusal> {
+        self.row(Kind::Pool, &wanted.name, Some(&wanted.remarks))?;
+        let present = self.state.find::<Pool>(&wanted.name).and_then(|id| self.state.pools.get(id));
+        let present = present.map(|row| &row.intention);
+        let Some((_, subnet)) = self.subnet_named(&present.unwrap_or(wanted).subnet) else { return Ok(()) };
+        let cidr = subnet.intention.cidr;
+        let stays_within = present.is_some_and(|present| {
+            present.gateway == wanted.gateway
+                && ranges(wanted, cidr).minus(&ranges(present, cidr)).is_empty()
+                && owned(wanted, cidr).minus(&owned(present, cidr)).is_empty()
+        });
+        if !stays_within {
+            self.row(Kind::Subnet, &subnet.intention.name, None)?;
+        }
+        let drained = present.and_then(|present| present.drains_to.as_ref());
+        if drained == wanted.drains_to.as_ref() {
+            return Ok(());
+        }
+        let mut both = drained.into_iter().chain(&wanted.drains_to);
+        both.try_for_each(|to| self.row(Kind::Pool, to, None))
+    }
+
+    fn subnet_of_pool(self, name: &Name) -> Result<(), Refusal> {
+        let pool = self.state.find::<Pool>(name).and_then(|id| self.state.pools.get(id));
+        pool.map_or(Ok(()), |pool| self.row(Kind::Subnet, &pool.intention.subnet, None))
+    }
+
+    fn reservation(self, wanted: &ReservationIntention) -> Result<(), Refusal> {
+        self.row(Kind::Reservation, &wanted.name, Some(&wanted.remarks))?;
+        let id = self.state.find::<Reservation>(&wanted.name);
+        let present = id.and_then(|id| self.state.reservations.get(id)).map(|row| &row.intention);
+        let network = present.map_or(&wanted.network, |present| &present.network);
+        self.reserved(network, present.map_or(&[], |present| &present.addresses), &wanted.addresses)
+    }
+
+    /// Refuses a change of reserved addresses where the labels allow none.
+    fn reserved(self, network: &Name, old: &[AddressRange], new: &[AddressRange]) -> Result<(), Refusal> {
+        let Some(id) = self.state.find::<Network>(network) else { return Ok(()) };
+        for family in Family::BOTH {
+            let (old, new) = (RangeSet::new(family, old), RangeSet::new(family, new));
+            for range in old.minus(&new).union(&new.minus(&old)).ranges() {
+                self.addresses((id, network), range)?;
+            }
+        }
+        self.work.check()
+    }
+
+    /// Refuses addresses of pools without the labels, and of no pool in subnets or a network without them.
+    fn addresses(self, (id, network): (NetworkId, &Name), range: AddressRange) -> Result<(), Refusal> {
+        let family = range.family();
+        let mut next = Some(range.first());
+        while let Some(at) = next.filter(|at| *at <= range.last()) {
+            if !self.work.take(1) {
+                return self.work.check();
+            }
+            let (pool, to) = self.state.owner_from(id, family, at);
+            let to = match pool {
+                Some(pool) => {
+                    self.state.permit_pool(self.grant, pool)?;
+                    to
+                }
+                None => match self.state.subnet_stretch(id, family, at) {
+                    (Some(subnet), end) => {
+                        self.row(Kind::Subnet, &subnet.intention.name, None)?;
+                        to.min(end)
+                    }
+                    (None, end) => {
+                        self.row(Kind::Network, network, None)?;
+                        to.min(end)
+                    }
+                },
+            };
+            next = to.checked_add(1);
+        }
+        Ok(())
+    }
+
+    fn node(self, put: &Put<NodeIntention>) -> Result<(), Refusal> {
+        let wanted = &put.intention;
+        permit_realm(self.grant, &wanted.realm)?;
+        self.described(Kind::Node, wanted.resource_name(), &wanted.remarks)
+    }
+
+    fn namespace(self, put: &Put<NamespaceIntention>) -> Result<(), Refusal> {
+        let wanted = &put.intention;
+        permit_realm(self.grant, &wanted.realm)?;
+        let name = wanted.resource_name();
+        self.described(Kind::Namespace, name.clone(), &wanted.remarks)?;
+        let present = self.state.namespace(&wanted.realm, &wanted.name).map(|row| &row.intention);
+        let Some(present) = present.filter(|_| !self.grant.labels.is_empty()) else { return Ok(()) };
+        if present.quota != wanted.quota {
+            return Err(beyond(Kind::Namespace, name, Some(FieldName::Quota)));
+        }
+        for family in Family::BOTH {
+            let old = present.default_pools.of(family);
+            let mut fresh = wanted.default_pools.of(family).iter().filter(|pattern| !old.contains(pattern));
+            fresh.try_for_each(|pattern| self.default_pool(&name, family, pattern))?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a default pool without the labels, and a pattern: it fits pools that others make later.
+    fn default_pool(self, name: &ResourceName, family: Family, pattern: &NamePattern) -> Result<(), Refusal> {
+        let pool = pattern.name().filter(|pool| self.state.find::<Pool>(pool).is_some());
+        match pool {
+            Some(pool) => self.row(Kind::Pool, &pool, None),
+            None => {
+                let field = match family {
+                    Family::V4 => FieldName::DefaultIpv4Pools,
+                    Family::V6 => FieldName::DefaultIpv6Pools,
+                };
+                Err(beyond(Kind::Namespace, name.clone(), Some(field)))
+            }
+        }
+    }
+
+    /// Refuses a node or a namespace that is new or has other labels: pools select by them.
+    fn described(self, kind: Kind, name: ResourceName, wanted: &Remarks) -> Result<(), Refusal> {
+        if self.grant.labels.is_empty() {
+            return Ok(());
+        }
+        self.row(kind, &name, Some(wanted))?;
+        match self.state.remarks(kind, &name) {
+            None => Err(beyond(kind, name, None)),
+            Some(present) if present.labels != wanted.labels => {
+                Err(beyond(kind, name, Some(FieldName::Labels)))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn delete(self, delete: &Delete) -> Result<(), Refusal> {
+        let Delete { kind, name, .. } = delete;
+        self.row(*kind, name, None)?;
+        match kind {
+            Kind::Network | Kind::Pool => Ok(()),
+            Kind::Subnet => match self.subnet_named(name) {
+                Some((_, row)) => self.row(Kind::Network, &row.intention.network, None),
+                None => Ok(()),
+            },
+            Kind::Reservation => {
+                let id = self.state.find::<Reservation>(name);
+                let row = id.and_then(|id| self.state.reservations.get(id));
+                row.map_or(Ok(()), |row| self.reserved(&row.intention.network, &row.intention.addresses, &[]))
+            }
+            Kind::Token => self.state.permit_present_token(self.grant, name),
+            Kind::Node | Kind::Namespace => {
+                if let Some((realm, _)) = name.parts() {
+                    permit_realm(self.grant, &realm)?;
+                }
+                match self.grant.labels.is_empty() {
+                    true => Ok(()),
+                    false => Err(beyond(*kind, name.clone(), None)),
+                }
+            }
+        }
+    }
+}
+
+fn beyond(kind: Kind, name: ResourceName, field: Option<FieldName>) -> Refusal {
+    Cause::BeyondLabels { kind, name, field }.into()
+}
+
+impl State {
+    /// The subnet at an address, if there is one, and the last address with the same result.
+    fn subnet_stretch(&self, network: NetworkId, family: Family, at: u128) -> (Option<&Subnet>, u128) {
+        let starts = &self.index.subnet_starts;
+        let before = starts.range((network, family, 0)..=(network, family, at)).next_back();
+        let before = before.and_then(|(_, id)| self.subnets.get(*id));
+        if let Some(row) = before {
+            let last = AddressRange::of_cidr(row.intention.cidr).last();
+            if last >= at {
+                return (Some(row), last);
+            }
+        }
+        let behind = (Bound::Excluded((network, family, at)), Bound::Included((network, family, u128::MAX)));
+        let next = starts.range(behind).next();
+        (None, next.map_or(u128::MAX, |((_, _, first), _)| first - 1))
+    }
+}

@@ -1,0 +1,8 @@
+//! Access: roles, limits of operators and the rights of nodes, decided on the state that a command meets.
+
+mod limits;
+mod node;
+mod permit;
+mod within;
+
+pub use self::permit::*;

@@ -1,0 +1,333 @@
+//! Who may do what, decided where it counts: in `apply`, on the state that the command meets.
+//!
+//! The door refuses what is hopeless; only here is it certain that a token still exists, that an allocation
+//! is really the node's own, and that a pool still has the labels.
+
+use ipam_api::access::{Effect, NodeKey, Role, Target, Verb, may};
+use ipam_api::name::{Name, ResourceName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::EndpointKey;
+
+use crate::apply::step::Step;
+use crate::apply::work::{Search, Work};
+use crate::command::{
+    Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal,
+    Remarks, Renew, ScaleController, Text,
+};
+use crate::state::State;
+use crate::state::id::{AllocationId, EndpointId, PoolId, PrefixId, TokenId};
+use crate::state::row::Allocation;
+
+impl Kind {
+    /// What the table of roles calls it.
+    #[must_use]
+    pub fn target(self) -> Target {
+        match self {
+            Kind::Network => Target::Network,
+            Kind::Subnet => Target::Subnet,
+            Kind::Pool => Target::Pool,
+            Kind::Reservation => Target::Reservation,
+            Kind::Token => Target::Token,
+            Kind::Node => Target::Node,
+            Kind::Namespace => Target::Namespace,
+        }
+    }
+}
+
+impl Action {
+    /// What the table of roles must allow; nothing for what is looked at step by step, or otherwise.
+    #[must_use]
+    pub fn deed(&self) -> Option<(Verb, Target)> {
+        match self {
+            Action::PutNetwork(_) => Some((Verb::Write, Target::Network)),
+            Action::PutSubnet(_) => Some((Verb::Write, Target::Subnet)),
+            Action::PutPool(_) => Some((Verb::Write, Target::Pool)),
+            Action::PutReservation(_) => Some((Verb::Write, Target::Reservation)),
+            Action::PutNode(_) => Some((Verb::Write, Target::Node)),
+            Action::PutNamespace(_) => Some((Verb::Write, Target::Namespace)),
+            Action::Delete(delete) => Some((Verb::Delete, delete.kind.target())),
+            Action::Allocate(_) | Action::Renew(_) => Some((Verb::Allocate, Target::Allocation)),
+            Action::ReleaseAttachment(_) => Some((Verb::Release, Target::Attachment)),
+            Action::ReleaseAllocation { .. } => Some((Verb::Release, Target::Allocation)),
+            Action::ReleaseEndpoint { .. } => Some((Verb::Release, Target::Endpoint)),
+            Action::ScaleController(_) | Action::EndController(_) => {
+                Some((Verb::Release, Target::Application))
+            }
+            Action::CreateToken(_) | Action::RotateToken { .. } => Some((Verb::Write, Target::Token)),
+            Action::Expire | Action::TrimJournal { .. } | Action::SealJournal => {
+                Some((Verb::Delete, Target::Event))
+            }
+            Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
+            Action::SplitPool(_) => Some((Verb::Write, Target::Pool)),
+            Action::ConfirmGeneration(_) => Some((Verb::Write, Target::Cluster)),
+            // Each step has its own.
+            Action::Transaction(_) => None,
+            Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),
+            Action::Delegate(_) => Some((Verb::Allocate, Target::Prefix)),
+            Action::ReleasePrefix { .. } => Some((Verb::Release, Target::Prefix)),
+            // Allowed by the token itself.
+            Action::Join { .. } | Action::JoinMember(_) | Action::RenewToken => None,
+        }
+    }
+}
+
+impl State {
+    /// What a credential allows now.
+    ///
+    /// # Errors
+    /// `unauthenticated` for a token that is no more, `token-expired` for one whose time has passed.
+    pub fn grant(&self, credential: &Credential) -> Result<(Grant, Purpose), Refusal> {
+        let id = match credential {
+            Credential::Known(grant) => return Ok((grant.clone(), Purpose::Bearer)),
+            Credential::Token { id } => *id,
+        };
+        let row = self.tokens.get(id).ok_or(Cause::TokenRevoked)?;
+        if row.expires_ms.is_some_and(|until_ms| until_ms <= self.log_time_ms()) {
+            return Err(Cause::TokenExpired { name: row.name.clone() }.into());
+        }
+        Ok((row.grant.clone(), row.purpose))
+    }
+
+    /// The token with a secret, by the secret's hash.
+    #[must_use]
+    pub fn token_by_secret(
+        &self,
+        secret_hash: &crate::command::SecretHash,
+    ) -> Option<(TokenId, &crate::state::row::Token)> {
+        let id = *self.index.token_secrets.get(secret_hash)?;
+        self.tokens.get(id).map(|row| (id, row))
+    }
+
+    /// Refuses what the rights don't allow.
+    pub(crate) fn permit(
+        &self,
+        grant: &Grant,
+        principal: &Text,
+        action: &Action,
+        work: &Work,
+    ) -> Result<(), Refusal> {
+        let Some((verb, target)) = action.deed() else { return Ok(()) };
+        check_deed(grant, principal, verb, target)?;
+        self.permit_affected(grant, action, work)?;
+        match action {
+            Action::Allocate(wish) => self.permit_allocate(grant, wish),
+            Action::ReleaseAttachment(release) => {
+                permit_realm(grant, &release.key.realm)?;
+                permit_attachment(grant, &release.key)?;
+                let held = self.attachment(&release.key).map(|(_, row)| row.allocations.as_slice());
+                self.permit_labels_of(grant, held.unwrap_or_default())
+            }
+            Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
+            Action::Renew(wish) => self.permit_renew(grant, wish),
+            Action::ReleaseEndpoint { key } => {
+                permit_realm(grant, &key.realm)?;
+                let incarnations = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+                incarnations
+                    .map(|row| self.permit_labels_of(grant, &row.allocations))
+                    .find(Result::is_err)
+                    .unwrap_or(Ok(()))
+            }
+            Action::ScaleController(scale) => self.permit_scale(scale, Search { grant, work }),
+            Action::EndController(end) => self.permit_scale(&end.to_none(), Search { grant, work }),
+            Action::Delegate(wish) => {
+                permit_realm(grant, &wish.realm)?;
+                match wish.from {
+                    PrefixSource::Prefix(id) => self.permit_prefix(grant, id),
+                    PrefixSource::Pool(_) => Ok(()),
+                }
+            }
+            Action::ReleasePrefix { id } => self.permit_prefix(grant, *id),
+            _ => Ok(()),
+        }
+    }
+
+    fn permit_allocate(&self, grant: &Grant, wish: &Allocate) -> Result<(), Refusal> {
+        permit_realm(grant, &wish.endpoint.realm)?;
+        if let Some(key) = &wish.attachment {
+            permit_realm(grant, &key.realm)?;
+            permit_attachment(grant, key)?;
+        }
+        if wish.manner.adopt && grant.role == Role::Node {
+            // Or a stolen node could take whatever selectors and reservations keep from it.
+            return Err(Cause::AdoptionByNode.into());
+        }
+        let Some(node) = &grant.node else { return Ok(()) };
+        if wish.endpoint.realm != node.realm {
+            return Err(foreign(node, &wish.endpoint));
+        }
+        let elsewhere = |named: &ipam_api::ObjectName| *named != node.name;
+        // Without an attachment the node must be named, or nobody could say later whose the addresses are.
+        if wish.node.as_ref().map_or(wish.attachment.is_none(), elsewhere) {
+            return Err(Cause::NodeElsewhere { node: node.clone() }.into());
+        }
+        let touched: Vec<EndpointId> = match wish.attachment {
+            None => self.incarnations(&wish.endpoint).collect(),
+            // A sticky endpoint may go anywhere; but that it is sticky is to be said where it is.
+            Some(_) if wish.stickiness.is_sticky() => self.incarnation_for(wish).into_iter().collect(),
+            Some(_) => Vec::new(),
+        };
+        let rows = touched.into_iter().filter_map(|id| self.endpoints.get(id));
+        let fixed = rows.filter(|row| wish.attachment.is_none() || row.sticky.is_none());
+        let mut held =
+            fixed.flat_map(|row| row.allocations.iter()).filter_map(|id| self.allocations.get(*id));
+        if held.any(|row| !self.is_on(row, node)) {
+            return Err(foreign(node, &wish.endpoint));
+        }
+        Ok(())
+    }
+
+    fn permit_scale(&self, scale: &ScaleController, search: Search<'_>) -> Result<(), Refusal> {
+        let grant = search.grant;
+        permit_realm(grant, &scale.realm)?;
+        self.permit_scale_of_node(scale, search)?;
+        let touched: Vec<AllocationId> = self.touched_by(scale).collect();
+        self.permit_labels_of(grant, &touched)?;
+        self.permit_pools_of(grant, scale)
+    }
+
+    fn permit_release(&self, grant: &Grant, id: AllocationId) -> Result<(), Refusal> {
+        let Some(row) = self.allocations.get(id) else { return Ok(()) };
+        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        permit_realm(grant, &endpoint.key.realm)?;
+        self.permit_labels_of(grant, &[id])?;
+        self.permit_free(grant, id)
+    }
+
+    fn permit_prefix(&self, grant: &Grant, id: PrefixId) -> Result<(), Refusal> {
+        let Some(row) = self.prefixes.get(id) else { return Ok(()) };
+        permit_realm(grant, &row.owner.realm)?;
+        self.permit_pool(grant, row.pool)
+    }
+
+    /// Refuses to touch what comes from a pool without the labels that the rights demand.
+    pub(crate) fn permit_pool(&self, grant: &Grant, pool: PoolId) -> Result<(), Refusal> {
+        match self.pools.get(pool) {
+            Some(pool) if !fits(grant, &pool.intention.remarks) => {
+                Err(not_labelled(grant, Kind::Pool, &pool.intention.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn permit_renew(&self, grant: &Grant, wish: &Renew) -> Result<(), Refusal> {
+        let key = match &wish.which {
+            Leases::Allocation(id) => return self.permit_lease(grant, *id, wish.ttl_ms),
+            Leases::Endpoint(key) => key,
+        };
+        permit_realm(grant, &key.realm)?;
+        let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+        let mut ids = rows.flat_map(|row| row.allocations.iter());
+        ids.try_for_each(|id| self.permit_lease(grant, *id, wish.ttl_ms))
+    }
+
+    /// Refuses to renew what the grant may not touch; a node doesn't shorten a lease that it may not end.
+    pub(crate) fn permit_lease(
+        &self,
+        grant: &Grant,
+        id: AllocationId,
+        ttl_ms: Option<u64>,
+    ) -> Result<(), Refusal> {
+        let Some(row) = self.allocations.get(id) else { return Ok(()) };
+        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        permit_realm(grant, &endpoint.key.realm)?;
+        self.permit_labels_of(grant, &[id])?;
+        let Some(node) = &grant.node else { return Ok(()) };
+        if !self.is_on(row, node) {
+            return Err(foreign(node, &endpoint.key));
+        }
+        let shortens = row.lease.as_ref().is_some_and(|lease| ttl_ms.is_some_and(|ttl| ttl < lease.ttl_ms));
+        if shortens { self.permit_free(grant, id) } else { Ok(()) }
+    }
+
+    /// Whether an allocation is a node's own.
+    pub(crate) fn is_on(&self, row: &Allocation, node: &NodeKey) -> bool {
+        let own = |key: &AttachmentKey| key.realm == node.realm && key.node == node.name;
+        match row.attachment {
+            Some(_) => self.attachments_of(row).all(|(_, attachment)| own(&attachment.key)),
+            None => {
+                let realm = self.endpoints.get(row.endpoint).map(|endpoint| &endpoint.key.realm);
+                row.node.as_ref() == Some(&node.name) && realm == Some(&node.realm)
+            }
+        }
+    }
+
+    pub(crate) fn permit_labels_of(
+        &self,
+        grant: &Grant,
+        allocations: &[AllocationId],
+    ) -> Result<(), Refusal> {
+        if grant.labels.is_empty() {
+            return Ok(());
+        }
+        let mut rows = allocations.iter().filter_map(|id| self.allocations.get(*id));
+        rows.try_for_each(|row| self.permit_pool(grant, row.pool))
+    }
+}
+
+impl Step<'_> {
+    /// Refuses to change what somebody else manages.
+    pub(crate) fn check_manager(&self, kind: Kind, name: impl Into<ResourceName>) -> Result<(), Refusal> {
+        let name = name.into();
+        let managed_by = self.state.remarks(kind, &name).and_then(|remarks| remarks.managed_by.clone());
+        let Some(by) = managed_by else { return Ok(()) };
+        match self.manager {
+            Manager::TakeOver => Ok(()),
+            Manager::Named(manager) if *manager == by => Ok(()),
+            Manager::Named(_) | Manager::Nobody => Err(Cause::ManagedElsewhere { kind, name, by }.into()),
+        }
+    }
+}
+
+/// Whether the labels of a pool, or of whatever else, are those that the rights demand.
+pub(crate) fn fits(grant: &Grant, remarks: &Remarks) -> bool {
+    grant.labels.is_empty() || grant.labels.fits(|key| remarks.labels.get(key).map(|value| &**value))
+}
+
+/// Refuses what the table of roles doesn't allow.
+///
+/// # Errors
+/// `forbidden`.
+pub fn check_deed(grant: &Grant, principal: &Text, verb: Verb, target: Target) -> Result<(), Refusal> {
+    if may(grant.role, verb, target) {
+        return check_limits(grant, verb, target);
+    }
+    Err(Cause::MayNot { principal: principal.excerpt(), role: grant.role, verb, target }.into())
+}
+
+/// Refuses what the limits of the rights never permit.
+pub(crate) fn check_limits(grant: &Grant, verb: Verb, target: Target) -> Result<(), Refusal> {
+    let mut effects = grant.effects(verb, target);
+    let refused = effects.find_map(|effect| match effect {
+        Effect::Refused => Some(Cause::ClusterBeyondLimits { verb, target }),
+        Effect::Shared if !grant.allow_shared => Some(Cause::SharedByRealms { verb, target }),
+        _ => None,
+    });
+    refused.map_or(Ok(()), |cause| Err(cause.into()))
+}
+
+pub(crate) fn permit_realm(grant: &Grant, realm: &Name) -> Result<(), Refusal> {
+    if let Some(node) = grant.node.as_ref().filter(|node| node.realm != *realm) {
+        return Err(Cause::RealmElsewhere { realm: realm.clone(), node: node.clone() }.into());
+    }
+    if grant.realms.is_empty() || grant.realms.contains(realm) {
+        return Ok(());
+    }
+    Err(Cause::RealmForbidden { realm: realm.clone() }.into())
+}
+
+fn permit_attachment(grant: &Grant, key: &AttachmentKey) -> Result<(), Refusal> {
+    match &grant.node {
+        Some(node) if node.realm != key.realm || node.name != key.node => {
+            Err(Cause::AttachmentElsewhere { attachment: key.clone(), node: node.clone() }.into())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn foreign(node: &NodeKey, endpoint: &EndpointKey) -> Refusal {
+    Cause::EndpointElsewhere { endpoint: endpoint.clone(), node: node.clone() }.into()
+}
+
+pub(crate) fn not_labelled(grant: &Grant, kind: Kind, name: impl Into<ResourceName>) -> Refusal {
+    Cause::NotLabelled { kind, name: name.into(), labels: grant.labels.clone() }.into()
+}

@@ -1,0 +1,56 @@
+//! Tokens by limited administrators: a token lies within the rights of the caller that creates, rotates or deletes it.
+
+use ipam_api::access::{DEEDS, Role, may};
+use ipam_api::name::{Name, ResourceName};
+
+use crate::command::{Cause, Grant, Purpose, Refusal};
+use crate::state::State;
+use crate::state::row::Token;
+
+impl Grant {
+    /// Says that rights reach no further than others.
+    ///
+    /// The labels are compared requirement by requirement, so rights that are within may be taken for wider ones, and
+    /// never the other way round.
+    #[must_use]
+    pub fn is_within(&self, other: &Self) -> bool {
+        let is_of_realms = other.realms.is_empty()
+            || match &self.node {
+                Some(node) if self.realms.is_empty() => other.realms.contains(&node.realm),
+                _ => !self.realms.is_empty() && self.realms.iter().all(|realm| other.realms.contains(realm)),
+            };
+        let role = |role: Role| move |(verb, target): &&_| may(role, *verb, *target);
+        // A node renews its own token, and no administrator does that for it.
+        let is_of_role = other.role == Role::Admin
+            || DEEDS.iter().filter(role(self.role)).all(|deed| role(other.role)(&deed));
+        let is_shared = other.allow_shared || other.realms.is_empty() || !self.allow_shared;
+        let is_of_node = other.node.is_none() || self.node == other.node;
+        is_of_realms && is_of_role && is_shared && is_of_node && self.labels.implies(&other.labels)
+    }
+}
+
+impl State {
+    /// Refuses a token with rights beyond those of the caller.
+    pub(crate) fn permit_token(
+        &self,
+        grant: &Grant,
+        name: &Name,
+        (wanted, purpose): (&Grant, Purpose),
+    ) -> Result<(), Refusal> {
+        // A member takes part in everything.
+        if purpose != Purpose::JoinMember && wanted.is_within(grant) {
+            return Ok(());
+        }
+        Err(Cause::BeyondOwnRights { token: name.clone() }.into())
+    }
+
+    /// The same of a token that is there.
+    pub(crate) fn permit_present_token(
+        &self,
+        grant: &Grant,
+        name: impl Into<ResourceName>,
+    ) -> Result<(), Refusal> {
+        let row = self.find::<Token>(name).and_then(|id| self.tokens.get(id));
+        row.map_or(Ok(()), |row| self.permit_token(grant, &row.name, (&row.grant, row.purpose)))
+    }
+}

@@ -1,0 +1,15 @@
+//! Allocation: candidates of a request, the choice among them, and the claims that wait.
+
+pub(crate) mod adopt;
+pub(crate) mod candidates;
+pub(crate) mod carry_over;
+pub(crate) mod course;
+mod node_limits;
+pub(crate) mod patterns;
+pub(crate) mod pick;
+pub mod quota;
+pub(crate) mod request;
+pub(crate) mod routing;
+pub(crate) mod selectors;
+pub(crate) mod unclaimed;
+pub(crate) mod waiting;

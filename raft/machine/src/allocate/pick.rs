@@ -1,0 +1,476 @@
+//! Which address of a pool is given. In time that doesn't depend on how many are taken.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipam_api::address::number;
+use ipam_api::limits::REASONS_MAX;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Strategy;
+
+use crate::allocate::candidates::{Candidate, Candidates, Fallen};
+use crate::allocate::course::{Course, Courses};
+use crate::allocate::selectors::Taker;
+use crate::apply::work::{Search, Work};
+use crate::command::{Allocate, Cause, InterfaceWish, Refusal};
+use crate::space::Space;
+use crate::state::id::{AllocationId, NetworkId, PoolId};
+use crate::state::row::Pool;
+use crate::state::row_key::RowKey;
+use crate::state::table::{Row as _, hash};
+use crate::state::{Occupant, State};
+use crate::value::cause::{NamedPrefix, NeverGiven, WhyNot};
+use ipam_api::{Family, RangeSet};
+
+/// An address chosen for an interface, not yet taken.
+#[derive(Debug, Clone)]
+pub(crate) struct Pick {
+    pub(crate) interface: InterfaceName,
+    pub(crate) pool: PoolId,
+    pub(crate) address: IpAddr,
+}
+
+/// Addresses of a request that none of its other interfaces gets.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Spoken<'a> {
+    /// What its interfaces before this one have chosen.
+    pub(crate) picked: &'a [Pick],
+    /// What those behind it ask for by value: whoever takes any address leaves it to them.
+    pub(crate) behind: &'a [Pick],
+}
+
+impl Spoken<'_> {
+    fn has(&self, pool: PoolId, address: IpAddr) -> bool {
+        let mut all = self.picked.iter().chain(self.behind);
+        all.any(|pick| pick.pool == pool && pick.address == address)
+    }
+}
+
+/// What an interface gets in one family.
+#[derive(Debug, Clone)]
+pub(crate) enum Taken {
+    /// An address that is new.
+    New(Pick),
+    /// An allocation that its endpoint has already.
+    Along(AllocationId),
+}
+
+/// Allocations that an endpoint may take along, with their pools, and the candidates.
+struct TakenAlong<'a> {
+    /// One that it keeps.
+    kept: Option<(AllocationId, Candidate<'a>)>,
+    /// One that it keeps only while no candidate gives another one: its pool is drained.
+    drained: Option<(AllocationId, Candidate<'a>)>,
+    candidates: Candidates<'a>,
+}
+
+/// A candidate, and what becomes of it.
+#[derive(Debug)]
+pub(crate) struct Judged<'a> {
+    pub(crate) candidate: Candidate<'a>,
+    pub(crate) judgement: Judgement,
+}
+
+/// What becomes of a candidate at its turn.
+#[derive(Debug)]
+pub(crate) enum Judgement {
+    /// It gives nothing to the asker.
+    Falls(WhyNot),
+    /// It has nothing left.
+    Exhausted {
+        /// In how many milliseconds of log time its next address has rested.
+        next_free_ms: Option<u64>,
+    },
+    /// It can't give the address that is asked for by value.
+    Lacks,
+    /// It gives this address.
+    Gives(IpAddr),
+}
+
+/// Units for one pool whose selectors and free addresses are looked at.
+pub(crate) const UNITS_PER_POOL_JUDGED: u64 = 1;
+
+/// Of what is asked for by value, that of interfaces behind a place.
+pub(crate) fn behind(asked: &[(usize, Pick)], place: usize) -> Vec<Pick> {
+    asked.iter().filter(|(other, _)| *other > place).map(|(_, pick)| pick.clone()).collect()
+}
+
+impl State {
+    /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
+    /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
+    pub(crate) fn pick_for<'a>(
+        &'a self,
+        (wish, taker): (&'a InterfaceWish, &Taker<'a>),
+        portable: &[AllocationId],
+        spoken: Spoken<'_>,
+        search: Search<'a>,
+        courses: &mut Courses<'a>,
+    ) -> Result<Vec<Taken>, Refusal> {
+        let mut all = self.courses_for(wish, taker, portable, search, courses)?;
+        let mut taken = Vec::with_capacity(all.len());
+        for course in &mut all {
+            taken.push(self.pick_from((wish, taker), course, portable, spoken, search)?);
+        }
+        if portable.is_empty() {
+            courses.keep(wish, *taker, all);
+        }
+        Ok(taken)
+    }
+
+    /// The addresses that interfaces of a request ask for by value, each from the candidate that gives it, with the
+    /// interface's place.
+    pub(crate) fn asked_by_value(&self, wish: &Allocate, search: Search<'_>) -> Vec<(usize, Pick)> {
+        // What exists already is all asked for by value.
+        if wish.interfaces.len() < 2 || wish.manner.adopt {
+            return Vec::new();
+        }
+        let mut all: Vec<(usize, Pick)> = Vec::new();
+        for (place, interface) in
+            wish.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
+        {
+            let taker = Taker::of(self, wish, interface);
+            // What can't be looked for is refused in its turn.
+            let Ok(choices) = self.candidates(interface, &taker, search.work) else { continue };
+            for choice in choices {
+                let Some(address) = interface.asked(choice.family) else { continue };
+                let picked: Vec<Pick> = all.iter().map(|(_, pick)| pick.clone()).collect();
+                let asked = (&interface.name, address);
+                let pick = self.first_with(asked, choice.candidates, &taker, &picked, search);
+                all.extend(pick.ok().map(|pick| (place, pick)));
+            }
+        }
+        all
+    }
+
+    /// Whether an address is one that a pool may ever give.
+    fn could_give(&self, address: IpAddr, candidate: &Candidate<'_>) -> bool {
+        self.space(candidate.id).is_some_and(|space| space.giveable.contains(number(address)))
+    }
+
+    /// The first of these allocations whose pool is still a candidate for its endpoint. Whether a pool gives anything
+    /// new makes no difference, unless it is drained to another one: its endpoints move there as soon as they can.
+    fn take_along<'a>(
+        &self,
+        portable: &[AllocationId],
+        candidates: Candidates<'a>,
+        taker: &Taker<'_>,
+        work: &Work,
+    ) -> TakenAlong<'a> {
+        let mut places = BTreeMap::new();
+        for (place, id) in portable.iter().enumerate() {
+            if let Some(row) = self.allocations.get(*id) {
+                places.entry(row.pool).or_insert(place);
+            }
+        }
+        let (mut kept, mut drained, mut passed) = (None, None, Vec::new());
+        for candidate in candidates.take_while(|_| work.take(1)) {
+            let place = places.get(&candidate.id).copied();
+            if let Some(place) = place.filter(|_| candidate.pool.why_not(taker).is_none()) {
+                let is_drained = candidate.pool.intention.drains_to.is_some();
+                let first = if is_drained { &mut drained } else { &mut kept };
+                if first.is_none_or(|(before, _)| place < before) {
+                    *first = Some((place, candidate));
+                }
+                if place == 0 && !is_drained {
+                    break;
+                }
+            }
+            passed.push(candidate);
+        }
+        let at = |(place, candidate)| Some((*portable.get(place)?, candidate));
+        TakenAlong {
+            kept: kept.and_then(at),
+            drained: drained.and_then(at),
+            candidates: Box::new(passed.into_iter()),
+        }
+    }
+
+    /// Chooses an address of one family, or finds it among what the endpoint has.
+    pub(crate) fn pick_from<'a>(
+        &'a self,
+        (wish, taker): (&InterfaceWish, &Taker<'_>),
+        course: &mut Course<'a>,
+        portable: &[AllocationId],
+        spoken: Spoken<'_>,
+        search: Search<'_>,
+    ) -> Result<Taken, Refusal> {
+        let family = course.family;
+        let asked = wish.asked(family);
+        let fits = |id: &&AllocationId| {
+            self.allocations.get(**id).is_some_and(|row| {
+                Family::of(row.address) == family && asked.is_none_or(|asked| asked == row.address)
+            })
+        };
+        let portable: Vec<AllocationId> = portable.iter().filter(fits).copied().collect();
+        let mut of_drained = None;
+        if !portable.is_empty() {
+            let TakenAlong { kept, drained, candidates } =
+                self.take_along(&portable, course.rest(), taker, search.work);
+            if let Some((id, pool)) = kept {
+                self.check_confirmed(&wish.name, family, pool)?;
+                return Ok(Taken::Along(id));
+            }
+            (of_drained, course.candidates) = (drained, candidates);
+        }
+        let pick = match asked {
+            Some(address) => {
+                let candidates = course.rest();
+                self.first_with((&wish.name, address), candidates, taker, spoken.picked, search)
+                    .map_err(|passed| self.asked_in_vain((&wish.name, address), course, &passed, spoken))
+            }
+            None => self
+                .pick_any(&wish.name, course, taker, spoken, search)
+                .ok_or_else(|| self.unserved_by(&wish.name, course)),
+        };
+        match (pick, of_drained) {
+            (Ok(pick), _) => Ok(Taken::New(pick)),
+            // It stays where it is until there is room elsewhere.
+            (Err(_), Some((id, pool))) => {
+                self.check_confirmed(&wish.name, family, pool)?;
+                Ok(Taken::Along(id))
+            }
+            (Err(refusal), None) => Err(refusal),
+        }
+    }
+
+    /// What becomes of a candidate at its turn. Only the first that gives is taken from.
+    pub(crate) fn judged<'a>(
+        &self,
+        candidate: Candidate<'a>,
+        asked: Option<IpAddr>,
+        taker: &Taker<'_>,
+        spoken: Spoken<'_>,
+        search: Search<'_>,
+    ) -> Judged<'a> {
+        let judgement = match (self.why_not(&candidate, taker, search.grant), asked) {
+            (Some(why), _) => Judgement::Falls(why),
+            (None, None) => {
+                let space = self.space(candidate.id);
+                match space.and_then(|space| self.pick_in((&candidate, space), spoken, search.work)) {
+                    Some(address) => Judgement::Gives(address),
+                    None => Judgement::Exhausted {
+                        next_free_ms: space.and_then(|space| self.next_free_ms(space)),
+                    },
+                }
+            }
+            (None, Some(address)) if self.has_to_give(address, &candidate, spoken.picked) => {
+                Judgement::Gives(address)
+            }
+            (None, Some(_)) => Judgement::Lacks,
+        };
+        Judged { candidate, judgement }
+    }
+
+    fn has_to_give(&self, address: IpAddr, candidate: &Candidate<'_>, picked: &[Pick]) -> bool {
+        self.could_give(address, candidate) && self.check_givable(address, candidate, picked).is_ok()
+    }
+
+    /// Takes from the first candidate that gives.
+    pub(crate) fn pick_any<'a>(
+        &'a self,
+        interface: &InterfaceName,
+        course: &mut Course<'a>,
+        taker: &Taker<'_>,
+        spoken: Spoken<'_>,
+        search: Search<'_>,
+    ) -> Option<Pick> {
+        while let Some(candidate) = course.next() {
+            if !search.work.take(UNITS_PER_POOL_JUDGED) {
+                return None;
+            }
+            match self.judged(candidate, None, taker, spoken, search).judgement {
+                Judgement::Falls(why) => course.passed.push((candidate, Some(why))),
+                Judgement::Exhausted { next_free_ms } => {
+                    course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
+                    course.passed.push((candidate, None));
+                }
+                Judgement::Lacks => course.passed.push((candidate, None)),
+                Judgement::Gives(address) => {
+                    course.ahead.push_front(candidate);
+                    return Some(Pick { interface: interface.clone(), pool: candidate.id, address });
+                }
+            }
+        }
+        None
+    }
+
+    /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
+    /// longest.
+    pub(crate) fn pick_in(
+        &self,
+        (candidate, space): (&Candidate<'_>, &Space),
+        spoken: Spoken<'_>,
+        work: &Work,
+    ) -> Option<IpAddr> {
+        let intention = &candidate.pool.intention;
+        let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
+        let from = |start: u128| {
+            let mut next = space.free.lowest_from(start)?;
+            while is_picked(space.family.address(next)) {
+                if !work.take(1) {
+                    return None;
+                }
+                next = space.free.lowest_from(next.checked_add(1)?)?;
+            }
+            Some(space.family.address(next))
+        };
+        let behind_cursor = || {
+            let cursor = self.pool_states.get(candidate.id)?.cursor?;
+            from(number(cursor).checked_add(1)?)
+        };
+        let fresh = match intention.strategy {
+            _ if space.counts().free == 0 => None,
+            Strategy::Sequential => from(0),
+            Strategy::Next => behind_cursor().or_else(|| from(0)),
+            Strategy::Random => {
+                self.drawn(candidate.id, space, spoken.picked).and_then(from).or_else(|| from(0))
+            }
+        };
+        if fresh.is_some() || intention.strict_cooling {
+            return fresh;
+        }
+        space
+            .cooling
+            .iter()
+            .take_while(|_| work.take(1))
+            .filter_map(|id| self.coolings.get(*id))
+            .map(|row| row.address)
+            .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
+    }
+
+    /// One of the pool's addresses, drawn by lot: the same on every member, and another one each time.
+    fn drawn(&self, pool: PoolId, space: &Space, picked: &[Pick]) -> Option<u128> {
+        let size = space.offered.size();
+        let lot = self.revision() + picked.len() as u64;
+        let drawn =
+            hash(RowKey { table: Pool::TABLE, id: pool.get() }, &lot.to_be_bytes()).checked_rem(size)?;
+        space.offered.nth(drawn)
+    }
+
+    /// Takes an address that is asked for by value from the first candidate that gives it; else the candidates, judged.
+    fn first_with<'a>(
+        &self,
+        (interface, address): (&InterfaceName, IpAddr),
+        candidates: Candidates<'a>,
+        taker: &Taker<'_>,
+        picked: &[Pick],
+        search: Search<'_>,
+    ) -> Result<Pick, Vec<Judged<'a>>> {
+        let spoken = Spoken { picked, behind: &[] };
+        let mut passed = Vec::new();
+        for candidate in candidates.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED)) {
+            let judged = self.judged(candidate, Some(address), taker, spoken, search);
+            if let Judgement::Gives(address) = judged.judgement {
+                return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
+            }
+            passed.push(judged);
+        }
+        Err(passed)
+    }
+
+    /// The refusal when no candidate gives the address that is asked for by value: the reason of the first that has it
+    /// and is meant, else of the first that has it.
+    fn asked_in_vain(
+        &self,
+        (interface, address): (&InterfaceName, IpAddr),
+        course: &Course<'_>,
+        passed: &[Judged<'_>],
+        spoken: Spoken<'_>,
+    ) -> Refusal {
+        let first = |of: fn(&Space) -> &RangeSet| {
+            let has = |one: &&Judged<'_>| {
+                self.space(one.candidate.id).is_some_and(|space| of(space).contains(number(address)))
+            };
+            let is_meant = |one: &&Judged<'_>| !matches!(one.judgement, Judgement::Falls(_));
+            passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
+        };
+        // What one pool excludes may be another's: first who could give it, then who at least can say why not.
+        let inside = first(|space| &space.giveable).or_else(|| first(|space| &space.ranges));
+        let refusal = inside.and_then(|Judged { candidate, judgement }| match judgement {
+            Judgement::Falls(why) => {
+                let pool = candidate.pool.intention.name.clone();
+                let fallen = Fallen { id: candidate.id, pool, why: *why };
+                Some(self.nothing_fits(interface, course.family, &[fallen]))
+            }
+            _ => self.check_givable(address, candidate, spoken.picked).err(),
+        });
+        refusal.unwrap_or_else(|| {
+            if passed.is_empty() && !course.passed.is_empty() {
+                return self.unserved_by(interface, course);
+            }
+            let names = passed.iter().map(|one| one.candidate.pool.intention.name.clone());
+            let (interface, pools) = (interface.clone(), names.take(REASONS_MAX).collect());
+            Cause::InNoPool { address, interface, pools, count: passed.len() as u64 }.into()
+        })
+    }
+
+    /// Refuses an address that its pool can't give, or has given to another interface of the request, with the reason.
+    fn check_givable(
+        &self,
+        address: IpAddr,
+        candidate: &Candidate<'_>,
+        picked: &[Pick],
+    ) -> Result<(), Refusal> {
+        self.check_not_held(address, candidate)?;
+        let pool = &candidate.pool.intention;
+        if let Some(Occupant::Cooling(id)) = self.occupant(self.network_of(candidate), address)
+            && pool.strict_cooling
+        {
+            let left = self.coolings.named(id).until_ms.saturating_sub(self.log_time_ms());
+            return Err(Cause::Resting { address, pool: pool.name.clone(), left_ms: left }.into());
+        }
+        self.check_not_in_prefix(address, candidate)?;
+        let is_reserved =
+            self.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
+        let why =
+            if is_reserved { Some(NeverGiven::Reserved) } else { self.why_never_given(address, candidate) };
+        if let Some(why) = why {
+            return Err(Cause::NeverGiven { address, pool: pool.name.clone(), why }.into());
+        }
+        match picked.iter().any(|pick| pick.pool == candidate.id && pick.address == address) {
+            true => Err(Cause::AskedTwice { address }.into()),
+            false => Ok(()),
+        }
+    }
+
+    pub(crate) fn network_of(&self, candidate: &Candidate<'_>) -> NetworkId {
+        self.subnets.named(candidate.pool.subnet).network
+    }
+
+    /// Refuses an address that somebody holds.
+    pub(crate) fn check_not_held(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+        let Some((id, row)) = self.allocation_at(self.network_of(candidate), address) else { return Ok(()) };
+        Err(Cause::Held {
+            address,
+            pool: candidate.pool.intention.name.clone(),
+            holder: self.holder(row.endpoint),
+            allocation: id.get(),
+        }
+        .into())
+    }
+
+    /// Refuses an address that belongs to a prefix.
+    pub(crate) fn check_not_in_prefix(
+        &self,
+        address: IpAddr,
+        candidate: &Candidate<'_>,
+    ) -> Result<(), Refusal> {
+        let Some((prefix, row)) = self.prefix_at(self.network_of(candidate), address) else { return Ok(()) };
+        let (pool, prefix) = (candidate.pool.intention.name.clone(), NamedPrefix::of(prefix, row));
+        Err(Cause::InPrefix { address, pool, prefix }.into())
+    }
+
+    /// Why a pool never gives an address that is in its ranges, if so; reservations aside.
+    pub(crate) fn why_never_given(&self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
+        if self.space(candidate.id)?.giveable.contains(number(address)) {
+            return None;
+        }
+        if candidate.pool.intention.gateway == Some(address) {
+            return Some(NeverGiven::Gateway);
+        }
+        let subnet = self.subnets.get(candidate.pool.subnet);
+        Some(
+            subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or(NeverGiven::Excluded),
+        )
+    }
+}

@@ -1,0 +1,33 @@
+//! Drafts of the state.
+
+use crate::apply::step::Step;
+use crate::command::Answer;
+use crate::value::Refusal;
+
+impl Step<'_> {
+    /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
+    pub(crate) fn on_draft(
+        &mut self,
+        work: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
+        let mut draft = self.state.clone();
+        let mut step = Step {
+            state: &mut draft,
+            at: self.at,
+            origin: self.origin,
+            credential: self.credential,
+            manager: self.manager,
+            rights: self.rights,
+            work: self.work,
+            serving: self.serving,
+            events: Vec::new(),
+        };
+        let answer = work(&mut step)?;
+        self.work.check()?;
+        let events = step.events;
+        self.events.extend(events);
+        draft.ledger.follow(&mut self.state.ledger);
+        *self.state = draft;
+        Ok(answer)
+    }
+}

@@ -1,0 +1,127 @@
+//! One command on its way through the state.
+
+use crate::apply::work::{Search, Serving, Work};
+use crate::command::{Credential, Grant, Manager, Origin, Purpose, Refusal, Text};
+use crate::event::What;
+use crate::state::id::{CoolingId, NetworkId, PoolId};
+use crate::state::row::{Meta, PoolState, Scarce};
+use crate::state::{Occupant, State};
+use crate::value::At;
+use crate::value::condition::Readiness;
+use crate::value::level::FIRST_LEVEL;
+use ipam_api::RangeSet;
+
+/// The state, the entry's time, the asker, and what has happened so far.
+///
+/// Every operation first looks (`&self`) and then changes (`&mut self`): once it has begun to change, it
+/// can't refuse any more.
+pub(crate) struct Step<'a> {
+    pub(crate) state: &'a mut State,
+    pub(crate) at: At,
+    pub(crate) origin: &'a Origin,
+    pub(crate) credential: &'a Credential,
+    pub(crate) manager: &'a Manager,
+    pub(crate) rights: &'a Result<(Grant, Purpose), Refusal>,
+    /// What the command has examined so far.
+    pub(crate) work: &'a Work,
+    /// What was examined so far for requests that wait.
+    pub(crate) serving: &'a Serving,
+    pub(crate) events: Vec<What>,
+}
+
+impl<'a> Step<'a> {
+    /// A search for addresses with the rights and on the account of this command.
+    pub(crate) fn search(&self) -> Result<Search<'a>, Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        Ok(Search { grant, work: self.work })
+    }
+}
+
+impl Step<'_> {
+    pub(crate) fn emit(&mut self, what: What) {
+        self.events.push(what);
+    }
+
+    /// The history of something that is new in `revision`.
+    pub(crate) fn new_meta(&self, revision: impl Into<u64>) -> Meta {
+        let revision = revision.into();
+        let by = maker(self.state.header.level, &self.origin.principal);
+        Meta {
+            id: revision,
+            revision,
+            created_wall_ms: self.at.wall_ms,
+            created_by: Text::clone(&by),
+            updated_wall_ms: self.at.wall_ms,
+            updated_by: by,
+            updated_fields: Vec::new(),
+        }
+    }
+
+    /// Takes note of whether a pool can give, and says so when that has changed.
+    pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
+        self.state.refresh_head(&Scarce::Pool(pool));
+        let Some(row) = self.state.pools.get(pool) else { return };
+        let readiness = if row.intention.terminating {
+            Readiness::Terminating
+        } else if row.intention.disabled {
+            Readiness::Disabled
+        } else if row.intention.drains_to.is_some() {
+            Readiness::Drained
+        } else if !self.state.is_confirmed(pool) {
+            Readiness::Unconfirmed
+        } else if self.state.space(pool).is_some_and(|space| space.counts().free == 0) {
+            Readiness::Exhausted
+        } else {
+            Readiness::Serving
+        };
+        let old = self.state.pool_states.get(pool).cloned().unwrap_or_default();
+        if old.readiness == readiness && old.since_wall_ms != 0 {
+            return;
+        }
+        let name = row.intention.name.clone();
+        // Zero would mean that it was never noted.
+        let since_wall_ms = self.at.wall_ms.max(1);
+        let state = &mut *self.state;
+        state.write(pool, PoolState { readiness, since_wall_ms, ..old });
+        self.emit(What::PoolReady { pool: name, readiness });
+    }
+
+    /// Forgets resting addresses of a pool: they leave it, or it goes.
+    pub(crate) fn drop_coolings(&mut self, pool: PoolId, ids: Vec<CoolingId>) {
+        let Some(name) = self.state.pools.get(pool).map(|row| row.intention.name.clone()) else { return };
+        for id in ids {
+            let row = self.state.end_cooling(id);
+            let network = self.state.name_of_network(row.network);
+            self.emit(What::Cooled { network, address: row.address, pool: name.clone() });
+        }
+    }
+}
+
+impl State {
+    /// Those of a pool's resting addresses that are in some ranges, the longest-free first. Costs what there is of them,
+    /// and not what rests in the pool.
+    pub(crate) fn resting_in(&self, pool: PoolId, network: NetworkId, ranges: &RangeSet) -> Vec<CoolingId> {
+        let resting = ranges.ranges().flat_map(|range| {
+            let range = (network, range.first_address())..=(network, range.last_address());
+            self.index.resting.range(range)
+        });
+        let ids = resting.filter_map(|(network, address)| match self.occupant(*network, *address)? {
+            Occupant::Cooling(id) => Some(id),
+            Occupant::Allocation(_) => None,
+        });
+        // What is being split off rests in another pool already.
+        let mut ids: Vec<CoolingId> =
+            ids.filter(|id| self.coolings.get(*id).is_some_and(|row| row.pool == pool)).collect();
+        ids.sort_unstable();
+        ids
+    }
+}
+
+/// Whom a resource says that it was made by. The next level has another rule, which only tests know: it is there so
+/// that a rolling upgrade can be tried before there is anything to upgrade to.
+fn maker(level: u32, principal: &Text) -> Text {
+    if cfg!(feature = "testing") && level > FIRST_LEVEL {
+        return Text::identifier(format!("{principal}@{level}"));
+    }
+    Text::clone(principal)
+}

@@ -1,0 +1,152 @@
+//! Work: what a command examines, counted in units and bounded.
+//!
+//! A unit is one pool or address examined, or four names compared. Each command has a budget of [`WORK_PER_COMMAND_MAX`]; the requests
+//! that wait and are served along with it have another one of the same size. A loop over what a request can make large
+//! counts before it looks, and ends early once the budget is used up; whoever asked the loop then refuses, before the
+//! first row is written. The count is part of the rules: it must be the same on every member.
+
+use crate::apply::step::Step;
+use crate::command::{Action, Cause, Grant, Leases, Refusal, Renew, ScaleController};
+use crate::state::State;
+use crate::state::id::Id;
+use crate::state::key::ControllerKey;
+use ipam_api::limits::{WAITING_TRIED_PER_COMMAND_MAX, WORK_PER_COMMAND_MAX};
+use ipam_api::name::{NamePattern, ResourceName};
+use ipam_api::resource::EndpointKey;
+use std::cell::Cell;
+
+/// Names that are compared in the time of a look at a pool.
+const NAMES_PER_UNIT: u64 = 4;
+/// Characters compared, of pattern and name, in the time that it takes to come to a name.
+const CHARACTERS_PER_COMPARISON: usize = 128;
+/// Rows that a command may write for one unit, where it may write many. A row costs more than a look at a pool, and what
+/// a bulk writes is wanted: this bounds its number, not its time.
+const ROWS_PER_UNIT: u64 = 3;
+
+/// The work of one command so far.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    spent: Cell<u64>,
+    /// Names compared beside, which are no whole unit yet.
+    names: Cell<u64>,
+    /// Rows of the transaction's draft that are counted already.
+    rows: Cell<usize>,
+    /// Rows that are no whole unit yet.
+    pending_rows: Cell<u64>,
+}
+
+impl Work {
+    /// Counts units. Returns false once there are more than the budget has: then the caller's loop ends.
+    pub(crate) fn take(&self, units: u64) -> bool {
+        self.spent.set(self.spent.get().saturating_add(units));
+        !self.is_exceeded()
+    }
+
+    /// Counts the comparison of a pattern with a name. A prefix with one wildcard at its end is compared once; anything
+    /// else as often as the name is long, at the worst.
+    pub(crate) fn take_name(&self, pattern: &NamePattern, name: &ResourceName) -> bool {
+        let behind_prefix = pattern.as_str().len().saturating_sub(pattern.prefix().len() + 1);
+        let comparisons = 1 + behind_prefix * name.as_str().len() / CHARACTERS_PER_COMPARISON;
+        let names = self.names.get() + comparisons as u64;
+        self.names.set(names % NAMES_PER_UNIT);
+        self.take(names / NAMES_PER_UNIT)
+    }
+
+    /// Counts rows that a transaction has written so far, each once.
+    pub(crate) fn count_rows(&self, so_far: usize) {
+        let more = so_far.saturating_sub(self.rows.replace(so_far));
+        self.take_rows(more as u64);
+    }
+
+    /// Counts rows.
+    fn take_rows(&self, rows: u64) -> bool {
+        let rows = self.pending_rows.get() + rows;
+        self.pending_rows.set(rows % ROWS_PER_UNIT);
+        self.take(rows / ROWS_PER_UNIT)
+    }
+
+    /// Says if the budget covers so many more units.
+    pub(crate) fn has_left(&self, units: u128) -> bool {
+        units <= u128::from(WORK_PER_COMMAND_MAX.saturating_sub(self.spent.get()))
+    }
+
+    pub(crate) fn spent(&self) -> u64 {
+        self.spent.get()
+    }
+
+    pub(crate) fn is_exceeded(&self) -> bool {
+        self.spent.get() > WORK_PER_COMMAND_MAX
+    }
+
+    /// Refuses what took more than the budget. To be asked before anything is concluded from loops that count.
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        if self.is_exceeded() { Err(Cause::TooMuchWork.into()) } else { Ok(()) }
+    }
+}
+
+impl Step<'_> {
+    /// Refuses what would change too many rows, before anything else looks at all of them.
+    pub(crate) fn check_extent(&self, action: &Action) -> Result<(), Refusal> {
+        let mut rows = match action {
+            Action::ReleaseEndpoint { key } => self.state.allocations_of(key),
+            Action::Renew(Renew { which: Leases::Endpoint(key), .. }) => self.state.allocations_of(key),
+            Action::ScaleController(scale) => self.state.endpoints_of_controller(scale),
+            Action::EndController(end) => self.state.endpoints_of_controller(&end.to_none()),
+            _ => return Ok(()),
+        };
+        rows.all(|()| self.work.take_rows(1));
+        self.work.check()
+    }
+}
+
+impl State {
+    /// One for each allocation of an endpoint, in all its incarnations.
+    fn allocations_of<'a>(&'a self, key: &'a EndpointKey) -> Box<dyn Iterator<Item = ()> + 'a> {
+        let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+        Box::new(rows.flat_map(|row| row.allocations.iter().map(|_| ())))
+    }
+
+    /// One for each sticky endpoint of a controller, and for each of its allocations.
+    fn endpoints_of_controller<'a>(&'a self, scale: &ScaleController) -> Box<dyn Iterator<Item = ()> + 'a> {
+        let key = ControllerKey::new(&scale.realm, &scale.namespace, &scale.controller);
+        let ids = self.index.controllers.range((key.clone(), Id::MIN)..=(key, Id::MAX));
+        let rows = ids.filter_map(|(_, id)| self.endpoints.get(*id));
+        Box::new(rows.flat_map(|row| std::iter::once(()).chain(row.allocations.iter().map(|_| ()))))
+    }
+}
+
+/// The work that a command does for requests that wait.
+#[derive(Debug)]
+pub(crate) struct Serving {
+    /// Spent on those that waited before it.
+    pub(crate) work: Work,
+    /// Spent on what those lack that begin to wait with it.
+    pub(crate) lacks: Work,
+    tries_left: Cell<usize>,
+}
+
+impl Default for Serving {
+    fn default() -> Self {
+        Self {
+            work: Work::default(),
+            lacks: Work::default(),
+            tries_left: Cell::new(WAITING_TRIED_PER_COMMAND_MAX),
+        }
+    }
+}
+
+impl Serving {
+    /// Takes one more try, if the command has one left.
+    pub(crate) fn begin_try(&self) -> bool {
+        let left = self.tries_left.get();
+        self.tries_left.set(left.saturating_sub(1));
+        left > 0 && !self.work.is_exceeded()
+    }
+}
+
+/// A search for addresses: with which rights, and on which account.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Search<'a> {
+    pub(crate) grant: &'a Grant,
+    pub(crate) work: &'a Work,
+}

@@ -1,0 +1,335 @@
+//! Which pools a request makes for its application, and how it changes those that are there. It is looked for on the
+//! state as it is; what follows from it happens together with the allocation, or not at all.
+
+use crate::access::{fits, not_labelled};
+use crate::apply::step::Step;
+use crate::apply::work::{Search, Work};
+use crate::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceWish, Kind, Refusal};
+use crate::resource::network::check_room;
+use crate::state::State;
+use crate::state::id::{AllocationId, PoolId, SubnetId};
+use crate::state::key::Application;
+use crate::state::row::{Automatic, AutomaticStanding, Pool};
+use crate::value::cause::NamedController;
+use ipam_api::limits::RANGES_MAX;
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::{Family, RangeSet};
+use std::collections::BTreeMap;
+
+/// What is to be done for one pool.
+#[derive(Debug)]
+pub(crate) enum Making {
+    /// It is new, in this subnet, with these addresses.
+    Make { subnet: SubnetId, automatic: Automatic, reclaim: bool, ranges: RangeSet },
+    /// It is there and changes; these addresses are added.
+    Use { pool: PoolId, automatic: Automatic, reclaim: bool, more: RangeSet },
+    /// The application takes from another subnet now.
+    Leave { pool: PoolId },
+}
+
+/// What a request comes to so far.
+struct Draft<'a> {
+    application: Application<'a>,
+    said: AutomaticPool,
+    makings: Vec<Making>,
+    /// By subnet, what pools of this request get.
+    planned: BTreeMap<SubnetId, RangeSet>,
+    /// How many more addresses of a family its pools may have; any number if nothing is said.
+    room: BTreeMap<Family, u64>,
+}
+
+impl Step<'_> {
+    /// Does something with the pools there that the request's application shall have: all of it, or nothing.
+    pub(crate) fn with_automatic_pools(
+        &mut self,
+        wish: &Allocate,
+        then: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
+        if wish.automatic_pool.is_none() {
+            return then(self);
+        }
+        let search = self.search()?;
+        let makings = self.state.plan_automatic(wish, search);
+        search.work.check()?;
+        let makings = makings?;
+        if makings.is_empty() {
+            return then(self);
+        }
+        self.on_draft(|step| {
+            let used = step.make_pools(makings);
+            let answer = then(step)?;
+            // Only now: what the request itself takes is not spare, however few its application asks for.
+            used.into_iter().for_each(|id| step.trim_pool(id));
+            Ok(answer)
+        })
+    }
+
+    /// A repeated request changes the size of the pools that it was given addresses of. It makes and leaves none, and is
+    /// never refused.
+    pub(crate) fn resize_pools(&mut self, wish: &Allocate, given: &[AllocationId]) {
+        let Ok(search) = self.search() else { return };
+        let makings = self.state.plan_again(wish, given, search);
+        if !search.work.is_exceeded() {
+            let used = self.make_pools(makings);
+            used.into_iter().for_each(|id| self.trim_pool(id));
+        }
+    }
+
+    /// The state with the pools that a request's application shall have; nothing if that is the present one.
+    pub(crate) fn with_pools_of(
+        &self,
+        wish: &Allocate,
+        search: Search<'_>,
+    ) -> Result<Option<State>, Refusal> {
+        let makings = self.state.plan_automatic(wish, search)?;
+        if makings.is_empty() {
+            return Ok(None);
+        }
+        let mut draft = self.state.clone();
+        let mut step = Step {
+            state: &mut draft,
+            at: self.at,
+            origin: self.origin,
+            credential: self.credential,
+            manager: self.manager,
+            rights: self.rights,
+            work: self.work,
+            serving: self.serving,
+            events: Vec::new(),
+        };
+        step.make_pools(makings);
+        Ok(Some(draft))
+    }
+
+    /// Does what was planned; returns the pools that are used and may have too many addresses.
+    fn make_pools(&mut self, makings: Vec<Making>) -> Vec<PoolId> {
+        let mut used = Vec::new();
+        for making in makings {
+            match making {
+                Making::Make { subnet, automatic, reclaim, ranges } => {
+                    self.make_pool(subnet, automatic, reclaim, &ranges);
+                }
+                Making::Use { pool, automatic, reclaim, more } => {
+                    let none = RangeSet::empty(more.family());
+                    self.use_pool(pool, automatic, reclaim, (&more, &none));
+                    used.push(pool);
+                }
+                Making::Leave { pool } => self.leave_pool(pool, AutomaticStanding::Elsewhere),
+            }
+        }
+        used
+    }
+}
+
+impl State {
+    /// What is to be done for a request's pools; nothing if they are as they shall be.
+    pub(crate) fn plan_automatic(&self, wish: &Allocate, search: Search<'_>) -> Result<Vec<Making>, Refusal> {
+        let Some(mut draft) = self.draft(wish) else { return Ok(Vec::new()) };
+        for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
+            for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
+                self.plan_for(&mut draft, interface, family, search)?;
+            }
+        }
+        Ok(draft.makings)
+    }
+
+    fn draft<'a>(&self, wish: &'a Allocate) -> Option<Draft<'a>> {
+        let (said, application) = (wish.automatic_pool?, Application::of(wish)?);
+        let rooms =
+            Family::BOTH.into_iter().map(|family| (family, self.room_for_pools(&application, family)));
+        let room = rooms.filter_map(|(family, room)| Some((family, room?))).collect();
+        Some(Draft { application, said, makings: Vec::new(), planned: BTreeMap::new(), room })
+    }
+
+    /// Plans the changes of a repeated request to the pools that gave it addresses and that its rights cover.
+    fn plan_again(&self, wish: &Allocate, given: &[AllocationId], search: Search<'_>) -> Vec<Making> {
+        let Some(mut draft) = self.draft(wish) else { return Vec::new() };
+        let gave =
+            |id: PoolId| given.iter().any(|one| self.allocations.get(*one).is_some_and(|row| row.pool == id));
+        let key = draft.application.key();
+        for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
+            for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
+                let Ok(Some(subnet)) = self.subnet_of_family(family, interface) else { continue };
+                if let Some((id, pool, automatic)) = self.present_pool(&key, &interface.name, family, subnet)
+                    && gave(id)
+                    && !pool.intention.terminating
+                    && automatic.standing == AutomaticStanding::Present
+                    && automatic.controller.may_be(draft.application.controller)
+                    && self.permit_pool(search.grant, id).is_ok()
+                {
+                    self.plan_use(&mut draft, (id, pool, automatic), search);
+                }
+            }
+        }
+        draft.makings
+    }
+
+    fn plan_for(
+        &self,
+        draft: &mut Draft<'_>,
+        interface: &InterfaceWish,
+        family: Family,
+        search: Search<'_>,
+    ) -> Result<(), Refusal> {
+        let Some(subnet) = self.subnet_of_family(family, interface)? else { return Ok(()) };
+        let key = draft.application.key();
+        let present = self.present_pool(&key, &interface.name, family, subnet);
+        let present_id = present.map(|(id, ..)| id);
+        let pools = self.pools_of_interface(&key, &interface.name, family);
+        for (id, pool, _) in pools.take_while(|_| search.work.take(1)) {
+            if Some(id) != present_id && !pool.intention.terminating && self.may_decide(id, pool, search) {
+                self.permit_pool(search.grant, id)?;
+                draft.makings.push(Making::Leave { pool: id });
+                if let Some(room) = draft.room.get_mut(&family) {
+                    *room = room.saturating_add(self.freed_by_leaving(id, pool));
+                }
+            }
+        }
+        match present {
+            Some((id, pool, old)) => {
+                self.permit_pool(search.grant, id)?;
+                self.plan_use(draft, (id, pool, old), search);
+            }
+            None => self.plan_make(draft, &interface.name, (family, subnet), search)?,
+        }
+        Ok(())
+    }
+
+    fn plan_use(
+        &self,
+        draft: &mut Draft<'_>,
+        (id, pool, old): (PoolId, &Pool, &Automatic),
+        search: Search<'_>,
+    ) {
+        let work = search.work;
+        let AutomaticPool { size, replicas, mut reclaim } = draft.said;
+        let mut automatic = old.clone();
+        let uid = draft.application.controller.uid.clone();
+        automatic.controller.uid = uid.or(automatic.controller.uid);
+        (automatic.size, automatic.replicas) = (size, replicas);
+        automatic.standing = AutomaticStanding::Present;
+        let is_as_said = automatic == *old && pool.intention.reclaim == Some(reclaim);
+        if !is_as_said && !self.may_decide(id, pool, search) {
+            reclaim = pool.intention.reclaim.unwrap_or(true);
+            automatic.controller.uid.clone_from(&old.controller.uid);
+            if automatic.wanted() < old.wanted() {
+                (automatic.size, automatic.replicas) = (old.size, old.replicas);
+            }
+        }
+        let Some(space) = self.space(id) else { return };
+        let (has, wanted) = (space.usable(), automatic.wanted());
+        let family = space.family;
+        let planned = draft.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
+        let room = draft.room.get_mut(&family);
+        let more = self.growth(pool, (has, wanted), planned, room.as_deref().copied(), work);
+        *planned = planned.union(&more);
+        take_from(room, &more);
+        let may_shrink = pool.intention.ranges.len() < RANGES_MAX;
+        let shrinks = has > wanted && space.counts().free > 0 && may_shrink;
+        let is_so = *old == automatic
+            && pool.intention.reclaim == Some(reclaim)
+            && !pool.intention.terminating
+            && more.is_empty()
+            && !shrinks;
+        if !is_so {
+            draft.makings.push(Making::Use { pool: id, automatic, reclaim, more });
+        }
+    }
+
+    /// What a pool gets in addition: as much of what it lacks as its subnet has, and as a quota leaves `room` for.
+    pub(crate) fn growth(
+        &self,
+        pool: &Pool,
+        (has, wanted): (u128, u128),
+        planned: &RangeSet,
+        room: Option<u64>,
+        work: &Work,
+    ) -> RangeSet {
+        // After a restore nobody knows what of a subnet is spare.
+        if has >= wanted || self.unconfirmed().is_some() {
+            return RangeSet::empty(planned.family());
+        }
+        let wanted = wanted.min(self.max_size_in(pool.subnet));
+        let missing = wanted.saturating_sub(has);
+        let missing = room.map_or(missing, |room| missing.min(room.into()));
+        let spare = self.spare(pool.subnet, missing, planned, work);
+        let own = RangeSet::new(spare.family(), &pool.intention.ranges);
+        let fits = |more: &RangeSet| own.union(more).ranges().count() <= RANGES_MAX;
+        if fits(&spare) {
+            return spare;
+        }
+        // Those at least that lie at its own. Each one is put among all of them.
+        let in_a_pool = RANGES_MAX as u64;
+        spare.ranges().take_while(|_| work.take(in_a_pool)).fold(
+            RangeSet::empty(spare.family()),
+            |some, range| {
+                let more = some.union(&RangeSet::new(spare.family(), &[range]));
+                if fits(&more) { more } else { some }
+            },
+        )
+    }
+
+    fn plan_make(
+        &self,
+        draft: &mut Draft<'_>,
+        interface: &InterfaceName,
+        (family, subnet): (Family, SubnetId),
+        search: Search<'_>,
+    ) -> Result<(), Refusal> {
+        // The pool has the labels of its subnet, also when a kept address leaves it unused.
+        if let Some(row) = self.subnets.get(subnet)
+            && !fits(search.grant, &row.intention.remarks)
+        {
+            return Err(not_labelled(search.grant, Kind::Subnet, &row.intention.name));
+        }
+        let AutomaticPool { size, replicas, reclaim } = draft.said;
+        let Application { realm, namespace, controller } = draft.application;
+        let is_new = |making: &&Making| matches!(making, Making::Make { .. });
+        let planned_pools = draft.makings.iter().filter(is_new).count();
+        check_room(self.pools.len() + planned_pools, Kind::Pool)?;
+        let automatic = Automatic {
+            realm: realm.clone(),
+            namespace: namespace.clone(),
+            controller: controller.clone(),
+            interface: interface.clone(),
+            size,
+            replicas,
+            standing: AutomaticStanding::Present,
+            made_by: search.grant.node.clone(),
+        };
+        let wanted = automatic.wanted();
+        self.check_may_make((subnet, wanted), draft.said, (search.grant, planned_pools))?;
+        let room = draft.room.get_mut(&family);
+        if let Some(room) = room.as_deref() {
+            self.check_pool_quota(&draft.application, family, wanted, *room)?;
+        }
+        let planned = draft.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
+        let ranges = self.spare(subnet, wanted, planned, search.work);
+        if ranges.size() < wanted {
+            return Err(self.too_few(&automatic, family, subnet, ranges.size()));
+        }
+        *planned = planned.union(&ranges);
+        take_from(room, &ranges);
+        draft.makings.push(Making::Make { subnet, automatic, reclaim, ranges });
+        Ok(())
+    }
+
+    fn too_few(&self, automatic: &Automatic, family: Family, subnet: SubnetId, left: u128) -> Refusal {
+        let subnet = self.subnets.get(subnet);
+        Refusal::from(Cause::TooFewSpare {
+            interface: automatic.interface.clone(),
+            family,
+            controller: NamedController::of(&automatic.controller),
+            wanted: automatic.wanted(),
+            subnet: subnet.map_or_else(Name::default_name, |row| row.intention.name.clone()),
+            left,
+        })
+    }
+}
+
+/// Addresses that a pool gets leave less room for others.
+fn take_from(room: Option<&mut u64>, more: &RangeSet) {
+    if let Some(room) = room {
+        *room = room.saturating_sub(u64::try_from(more.size()).unwrap_or(u64::MAX));
+    }
+}

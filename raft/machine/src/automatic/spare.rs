@@ -1,0 +1,110 @@
+//! Addresses of a subnet that are nobody's: no pool has them or leaves them out, and hosts may have them.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ipam_api::address::AddressRange;
+use ipam_api::limits::RANGES_MAX;
+use ipam_api::{Family, RangeSet};
+
+use crate::apply::work::Work;
+use crate::resource::gateway::gateway_key;
+use crate::state::State;
+use crate::state::id::{PoolId, SubnetId};
+use crate::state::index::Index;
+use crate::state::row::{Pool, Subnet};
+use crate::value::shape::{edges, owned};
+
+impl Index {
+    /// A pool owns its addresses from now on.
+    pub(crate) fn own(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
+        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+            self.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
+            if let Some(spare) = &mut spare {
+                spare.take(range.first(), range.last());
+            }
+        }
+        self.gateways.extend(gateway_key(id, &pool.intention, subnet));
+    }
+
+    /// A pool owns nothing any more.
+    pub(crate) fn disown(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
+        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
+        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+            self.owners.remove(&(subnet.network, range.family(), range.first()));
+            if let Some(spare) = &mut spare {
+                spare.give(range.first(), range.last());
+            }
+        }
+        if let Some(key) = gateway_key(id, &pool.intention, subnet) {
+            self.gateways.remove(&key);
+        }
+    }
+}
+
+impl State {
+    /// The lowest spare addresses of a subnet, so many or as many as there are, in as many ranges as a pool may have.
+    /// Those that are planned for another pool of the same request are spare no more.
+    pub(crate) fn spare(&self, subnet: SubnetId, count: u128, planned: &RangeSet, work: &Work) -> RangeSet {
+        let mut all: Vec<AddressRange> = Vec::new();
+        let (family, mut missing) = (planned.family(), count);
+        let _ = self.visit_spare(subnet, planned, work, |first, last| {
+            let last = last.min(first.saturating_add(missing.saturating_sub(1)));
+            let follows = all.last().is_some_and(|range| range.last().checked_add(1) == Some(first));
+            if missing == 0 || (all.len() >= RANGES_MAX && !follows) {
+                return ControlFlow::Break(());
+            }
+            let begin = if follows { all.pop().map_or(first, |range| range.first()) } else { first };
+            all.extend(AddressRange::new(family.address(begin), family.address(last)));
+            missing -= last - first + 1;
+            ControlFlow::Continue(())
+        });
+        RangeSet::new(family, &all)
+    }
+
+    /// Each stretch of spare addresses, the lowest first.
+    fn visit_spare(
+        &self,
+        subnet: SubnetId,
+        planned: &RangeSet,
+        work: &Work,
+        mut visit: impl FnMut(u128, u128) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (Some(row), Some(spare)) = (self.subnets.get(subnet), self.index.spare.get(&subnet)) else {
+            return ControlFlow::Continue(());
+        };
+        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let (network, family) = (row.network, cidr.family());
+        let never = self.never_spare(subnet, family).union(planned);
+        let reserved = self.index.reserved.get(&(network, family));
+        let mut next = Some(cidr.first());
+        // Not from one owner to the next: there may be many before anything is spare.
+        while let Some(at) = next.and_then(|at| spare.lowest_from(at)).filter(|at| *at <= cidr.last()) {
+            if !work.take(1) {
+                break;
+            }
+            let (_, to) = self.owner_from(network, family, at);
+            let (left_out, left_out_to) = never.stretch(at);
+            let (kept, kept_to) = reserved.map_or((false, u128::MAX), |set| set.stretch(at));
+            let (is_gateway, gateway_to) = self.gateway_stretch(network, family, at);
+            let to = to.min(left_out_to).min(kept_to).min(gateway_to).min(cidr.last());
+            if !left_out && !kept && !is_gateway {
+                visit(at, to)?;
+            }
+            next = to.checked_add(1);
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Addresses that hosts don't have, that the subnet's rules forbid, or that pools leave out on purpose.
+    fn never_spare(&self, subnet: SubnetId, family: Family) -> RangeSet {
+        let Some(row) = self.subnets.get(subnet) else { return RangeSet::empty(family) };
+        let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.intention.cidr)]);
+        let Some(rules) = &row.intention.automatic else { return whole };
+        let forbidden = whole.minus(&rules.allowed(row.intention.cidr));
+        let special = row.intention.gateway.into_iter().chain(edges(row.intention.cidr));
+        let special: Vec<AddressRange> = special.map(AddressRange::single).collect();
+        RangeSet::new(family, &special).union(&forbidden).union(&self.excluded_in(subnet, family))
+    }
+}

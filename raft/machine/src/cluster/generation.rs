@@ -1,0 +1,165 @@
+//! Generations: what begins with a restore, and gives nothing until somebody says that it may.
+//!
+//! Whatever was given after the backup may still live, and nothing here knows of it. So a pool gives again only
+//! once it is confirmed; a pool that is made meanwhile waits too, since its addresses may be those of one that was
+//! forgotten. What is held stays held, is answered again and can be released.
+
+use crate::apply::step::Step;
+use crate::apply::work::{Serving, Work};
+use crate::command::validate::within;
+use crate::command::{
+    Answer, Cause, ConfirmGeneration, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
+};
+use crate::event::{By, What};
+use crate::journal::Happened;
+use crate::state::id::{Id, PoolId};
+use crate::state::refuse::not_found;
+use crate::state::row::{Generation, Pool};
+use crate::state::{Header, State};
+use crate::value::At;
+use crate::value::cause::Counted;
+use ipam_api::access::Role;
+use ipam_api::limits::RESOURCES_MAX;
+use ipam_api::name::Name;
+use std::collections::BTreeSet;
+
+impl State {
+    /// The generation that isn't confirmed yet, if the present one isn't.
+    #[must_use]
+    pub fn unconfirmed(&self) -> Option<&Generation> {
+        self.generations.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
+    }
+
+    /// Whether a pool may give, as far as a restore is concerned.
+    pub(crate) fn is_confirmed(&self, pool: PoolId) -> bool {
+        self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
+    }
+
+    /// Leaves no more ids in a generation's row than there are pools.
+    pub(crate) fn forget_gone_pools(&self, row: &mut Generation) {
+        row.confirmed.retain(|id| self.pools.get(*id).is_some());
+    }
+
+    /// The pools that give nothing until they are confirmed, by name.
+    pub fn waiting_pools(&self) -> impl Iterator<Item = Name> {
+        let waits = self.unconfirmed().is_some();
+        self.names(Kind::Pool, None)
+            .filter(move |(_, id)| waits && !self.is_confirmed(Id::new(*id)))
+            .filter_map(|(name, _)| name.name())
+    }
+
+    /// Makes of a restored state the beginning of a generation: its revisions lie above all that there ever were in
+    /// the one that it comes from, and nothing is given until it is confirmed. Without `history` the sealed part of
+    /// the journal is given up.
+    ///
+    /// # Errors
+    /// For a number that isn't above the present one, or beyond all that there can be.
+    pub fn begin_generation(&mut self, number: u64, wall_ms: u64, history: bool) -> Result<(), Refusal> {
+        let (from_revision, last) = (self.revision(), self.header.generation);
+        let begun = Header { generation: number, counter: 0, ..self.header.clone() };
+        if number <= last || !begun.makes_sense() {
+            return Err(Cause::GenerationOrder { generation: number, last }.into());
+        }
+        self.header = begun;
+        let through = self.header.journal.segment.saturating_sub(1);
+        let at = At { log_time_ms: self.log_time_ms(), wall_ms, leadership: self.leadership() };
+        let origin = Origin {
+            principal: Text::identifier("restore"),
+            via: Via::Task,
+            request_id: Text::identifier(format!("generation-{number}")),
+            comment: None,
+            not_after_ms: None,
+        };
+        let grant = Grant::of(Role::Admin);
+        let (work, serving) = (Work::default(), Serving::default());
+        let mut step = Step {
+            work: &work,
+            serving: &serving,
+            state: self,
+            at,
+            origin: &origin,
+            credential: &Credential::Known(grant.clone()),
+            manager: &Manager::Nobody,
+            rights: &Ok((grant, Purpose::Bearer)),
+            events: Vec::new(),
+        };
+        step.state.tick();
+        let row = Generation {
+            number,
+            from_revision,
+            since_wall_ms: wall_ms,
+            confirmed: BTreeSet::new(),
+            ended_wall_ms: None,
+        };
+        step.state.write(number, row);
+        // The new cluster founds itself with members of its own.
+        step.state.reset_members();
+        step.emit(What::GenerationBegun { generation: number, from_revision });
+        if !history {
+            step.trim_journal(through)?;
+        }
+        step.refresh_all();
+        let revision = step.state.revision();
+        let whats = step.events;
+        self.write_down(at, &Happened { revision, wall_ms, by: By::of(&origin), due: 0, whats });
+        Ok(())
+    }
+}
+
+impl ConfirmGeneration {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::PoolsToConfirm, self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
+    }
+}
+
+impl Step<'_> {
+    /// Lets pools give again. What was confirmed before is no reason to refuse.
+    pub(crate) fn confirm_generation(&mut self, wish: &ConfirmGeneration) -> Result<Answer, Refusal> {
+        let (number, present) = (wish.generation, self.state.header.generation);
+        if number != present {
+            return Err(Cause::OtherGeneration { present, generation: number }.into());
+        }
+        let named = wish.pools.iter().flatten().map(|name| {
+            let id = self.state.find::<Pool>(name);
+            id.ok_or_else(|| not_found(Kind::Pool, name))
+        });
+        let named: BTreeSet<PoolId> = named.collect::<Result<_, _>>()?;
+        let Some(row) = self.state.unconfirmed().cloned() else {
+            return Ok(Answer::Confirmed { pools: 0, waiting: 0 });
+        };
+        let all = |id: &PoolId| wish.pools.is_none() || named.contains(id);
+        let pools = self.state.pools.iter().map(|(id, _)| id);
+        let (fresh, left): (Vec<PoolId>, Vec<PoolId>) =
+            pools.filter(|id| !row.confirmed.contains(id)).partition(all);
+        let ended = wish.pools.is_none() || left.is_empty();
+        if fresh.is_empty() && !ended {
+            return Ok(Answer::Confirmed { pools: 0, waiting: left.len() as u64 });
+        }
+        self.state.tick();
+        let mut row = row;
+        row.confirmed.extend(&fresh);
+        self.state.forget_gone_pools(&mut row);
+        if ended {
+            row.confirmed.clear();
+            row.ended_wall_ms = Some(self.at.wall_ms);
+        }
+        self.state.write(number, row);
+        for id in &fresh {
+            if let Some(pool) = self.state.pools.get(*id).map(|row| row.intention.name.clone()) {
+                self.emit(What::PoolConfirmed { generation: number, pool });
+            }
+            self.refresh_readiness(*id);
+        }
+        if ended {
+            self.emit(What::GenerationConfirmed { generation: number });
+        }
+        Ok(Answer::Confirmed { pools: fresh.len() as u64, waiting: left.len() as u64 })
+    }
+
+    fn refresh_all(&mut self) {
+        let pools: Vec<PoolId> = self.state.pools.iter().map(|(id, _)| id).collect();
+        for pool in pools {
+            self.refresh_readiness(pool);
+        }
+    }
+}

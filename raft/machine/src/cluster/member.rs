@@ -1,0 +1,179 @@
+//! Who belongs to the cluster. The rows say what shall be; the leader makes the membership of the log follow.
+
+use ipam_api::access::{Target, Verb};
+use ipam_api::limits::MEMBERS_MAX;
+use ipam_api::name::Name;
+
+use crate::access::check_deed;
+use crate::apply::step::Step;
+use crate::command::{
+    Answer, Cause, ChangeMembers, Credential, JoinMember, KnownMember, Purpose, Refusal, Text,
+};
+use crate::event::What;
+use crate::state::State;
+use crate::state::id::{Id, TokenId};
+use crate::state::row::{Member, MemberStanding, Token};
+
+impl State {
+    /// The member of a name, if there is one; those that were removed have no name any more.
+    #[must_use]
+    pub fn member_named(&self, name: &Name) -> Option<(u64, &Member)> {
+        self.members.iter().find(|(_, row)| row.name == *name && row.standing != MemberStanding::Removed)
+    }
+
+    /// Those that shall have a vote, by id.
+    #[must_use]
+    pub fn voters(&self) -> Vec<u64> {
+        let voters = self.members.iter().filter(|(_, row)| row.standing == MemberStanding::Voter);
+        voters.map(|(id, _)| id).collect()
+    }
+
+    /// Forgets all members: a state that another cluster goes on from knows none of the old one's.
+    pub fn reset_members(&mut self) {
+        let ids: Vec<u64> = self.members.iter().map(|(id, _)| id).collect();
+        for id in ids {
+            self.erase::<Member>(id);
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Takes a member in. The same data directory again gets the same id: the first answer may have been lost.
+    pub(crate) fn join_member(&mut self, wish: &JoinMember) -> Result<Answer, Refusal> {
+        let token = self.check_may_join()?;
+        if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == wish.disk_id) {
+            return again(id, row, wish);
+        }
+        let unnoted = || wish.known.iter().filter(|known| !self.is_noted(known.id));
+        if let Some(known) = unnoted().find(|known| known.disk_id == wish.disk_id) {
+            return Err(Cause::DirectoryOfFounder { id: known.id, name: known.name.clone() }.into());
+        }
+        if token.as_ref().is_some_and(|(_, token)| token.used_for.is_some()) {
+            return Err(Cause::MemberTokenUsed.into());
+        }
+        let taken = unnoted().find(|known| known.name == wish.name);
+        let taken = taken.map(|known| known.id).or(self.state.member_named(&wish.name).map(|(id, _)| id));
+        if let Some(id) = taken {
+            return Err(Cause::MemberNameTaken { id, name: wish.name.clone() }.into());
+        }
+        let living = self.state.members.iter().filter(|(_, row)| row.standing != MemberStanding::Removed);
+        if living.count() + unnoted().count() >= MEMBERS_MAX {
+            return Err(Cause::TooManyMembers.into());
+        }
+        let revision = self.state.tick();
+        self.note_members(&wish.known, revision);
+        let id = self.state.members.last().map_or(0, |(id, _)| id) + 1;
+        let row = Member {
+            name: wish.name.clone(),
+            disk_id: Text::clone(&wish.disk_id),
+            peer_address: Text::clone(&wish.peer_address),
+            client_url: Text::clone(&wish.client_url),
+            standing: MemberStanding::Learner,
+            joined: revision,
+        };
+        self.put_member(id, row);
+        if let Some((token_id, token)) = token {
+            let used = Token { used_for: Some(Id::new(revision)), ..token };
+            self.state.write(token_id, used);
+        }
+        Ok(Answer::Members { ids: vec![id] })
+    }
+
+    /// Gives members a vote and lets others go, if the voters are those that were seen.
+    pub(crate) fn change_members(&mut self, wish: &ChangeMembers) -> Result<Answer, Refusal> {
+        let mut voters = self.state.voters();
+        let noted = |known: &&KnownMember| !self.is_noted(known.id);
+        voters.extend(wish.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
+        voters.sort_unstable();
+        if voters != wish.voters {
+            return Err(Cause::MembersChanged.into());
+        }
+        for id in wish.promote.iter().chain(&wish.remove) {
+            let known = wish.known.iter().any(|known| known.id == *id);
+            if !known && self.state.members.get(*id).is_none() {
+                return Err(Cause::NoMember { id: *id }.into());
+            }
+        }
+        let gone =
+            |id: &u64| self.state.members.get(*id).is_some_and(|row| row.standing == MemberStanding::Removed);
+        if let Some(id) = wish.promote.iter().find(|id| gone(id) || wish.remove.contains(id)) {
+            return Err(Cause::MemberRemoved { id: *id }.into());
+        }
+        voters.extend(&wish.promote);
+        voters.retain(|id| !wish.remove.contains(id));
+        if voters.is_empty() {
+            return Err(Cause::LastVoter.into());
+        }
+        let revision = self.state.tick();
+        self.note_members(&wish.known, revision);
+        let mut ids = self.set_standing(&wish.promote, MemberStanding::Voter);
+        ids.extend(self.set_standing(&wish.remove, MemberStanding::Removed));
+        Ok(Answer::Members { ids })
+    }
+
+    /// Whoever may change the cluster, or has a token for it, may join; the token, if it is one.
+    fn check_may_join(&self) -> Result<Option<(TokenId, Token)>, Refusal> {
+        let (grant, purpose) = self.rights.as_ref().map_err(Clone::clone)?;
+        match (purpose, self.credential) {
+            (Purpose::JoinMember, Credential::Token { id }) => {
+                Ok(self.state.tokens.get(*id).map(|token| (*id, token.clone())))
+            }
+            _ => {
+                check_deed(grant, &self.origin.principal, Verb::Write, Target::Cluster)?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn is_noted(&self, id: u64) -> bool {
+        self.state.members.get(id).is_some()
+    }
+
+    /// Writes down the members that are in no row yet.
+    fn note_members(&mut self, known: &[KnownMember], revision: u64) {
+        for known in known {
+            if self.is_noted(known.id) {
+                continue;
+            }
+            let row = Member {
+                name: known.name.clone(),
+                disk_id: Text::clone(&known.disk_id),
+                peer_address: Text::clone(&known.peer_address),
+                client_url: Text::clone(&known.client_url),
+                standing: if known.votes { MemberStanding::Voter } else { MemberStanding::Learner },
+                joined: revision,
+            };
+            self.state.write(known.id, row);
+        }
+    }
+
+    /// Those that weren't so before.
+    fn set_standing(&mut self, ids: &[u64], standing: MemberStanding) -> Vec<u64> {
+        let mut changed = Vec::new();
+        for id in ids {
+            if let Some(row) = self.state.members.get(*id).cloned()
+                && row.standing != standing
+            {
+                self.put_member(*id, Member { standing, ..row });
+                changed.push(*id);
+            }
+        }
+        changed
+    }
+
+    fn put_member(&mut self, id: u64, row: Member) {
+        self.emit(What::Member { id, name: row.name.clone(), standing: row.standing });
+        self.state.write(id, row);
+    }
+}
+
+/// What a data directory is told that was seen before.
+fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
+    if row.standing == MemberStanding::Removed {
+        return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());
+    }
+    if row.name != wish.name {
+        return Err(Cause::DirectoryOfAnother { id, name: row.name.clone() }.into());
+    }
+    Ok(Answer::Members { ids: vec![id] })
+}

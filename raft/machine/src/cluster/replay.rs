@@ -1,0 +1,136 @@
+//! Answers kept for a repetition: the same request under the same key is answered the same, and changes
+//! nothing. Kept for a stated log time, number and bytes, of each principal and in all; what goes, goes in the order
+//! of the log. Where all principals together keep too much, the one that keeps the most bytes loses its oldest: a
+//! principal with few answers keeps them, whatever others do.
+
+use crate::apply::step::Step;
+use crate::command::{Applied, Cause, Idempotency, Outcome, Refusal, Text};
+use crate::state::State;
+use crate::state::id::Id;
+use crate::state::index::Index;
+use crate::state::key::ReplayUsage;
+use crate::state::row::Replay;
+use ipam_api::limits::{
+    IDEMPOTENCY_KEYS_MAX, IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS, REPLAY_BYTES_MAX,
+    REPLAY_BYTES_PER_PRINCIPAL_MAX,
+};
+
+impl ReplayUsage {
+    fn is_within(self, keys_max: usize, bytes_max: usize) -> bool {
+        self.keys <= keys_max && self.bytes <= bytes_max as u64
+    }
+}
+
+impl State {
+    /// The kept answer to a request, if it was made before.
+    #[must_use]
+    pub fn replayed(&self, principal: &Text, asked: &Idempotency) -> Option<Outcome> {
+        let id = self.index.replays.get(&(Text::clone(principal), Text::clone(&asked.key)))?;
+        let row = self.replays.get(*id)?;
+        if row.request != asked.request {
+            return Some(Err(Cause::KeyReused.into()));
+        }
+        Some(match row.outcome.clone() {
+            Ok(applied) => Ok(Applied { replayed: true, ..applied }),
+            Err(refusal) => Err(Refusal { replayed: true, ..refusal }),
+        })
+    }
+
+    /// How much is kept for a principal.
+    #[must_use]
+    pub fn replay_usage_of(&self, principal: &str) -> ReplayUsage {
+        self.index.replay_usage.get(principal).copied().unwrap_or_default()
+    }
+
+    /// How much is kept in all.
+    #[must_use]
+    pub fn replay_usage(&self) -> ReplayUsage {
+        ReplayUsage { keys: self.replays.len(), bytes: self.index.replay_bytes }
+    }
+
+    /// Forgets what is too much after one more answer of a principal.
+    fn bound_replays(&mut self, principal: &Text) {
+        let (keys_max, bytes_max) = (IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, REPLAY_BYTES_PER_PRINCIPAL_MAX);
+        while !self.replay_usage_of(principal).is_within(keys_max, bytes_max)
+            && self.forget_oldest_replay(principal)
+        {}
+        while !self.replay_usage().is_within(IDEMPOTENCY_KEYS_MAX, REPLAY_BYTES_MAX) {
+            let Some((_, largest)) = self.index.replay_bytes_of.get_max().cloned() else { return };
+            if !self.forget_oldest_replay(&largest) {
+                return;
+            }
+        }
+    }
+
+    /// False if nothing is kept for the principal.
+    fn forget_oldest_replay(&mut self, principal: &Text) -> bool {
+        let all = (Text::clone(principal), Id::MIN)..=(Text::clone(principal), Id::MAX);
+        let oldest = self.index.replays_of.range(all).next().map(|(_, id)| *id);
+        if let Some(oldest) = oldest {
+            self.erase::<Replay>(oldest);
+        }
+        oldest.is_some()
+    }
+}
+
+#[cfg(feature = "testing")]
+impl State {
+    /// Keeps an answer of so many bytes, more than a row may have, as a defect would. Its row's id.
+    pub fn spoil_with_answer(&mut self, bytes: usize) -> crate::state::id::ReplayId {
+        use std::net::Ipv4Addr;
+
+        use crate::command::Answer;
+
+        // Each address takes five bytes.
+        let addresses = vec![Ipv4Addr::LOCALHOST.into(); bytes / 5];
+        let answer = Answer::Released { addresses, more: 0, late: false };
+        let id = self.new_id::<Replay>();
+        let row = Replay {
+            principal: Text::identifier("defect"),
+            key: Text::identifier("large"),
+            request: 0,
+            outcome: Ok(Applied { revision: id.get(), answer, replayed: false }),
+            until_ms: u64::MAX,
+        };
+        self.write_of_any_size(id, row);
+        id
+    }
+
+    /// Forgets such an answer.
+    pub fn mend_of_answer(&mut self, id: crate::state::id::ReplayId) {
+        self.erase::<Replay>(id);
+    }
+}
+
+impl Index {
+    /// Changes how much is kept for a principal, and its place among all of them.
+    pub(crate) fn use_for_replays(&mut self, principal: &Text, change: impl FnOnce(&mut ReplayUsage)) {
+        let before = self.replay_usage.get(principal).copied().unwrap_or_default();
+        let mut after = before;
+        change(&mut after);
+        self.replay_bytes_of.remove(&(before.bytes, Text::clone(principal)));
+        if after.keys == 0 {
+            self.replay_usage.remove(principal);
+        } else {
+            self.replay_usage.insert(Text::clone(principal), after);
+            self.replay_bytes_of.insert((after.bytes, Text::clone(principal)));
+        }
+    }
+}
+
+impl Step<'_> {
+    /// Keeps an answer.
+    pub(crate) fn keep(&mut self, asked: &Idempotency, outcome: &Outcome) {
+        let principal = Text::clone(&self.origin.principal);
+        let id = self.state.new_id();
+        let row = Replay {
+            principal: Text::clone(&principal),
+            key: Text::clone(&asked.key),
+            request: asked.request,
+            outcome: outcome.clone(),
+            until_ms: self.state.log_time_ms().saturating_add(IDEMPOTENCY_TTL_MS),
+        };
+        self.state.write(id, row);
+        self.state.bound_replays(&principal);
+    }
+}

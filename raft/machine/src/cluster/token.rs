@@ -1,0 +1,141 @@
+//! Tokens: what callers ask with. Their secrets are never here, only what tells them from all others.
+
+use crate::apply::step::Step;
+use crate::command::validate::{text, within};
+use crate::command::{Answer, Cause, CreateToken, Expect, Kind, Purpose, Refusal, SecretHash, Stored, Text};
+use crate::event::What;
+use crate::state::id::{Id, TokenId};
+use crate::state::refuse::{check_expected, not_found};
+use crate::state::row::Token;
+use crate::value::cause::{Counted, TextField};
+use ipam_api::access::Role;
+use ipam_api::brand::ANONYMOUS;
+use ipam_api::limits::{JOIN_TOKEN_TTL_MS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TOKENS_MAX};
+use ipam_api::name::{Name, ResourceName};
+
+impl CreateToken {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        text(TextField::Description, &self.description)?;
+        within(Counted::TokenRealms, self.grant.realms.len(), TOKEN_REALMS_MAX)?;
+        // So that nobody can take a token's principal for somebody without one.
+        if self.name.as_str() == ANONYMOUS {
+            return Err(Cause::ReservedTokenName.into());
+        }
+        let longest = match self.purpose {
+            Purpose::Bearer => TOKEN_TTL_MS_MAX,
+            Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
+        };
+        match self.ttl_ms {
+            Some(0) => return Err(Cause::TokenTtlZero.into()),
+            Some(ttl_ms) if ttl_ms > longest => {
+                return Err(Cause::TokenTtlTooLong { longest }.into());
+            }
+            None if self.purpose != Purpose::Bearer => {
+                return Err(Cause::JoinTokenWithoutTtl.into());
+            }
+            _ => {}
+        }
+        if self.grant.allow_shared && self.grant.realms.is_empty() {
+            return Err(Cause::SharedWithoutRealms.into());
+        }
+        match (self.purpose, self.grant.role, &self.grant.node) {
+            (Purpose::Bearer, Role::Node, None) => Err(Cause::NodeTokenWithoutNode.into()),
+            (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
+                Err(Cause::TokenWithNode { role }.into())
+            }
+            (Purpose::Join | Purpose::JoinMember, role, _) if role != Role::Node => {
+                Err(Cause::JoinTokenRole.into())
+            }
+            // A token with which any node may join must not take one over.
+            (purpose, _, node) if self.replaces && (purpose != Purpose::Join || node.is_none()) => {
+                Err(Cause::ReplacesNoNode.into())
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Step<'_> {
+    pub(crate) fn create_token(&mut self, wish: &CreateToken) -> Result<Answer, Refusal> {
+        let old = self.state.meta(Kind::Token, &wish.name);
+        check_expected(Kind::Token, &wish.name, old, Expect::Absent)?;
+        self.check_secret(&wish.secret_hash)?;
+        self.check_room_for_tokens()?;
+        if let (Purpose::Bearer, Some(node)) = (wish.purpose, &wish.grant.node) {
+            self.check_room_for_tokens_of(node)?;
+        }
+        let revision = self.state.tick();
+        let expires_ms = wish.ttl_ms.map(|ttl_ms| self.state.log_time_ms().saturating_add(ttl_ms));
+        let row = Token {
+            meta: self.new_meta(revision),
+            name: wish.name.clone(),
+            purpose: wish.purpose,
+            grant: wish.grant.clone(),
+            description: Text::clone(&wish.description),
+            joined_with: None,
+            secret_hash: wish.secret_hash,
+            expires_ms,
+            expires_wall_ms: wish.ttl_ms.map(|ttl_ms| self.at.wall_ms.saturating_add(ttl_ms)),
+            used_for: None,
+            replaces: wish.replaces,
+        };
+        Ok(self.add_token(Id::new(revision), row))
+    }
+
+    pub(crate) fn rotate_token(
+        &mut self,
+        name: &Name,
+        secret_hash: SecretHash,
+        expect: Expect,
+    ) -> Result<Answer, Refusal> {
+        let kind = Kind::Token;
+        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
+        let old = self.state.tokens.get(id).ok_or_else(|| not_found(kind, name))?.clone();
+        check_expected(kind, name, Some(&old.meta), expect)?;
+        self.check_secret(&secret_hash)?;
+        // The secret is no field that anybody sees, and so no change that anybody reads.
+        let answer = self.change(kind, name, &old.meta, Vec::new(), |step, meta| {
+            let row = Token { meta, secret_hash, ..old.clone() };
+            step.state.write(id, row.clone());
+            Stored::Token(row)
+        });
+        Ok(answer)
+    }
+
+    pub(crate) fn delete_token(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
+        let kind = Kind::Token;
+        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, self.state.meta(kind, name), expect)?;
+        self.state.tick();
+        self.remove_token(id);
+        Ok(Answer::Gone)
+    }
+
+    pub(crate) fn remove_token(&mut self, id: TokenId) {
+        let row = self.state.erase_named::<Token>(id);
+        let (kind, name) = (Kind::Token, ResourceName::from(&row.name));
+        self.emit(What::Deleted { kind, name });
+    }
+
+    pub(crate) fn add_token(&mut self, id: TokenId, row: Token) -> Answer {
+        self.emit(What::Created { kind: Kind::Token, name: (&row.name).into() });
+        self.state.write(id, row.clone());
+        Answer::Stored { created: true, revision: id.get(), resource: Box::new(Stored::Token(row)) }
+    }
+
+    /// Two tokens with one secret could not be told apart.
+    pub(crate) fn check_secret(&self, secret_hash: &SecretHash) -> Result<(), Refusal> {
+        if self.state.index.token_secrets.contains_key(secret_hash) {
+            return Err(Cause::SecretTaken.into());
+        }
+        Ok(())
+    }
+
+    pub(crate) fn check_room_for_tokens(&self) -> Result<(), Refusal> {
+        let count = self.state.tokens.len();
+        if count < TOKENS_MAX {
+            return Ok(());
+        }
+        Err(Cause::TooManyTokens { count: count as u64 }.into())
+    }
+}

@@ -1,0 +1,227 @@
+//! What enters the log, and what comes out of `apply`.
+//!
+//! These types are raft's own and travel in postcard, by position: enum variants are only ever appended,
+//! and a change of a struct raises the version of the batch that carries it. The golden bytes in
+//! `raft/machine/tests/machine/golden.rs` hold them still.
+
+use crate::command::*;
+use crate::value::id::{AllocationId, PrefixId};
+use std::cell::Cell;
+
+use ipam_api::access::NodeKey;
+use ipam_api::address::AddressRange;
+use ipam_api::name::{Name, ResourceName};
+use ipam_api::resource::EndpointKey;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// One proposal: who wants what.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Command {
+    /// Who asks, and how.
+    pub origin: Origin,
+    /// On which terms.
+    pub terms: Terms,
+    /// What shall happen.
+    pub action: Action,
+}
+
+/// Who asks, and how. Travels with every proposal, forwarded or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Who asks.
+    pub principal: Text,
+    /// Through which door.
+    pub via: Via,
+    /// Names the request in logs, events and answers.
+    pub request_id: Text,
+    /// Why, in the asker's words.
+    pub comment: Option<Text>,
+    /// The log time after which nobody waits for the answer any more: the leader's log time on arrival plus
+    /// what was left of the caller's budget. `apply` refuses what comes later.
+    pub not_after_ms: Option<u64>,
+}
+
+/// Through which door a proposal came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Via {
+    /// The REST API.
+    Http,
+    /// A CNI plugin.
+    Cni,
+    /// A leader-only task.
+    Task,
+}
+
+/// What shall happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Action {
+    /// Create or replace a network.
+    PutNetwork(Put<NetworkIntention>),
+    /// Create or replace a subnet.
+    PutSubnet(Put<SubnetIntention>),
+    /// Create or replace a pool.
+    PutPool(Put<PoolIntention>),
+    /// Create or replace a reservation.
+    PutReservation(Put<ReservationIntention>),
+    /// Remove a resource.
+    Delete(Delete),
+    /// Give addresses.
+    Allocate(Allocate),
+    /// Take back what an attachment holds, and remember that it was released.
+    ReleaseAttachment(ReleaseAttachment),
+    /// Take back one allocation.
+    ReleaseAllocation {
+        /// Its id; a newer holder of the same address has another one.
+        id: AllocationId,
+    },
+    /// Take back all that an endpoint holds, in all its incarnations.
+    ReleaseEndpoint {
+        /// Which one.
+        key: EndpointKey,
+    },
+    /// All of these, or none.
+    Transaction(Transaction),
+    /// Let log time pass: clear away what has cooled and what need no longer be remembered.
+    Expire,
+    /// Make a token.
+    CreateToken(CreateToken),
+    /// Give a token another secret; the old one is worth nothing from then on.
+    RotateToken {
+        /// Its name.
+        name: Name,
+        /// Hash of the new secret.
+        secret_hash: SecretHash,
+        /// What must be the case.
+        expect: Expect,
+    },
+    /// Turn a join token into a token of a node. Once.
+    Join {
+        /// The node that joins.
+        node: NodeKey,
+        /// Hash of the secret that the node has made for itself.
+        secret_hash: SecretHash,
+    },
+    /// Give up the oldest part of the journal.
+    TrimJournal {
+        /// The newest segment to go.
+        through: u64,
+    },
+    /// Behave by the rules of the next level from here on. Proposed once all members know them.
+    RaiseLevel {
+        /// Which one; the present one or the next.
+        level: u32,
+    },
+    /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
+    SealJournal,
+    /// Let pools give again after a restore.
+    ConfirmGeneration(ConfirmGeneration),
+    /// Take a new member in, as a learner.
+    JoinMember(JoinMember),
+    /// Give members a vote, and let others go: all of it, or nothing.
+    ChangeMembers(ChangeMembers),
+    /// Create or replace a node.
+    PutNode(Put<NodeIntention>),
+    /// Create or replace a namespace.
+    PutNamespace(Put<NamespaceIntention>),
+    /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
+    SplitPool(SplitPool),
+    /// Give somebody a block of addresses to divide, or refresh the one that he has.
+    Delegate(Delegate),
+    /// Take a prefix back, with everything below it.
+    ReleasePrefix {
+        /// Its id.
+        id: PrefixId,
+    },
+    /// Take back what endpoints keep that their controller no longer wants.
+    ScaleController(ScaleController),
+    /// Let leases last longer.
+    Renew(Renew),
+    /// A controller is gone for good: take back what its endpoints keep, and the pools that were made for it.
+    EndController(EndController),
+    /// Let the token of a node that presents it live for its whole time again.
+    RenewToken,
+}
+
+/// Create or replace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Put<Intention> {
+    /// What shall be.
+    pub intention: Intention,
+    /// What must be the case.
+    pub expect: Expect,
+}
+
+/// Make some ranges of a pool a pool of their own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SplitPool {
+    /// Which pool.
+    pub name: Name,
+    /// The new pool's name.
+    pub into: Name,
+    /// What of the old one's ranges is the new one's.
+    pub ranges: Vec<AddressRange>,
+    /// What must be the case with the old one.
+    pub expect: Expect,
+}
+
+/// Let pools give again after a restore.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ConfirmGeneration {
+    /// Which generation is meant.
+    pub generation: u64,
+    /// Which pools; all, and all that are still to come, if nothing is said.
+    pub pools: Option<Vec<Name>>,
+}
+
+/// Remove a resource.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delete {
+    /// Of which kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: ResourceName,
+    /// What must be the case.
+    pub expect: Expect,
+    /// If it is in use, let it end: give nothing more, and go once it is empty. Pools only.
+    pub drain: bool,
+}
+
+/// Several actions as one, if everything is as expected.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transaction {
+    /// What must be the case before the first step.
+    pub preconditions: Vec<Precondition>,
+    /// What shall happen, in this order. No transactions inside.
+    #[serde(deserialize_with = "shallow_steps")]
+    pub steps: Vec<Action>,
+}
+
+/// How deep bytes may nest transactions and still be read. One inside another is refused by the machine,
+/// with a reason; a million of them would exhaust the stack of whoever reads them.
+const NESTING_MAX: u8 = 4;
+
+fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Action>, D::Error> {
+    thread_local! {
+        static DEPTH: Cell<u8> = const { Cell::new(0) };
+    }
+    let depth = DEPTH.get();
+    if depth >= NESTING_MAX {
+        return Err(D::Error::custom("transactions are nested too deep"));
+    }
+    DEPTH.set(depth + 1);
+    let steps = Vec::deserialize(deserializer);
+    DEPTH.set(depth);
+    steps
+}
+
+/// What must be the case for a transaction.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Precondition {
+    /// Of which kind.
+    pub kind: Kind,
+    /// Its name.
+    pub name: ResourceName,
+    /// What must be the case with it.
+    pub expect: Expect,
+}

@@ -1,0 +1,138 @@
+//! What one log entry carries: the commands that waited together, and when they were proposed.
+
+use std::fmt;
+
+use bytes::Bytes;
+use serde::{Deserialize, Serialize};
+
+use super::Command;
+
+/// Version of the encoding below; the first byte of every batch.
+const BATCH_VERSION: u8 = 1;
+
+/// Bytes that an entry without commands has at most: three varints of 64 bits and three bytes beside them.
+const BEGINNING_BYTES_MAX: usize = 3 * 10 + 3;
+
+/// The commands of one log entry, encoded once by the leader that proposed them. Log, peers and cache carry
+/// the bytes; only `apply` looks inside.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Batch(#[serde(with = "as_bytes")] Bytes);
+
+/// A batch opened.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opened {
+    /// The leadership that it belongs to.
+    pub leadership: Leadership,
+    /// Log time, in milliseconds, at which the leader proposed it; nothing reads that of an entry that begins a
+    /// leadership.
+    pub log_time_ms: u64,
+    /// The leader's wall clock then, in milliseconds since 1970; a label.
+    pub wall_ms: u64,
+    /// The commands, in the order in which they are applied.
+    pub commands: Vec<Command>,
+}
+
+/// The leadership that an entry belongs to. One Raft term may contain several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Leadership {
+    /// A new one, which has the entry's own log index for its number. The entry carries no commands.
+    Begins {
+        /// Log time from here on in which no lease and no prefix ends.
+        grace_ms: u64,
+    },
+    /// The one with this number. If another one has begun meanwhile, the entry has no effect.
+    Number(u64),
+}
+
+/// A batch that this version can't read.
+#[derive(Debug, thiserror::Error)]
+#[error("a log entry can't be read by this version: {0}")]
+pub struct Unreadable(String);
+
+impl Batch {
+    /// Encodes what one entry shall carry.
+    ///
+    /// # Errors
+    /// Never for the types of this crate; the codec's signature has it.
+    pub fn seal(opened: &Opened) -> Result<Self, Unreadable> {
+        postcard::to_extend(opened, vec![BATCH_VERSION])
+            .map(|bytes| Self(bytes.into()))
+            .map_err(|error| Unreadable(error.to_string()))
+    }
+
+    /// Decodes it.
+    ///
+    /// # Errors
+    /// For an unknown version or damaged bytes.
+    pub fn open(&self) -> Result<Opened, Unreadable> {
+        match self.0.split_first() {
+            Some((&BATCH_VERSION, body)) => {
+                postcard::from_bytes(body).map_err(|error| Unreadable(error.to_string()))
+            }
+            Some((version, _)) => Err(Unreadable(format!("its version is {version}"))),
+            None => Err(Unreadable("it is empty".to_owned())),
+        }
+    }
+
+    /// Encodes the entry that begins a leadership.
+    ///
+    /// # Errors
+    /// As for [`Self::seal`].
+    pub fn beginning(grace_ms: u64, wall_ms: u64) -> Result<Self, Unreadable> {
+        let leadership = Leadership::Begins { grace_ms };
+        Self::seal(&Opened { leadership, log_time_ms: 0, wall_ms, commands: Vec::new() })
+    }
+
+    /// Returns true if the entry begins a leadership, which even a full disk takes in.
+    #[must_use]
+    pub fn begins_leadership(&self) -> bool {
+        // Other entries are larger, and need not be decoded.
+        self.size() <= BEGINNING_BYTES_MAX
+            && self.open().is_ok_and(|opened| matches!(opened.leadership, Leadership::Begins { .. }))
+    }
+
+    /// Length in bytes.
+    #[must_use]
+    pub fn size(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl fmt::Debug for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Batch({} bytes)", self.0.len())
+    }
+}
+
+impl fmt::Display for Batch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// Serde would otherwise write a sequence of numbers.
+mod as_bytes {
+    use bytes::Bytes;
+    use serde::{Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(bytes)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
+        struct Visitor;
+        impl serde::de::Visitor<'_> for Visitor {
+            type Value = Bytes;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("bytes")
+            }
+            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
+                Ok(Bytes::copy_from_slice(bytes))
+            }
+            fn visit_byte_buf<E: serde::de::Error>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
+                Ok(bytes.into())
+            }
+        }
+        deserializer.deserialize_byte_buf(Visitor)
+    }
+}

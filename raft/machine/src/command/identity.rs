@@ -1,0 +1,53 @@
+//! Requests that the state knows again: carried out a second time, they change nothing and get the same answer.
+
+use crate::command::{Action, Command};
+
+impl Command {
+    /// Says that a second copy is harmless: the state knows the request again.
+    ///
+    /// It does so by an idempotency key, or by what the action names and the state remembers while it lives. A member
+    /// hands such a request over to a new leader while the fate of the first copy is unknown.
+    #[must_use]
+    pub fn has_replicated_identity(&self) -> bool {
+        self.terms.idempotency.is_some() || self.action.names_its_identity()
+    }
+}
+
+impl Action {
+    /// Says that the action names an attachment or a claim. Each new action decides here.
+    fn names_its_identity(&self) -> bool {
+        match self {
+            // An attachment, or an endpoint's claim to addresses or to a block.
+            Action::Allocate(_) | Action::ReleaseAttachment(_) | Action::Delegate(_) => true,
+            // A token that works once, with the secret that it was used for; a data directory.
+            Action::Join { .. } | Action::JoinMember(_) => true,
+            // A second copy comes too soon after the first to change anything.
+            Action::RenewToken => true,
+            // A second copy would undo what another caller has changed since.
+            Action::PutNetwork(_)
+            | Action::PutSubnet(_)
+            | Action::PutPool(_)
+            | Action::PutReservation(_)
+            | Action::PutNode(_)
+            | Action::PutNamespace(_)
+            | Action::ScaleController(_)
+            | Action::EndController(_)
+            | Action::ConfirmGeneration(_)
+            | Action::Renew(_) => false,
+            // A second copy would be refused, or meet a newer holder.
+            Action::Delete(_)
+            | Action::ReleaseAllocation { .. }
+            | Action::ReleaseEndpoint { .. }
+            | Action::ReleasePrefix { .. }
+            | Action::SplitPool(_)
+            | Action::CreateToken(_)
+            | Action::RotateToken { .. }
+            | Action::ChangeMembers(_)
+            | Action::Transaction(_) => false,
+            // The next round of its task does it.
+            Action::Expire | Action::TrimJournal { .. } | Action::SealJournal | Action::RaiseLevel { .. } => {
+                false
+            }
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! What changes who belongs to the cluster.
+
+use ipam_api::name::Name;
+use serde::{Deserialize, Serialize};
+
+use crate::command::Text;
+
+/// A member as the log's membership has it. Founders are in the membership from the first entry on and in no
+/// row; with the first change of the members all that are known become rows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KnownMember {
+    /// Its id.
+    pub id: u64,
+    /// Its name.
+    pub name: Name,
+    /// The id of its data directory.
+    pub disk_id: Text,
+    /// Where it answers peers.
+    pub peer_address: Text,
+    /// Where it answers clients.
+    pub client_url: Text,
+    /// Whether it has a vote.
+    pub votes: bool,
+}
+
+/// Take a new member in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinMember {
+    /// Its name.
+    pub name: Name,
+    /// The id of its data directory, by which it is known again when it repeats itself.
+    pub disk_id: Text,
+    /// Where it answers peers.
+    pub peer_address: Text,
+    /// Where it answers clients.
+    pub client_url: Text,
+    /// The members that there are.
+    pub known: Vec<KnownMember>,
+}
+
+/// Give members a vote, and let others go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChangeMembers {
+    /// Who gets a vote, by id.
+    pub promote: Vec<u64>,
+    /// Who goes, by id.
+    pub remove: Vec<u64>,
+    /// The voters that whoever decided this saw, by id and in order; with others it isn't done.
+    pub voters: Vec<u64>,
+    /// The members that there are.
+    pub known: Vec<KnownMember>,
+}

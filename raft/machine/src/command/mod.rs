@@ -1,0 +1,20 @@
+//! Commands: entries of the log, their validation and their outcomes.
+
+mod action;
+pub mod batch;
+mod identity;
+mod members;
+mod outcome;
+pub(crate) mod validate;
+
+pub use self::action::*;
+pub use crate::value::{
+    AddressLimits, Allocate, AutomaticPool, AutomaticRules, Cause, Controller, ControllerName, CreateToken,
+    Credential, Delegate, Dns, EndController, Expect, GivenPrefix, Grant, Idempotency, InterfaceWish, Kind,
+    Leases, Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention,
+    PoolPatterns, PrefixLevel, PrefixSource, Purpose, Quota, Refusal, ReleaseAttachment, Remarks, Renew,
+    ReservationIntention, Routing, ScaleController, SecretHash, Setting, Started, Stickiness,
+    SubnetIntention, Takers, Terms, Text, cause, request_hash, secret_hash,
+};
+pub use members::{ChangeMembers, JoinMember, KnownMember};
+pub use outcome::{Answer, Applied, Given, GivenInterface, Outcome, Pending, Renewed, Stored};

@@ -1,0 +1,262 @@
+//! What became of a command: an answer, or a refusal with its reason.
+
+use crate::command::{Dns, GivenPrefix, Note, Text};
+use crate::value::Refusal;
+use crate::value::cause::Cause;
+use crate::value::condition::Why;
+use crate::value::id::AllocationId;
+use crate::value::row::{Lease, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use ipam_api::limits::RESPONSE_ADDRESSES_MAX;
+use ipam_api::name::{InterfaceName, Name};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::Route;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// What became of a command.
+pub type Outcome = Result<Applied, Refusal>;
+
+/// A command that was carried out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// The state after it.
+    pub revision: u64,
+    /// What it says to the asker.
+    pub answer: Answer,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
+}
+
+/// What a command says to the asker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Answer {
+    /// A resource is as wanted.
+    Stored {
+        /// Whether it is new.
+        created: bool,
+        /// Its revision.
+        revision: u64,
+        /// As it is now.
+        resource: Box<Stored>,
+    },
+    /// A resource is gone.
+    Gone,
+    /// A resource goes once it is empty.
+    Draining {
+        /// Addresses that are still held.
+        held: u64,
+    },
+    /// Addresses were given, now or by an earlier request that was the same.
+    Allocated {
+        /// Whether it was an earlier request.
+        repeated: bool,
+        /// What each interface has.
+        interfaces: Vec<GivenInterface>,
+    },
+    /// Addresses were taken back.
+    Released {
+        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; none if there was nothing to take back.
+        addresses: Vec<IpAddr>,
+        /// How many more.
+        more: u64,
+        /// True if nothing was taken back because the holder's ADD began after the release.
+        late: bool,
+    },
+    /// The steps of a transaction, each with its answer.
+    Steps(Vec<Answer>),
+    /// Time has passed.
+    Expired {
+        /// Rows cleared away.
+        rows: u64,
+    },
+    /// The oldest part of the journal is gone.
+    Trimmed {
+        /// Segments given up now.
+        segments: u64,
+    },
+    /// The level is at least what was wanted.
+    Level {
+        /// What it is now.
+        level: u32,
+    },
+    /// The open segment of the journal was looked at.
+    Sealed {
+        /// Its number, if it was old enough.
+        segment: Option<u64>,
+    },
+    /// Pools may give again.
+    Confirmed {
+        /// How many, that could not before.
+        pools: u64,
+        /// How many still wait.
+        waiting: u64,
+    },
+    /// The members are as wanted.
+    Members {
+        /// Those that joined or changed, by id; none if it was so already.
+        ids: Vec<u64>,
+    },
+    /// A prefix is somebody's, now or by an earlier request that was the same.
+    Delegated {
+        /// Whether it was an earlier request.
+        repeated: bool,
+        /// What the request names, level by level; the last one is what it asks for.
+        prefixes: Vec<GivenPrefix>,
+    },
+    /// A prefix is nobody's any more.
+    PrefixReleased {
+        /// It, and what was below it, as far as it is cleared away.
+        cidrs: Vec<IpNet>,
+        /// Whether some of it is still to be cleared away.
+        ending: bool,
+    },
+    /// Leases last longer.
+    Renewed {
+        /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; the oldest first.
+        leases: Vec<Renewed>,
+        /// How many more.
+        more: u64,
+    },
+    /// It waits for addresses.
+    Pending(Pending),
+}
+
+impl Answer {
+    /// A resource is new.
+    pub(crate) fn created(revision: u64, resource: Stored) -> Self {
+        Self::Stored { created: true, revision, resource: Box::new(resource) }
+    }
+
+    /// Addresses were taken back.
+    pub(crate) fn released(addresses: Vec<IpAddr>) -> Self {
+        let (addresses, more) = listed(addresses);
+        Self::Released { addresses, more, late: false }
+    }
+
+    /// Leases last longer.
+    pub(crate) fn renewed(leases: Vec<Renewed>) -> Self {
+        let (leases, more) = listed(leases);
+        Self::Renewed { leases, more }
+    }
+
+    /// A resource was already as wanted.
+    pub(crate) fn unchanged(meta: &Meta, resource: Stored) -> Self {
+        Self::Stored { created: false, revision: meta.revision, resource: Box::new(resource) }
+    }
+}
+
+/// As many as a response lists, and how many more there are: an endpoint may have any number of incarnations, and a
+/// controller any number of endpoints.
+fn listed<T>(mut all: Vec<T>) -> (Vec<T>, u64) {
+    let more = all.len().saturating_sub(RESPONSE_ADDRESSES_MAX);
+    all.truncate(RESPONSE_ADDRESSES_MAX);
+    (all, more as u64)
+}
+
+/// A request that waits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// Whether it waited already.
+    pub repeated: bool,
+    /// Why, in a word.
+    pub why: Why,
+    /// Why, with names and numbers.
+    pub cause: Box<Cause>,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+}
+
+/// A lease as it stands once it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewed {
+    /// The allocation's id.
+    pub allocation: AllocationId,
+    /// Its address.
+    pub address: IpAddr,
+    /// When it ends now.
+    pub lease: Lease,
+}
+
+/// A resource as it is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stored {
+    /// A network.
+    Network(Network),
+    /// A subnet.
+    Subnet(Subnet),
+    /// A pool.
+    Pool(Pool),
+    /// A reservation.
+    Reservation(Reservation),
+    /// A token.
+    Token(Token),
+    /// A node.
+    Node(Node),
+    /// A namespace.
+    Namespace(Namespace),
+}
+
+/// What one interface has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenInterface {
+    /// Its name.
+    pub name: InterfaceName,
+    /// The attachment that it came with; of several the newest, for whoever isn't one of them.
+    pub attachment: Option<AttachmentKey>,
+    /// The others that have it, too.
+    pub also_attached: Vec<AttachmentKey>,
+    /// Whether it waits for its endpoint to come back.
+    pub kept: bool,
+    /// Whether its endpoint lives, and it waits for its own ADD.
+    pub unclaimed: bool,
+    /// Its addresses, IPv4 first.
+    pub addresses: Vec<Given>,
+}
+
+/// One address with all that is needed to configure it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Given {
+    /// The allocation's id.
+    pub allocation: AllocationId,
+    /// The address with its subnet's prefix length.
+    pub address: IpNet,
+    /// The router.
+    pub gateway: Option<IpAddr>,
+    /// Further routes, the default route among them if somebody asked for another one.
+    pub routes: Vec<Route>,
+    /// Whether the router gets no default route.
+    pub clean_gateway: bool,
+    /// Name resolution.
+    pub dns: Dns,
+    /// 802.1Q id.
+    pub vlan: Option<u16>,
+    /// The largest packet, in bytes.
+    pub mtu: Option<u32>,
+    /// Where it was taken from.
+    pub pool: Name,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+    /// When it ends, if by log time.
+    pub lease: Option<Lease>,
+    /// The interface's hardware address.
+    pub mac: Option<Text>,
+    /// What is written on it.
+    pub note: Note,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_lists_so_many_addresses_and_counts_the_rest() {
+        let address = IpAddr::from([10, 0, 0, 1]);
+        for (all, listed, beyond) in [(3, 3, 0), (RESPONSE_ADDRESSES_MAX + 7, RESPONSE_ADDRESSES_MAX, 7)] {
+            let Answer::Released { addresses, more, late: _ } = Answer::released(vec![address; all]) else {
+                panic!("it is another answer")
+            };
+            assert_eq!((addresses.len(), more), (listed, beyond));
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Checks of requests that adopt or wait.
+
+use ipam_api::Family;
+
+use crate::value::{Allocate, Cause, Refusal};
+
+/// Refuses to adopt what isn't named.
+pub(crate) fn check_adoption(wish: &Allocate) -> Result<(), Refusal> {
+    for interface in &wish.interfaces {
+        let has = |family| interface.addresses.iter().any(|address| Family::of(*address) == family);
+        let asks = |family| !interface.pools.of(family).is_empty() || interface.families.contains(&family);
+        if !interface.subnets.is_empty() {
+            return Err(Cause::AdoptsFromSubnet { interface: interface.name.clone() }.into());
+        }
+        if interface.addresses.is_empty() {
+            return Err(Cause::AdoptsNothing { interface: interface.name.clone() }.into());
+        }
+        if let Some(family) = Family::BOTH.into_iter().find(|family| asks(*family) && !has(*family)) {
+            return Err(Cause::AdoptsNoneOfFamily { interface: interface.name.clone(), family }.into());
+        }
+    }
+    Ok(())
+}
+
+/// Refuses to let wait what could not be served in order.
+pub(crate) fn check_wait(wish: &Allocate) -> Result<(), Refusal> {
+    if wish.attachment.is_some() {
+        return Err(Cause::AttachmentWaits.into());
+    }
+    if wish.manner.adopt {
+        return Err(Cause::AdoptionWaits.into());
+    }
+    match wish.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
+        Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
+        None => Ok(()),
+    }
+}

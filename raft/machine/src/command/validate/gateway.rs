@@ -1,0 +1,61 @@
+//! Checks of gateways and routes.
+
+use std::net::IpAddr;
+
+use ipam_api::Family;
+use ipam_api::limits::ROUTES_MAX;
+use ipam_api::resource::Route;
+use ipnet::IpNet;
+
+use crate::command::validate::{check_host_bits, within};
+use crate::value::cause::Counted;
+use crate::value::shape::edges;
+use crate::value::{Cause, Refusal};
+
+/// Refuses a gateway that no host of a subnet could have.
+pub(crate) fn check_gateway(cidr: IpNet, gateway: IpAddr) -> Result<(), Refusal> {
+    if Family::of(gateway) != Family::of(cidr.addr()) {
+        return Err(Cause::GatewayFamily { gateway, cidr }.into());
+    }
+    if is_link_local(gateway) {
+        return Ok(());
+    }
+    if !cidr.contains(&gateway) {
+        return Err(Cause::GatewayOutside { gateway, cidr }.into());
+    }
+    if edges(cidr).contains(&gateway) {
+        return Err(Cause::GatewayOnEdge { gateway, cidr }.into());
+    }
+    Ok(())
+}
+
+/// Refuses routes that hosts of a subnet can't have.
+pub(crate) fn check_routes(cidr: IpNet, routes: &[Route]) -> Result<(), Refusal> {
+    within(Counted::Routes, routes.len(), ROUTES_MAX)?;
+    for (i, route) in routes.iter().enumerate() {
+        let (destination, gateway) = (route.destination, route.gateway);
+        check_host_bits(destination)?;
+        let family = Family::of(cidr.addr());
+        if Family::of(route.destination.addr()) != family || Family::of(route.gateway) != family {
+            return Err(Cause::RouteFamily { destination, family }.into());
+        }
+        if route.destination.prefix_len() == 0 {
+            return Err(Cause::DefaultRoute.into());
+        }
+        if !cidr.contains(&route.gateway) && !is_link_local(route.gateway) {
+            return Err(Cause::RouteOutside { gateway, cidr }.into());
+        }
+        if routes.iter().take(i).any(|other| other.destination == route.destination) {
+            return Err(Cause::RouteTwice { destination }.into());
+        }
+    }
+    Ok(())
+}
+
+/// fe80::/10 and 169.254.0.0/16: a router may have such an address on any subnet.
+pub(crate) fn is_link_local(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(v4) => v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_unicast_link_local(),
+    }
+}

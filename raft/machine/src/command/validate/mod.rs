@@ -1,0 +1,9 @@
+//! Checks that need no state: at the door, and again in `apply`.
+
+mod check;
+mod claim;
+mod gateway;
+
+pub(crate) use self::check::{check_host_bits, one_family, text, within};
+use self::claim::{check_adoption, check_wait};
+pub(crate) use self::gateway::{check_gateway, check_routes};

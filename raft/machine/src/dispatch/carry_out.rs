@@ -1,0 +1,184 @@
+//! Application of one command: all of it, or nothing.
+
+use crate::value::At;
+use ipam_api::Code;
+
+use crate::apply::step::Step;
+use crate::apply::work::{Serving, Work};
+use crate::command::{self, Action, Answer, Applied, Cause, Command, Outcome, Purpose, Refusal, Terms};
+use crate::event::{By, Event};
+use crate::journal::Happened;
+use crate::state::State;
+
+/// Applies one command: all of it, or nothing. What has happened is in the journal, too.
+pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
+    let (outcome, happened) = carry_out(state, at, command);
+    (outcome, happened.into_events())
+}
+
+/// The same for those who read the journal and need no events.
+pub fn carry_out(state: &mut State, at: At, command: &Command) -> (Outcome, Happened) {
+    if at.leadership != state.leadership() {
+        // Measured by a clock that has been started anew since: not even log time may follow it.
+        let by = By::of(&command.origin);
+        let nothing =
+            Happened { revision: state.revision(), wall_ms: at.wall_ms, by, due: 0, whats: Vec::new() };
+        return (Err(Cause::LeadershipEnded.into()), nothing);
+    }
+    let (outcome, happened, ()) = carry_out_looking(state, at, command, |_| ());
+    (outcome, happened)
+}
+
+/// The same, with a look at what the action meets.
+pub(crate) fn carry_out_looking<Seen>(
+    state: &mut State,
+    at: At,
+    command: &Command,
+    look: impl FnOnce(&Step<'_>) -> Seen,
+) -> (Outcome, Happened, Seen) {
+    let Command { origin, terms, action } = command;
+    state.header.log_time_ms = state.header.log_time_ms.max(at.log_time_ms);
+    let rights = state.grant(&terms.credential);
+    let (work, serving) = (Work::default(), Serving::default());
+    let mut step = Step {
+        state,
+        at,
+        origin,
+        credential: &terms.credential,
+        manager: &terms.manager,
+        rights: &rights,
+        work: &work,
+        serving: &serving,
+        events: Vec::new(),
+    };
+    let expired = step.expire();
+    // Before anybody else takes what has come free.
+    step.serve_waiting();
+    let due = u32::try_from(step.events.len()).unwrap_or(u32::MAX);
+    let seen = look(&step);
+    let (revision, outcome) = step.answer(terms, action, expired);
+    let Step { state, events, .. } = step;
+    let happened = Happened { revision, wall_ms: at.wall_ms, by: By::of(origin), due, whats: events };
+    state.write_down(at, &happened);
+    (outcome, happened, seen)
+}
+
+/// What [`apply`] would say, with no effect.
+pub fn dry_run(state: &State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
+    apply(&mut state.clone(), at, command)
+}
+
+impl Step<'_> {
+    /// Carries out an action, or repeats what was said of it before; the revision after it.
+    fn answer(&mut self, terms: &Terms, action: &Action, expired: u64) -> (u64, Outcome) {
+        if let Err(refusal) = self.check_terms(action) {
+            return (self.state.revision(), Err(refusal));
+        }
+        let Some(asked) = &terms.idempotency else {
+            return self.run(action, expired);
+        };
+        if let Some(outcome) = self.state.replayed(&self.origin.principal, asked) {
+            return (self.state.revision(), outcome);
+        }
+        let (revision, outcome) = self.run(action, expired);
+        // Somebody else was faster. It stays so for ever, since revisions don't come back; and who merges a change
+        // with what it has read may merge it again under the same key.
+        if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {
+            self.keep(asked, &outcome);
+        }
+        (revision, outcome)
+    }
+
+    /// Refuses what nobody waits for, and those who may not ask at all. Not kept for a repetition.
+    fn check_terms(&self, action: &Action) -> Result<(), Refusal> {
+        if let Some(not_after_ms) = self.origin.not_after_ms
+            && self.state.log_time_ms() > not_after_ms
+        {
+            return Err(Cause::DeadlinePassed.into());
+        }
+        match self.rights {
+            Err(refusal) => Err(refusal.clone()),
+            Ok((_, Purpose::Join)) if !matches!(action, Action::Join { .. }) => {
+                Err(Cause::JoinTokenOnly.into())
+            }
+            Ok((_, Purpose::JoinMember)) if !matches!(action, Action::JoinMember(_)) => {
+                Err(Cause::MemberTokenOnly.into())
+            }
+            Ok(_) => Ok(()),
+        }
+    }
+
+    fn run(&mut self, action: &Action, expired: u64) -> (u64, Outcome) {
+        let answer = action.check().and_then(|()| match action {
+            Action::Expire => self.permitted(action).map(|()| Answer::Expired { rows: expired }),
+            Action::Transaction(transaction) => self.transaction(transaction),
+            single => self.single(single),
+        });
+        if let Err(refusal) = &answer
+            && let Cause::BootUnconfirmed { attachment, started } = refusal.cause.as_ref()
+        {
+            // Or the next ADD of that boot would be refused for the same reason.
+            self.hear_refused(attachment, started);
+        }
+        let revision = self.state.revision();
+        (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
+    }
+
+    pub(crate) fn permitted(&self, action: &Action) -> Result<(), Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        self.state.permit(grant, &self.origin.principal, action, self.work)
+    }
+
+    /// Anything but a transaction; and whoever waited for what it made possible.
+    pub(crate) fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        let answer = self.alone(action)?;
+        self.serve_waiting();
+        Ok(answer)
+    }
+
+    fn alone(&mut self, action: &Action) -> Result<Answer, Refusal> {
+        self.check_extent(action)?;
+        self.permitted(action)?;
+        match action {
+            Action::PutNetwork(put) => self.put_network(put),
+            Action::PutSubnet(put) => self.put_subnet(put),
+            Action::PutPool(put) => self.put_pool(put),
+            Action::PutReservation(put) => self.put_reservation(put),
+            Action::PutNode(put) => self.put_node(put),
+            Action::PutNamespace(put) => self.put_namespace(put),
+            Action::Delete(delete) => match delete.kind {
+                command::Kind::Network => self.delete_network(&delete.name, delete.expect),
+                command::Kind::Subnet => self.delete_subnet(&delete.name, delete.expect),
+                command::Kind::Pool => self.delete_pool(delete),
+                command::Kind::Reservation => self.delete_reservation(&delete.name, delete.expect),
+                command::Kind::Token => self.delete_token(&delete.name, delete.expect),
+                command::Kind::Node => self.delete_node(&delete.name, delete.expect),
+                command::Kind::Namespace => self.delete_namespace(&delete.name, delete.expect),
+            },
+            Action::Allocate(wish) => self.allocate_in_budget(wish),
+            Action::ReleaseAttachment(release) => Ok(self.release_attachment(release)),
+            Action::ReleaseAllocation { id } => self.release_allocation(*id),
+            Action::ReleaseEndpoint { key } => self.release_endpoint(key),
+            Action::Renew(wish) => self.renew(wish),
+            Action::Expire => Ok(Answer::Expired { rows: 0 }),
+            Action::CreateToken(wish) => self.create_token(wish),
+            Action::RotateToken { name, secret_hash, expect } => {
+                self.rotate_token(name, *secret_hash, *expect)
+            }
+            Action::Join { node, secret_hash } => self.join(node, *secret_hash),
+            Action::RenewToken => self.renew_token(),
+            Action::TrimJournal { through } => self.trim_journal(*through),
+            Action::RaiseLevel { level } => self.raise_level(*level),
+            Action::SealJournal => Ok(self.seal_journal()),
+            Action::SplitPool(split) => self.split_pool(split),
+            Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
+            Action::JoinMember(wish) => self.join_member(wish),
+            Action::ChangeMembers(wish) => self.change_members(wish),
+            Action::Delegate(wish) => self.delegate(wish),
+            Action::ReleasePrefix { id } => self.release_prefix(*id),
+            Action::ScaleController(scale) => self.on_draft(|step| Ok(step.scale_controller(scale))),
+            Action::EndController(end) => self.on_draft(|step| Ok(step.end_controller(end))),
+            Action::Transaction(_) => Err(Cause::NestedTransaction.into()),
+        }
+    }
+}

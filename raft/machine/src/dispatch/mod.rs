@@ -1,0 +1,7 @@
+//! Dispatch of commands to what carries them out.
+
+mod carry_out;
+mod transaction;
+
+pub(crate) use self::carry_out::carry_out_looking;
+pub use self::carry_out::{apply, carry_out, dry_run};

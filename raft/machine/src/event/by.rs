@@ -1,0 +1,40 @@
+//! Origins of events: principal, interface, request and comment.
+
+use serde::{Deserialize, Serialize};
+
+use crate::command::{Origin, Via};
+use crate::value::Text;
+
+/// Who asked for what happened, and how.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct By {
+    /// Who.
+    pub principal: Text,
+    /// Through which door.
+    pub via: Via,
+    /// Names the request in logs, events and answers.
+    pub request_id: Text,
+    /// Why, in the asker's words.
+    pub comment: Option<Text>,
+}
+
+impl By {
+    pub(crate) fn of(origin: &Origin) -> Self {
+        Self {
+            principal: Text::clone(&origin.principal),
+            via: origin.via,
+            request_id: Text::clone(&origin.request_id),
+            comment: origin.comment.clone(),
+        }
+    }
+
+    /// What only time has brought about, though it came along with somebody's command.
+    pub(crate) fn of_time(&self) -> Self {
+        Self {
+            principal: Text::identifier("task/expire"),
+            via: Via::Task,
+            request_id: Text::clone(&self.request_id),
+            comment: None,
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! Changes of intentions: which fields, and their values in a notation that never varies.
+//!
+//! **Invariant:** events keep these values, so they are written as the API takes them and never in words.
+
+use std::fmt::{self, Display};
+
+use ipam_api::limits::FIELD_CHANGE_CHARS_MAX;
+use ipam_api::resource::Route;
+use ipam_api::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+use crate::command::{
+    AddressLimits, AutomaticRules, Dns, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
+    Quota, Remarks, ReservationIntention, SubnetIntention,
+};
+use crate::state::row::Token;
+pub use crate::value::field_name::FieldName;
+
+/// Characters shown of what two long values have in common.
+const COMMON_CHARS: usize = 16;
+
+/// A value as the API takes it; only this module makes one. Empty for nothing, cut to a bounded length.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Notation(Box<str>);
+
+impl Notation {
+    /// The characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Display for Notation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// One field that has changed. Values have `…` where something is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FieldChange {
+    /// The field.
+    pub field: FieldName,
+    /// Its former value.
+    pub from: Notation,
+    /// Its value now.
+    pub to: Notation,
+}
+
+/// A field and its value as the API takes it.
+pub(crate) type Field = (FieldName, String);
+
+/// Something with fields that people set.
+pub(crate) trait Fields {
+    /// All of them, in the same order for every value.
+    fn fields(&self) -> Vec<Field>;
+}
+
+/// Only what changes while the secret stays: how long it lives.
+impl Fields for Token {
+    fn fields(&self) -> Vec<Field> {
+        vec![(FieldName::ExpiresAt, optional(self.expires_wall_ms.map(Timestamp).as_ref()))]
+    }
+}
+
+/// The fields that differ.
+pub(crate) fn changes<Intention: Fields>(old: &Intention, new: &Intention) -> Vec<FieldChange> {
+    let differ = |((field, from), (_, to)): (Field, Field)| {
+        (from != to).then(|| {
+            let (from, to) = shortened(&from, &to);
+            FieldChange { field, from, to }
+        })
+    };
+    old.fields().into_iter().zip(new.fields()).filter_map(differ).collect()
+}
+
+/// Both values short enough to keep; of long ones the part from where they differ.
+fn shortened(from: &str, to: &str) -> (Notation, Notation) {
+    let long = |text: &str| text.chars().count() > FIELD_CHANGE_CHARS_MAX;
+    let skipped = if long(from) || long(to) {
+        let common = from.chars().zip(to.chars()).take_while(|(one, other)| one == other).count();
+        common.saturating_sub(COMMON_CHARS)
+    } else {
+        0
+    };
+    let cut = |text: &str| {
+        let mut kept = String::new();
+        if skipped > 0 {
+            kept.push('…');
+        }
+        let mut rest = text.chars().skip(skipped);
+        kept.extend(rest.by_ref().take(FIELD_CHANGE_CHARS_MAX.saturating_sub(2)));
+        if rest.next().is_some() {
+            kept.push('…');
+        }
+        Notation(kept.into())
+    };
+    (cut(from), cut(to))
+}
+
+fn list<T: Display>(items: impl IntoIterator<Item = T>) -> String {
+    let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
+    items.join(", ")
+}
+
+fn optional<T: Display>(value: Option<&T>) -> String {
+    value.map(ToString::to_string).unwrap_or_default()
+}
+
+fn routes(routes: &[Route]) -> String {
+    list(routes.iter().map(|route| format!("{}={}", route.destination, route.gateway)))
+}
+
+fn pairs<'a>(
+    pairs: impl IntoIterator<Item = (&'a crate::command::Text, &'a crate::command::Text)>,
+) -> String {
+    list(pairs.into_iter().map(|(key, value)| format!("{key}={value}")))
+}
+
+impl Fields for Remarks {
+    fn fields(&self) -> Vec<Field> {
+        vec![
+            (FieldName::Description, self.description.to_string()),
+            (FieldName::Labels, pairs(&self.labels)),
+            (FieldName::Annotations, pairs(&self.annotations)),
+            (FieldName::ManagedBy, optional(self.managed_by.as_ref())),
+        ]
+    }
+}
+
+impl Fields for Dns {
+    fn fields(&self) -> Vec<Field> {
+        vec![
+            (FieldName::DnsNameservers, list(&self.nameservers)),
+            (FieldName::DnsDomain, optional(self.domain.as_ref())),
+            (FieldName::DnsSearch, list(&self.search)),
+            (FieldName::DnsOptions, list(&self.options)),
+        ]
+    }
+}
+
+impl Fields for NetworkIntention {
+    fn fields(&self) -> Vec<Field> {
+        self.remarks.fields()
+    }
+}
+
+impl Fields for SubnetIntention {
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            (FieldName::Gateway, optional(self.gateway.as_ref())),
+            (FieldName::Vlan, optional(self.vlan.as_ref())),
+            (FieldName::Mtu, optional(self.mtu.as_ref())),
+            (FieldName::Routes, routes(&self.routes)),
+        ];
+        fields.extend(self.dns.fields());
+        fields.push((FieldName::Automatic, self.automatic.as_ref().map(automatic).unwrap_or_default()));
+        fields.extend(self.remarks.fields());
+        fields
+    }
+}
+
+/// Writes `{}`, or what is said as `ipamctl` takes it: `range=10.1.0.8-10.1.0.15, max-size=4`.
+fn automatic(rules: &AutomaticRules) -> String {
+    let ranges = rules.ranges.iter().map(|range| format!("range={range}"));
+    let exclude = rules.exclude.iter().map(|range| format!("exclude={range}"));
+    let max_size = rules.max_size.iter().map(|size| format!("max-size={size}"));
+    let said = list(ranges.chain(exclude).chain(max_size));
+    if said.is_empty() { "{}".to_owned() } else { said }
+}
+
+impl Fields for PoolIntention {
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            (FieldName::Ranges, list(&self.ranges)),
+            (FieldName::Exclude, list(&self.exclude)),
+            (FieldName::Strategy, self.strategy.to_string()),
+            (FieldName::CoolingMs, self.cooling_ms.to_string()),
+            (FieldName::StrictCooling, self.strict_cooling.to_string()),
+            (FieldName::AllowEdges, self.allow_edges.to_string()),
+            (FieldName::Gateway, optional(self.gateway.as_ref())),
+            (FieldName::Routes, routes(&self.routes)),
+            (FieldName::Default, self.default.to_string()),
+            (FieldName::Realms, list(&self.takers.realms)),
+            (FieldName::NodeNames, list(&self.takers.node_names)),
+            (FieldName::NodeSelector, self.takers.node_selector.to_string()),
+            (FieldName::Namespaces, list(&self.takers.namespaces)),
+            (FieldName::NamespaceSelector, self.takers.namespace_selector.to_string()),
+            (FieldName::EndpointSelector, self.takers.endpoint_selector.to_string()),
+            (FieldName::NetworkAttachments, list(&self.takers.network_attachments)),
+            (FieldName::ScaleDown, self.scale_down.to_string()),
+            (FieldName::Disabled, self.disabled.to_string()),
+            (FieldName::Terminating, self.terminating.to_string()),
+            (FieldName::DrainsTo, optional(self.drains_to.as_ref())),
+            (FieldName::Reclaim, optional(self.reclaim.as_ref())),
+        ];
+        fields.extend(self.remarks.fields());
+        fields
+    }
+}
+
+impl Fields for NodeIntention {
+    fn fields(&self) -> Vec<Field> {
+        self.remarks.fields()
+    }
+}
+
+impl Fields for Quota {
+    fn fields(&self) -> Vec<Field> {
+        let applications =
+            self.applications.iter().map(|(name, limits)| format!("{name}: {}", limits_as_written(*limits)));
+        vec![
+            (FieldName::Quota, limits_as_written(self.whole)),
+            (FieldName::QuotaPerApplication, limits_as_written(self.per_application)),
+            (FieldName::QuotaApplications, list(applications)),
+        ]
+    }
+}
+
+fn limits_as_written(limits: AddressLimits) -> String {
+    let of_family = |(name, limit): (&str, Option<u64>)| Some(format!("{name}={}", limit?));
+    list([("ipv4", limits.ipv4), ("ipv6", limits.ipv6)].into_iter().filter_map(of_family))
+}
+
+impl Fields for NamespaceIntention {
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![
+            (FieldName::DefaultIpv4Pools, list(&self.default_pools.ipv4)),
+            (FieldName::DefaultIpv6Pools, list(&self.default_pools.ipv6)),
+        ];
+        fields.extend(self.quota.fields());
+        fields.extend(self.remarks.fields());
+        fields
+    }
+}
+
+impl Fields for ReservationIntention {
+    fn fields(&self) -> Vec<Field> {
+        let mut fields = vec![(FieldName::Addresses, list(&self.addresses))];
+        fields.extend(self.remarks.fields());
+        fields
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::command::Text;
+
+    #[test]
+    fn only_what_differs_is_said_and_long_values_are_shown_where_they_differ() {
+        let old = Remarks { description: Text::given("front"), ..Remarks::default() };
+        let mut new = old.clone();
+        assert!(changes(&old, &new).is_empty());
+        new.labels.insert(Text::given("team"), Text::given("web"));
+        let to = Notation("team=web".into());
+        assert_eq!(
+            changes(&old, &new),
+            [FieldChange { field: FieldName::Labels, from: Notation::default(), to }]
+        );
+
+        let long = "ä".repeat(FIELD_CHANGE_CHARS_MAX);
+        let (old, new) = (format!("{long}one"), format!("{long}two{long}{long}"));
+        let (from, to) = shortened(&old, &new);
+        let common = "ä".repeat(COMMON_CHARS);
+        assert_eq!(from.as_str(), format!("…{common}one"));
+        let to = to.as_str();
+        assert!(to.starts_with(&format!("…{common}two")) && to.ends_with('…'));
+        assert!(to.chars().count() <= FIELD_CHANGE_CHARS_MAX);
+        assert_eq!(
+            shortened(&"x".repeat(FIELD_CHANGE_CHARS_MAX + 1), "y").0.as_str().chars().count(),
+            FIELD_CHANGE_CHARS_MAX - 1
+        );
+    }
+}

@@ -1,0 +1,425 @@
+//! What `apply` says has happened.
+
+use crate::command::Kind;
+use crate::event::By;
+use crate::event::field_change::FieldChange;
+use crate::event::reason::Reason;
+use crate::state::id::{AllocationId, PrefixId};
+use crate::state::row::{MemberStanding, PrefixOwner};
+use crate::value::condition::{Readiness, Why};
+use crate::value::event_id::EventId;
+use ipam_api::address::AddressRange;
+use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
+use ipam_api::resource::EndpointKey;
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// One thing that has happened: named by the revision of its command and its place in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// The revision after the command.
+    pub revision: u64,
+    /// Its place among the command's events, from 0.
+    pub number: u32,
+    /// The wall time that the entry brought along.
+    pub wall_ms: u64,
+    /// Who asked for it, and how.
+    pub by: By,
+    /// What happened.
+    pub what: What,
+}
+
+impl Event {
+    /// Its name among all events.
+    #[must_use]
+    pub fn id(&self) -> EventId {
+        EventId { revision: self.revision, number: self.number }
+    }
+}
+
+/// What happened. Variants are only ever appended: the journal keeps them for years.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// A resource is new.
+    Created {
+        /// Of which kind.
+        kind: Kind,
+        /// Its name.
+        name: ResourceName,
+    },
+    /// A resource's intention has changed.
+    Changed {
+        /// Of which kind.
+        kind: Kind,
+        /// Its name.
+        name: ResourceName,
+        /// Which of its fields, and how.
+        changes: Vec<FieldChange>,
+    },
+    /// A resource is gone.
+    Deleted {
+        /// Of which kind.
+        kind: Kind,
+        /// Its name.
+        name: ResourceName,
+    },
+    /// An endpoint holds an address.
+    Allocated {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The node where it is.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: AllocationId,
+        /// Why.
+        reason: Reason,
+    },
+    /// An endpoint no longer holds an address.
+    Released {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who held it.
+        endpoint: EndpointKey,
+        /// The interface that had it.
+        interface: InterfaceName,
+        /// The node where it was.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: AllocationId,
+        /// Why.
+        reason: Reason,
+        /// Whether it rests now, until it is cooled or given again.
+        rests: bool,
+    },
+    /// A freed address has rested.
+    Cooled {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+    },
+    /// A pool began or ceased to be able to give.
+    PoolReady {
+        /// Its name.
+        pool: Name,
+        /// How it stands now.
+        readiness: Readiness,
+    },
+    /// The oldest part of the journal was given up.
+    JournalTrimmed {
+        /// The newest segment that is gone.
+        through: u64,
+        /// How many segments went.
+        segments: u64,
+        /// Events in them.
+        events: u64,
+        /// Bytes in them, before compression.
+        bytes: u64,
+    },
+    /// All members behave by the rules of another level from here on.
+    LevelRaised {
+        /// Which one.
+        level: u32,
+    },
+    /// A backup was restored: from here on nothing is given until it is confirmed.
+    GenerationBegun {
+        /// Its number.
+        generation: u64,
+        /// The revision that the backup was at.
+        from_revision: u64,
+    },
+    /// A pool may give again after a restore.
+    PoolConfirmed {
+        /// The generation.
+        generation: u64,
+        /// Its name.
+        pool: Name,
+    },
+    /// All pools may give again after a restore.
+    GenerationConfirmed {
+        /// The generation.
+        generation: u64,
+    },
+    /// A member joined, got a vote or was removed.
+    Member {
+        /// Its id.
+        id: u64,
+        /// Its name.
+        name: Name,
+        /// What it shall be now.
+        standing: MemberStanding,
+    },
+    /// Ranges of a pool became a pool of their own, and what is held and rests there is its.
+    PoolSplit {
+        /// The pool that had them.
+        pool: Name,
+        /// The new one.
+        into: Name,
+        /// Which ones.
+        ranges: Vec<AddressRange>,
+    },
+    /// Somebody has a block of addresses to divide.
+    Delegated {
+        /// Its network.
+        network: Name,
+        /// Its addresses.
+        cidr: IpNet,
+        /// The pool that it comes from.
+        pool: Name,
+        /// Whose it is.
+        owner: PrefixOwner,
+        /// Its id.
+        prefix: PrefixId,
+        /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
+        parent: Option<PrefixId>,
+    },
+    /// Somebody has a block no longer.
+    TakenBack {
+        /// Its network.
+        network: Name,
+        /// Its addresses.
+        cidr: IpNet,
+        /// The pool that it came from.
+        pool: Name,
+        /// Whose it was.
+        owner: PrefixOwner,
+        /// Its id.
+        prefix: PrefixId,
+        /// The id of the prefix with which it ended; its own if it ended by itself.
+        with: PrefixId,
+        /// Whether somebody released that one; else nobody refreshed it in time.
+        released: bool,
+    },
+    /// An address that its endpoint has already got one more attachment.
+    Attached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: AllocationId,
+        /// Why.
+        reason: Reason,
+    },
+    /// An address lost an attachment, and its endpoint holds it all the same.
+    Detached {
+        /// The address's network.
+        network: Name,
+        /// The address.
+        address: IpAddr,
+        /// Its pool.
+        pool: Name,
+        /// Who holds it.
+        endpoint: EndpointKey,
+        /// The interface that has it.
+        interface: InterfaceName,
+        /// The attachment's node.
+        node: Option<ObjectName>,
+        /// The allocation's id.
+        allocation: AllocationId,
+        /// Why it stays.
+        reason: Reason,
+    },
+    /// An endpoint waits for addresses, or for another reason than before.
+    Waits {
+        /// Which one.
+        endpoint: EndpointKey,
+        /// Why.
+        why: Why,
+    },
+    /// An endpoint waits no longer, and was given nothing.
+    Withdrawn {
+        /// Which one.
+        endpoint: EndpointKey,
+    },
+}
+
+/// Every name that an event can have, with its meaning.
+pub const NAMES: &[(&str, &str)] = &[
+    ("network.created", "A network is new."),
+    ("network.changed", "A network's intention has changed."),
+    ("network.deleted", "A network is gone."),
+    ("subnet.created", "A subnet is new."),
+    ("subnet.changed", "A subnet's intention has changed."),
+    ("subnet.deleted", "A subnet is gone."),
+    ("pool.created", "A pool is new."),
+    ("pool.changed", "A pool's intention has changed."),
+    ("pool.deleted", "A pool is gone."),
+    ("pool.condition", "A pool began or ceased to be able to give; the reason says how it stands."),
+    ("reservation.created", "A reservation is new."),
+    ("reservation.changed", "A reservation's intention has changed."),
+    ("reservation.deleted", "A reservation is gone."),
+    ("token.created", "A token is new."),
+    ("token.changed", "A token has another secret or another use; never says which secret."),
+    ("token.deleted", "A token is gone and worth nothing."),
+    ("node.created", "A node is described for the first time."),
+    ("node.changed", "What is said of a node has changed."),
+    ("node.deleted", "What was said of a node is forgotten."),
+    ("namespace.created", "A namespace is described for the first time."),
+    ("namespace.changed", "What is said of a namespace has changed."),
+    ("namespace.deleted", "What was said of a namespace is forgotten."),
+    ("address.allocated", "An endpoint holds an address."),
+    ("address.released", "An endpoint no longer holds an address."),
+    ("address.attached", "An address that its endpoint holds already has one more attachment."),
+    (
+        "address.detached",
+        "An attachment is gone; its endpoint holds the address all the same, and the reason says why.",
+    ),
+    ("address.cooled", "A freed address has rested."),
+    ("prefix.delegated", "Somebody has a block of addresses to divide."),
+    ("prefix.released", "Somebody has a block of addresses no longer; the reason says why."),
+    (
+        "endpoint.waiting",
+        "An endpoint waits for addresses; the reason says why, and comes again when it changes.",
+    ),
+    ("endpoint.withdrawn", "An endpoint waits no longer, and was given nothing."),
+    ("journal.trimmed", "The oldest part of the journal was given up."),
+    ("cluster.level", "All members behave by the rules of the next feature level from here on."),
+    ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
+    ("generation.confirmed", "All pools may give again after a restore."),
+    ("pool.split", "Ranges of a pool are another one's from now on, with all that is held there."),
+    ("pool.confirmed", "A pool may give again after a restore."),
+    ("member.joined", "A member was taken in and gets the log; it has no vote yet."),
+    ("member.promoted", "A member has a vote from now on."),
+    ("member.removed", "A member belongs to the cluster no more; its id never comes back."),
+];
+
+impl What {
+    /// Its name, one of [`NAMES`].
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            What::Created { kind, .. } => names_of(*kind).0,
+            What::Changed { kind, .. } => names_of(*kind).1,
+            What::Deleted { kind, .. } => names_of(*kind).2,
+            What::Allocated { .. } => "address.allocated",
+            What::Released { .. } => "address.released",
+            What::Attached { .. } => "address.attached",
+            What::Detached { .. } => "address.detached",
+            What::Cooled { .. } => "address.cooled",
+            What::PoolReady { .. } => "pool.condition",
+            What::PoolSplit { .. } => "pool.split",
+            What::Waits { .. } => "endpoint.waiting",
+            What::Withdrawn { .. } => "endpoint.withdrawn",
+            What::JournalTrimmed { .. } => "journal.trimmed",
+            What::LevelRaised { .. } => "cluster.level",
+            What::GenerationBegun { .. } => "generation.begun",
+            What::GenerationConfirmed { .. } => "generation.confirmed",
+            What::PoolConfirmed { .. } => "pool.confirmed",
+            What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
+            What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",
+            What::Member { standing: MemberStanding::Removed, .. } => "member.removed",
+            What::Delegated { .. } => "prefix.delegated",
+            What::TakenBack { .. } => "prefix.released",
+        }
+    }
+
+    /// The kind of its object: the first word of its name.
+    #[must_use]
+    pub fn kind(&self) -> &'static str {
+        let name = self.name();
+        name.split_once('.').map_or(name, |(kind, _)| kind)
+    }
+
+    /// The address that it is about.
+    #[must_use]
+    pub fn address(&self) -> Option<IpAddr> {
+        match self {
+            What::Allocated { address, .. }
+            | What::Released { address, .. }
+            | What::Attached { address, .. }
+            | What::Detached { address, .. }
+            | What::Cooled { address, .. } => Some(*address),
+            _ => None,
+        }
+    }
+
+    /// The network of its address, or the network that it is about.
+    #[must_use]
+    pub fn network(&self) -> Option<Name> {
+        match self {
+            What::Allocated { network, .. }
+            | What::Released { network, .. }
+            | What::Delegated { network, .. }
+            | What::TakenBack { network, .. }
+            | What::Attached { network, .. }
+            | What::Detached { network, .. }
+            | What::Cooled { network, .. } => Some(network.clone()),
+            What::Created { kind: Kind::Network, name }
+            | What::Changed { kind: Kind::Network, name, .. }
+            | What::Deleted { kind: Kind::Network, name } => name.name(),
+            _ => None,
+        }
+    }
+
+    /// The pool of its address, or the pool that it is about.
+    #[must_use]
+    pub fn pool(&self) -> Option<Name> {
+        match self {
+            What::Allocated { pool, .. }
+            | What::Released { pool, .. }
+            | What::Attached { pool, .. }
+            | What::Detached { pool, .. }
+            | What::Cooled { pool, .. }
+            | What::PoolReady { pool, .. }
+            | What::PoolSplit { pool, .. }
+            | What::Delegated { pool, .. }
+            | What::TakenBack { pool, .. }
+            | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
+            What::Created { kind: Kind::Pool, name }
+            | What::Changed { kind: Kind::Pool, name, .. }
+            | What::Deleted { kind: Kind::Pool, name } => name.name(),
+            _ => None,
+        }
+    }
+
+    /// The endpoint that it is about.
+    #[must_use]
+    pub fn endpoint(&self) -> Option<&EndpointKey> {
+        match self {
+            What::Allocated { endpoint, .. }
+            | What::Released { endpoint, .. }
+            | What::Attached { endpoint, .. }
+            | What::Detached { endpoint, .. }
+            | What::Waits { endpoint, .. }
+            | What::Withdrawn { endpoint } => Some(endpoint),
+            _ => None,
+        }
+    }
+}
+
+/// What a resource of a kind can go through.
+fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
+    match kind {
+        Kind::Network => ("network.created", "network.changed", "network.deleted"),
+        Kind::Subnet => ("subnet.created", "subnet.changed", "subnet.deleted"),
+        Kind::Pool => ("pool.created", "pool.changed", "pool.deleted"),
+        Kind::Reservation => ("reservation.created", "reservation.changed", "reservation.deleted"),
+        Kind::Token => ("token.created", "token.changed", "token.deleted"),
+        Kind::Node => ("node.created", "node.changed", "node.deleted"),
+        Kind::Namespace => ("namespace.created", "namespace.changed", "namespace.deleted"),
+    }
+}

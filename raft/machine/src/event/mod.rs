@@ -1,0 +1,11 @@
+//! Events: changes that commands report, and their reasons.
+
+mod by;
+pub mod field_change;
+mod happening;
+mod reason;
+
+pub use self::by::By;
+pub use self::happening::*;
+pub use crate::value::condition::{Readiness, Why};
+pub use reason::Reason;

@@ -1,0 +1,112 @@
+//! The journal: every event in log order, as frames in a hash chain, cut into segments at points that follow
+//! from the log alone.
+//!
+//! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are handed
+//! to the store once. So digest and snapshot vouch for a history that they don't hold.
+//! Events carry no secrets, and no hashes of secrets: whoever reads history reads it for ever.
+
+use crate::event::{By, Event, What};
+use crate::value::event_id::EventId;
+use crate::value::row::Chain;
+use serde::{Deserialize, Serialize};
+
+/// Version of a frame's encoding; its first byte.
+const FRAME_VERSION: u8 = 1;
+
+/// What one command has brought about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Happened {
+    pub(crate) revision: u64,
+    pub(crate) wall_ms: u64,
+    pub(crate) by: By,
+    /// So many of the first were due, and not the asker's doing.
+    pub(crate) due: u32,
+    pub(crate) whats: Vec<What>,
+}
+
+impl Happened {
+    /// Encodes some of the events as one frame; the first of them has this number.
+    pub(crate) fn encode(&self, first_number: u32, whats: &[What]) -> Vec<u8> {
+        let Self { revision, wall_ms, by, due, whats: _ } = self;
+        let frame = FrameRef { revision: *revision, first_number, wall_ms: *wall_ms, by, due: *due, whats };
+        // Like rows, frames consist of what postcard can't refuse.
+        postcard::to_extend(&frame, vec![FRAME_VERSION]).unwrap_or_default()
+    }
+
+    /// The same as events.
+    #[must_use]
+    pub fn into_events(self) -> Vec<Event> {
+        let Self { revision, wall_ms, by, due, whats } = self;
+        Frame { revision, first_number: 0, wall_ms, by, due, whats }.into_events()
+    }
+}
+
+/// Events of one command, as the journal keeps them: all, or so many that a frame isn't too long.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Frame {
+    revision: u64,
+    first_number: u32,
+    wall_ms: u64,
+    by: By,
+    due: u32,
+    whats: Vec<What>,
+}
+
+/// A [`Frame`] being written.
+#[derive(Serialize)]
+struct FrameRef<'a> {
+    revision: u64,
+    first_number: u32,
+    wall_ms: u64,
+    by: &'a By,
+    due: u32,
+    whats: &'a [What],
+}
+
+impl Frame {
+    /// Reads a frame.
+    #[must_use]
+    pub fn decode(bytes: &[u8]) -> Option<Self> {
+        let (version, body) = bytes.split_first()?;
+        (*version == FRAME_VERSION).then(|| postcard::from_bytes(body).ok()).flatten()
+    }
+
+    /// Its first event.
+    #[must_use]
+    pub fn first(&self) -> EventId {
+        EventId { revision: self.revision, number: self.first_number }
+    }
+
+    /// What happened, in order.
+    #[must_use]
+    pub fn whats(&self) -> &[What] {
+        &self.whats
+    }
+
+    /// Who asked.
+    #[must_use]
+    pub fn by(&self) -> &By {
+        &self.by
+    }
+
+    /// Its events.
+    #[must_use]
+    pub fn into_events(self) -> Vec<Event> {
+        let Self { revision, first_number, wall_ms, by, due, whats } = self;
+        let time = (first_number < due).then(|| by.of_time());
+        let event = |(number, what)| {
+            let by = time.as_ref().filter(|_| number < due).unwrap_or(&by).clone();
+            Event { revision, number, wall_ms, by, what }
+        };
+        (first_number..=u32::MAX).zip(whats).map(event).collect()
+    }
+}
+
+/// The chain's value after one more frame.
+#[must_use]
+pub fn link(chain: &Chain, frame: &[u8]) -> Chain {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(chain);
+    hasher.update(frame);
+    *hasher.finalize().as_bytes()
+}

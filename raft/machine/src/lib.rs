@@ -1,0 +1,49 @@
+//! The state machine: pure. No I/O, no async, no clock, no randomness, no hash order.
+//!
+//! [`apply`] takes the state, the time that the entry brings along, and a command; it returns what to tell
+//! the asker, and what has happened. The same commands give the same bytes on every member: that is the
+//! whole of replication.
+//!
+//! **Invariants:** a refused command changes nothing but log time, and the memory of a boot that it is refused for;
+//! every row is in exactly one table and its
+//! change is in the digest; what is derived ([`state`]'s index) can be rebuilt from the rows alone; ids are
+//! revisions and never come back.
+
+pub mod access;
+pub mod allocate;
+mod apply;
+mod automatic;
+mod broken;
+pub mod cluster;
+pub mod command;
+mod dispatch;
+pub mod event;
+pub mod invariant;
+pub mod journal;
+mod prefix;
+mod reclaim;
+mod resource;
+pub mod space;
+pub mod state;
+#[cfg(feature = "testing")]
+pub mod testing;
+mod value;
+pub mod view;
+
+pub use allocate::quota;
+pub use broken::{Broken, broken};
+pub use cluster::level;
+pub use command::{Action, Answer, Applied, Cause, Command, Grant, Origin, Outcome, Refusal, Terms, batch};
+pub use dispatch::{apply, carry_out, dry_run};
+pub use event::{Event, What, field_change as change};
+pub use journal::{By, EventId, Happened, Journaled};
+pub use space::free_set;
+pub use state::damaged::Damaged;
+pub use state::id::{self, Id};
+pub use state::key::ReplayUsage;
+pub use state::loading::{Indexed, LANES, Loading, lane};
+pub use state::row_key::RowKey;
+pub use state::{State, row as model, table};
+pub use value::At;
+pub use value::cause::Rule;
+pub use view::{explain, holders, map, skipped};

@@ -1,0 +1,131 @@
+//! What is derived from prefixes: what is cut from what, by address, by owner and by time; what is left of each.
+
+use crate::broken::broken;
+use crate::invariant::DIVISION_OF_PARENT;
+use crate::state::State;
+use crate::state::damaged::Damaged;
+use crate::state::division::{Division, blocks_within};
+use crate::state::id::{NetworkId, ParentId, PrefixId};
+use crate::state::indexed::less;
+use crate::state::row::{Prefix, PrefixOwner};
+use ipam_api::address::{AddressRange, number};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+impl State {
+    /// Takes a block out of what it is cut from.
+    pub(crate) fn cut(&mut self, row: &Prefix) {
+        let range = AddressRange::of_cidr(row.cidr);
+        if row.parent == row.pool.into() {
+            self.space_mut(row.pool).delegate(range.first(), range.last());
+            return;
+        }
+        let parent = self.prefixes.named(row.parent.prefix());
+        let (cidr, keep_edges) = (parent.cidr, parent.keep_edges);
+        let whole = || Division::none_of(cidr, keep_edges).into();
+        let division = self.index.divided.entry(row.parent.prefix()).or_insert_with(whole);
+        let division = Arc::make_mut(division);
+        division.free.take(range.first(), range.last());
+        division.children += 1;
+    }
+
+    /// A prefix and all above it, the lowest first; nothing for a pool.
+    #[must_use]
+    pub fn prefix_chain(&self, id: PrefixId) -> Vec<PrefixId> {
+        let row = |id: PrefixId| self.prefixes.get(id).map(|row| row.parent.prefix());
+        std::iter::successors(row(id).map(|_| id), |id| row(*id).filter(|parent| row(*parent).is_some()))
+            .collect()
+    }
+
+    /// Whether a prefix, or one above it, is only being cleared away.
+    pub(crate) fn has_ended(&self, id: PrefixId) -> bool {
+        let now = self.ended_until_ms();
+        let ended = |id: &PrefixId| {
+            self.prefixes.get(*id).and_then(|row| row.until_ms).is_some_and(|until| until <= now)
+        };
+        self.prefix_chain(id).iter().any(ended)
+    }
+
+    /// An owner's prefix, among those that are cut from a pool or a prefix.
+    #[must_use]
+    pub fn prefix_of(&self, parent: ParentId, owner: &PrefixOwner) -> Option<(PrefixId, &Prefix)> {
+        let id = *self.index.prefix_owners.get(&(parent, owner.clone()))?;
+        self.prefixes.get(id).map(|row| (id, row))
+    }
+
+    /// What is cut from a pool or a prefix, by address.
+    pub fn prefixes_below(&self, parent: ParentId) -> impl Iterator<Item = PrefixId> {
+        self.index.blocks.range((parent, 0)..=(parent, u128::MAX)).map(|(_, (_, id))| *id)
+    }
+
+    /// The smallest prefix that an address is in.
+    #[must_use]
+    pub fn prefix_at(&self, network: NetworkId, address: IpAddr) -> Option<(PrefixId, &Prefix)> {
+        let number = number(address);
+        let inside = |parent: ParentId| {
+            let mut blocks = blocks_within(&self.index.blocks, parent, number, number);
+            blocks.next().map(|(_, (_, id))| id)
+        };
+        let pool = self.pool_at(network, address)?;
+        let id = std::iter::successors(inside(pool.into()), |id| inside((*id).into())).last()?;
+        self.prefixes.get(id).map(|row| (id, row))
+    }
+
+    /// Gives a block back to what it was cut from.
+    pub(crate) fn give_back(&mut self, row: &Prefix) {
+        let range = AddressRange::of_cidr(row.cidr);
+        if row.parent == row.pool.into() {
+            self.space_mut(row.pool).take_back(range.first(), range.last());
+            return;
+        }
+        let Some(division) = self.index.divided.get_mut(&row.parent.prefix()) else {
+            broken(DIVISION_OF_PARENT, format!("prefix {}", row.parent))
+        };
+        let division = Arc::make_mut(division);
+        division.free.give(range.first(), range.last());
+        less(&mut division.children, 1);
+        if division.children == 0 {
+            self.index.divided.remove(&row.parent.prefix());
+        }
+    }
+
+    /// Takes all blocks out of what they are cut from, once all rows are there.
+    pub(crate) fn index_blocks(&mut self) -> Result<(), Damaged> {
+        let all = self.prefixes.len();
+        if self.index.blocks.len() != all || self.index.prefix_owners.len() != all {
+            return Err(Damaged("two prefixes have one owner or one block".to_owned()));
+        }
+        let rows: Vec<(PrefixId, Prefix)> = self.prefixes.iter().map(|(id, row)| (id, row.clone())).collect();
+        for (id, row) in rows {
+            if !self.is_sound(id, &row) {
+                return Err(Damaged(format!("prefix {id} has addresses that aren't its own")));
+            }
+            self.cut(&row);
+        }
+        Ok(())
+    }
+
+    /// Whether a prefix lies in what it is cut from, and beside all else that is taken from there.
+    fn is_sound(&self, id: PrefixId, row: &Prefix) -> bool {
+        let range = AddressRange::of_cidr(row.cidr);
+        let (first, last) = (range.first(), range.last());
+        let alone = blocks_within(&self.index.blocks, row.parent, first, last).count() == 1;
+        let fits = if row.parent == row.pool.into() {
+            self.space(row.pool).is_some_and(|space| {
+                space.family == range.family() && space.giveable.within(first, last).eq([(first, last)])
+            }) && self.occupied(row.network, range).next().is_none()
+        } else {
+            self.prefixes.get(row.parent.prefix()).is_some_and(|parent| {
+                let whole = AddressRange::of_cidr(parent.cidr);
+                let edge = u128::from(parent.keep_edges);
+                parent.pool == row.pool
+                    && row.parent < id.into()
+                    && row.cidr.prefix_len() > parent.cidr.prefix_len()
+                    && whole.family() == range.family()
+                    && whole.first() + edge <= first
+                    && last <= whole.last() - edge
+            })
+        };
+        row.cidr == row.cidr.trunc() && alone && fits
+    }
+}

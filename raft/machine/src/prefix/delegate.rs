@@ -1,0 +1,161 @@
+//! Prefixes: the lowest free aligned block of a length, cut from a pool or from another prefix, to any depth.
+//!
+//! A block that is cut from a pool is taken from the pool's own free set, so that no address in it is ever given by
+//! the pool; what is cut from a prefix is taken from a free set of that prefix. Asking again for what one has gives
+//! the same and lets it, and all above it, live on.
+
+use crate::value::prefix::LENGTH_MAX;
+use ipam_api::limits::{PREFIX_DAMPING_MS_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN};
+use ipnet::IpNet;
+
+use crate::apply::step::Step;
+use crate::command::validate::within;
+use crate::command::{Answer, Cause, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};
+use crate::event::What;
+use crate::prefix::plan::{Plan, not_longer};
+use crate::state::State;
+use crate::state::id::{ParentId, PrefixId};
+use crate::state::row::{Prefix, PrefixOwner};
+use crate::value::cause::Counted;
+
+impl Delegate {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::PrefixLevels, self.levels.len(), PREFIX_LEVELS_MAX)?;
+        if self.levels.is_empty() {
+            return Err(Cause::NoLevel.into());
+        }
+        let mut above = None;
+        for level in &self.levels {
+            if let Some(length) = level.length {
+                if !(1..=LENGTH_MAX).contains(&length) {
+                    return Err(Cause::PrefixLength { length }.into());
+                }
+                if above.is_some_and(|above| above >= length) {
+                    return Err(not_longer(length, above.unwrap_or_default()));
+                }
+                above = Some(length);
+            }
+            match level.ttl_ms {
+                Some(ttl_ms) if !(PREFIX_TTL_MS_MIN..=PREFIX_TTL_MS_MAX).contains(&ttl_ms) => {
+                    return Err(Cause::PrefixTtl { ttl_ms }.into());
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Step<'_> {
+    pub(crate) fn delegate(&mut self, wish: &Delegate) -> Result<Answer, Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        let plan = self.state.plan_prefixes(wish, grant)?;
+        self.refresh_prefixes(&plan, wish);
+        let mut ids = plan.known.clone();
+        let mut parent = ids.last().copied().map_or(plan.source, ParentId::from);
+        for (level, cidr) in wish.levels.iter().skip(plan.known.len()).zip(&plan.fresh) {
+            let id = self.write_prefix(&plan, wish, level, *cidr, parent);
+            ids.push(id);
+            parent = id.into();
+        }
+        let prefixes = ids.iter().filter_map(|id| self.state.given_prefix(*id)).collect();
+        Ok(Answer::Delegated { repeated: plan.fresh.is_empty(), prefixes })
+    }
+
+    fn write_prefix(
+        &mut self,
+        plan: &Plan,
+        wish: &Delegate,
+        level: &PrefixLevel,
+        cidr: IpNet,
+        parent: ParentId,
+    ) -> PrefixId {
+        let id = self.state.new_id();
+        let pool = self.state.pools.named(plan.pool);
+        let pool_name = pool.intention.name.clone();
+        let network = self.state.subnets.named(pool.subnet).network;
+        let row = Prefix {
+            cidr,
+            network,
+            pool: plan.pool,
+            parent,
+            owner: PrefixOwner { realm: wish.realm.clone(), name: level.owner.clone() },
+            keep_edges: level.keep_edges,
+            ttl_ms: level.ttl_ms,
+            until_ms: level.ttl_ms.map(|ttl_ms| self.state.log_time_ms().saturating_add(ttl_ms)),
+            released: false,
+            created_wall_ms: self.at.wall_ms,
+            created_by: Text::clone(&self.origin.principal),
+        };
+        self.state.cut(&row);
+        self.emit(What::Delegated {
+            network: self.state.name_of_network(network),
+            cidr,
+            pool: pool_name,
+            owner: row.owner.clone(),
+            prefix: id,
+            parent: (parent != plan.pool.into()).then_some(parent.prefix()),
+        });
+        self.state.write(id, row);
+        if parent == plan.pool.into() {
+            self.refresh_readiness(plan.pool);
+        }
+        id
+    }
+
+    /// Lets what is there live on. A little longer is not worth writing down.
+    fn refresh_prefixes(&mut self, plan: &Plan, wish: &Delegate) {
+        let above = plan.above.iter().map(|id| (*id, None));
+        let known = plan.known.iter().zip(&wish.levels).map(|(id, level)| (*id, level.ttl_ms));
+        let now = self.state.log_time_ms();
+        let mut later = Vec::new();
+        for (id, wanted) in above.chain(known) {
+            let Some(row) = self.state.prefixes.get(id) else { continue };
+            let Some(ttl_ms) = wanted.or(row.ttl_ms) else { continue };
+            let until_ms = now.saturating_add(ttl_ms);
+            let gain = until_ms.saturating_sub(row.until_ms.unwrap_or_default());
+            if row.ttl_ms != Some(ttl_ms) || gain >= PREFIX_DAMPING_MS_MAX.min(ttl_ms / 4) && gain > 0 {
+                later.push((id, Prefix { ttl_ms: Some(ttl_ms), until_ms: Some(until_ms), ..row.clone() }));
+            }
+        }
+        if !later.is_empty() {
+            self.state.tick();
+        }
+        for (id, row) in later {
+            self.state.end_prefix_at(id, row);
+        }
+    }
+}
+
+impl State {
+    /// A prefix with all that its owner needs to know.
+    #[must_use]
+    pub fn given_prefix(&self, id: PrefixId) -> Option<GivenPrefix> {
+        let row = self.prefixes.get(id)?;
+        let pool = self.pools.get(row.pool)?;
+        let rows = self.prefix_chain(id).into_iter().filter_map(|id| self.prefixes.get(id));
+        let mut path: Vec<_> = rows.map(|row| row.owner.name.clone()).collect();
+        path.reverse();
+        Some(GivenPrefix {
+            id,
+            cidr: row.cidr,
+            network: self.name_of_network(row.network),
+            subnet: pool.intention.subnet.clone(),
+            pool: pool.intention.name.clone(),
+            parent: (row.parent != row.pool.into()).then_some(row.parent.prefix()),
+            path,
+            realm: row.owner.realm.clone(),
+            owner: row.owner.name.clone(),
+            keep_edges: row.keep_edges,
+            ttl_ms: row.ttl_ms,
+            ends_in_ms: row.until_ms.map(|until| until.saturating_sub(self.log_time_ms())),
+            children: self.index.divided.get(&id).map_or(0, |division| division.children),
+            created_wall_ms: row.created_wall_ms,
+            created_by: Text::clone(&row.created_by),
+        })
+    }
+}
+
+pub(crate) fn no_prefix(id: PrefixId) -> Refusal {
+    Cause::NoPrefix { prefix: id.get() }.into()
+}

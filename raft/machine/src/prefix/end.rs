@@ -1,0 +1,94 @@
+//! How prefixes end: released, or not refreshed in time, and everything below with them.
+//!
+//! All of it ends at one instant: from then on nothing of it is refreshed or divided. It is cleared away from the
+//! bottom up, a bounded number with every command, so that a block is free only once all in it is gone.
+
+use crate::apply::step::Step;
+use crate::command::{Answer, Cause, Refusal};
+use crate::event::What;
+use crate::prefix::no_prefix;
+use crate::state::State;
+use crate::state::division::blocks_within;
+use crate::state::id::{PoolId, PrefixId};
+use crate::state::row::Prefix;
+use crate::value::cause::NamedPrefix;
+use crate::value::row::RELEASED_MS;
+use ipam_api::RangeSet;
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
+use ipam_api::name::Name;
+use ipnet::IpNet;
+
+/// Prefixes that a refusal names.
+const EXAMPLES: usize = 3;
+
+impl Step<'_> {
+    pub(crate) fn release_prefix(&mut self, id: PrefixId) -> Result<Answer, Refusal> {
+        let row = self.state.prefixes.get(id).ok_or_else(|| no_prefix(id))?.clone();
+        self.state.tick();
+        let ended = Prefix { until_ms: Some(RELEASED_MS), released: true, ..row };
+        self.state.end_prefix_at(id, ended);
+        let mut cidrs = Vec::new();
+        while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.state.prefixes.get(id).is_some() {
+            cidrs.extend(self.clear_below(id));
+        }
+        cidrs.reverse();
+        Ok(Answer::PrefixReleased { cidrs, ending: self.state.prefixes.get(id).is_some() })
+    }
+
+    /// Clears away one prefix: the first at the bottom of what ends with `anchor`, or that one itself.
+    pub(crate) fn clear_below(&mut self, anchor: PrefixId) -> Option<IpNet> {
+        let released = self.state.prefixes.get(anchor).is_some_and(|row| row.released);
+        let below = |id: &PrefixId| self.state.prefixes_below((*id).into()).next();
+        let id = std::iter::successors(Some(anchor), below).last()?;
+        let row = self.state.erase::<Prefix>(id)?;
+        self.state.give_back(&row);
+        let pool = self.state.pools.named(row.pool).intention.name.clone();
+        self.emit(What::TakenBack {
+            network: self.state.name_of_network(row.network),
+            cidr: row.cidr,
+            pool,
+            owner: row.owner.clone(),
+            prefix: id,
+            with: anchor,
+            released,
+        });
+        if row.parent == row.pool.into() && !self.remove_if_drained(row.pool) {
+            self.refresh_readiness(row.pool);
+        }
+        Some(row.cidr)
+    }
+}
+
+impl State {
+    /// The prefix that ended first, if its time has passed.
+    pub(crate) fn ended_prefix(&self) -> Option<PrefixId> {
+        let now = self.ended_until_ms();
+        self.index.prefix_until.get_min().filter(|(until_ms, _)| *until_ms <= now).map(|(_, id)| *id)
+    }
+
+    /// Writes a prefix that ends at another time.
+    pub(crate) fn end_prefix_at(&mut self, id: PrefixId, row: Prefix) {
+        self.write(id, row);
+    }
+
+    /// Refuses to take addresses from a pool that are delegated.
+    pub(crate) fn check_not_delegated(
+        &self,
+        pool: PoolId,
+        name: &Name,
+        lost: &RangeSet,
+    ) -> Result<(), Refusal> {
+        let cut = lost.ranges().flat_map(|range| {
+            let blocks = blocks_within(&self.index.blocks, pool.into(), range.first(), range.last());
+            blocks.map(|(_, (_, id))| id)
+        });
+        let mut ids: Vec<PrefixId> = cut.collect();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let rows = ids.iter().take(EXAMPLES).filter_map(|id| self.prefixes.get(*id).map(|row| (*id, row)));
+        let examples = rows.map(|(id, row)| NamedPrefix::of(id, row)).collect();
+        Err(Cause::PrefixesLost { pool: name.clone(), held: ids.len() as u64, examples }.into())
+    }
+}

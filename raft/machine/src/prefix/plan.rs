@@ -1,0 +1,167 @@
+//! Which prefixes are there, and which blocks the others get: looked up and chosen before anything is written.
+
+use crate::command::{Cause, Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
+use crate::prefix::no_prefix;
+use crate::space::free_set::FreeSet;
+use crate::state::State;
+use crate::state::division::Division;
+use crate::state::id::{ParentId, PoolId, PrefixId};
+use crate::state::refuse::not_found;
+use crate::state::row::{Pool, Prefix, PrefixOwner};
+use crate::value::cause::{NamedPrefix, WhyNot};
+use ipam_api::Family;
+use ipnet::IpNet;
+
+/// What was decided before anything is written.
+pub(crate) struct Plan {
+    pub(crate) pool: PoolId,
+    /// What the first level is cut from: a pool or a prefix.
+    pub(crate) source: ParentId,
+    /// Prefixes above the first level, the lowest first. They live on, too.
+    pub(crate) above: Vec<PrefixId>,
+    /// Levels that are there already.
+    pub(crate) known: Vec<PrefixId>,
+    /// The others, each cut from the one before it.
+    pub(crate) fresh: Vec<IpNet>,
+}
+
+impl State {
+    /// Finds what is there, and a block for each level that isn't.
+    pub(crate) fn plan_prefixes(&self, wish: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
+        let (source, pool) = match &wish.from {
+            PrefixSource::Pool(name) => {
+                let id = self.find::<Pool>(name).ok_or_else(|| not_found(Kind::Pool, name))?;
+                (id.into(), id)
+            }
+            PrefixSource::Prefix(id) => {
+                let row = self.prefixes.get(*id).filter(|_| !self.has_ended(*id));
+                ((*id).into(), row.ok_or_else(|| no_prefix(*id))?.pool)
+            }
+        };
+        self.permit_pool(grant, pool)?;
+        let mut plan = Plan {
+            pool,
+            source,
+            above: self.prefix_chain(source.prefix()),
+            known: Vec::new(),
+            fresh: Vec::new(),
+        };
+        for level in &wish.levels {
+            let parent = plan.known.last().copied().map_or(source, ParentId::from);
+            let owner = PrefixOwner { realm: wish.realm.clone(), name: level.owner.clone() };
+            let known = match plan.fresh.is_empty() {
+                true => self.prefix_of(parent, &owner),
+                false => None,
+            };
+            if let Some((id, row)) = known {
+                self.check_same(id, row, level)?;
+                plan.known.push(id);
+                continue;
+            }
+            let Some(length) = level.length else {
+                return Err(Cause::NoPrefixOf { owner: level.owner.clone() }.into());
+            };
+            let whole = plan.fresh.len().checked_sub(1).and_then(|last| {
+                let keeps = wish.levels.get(plan.known.len() + last)?.keep_edges;
+                Some((*plan.fresh.get(last)?, keeps))
+            });
+            let cidr = match whole {
+                Some((cidr, keep_edges)) => {
+                    lowest_in(cidr, &Division::none_of(cidr, keep_edges).free, length)?
+                }
+                None => self.lowest_block(plan.pool, parent, wish, length)?,
+            };
+            plan.fresh.push(cidr);
+        }
+        Ok(plan)
+    }
+
+    /// The block that is cut next from a pool or a prefix.
+    fn lowest_block(
+        &self,
+        pool: PoolId,
+        parent: ParentId,
+        wish: &Delegate,
+        length: u8,
+    ) -> Result<IpNet, Refusal> {
+        self.check_delegates(pool, wish)?;
+        if let Some(row) = self.prefixes.get(parent.prefix()) {
+            return match self.index.divided.get(&parent.prefix()) {
+                Some(division) => lowest_in(row.cidr, &division.free, length),
+                None => lowest_in(row.cidr, &Division::none_of(row.cidr, row.keep_edges).free, length),
+            };
+        }
+        let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else {
+            return Err(Cause::PoolGone.into());
+        };
+        let name = &row.intention.name;
+        let bits = space.family.bits();
+        check_fits(length, bits)?;
+        let block = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
+        block.and_then(|first| IpNet::new(first, length).ok()).ok_or_else(|| {
+            let counts = space.counts();
+            Cause::NoBlock { length, pool: name.clone(), free: counts.free, size: counts.size }.into()
+        })
+    }
+
+    /// Refuses to cut from a pool that gives nothing, or is meant for others.
+    fn check_delegates(&self, pool: PoolId, wish: &Delegate) -> Result<(), Refusal> {
+        let Some(row) = self.pools.get(pool) else { return Ok(()) };
+        let intention = &row.intention;
+        let realms = &intention.takers.realms;
+        let others = Takers { realms: Vec::new(), ..intention.takers.clone() };
+        let why = if !realms.is_empty() && !realms.contains(&wish.realm) {
+            WhyNot::OtherRealms
+        } else if row.automatic.is_some() {
+            WhyNot::OtherApplication
+        } else if others != Takers::default() {
+            WhyNot::EndpointsOnly
+        } else if intention.terminating {
+            WhyNot::Terminating
+        } else if intention.disabled {
+            WhyNot::Disabled
+        } else if intention.drains_to.is_some() {
+            WhyNot::Drained
+        } else if !self.is_confirmed(pool) {
+            WhyNot::Unconfirmed
+        } else {
+            return Ok(());
+        };
+        Err(Cause::PoolDelegatesNot { pool: intention.name.clone(), why }.into())
+    }
+
+    /// Refuses to answer with a prefix that is not as wished.
+    fn check_same(&self, id: PrefixId, row: &Prefix, level: &PrefixLevel) -> Result<(), Refusal> {
+        let prefix = NamedPrefix::of(id, row);
+        if self.has_ended(id) {
+            return Err(Cause::PrefixEnded { prefix }.into());
+        }
+        let Some(length) = level.length else { return Ok(()) };
+        if length != row.cidr.prefix_len() || level.keep_edges != row.keep_edges {
+            return Err(Cause::OtherPrefix { prefix, keeps_edges: row.keep_edges }.into());
+        }
+        Ok(())
+    }
+}
+
+/// The lowest free block of a length in a prefix.
+fn lowest_in(cidr: IpNet, free: &FreeSet, length: u8) -> Result<IpNet, Refusal> {
+    check_fits(length, cidr.max_prefix_len())?;
+    if length <= cidr.prefix_len() {
+        return Err(not_longer(length, cidr.prefix_len()));
+    }
+    let first = free.lowest_block(cidr.max_prefix_len() - length);
+    let block = first.and_then(|first| IpNet::new(Family::of(cidr.addr()).address(first), length).ok());
+    block.ok_or_else(|| Cause::NoBlockInPrefix { length, cidr }.into())
+}
+
+fn check_fits(length: u8, bits: u8) -> Result<(), Refusal> {
+    if length <= bits {
+        return Ok(());
+    }
+    Err(Cause::LengthOfFamily { length, bits }.into())
+}
+
+pub(crate) fn not_longer(length: u8, above: u8) -> Refusal {
+    Cause::NotLonger { length, above }.into()
+}

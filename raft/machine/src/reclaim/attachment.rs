@@ -1,0 +1,213 @@
+//! No late grant: requests of an attachment that come too late, and the memory that tells them.
+//!
+//! Requests carry the start of their process on their machine's boot clock. A release buries its attachment: an ADD that
+//! began before it is refused whenever it arrives. One that began after it is granted, with the same container id or not
+//! (cnitool and Nomad reuse ids).
+//!
+//! Clocks of two boots don't compare, and a request of a dead boot may arrive after the first of the living one. So a
+//! DEL is proof of a living boot, which deletes the sandboxes that the boot before it left: all boots heard of before it
+//! are past. An ADD proves nothing. It makes no other boot's DEL late, and it is refused where another boot has released
+//! its attachment, until an earlier process of its own boot was heard (ADR 20).
+
+use std::cmp::Ordering;
+
+use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+
+use crate::apply::step::Step;
+use crate::command::{Cause, Refusal, Started};
+use crate::state::State;
+use crate::state::id::{BootsId, Id, TombstoneId};
+use crate::state::row::{Attachment, Boot, Boots, Tombstone};
+
+impl State {
+    /// Refuses an ADD that began before a release of its attachment, or may have.
+    pub(crate) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
+        let Some(tombstone) = self.tombstone(key).and_then(|id| self.tombstones.get(id)) else {
+            return Ok(());
+        };
+        let releases = || tombstone.releases.iter();
+        if releases().any(|release| self.order(key, started, release).is_some_and(Ordering::is_le)) {
+            return Err(Cause::ReleasedSince { attachment: key.clone() }.into());
+        }
+        let is_of_another = releases().any(|release| release.boot_id != started.boot_id);
+        let boots = self.boots_of(&key.realm, &key.node).map(|(_, row)| row);
+        // A copy of this very request is no proof that its boot lives.
+        if is_of_another && !boots.is_some_and(|row| row.have_confirmed(started)) {
+            return Err(Cause::BootUnconfirmed { attachment: key.clone(), started: started.clone() }.into());
+        }
+        Ok(())
+    }
+
+    /// The start of a request, compared with one that a row keeps, both on the attachment's node; nothing where it is
+    /// not known which of their boots was first.
+    pub(crate) fn order(&self, key: &AttachmentKey, request: &Started, kept: &Started) -> Option<Ordering> {
+        if request.boot_id == kept.boot_id {
+            return Some(request.order_in_boot(kept));
+        }
+        let (_, boots) = self.boots_of(&key.realm, &key.node)?;
+        match (boots.place(request), boots.place(kept)) {
+            (Some(request), Some(kept)) if boots.is_past(request.min(kept)) => Some(request.cmp(&kept)),
+            // All boots in rows were heard: one that is forgotten is older than all that are not.
+            (Some(_), None) => Some(Ordering::Greater),
+            _ => None,
+        }
+    }
+
+    fn tombstone(&self, key: &AttachmentKey) -> Option<TombstoneId> {
+        self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))
+    }
+
+    /// The boots of a node, as far as they are remembered.
+    #[must_use]
+    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootsId, &Boots)> {
+        let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
+        self.boots.get(id).map(|row| (id, row))
+    }
+}
+
+impl Boots {
+    fn place(&self, started: &Started) -> Option<usize> {
+        self.boots.iter().position(|boot| boot.earliest.boot_id == started.boot_id)
+    }
+
+    /// Returns true if a boot that was heard of later has released anything.
+    fn is_past(&self, place: usize) -> bool {
+        self.boots.iter().skip(place + 1).any(|boot| boot.has_released)
+    }
+
+    /// Returns true if an earlier process of the same boot was heard since the last release of another boot.
+    fn have_confirmed(&self, started: &Started) -> bool {
+        let boot = self.place(started).and_then(|place| self.boots.get(place));
+        boot.is_some_and(|boot| boot.is_confirmed && boot.earliest.order_in_boot(started).is_lt())
+    }
+
+    /// The boot that the node is in, as far as its requests tell.
+    #[must_use]
+    pub fn present(&self) -> Option<&Boot> {
+        self.boots.iter().rfind(|boot| boot.has_released).or(self.boots.last())
+    }
+}
+
+impl Step<'_> {
+    /// Remembers that an attachment was released.
+    pub(crate) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+        let (node, is_news) = self.hear(key, started, true);
+        let earlier = self.state.tombstone(key);
+        let before = earlier.and_then(|id| self.state.tombstones.get(id)).map(|row| row.releases.as_slice());
+        let releases = with_release(before.unwrap_or_default(), started);
+        if let Some(id) = earlier {
+            // Neither a repeated DEL nor an older one is another release.
+            if self.state.tombstones.get(id).is_some_and(|row| row.releases == releases) {
+                if is_news {
+                    self.state.tick();
+                }
+                return;
+            }
+            self.state.erase::<Tombstone>(id);
+        }
+        let id = self.state.new_id();
+        let until_ms = self.state.log_time_ms() + TOMBSTONE_TTL_MS;
+        let row = Tombstone { key: key.clone(), releases, node, until_ms };
+        self.state.write(id, row);
+        if self.state.index.tombstone_counts.get(&node).is_some_and(|count| *count > TOMBSTONES_PER_NODE_MAX)
+        {
+            let oldest =
+                self.state.index.tombstones_of_node.range((node, Id::MIN)..).next().map(|(_, id)| *id);
+            if let Some(oldest) = oldest {
+                self.state.erase::<Tombstone>(oldest);
+            }
+        }
+    }
+
+    /// A repeated ADD that is known to have begun later than the one before it: the attachment is its own from now on,
+    /// so that a DEL from between the two, still on its way, leaves it alone.
+    pub(crate) fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
+        let Some((id, row)) = self.state.attachment(key) else { return };
+        if self.state.order(key, started, &row.started) != Some(Ordering::Greater) {
+            return;
+        }
+        let row = Attachment { started: started.clone(), ..row.clone() };
+        self.state.tick();
+        self.hear(key, started, false);
+        self.state.write(id, row);
+    }
+
+    /// Remembers the boot that a refused request comes from.
+    pub(crate) fn hear_refused(&mut self, key: &AttachmentKey, started: &Started) {
+        if self.hear(key, started, false).1 {
+            self.state.tick();
+        }
+    }
+
+    /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the revision.
+    pub(crate) fn hear(
+        &mut self,
+        key: &AttachmentKey,
+        started: &Started,
+        is_release: bool,
+    ) -> (BootsId, bool) {
+        let known = self.state.boots_of(&key.realm, &key.node);
+        let before = known.map(|(_, row)| row.boots.as_slice()).unwrap_or_default();
+        let boots = with_request(before, started, is_release);
+        if let Some((id, row)) = known
+            && row.boots == boots
+        {
+            return (id, false);
+        }
+        let known = known.map(|(id, _)| id);
+        let id = known.unwrap_or_else(|| self.state.new_id());
+        let before = self.state.boots.get(id).cloned();
+        let before = before.unwrap_or_else(|| Boots::of(key.realm.clone(), key.node.clone()));
+        let row = Boots { boots, ..before };
+        self.state.write(id, row);
+        (id, true)
+    }
+}
+
+/// The boots of a node after one more request.
+fn with_request(before: &[Boot], started: &Started, is_release: bool) -> Vec<Boot> {
+    let mut boots = before.to_vec();
+    let is_own = |boot: &Boot| boot.earliest.boot_id == started.boot_id;
+    if is_release {
+        // Each other boot has to be heard again, or a late ADD of it would pass the new tombstone.
+        boots.iter_mut().filter(|boot| !is_own(boot)).for_each(|boot| boot.is_confirmed = false);
+    }
+    if let Some(boot) = boots.iter_mut().find(|boot| is_own(boot)) {
+        if !boot.is_confirmed || started.order_in_boot(&boot.earliest).is_lt() {
+            boot.earliest = started.clone();
+        }
+        boot.is_confirmed = true;
+        boot.has_released |= is_release;
+        return boots;
+    }
+    if boots.len() > PAST_BOOTS_MAX {
+        // Proven boots stay, whatever number of others is heard.
+        let goes = boots.iter().position(|boot| !boot.has_released).unwrap_or_default();
+        boots.remove(goes);
+    }
+    boots.push(Boot { earliest: started.clone(), is_confirmed: true, has_released: is_release });
+    boots
+}
+
+/// The releases of an attachment after one more: those of one boot become one that refuses what each of them refused.
+///
+/// Starts with and without a kernel tick stay apart, since neither kind refuses all that the other does.
+fn with_release(before: &[Started], started: &Started) -> Vec<Started> {
+    let is_alike = |one: &Started| {
+        one.boot_id == started.boot_id && one.start_ticks.is_some() == started.start_ticks.is_some()
+    };
+    let mut releases = before.to_vec();
+    let Some(one) = releases.iter_mut().find(|one| is_alike(one)) else {
+        releases.push(started.clone());
+        let surplus = releases.len().saturating_sub(PAST_BOOTS_MAX + 1);
+        releases.drain(..surplus);
+        return releases;
+    };
+    one.at_us = one.at_us.max(started.at_us);
+    one.start_ticks = one.start_ticks.max(started.start_ticks);
+    releases
+}
+
+impl State {}

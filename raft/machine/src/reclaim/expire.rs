@@ -1,0 +1,53 @@
+//! What ends by log time: the rest of freed addresses, leases, the memory of releases, and prefixes. A little with every
+//! command, in order, so that no command has to clear away an hour's worth.
+
+use crate::state::row::{Replay, Tombstone};
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
+
+use crate::apply::step::Step;
+use crate::event::What;
+use crate::state::id::CoolingId;
+
+impl Step<'_> {
+    /// Clears away what has passed, a bounded number at once; how many rows.
+    pub(crate) fn expire(&mut self) -> u64 {
+        let (now, leases_until_ms) = (self.state.log_time_ms(), self.state.ended_until_ms());
+        let mut rows = 0;
+        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
+            let cooled = self.state.index.cooling_until.get_min().copied().filter(|(until, _)| *until <= now);
+            let ended = self.state.index.lease_ends.get_min().copied();
+            let ended = ended.filter(|(until, _)| *until <= leases_until_ms);
+            let forgotten = self.state.tombstones.first().filter(|(_, row)| row.until_ms <= now);
+            let replayed =
+                self.state.replays.first().filter(|(_, row)| row.until_ms <= now).map(|(id, _)| id);
+            if let Some((_, id)) = cooled {
+                self.cooled(id);
+            } else if let Some((_, id)) = ended {
+                rows += self.end_leases(id);
+                continue;
+            } else if let Some((id, _)) = forgotten {
+                self.state.erase::<Tombstone>(id);
+            } else if let Some(id) = replayed {
+                self.state.erase::<Replay>(id);
+            } else if let Some(anchor) = self.state.ended_prefix() {
+                self.clear_below(anchor);
+            } else {
+                break;
+            }
+            rows += 1;
+        }
+        if rows > 0 {
+            self.state.tick();
+        }
+        rows
+    }
+
+    fn cooled(&mut self, id: CoolingId) {
+        let row = self.state.end_cooling(id);
+        let pool = self.state.pools.named(row.pool).intention.name.clone();
+        let network = self.state.name_of_network(row.network);
+        self.emit(What::Cooled { network, address: row.address, pool });
+        self.shed(row.pool, row.address, true);
+        self.refresh_readiness(row.pool);
+    }
+}

@@ -1,0 +1,121 @@
+//! Leases: allocations that end by log time unless somebody renews them.
+//!
+//! The log alone decides when one ends. Log time stands still while nobody leads, so an outage of ours ends none,
+//! and a new leader needs to guess nothing. What was given together ends together.
+
+use ipam_api::limits::{LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN};
+use ipam_api::resource::{EndpointKey, Lifecycle};
+
+use crate::apply::step::Step;
+use crate::command::{Answer, Cause, Leases, Manner, Refusal, Renew, Renewed};
+use crate::event::Reason;
+use crate::state::State;
+use crate::state::id::AllocationId;
+use crate::state::row::{Allocation, Lease};
+
+impl Manner {
+    pub(crate) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
+        match (lifecycle, self.ttl_ms) {
+            (Lifecycle::Leased, None) => Err(Cause::LeaseWithoutTtl.into()),
+            (Lifecycle::Attached | Lifecycle::Held, Some(_)) => {
+                Err(Cause::TtlWithoutLease { lifecycle }.into())
+            }
+            (_, ttl_ms) => check_ttl(ttl_ms),
+        }
+    }
+}
+
+impl Renew {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        check_ttl(self.ttl_ms)
+    }
+}
+
+fn check_ttl(ttl_ms: Option<u64>) -> Result<(), Refusal> {
+    match ttl_ms {
+        Some(ttl_ms) if ttl_ms < LEASE_TTL_MS_MIN => Err(Cause::LeaseTooShort { ttl_ms }.into()),
+        Some(ttl_ms) if ttl_ms > LEASE_TTL_MS_MAX => Err(Cause::LeaseTooLong { ttl_ms }.into()),
+        _ => Ok(()),
+    }
+}
+
+impl Step<'_> {
+    /// A lease that begins now.
+    pub(crate) fn new_lease(&self, ttl_ms: u64) -> Lease {
+        Lease {
+            ttl_ms,
+            until_ms: self.state.log_time_ms().saturating_add(ttl_ms),
+            until_wall_ms: self.at.wall_ms.saturating_add(ttl_ms),
+        }
+    }
+
+    pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Answer, Refusal> {
+        let ids = self.state.leases(&wish.which)?;
+        self.renew_all(&ids, wish.ttl_ms);
+        let renewed = |id: &AllocationId| {
+            let row = self.state.allocations.get(*id)?;
+            Some(Renewed { allocation: *id, address: row.address, lease: row.lease.clone()? })
+        };
+        Ok(Answer::renewed(ids.iter().filter_map(renewed).collect()))
+    }
+
+    /// Lets leases last for another while from now. No event: what matters to history is when one has ended.
+    pub(crate) fn renew_all(&mut self, ids: &[AllocationId], ttl_ms: Option<u64>) {
+        let mut changed = false;
+        for id in ids {
+            let Some(row) = self.state.allocations.get(*id) else { continue };
+            let Some(old) = &row.lease else { continue };
+            let lease = self.new_lease(ttl_ms.unwrap_or(old.ttl_ms));
+            // Twice at one moment is once; the wall clock is a label and no reason.
+            if (old.ttl_ms, old.until_ms) == (lease.ttl_ms, lease.until_ms) {
+                continue;
+            }
+            if !changed {
+                changed = true;
+                self.state.tick();
+            }
+            let Some(mut row) = self.state.allocations.get(*id).cloned() else { continue };
+            row.lease = Some(lease);
+            self.state.write(*id, row);
+        }
+    }
+
+    /// Ends a lease whose time has passed, and all others of its endpoint whose time has passed: a machine doesn't
+    /// keep one family without the other. How many.
+    pub(crate) fn end_leases(&mut self, id: AllocationId) -> u64 {
+        let now = self.state.ended_until_ms();
+        let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);
+        let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
+        let ids = endpoint.map_or_else(Vec::new, |row| row.allocations.clone());
+        let ended = |id: &AllocationId| self.state.allocations.get(*id).is_some_and(has_ended);
+        let ids: Vec<AllocationId> = ids.into_iter().filter(ended).collect();
+        self.release_all(&ids, Reason::LeaseEnded).len() as u64
+    }
+}
+
+impl State {
+    /// The leases that are meant, the oldest first.
+    fn leases(&self, which: &Leases) -> Result<Vec<AllocationId>, Refusal> {
+        let ids = match which {
+            Leases::Allocation(id) if self.allocations.get(*id).is_none() => {
+                return Err(Cause::LeaseGone { allocation: id.get() }.into());
+            }
+            Leases::Allocation(id) => vec![*id],
+            Leases::Endpoint(key) => self.all_of(key)?,
+        };
+        let is_lease = |id: &AllocationId| self.allocations.get(*id).is_some_and(|row| row.lease.is_some());
+        let leases: Vec<AllocationId> = ids.into_iter().filter(is_lease).collect();
+        if leases.is_empty() {
+            return Err(Cause::NotLeased { which: which.clone() }.into());
+        }
+        Ok(leases)
+    }
+
+    fn all_of(&self, key: &EndpointKey) -> Result<Vec<AllocationId>, Refusal> {
+        let rows: Vec<_> = self.incarnations(key).filter_map(|id| self.endpoints.get(id)).collect();
+        if rows.is_empty() {
+            return Err(Cause::LeasesGone { endpoint: key.clone() }.into());
+        }
+        Ok(rows.into_iter().flat_map(|row| row.allocations.iter().copied()).collect())
+    }
+}

@@ -1,0 +1,114 @@
+//! Gateways and routes of subnets and pools: what may be said of them, and that nobody is given a gateway.
+//!
+//! A pool excludes its own gateway, as it does its subnet's. No other pool may own it, unless that one never gives it
+//! either: it is refused wherever a pool or a gateway would come to lie so.
+
+use crate::apply::step::Step;
+use crate::command::validate::{check_gateway, check_routes};
+use crate::command::{Cause, PoolIntention, Refusal};
+use crate::state::State;
+use crate::state::id::{Id, NetworkId, PoolId};
+use crate::state::key::GatewayKey;
+use crate::state::row::Subnet;
+use crate::value::cause::{NamedPrefix, UsedBy};
+use crate::value::shape::giveable;
+use ipam_api::Family;
+use ipam_api::address::{AddressRange, number};
+use ipam_api::name::Name;
+use std::net::IpAddr;
+
+/// Under which a pool's gateway is found, if a pool could have it: link-local ones may be of no subnet.
+pub(crate) fn gateway_key(id: PoolId, pool: &PoolIntention, subnet: &Subnet) -> Option<GatewayKey> {
+    let gateway = within_subnet(pool.gateway, subnet)?;
+    Some((subnet.network, Family::of(gateway), number(gateway), id))
+}
+
+fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<IpAddr> {
+    gateway.filter(|gateway| subnet.intention.cidr.contains(gateway))
+}
+
+impl Step<'_> {
+    /// Refuses a pool's gateway and routes that its subnet can't have, and with which some pool would give a gateway.
+    pub(crate) fn check_gateway_of_pool(
+        &self,
+        pool: &PoolIntention,
+        subnet: &Subnet,
+        own_id: Option<PoolId>,
+    ) -> Result<(), Refusal> {
+        let cidr = subnet.intention.cidr;
+        pool.gateway.map_or(Ok(()), |gateway| check_gateway(cidr, gateway))?;
+        check_routes(cidr, &pool.routes)?;
+        if let Some(gateway) = within_subnet(pool.gateway, subnet)
+            && let Some(owner) = self.state.pool_at(subnet.network, gateway).filter(|id| Some(*id) != own_id)
+            && self.state.space(owner).is_some_and(|space| space.giveable.contains(number(gateway)))
+        {
+            return Err(given_away(gateway, &pool.name, &self.state.name_of_pool(owner)));
+        }
+        for range in giveable(pool, &subnet.intention).ranges() {
+            let mut gateways = self.state.gateways_in(subnet.network, range);
+            if let Some((gateway, other)) = gateways.find(|(_, id)| Some(*id) != own_id) {
+                return Err(given_away(gateway, &self.state.name_of_pool(other), &pool.name));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses another gateway of a subnet that somebody holds, or without which a pool would give another one's.
+    pub(crate) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
+        self.check_can_be_gateway(old, new)?;
+        let Some(former) = within_subnet(old.intention.gateway, old) else { return Ok(()) };
+        let other = self.state.gateways_in(old.network, AddressRange::single(former)).next();
+        let owner = self.state.pool_at(old.network, former).and_then(|id| self.state.pools.get(id));
+        match (owner.filter(|owner| owner.intention.gateway != Some(former)), other) {
+            (Some(owner), Some((_, other))) => {
+                Err(given_away(former, &self.state.name_of_pool(other), &owner.intention.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a gateway that somebody holds.
+    pub(crate) fn check_can_be_gateway(
+        &self,
+        subnet: &Subnet,
+        gateway: Option<IpAddr>,
+    ) -> Result<(), Refusal> {
+        let Some(gateway) = within_subnet(gateway, subnet) else { return Ok(()) };
+        let by = if let Some((_, held)) = self.state.allocation_at(subnet.network, gateway) {
+            UsedBy::Endpoint(self.state.holder(held.endpoint))
+        } else if let Some((prefix, row)) = self.state.prefix_at(subnet.network, gateway) {
+            UsedBy::Prefix(NamedPrefix::of(prefix, row))
+        } else {
+            return Ok(());
+        };
+        Err(Cause::GatewayInUse { gateway, by }.into())
+    }
+}
+
+fn given_away(gateway: IpAddr, of: &Name, by: &Name) -> Refusal {
+    Cause::GatewayOffered { gateway, of: of.clone(), by: by.clone() }.into()
+}
+
+impl State {
+    /// Gateways of pools in a range, the lowest first, each with its pool.
+    fn gateways_in(
+        &self,
+        network: NetworkId,
+        range: AddressRange,
+    ) -> impl Iterator<Item = (IpAddr, PoolId)> + '_ {
+        let family = range.family();
+        let (from, to) =
+            ((network, family, range.first(), Id::MIN), (network, family, range.last(), Id::MAX));
+        self.index.gateways.range(from..=to).map(move |(_, _, number, id)| (family.address(*number), *id))
+    }
+
+    /// Whether an address is a pool's gateway, and the last one from there on that is so, or isn't.
+    pub(crate) fn gateway_stretch(&self, network: NetworkId, family: Family, at: u128) -> (bool, u128) {
+        let (from, to) = ((network, family, at, Id::MIN), (network, family, u128::MAX, Id::MAX));
+        match self.index.gateways.range(from..=to).next() {
+            Some((_, _, gateway, _)) if *gateway == at => (true, at),
+            Some((_, _, gateway, _)) => (false, gateway - 1),
+            None => (false, u128::MAX),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! A pool becomes two: some of its ranges are a pool of their own from then on, with all that is held and rests there.
+//!
+//! Nothing is released and nothing is given: who holds an address holds it under the same id, in another pool.
+
+use crate::apply::step::Step;
+use crate::command::validate::within;
+use crate::command::{Answer, Cause, Kind, PoolIntention, Refusal, Remarks, SplitPool, Stored};
+use crate::event::What;
+use crate::event::field_change::changes;
+use crate::resource::network::check_room;
+use crate::state::Occupant;
+use crate::state::id::PoolId;
+use crate::state::indexed::less;
+use crate::state::refuse::{check_expected, not_found};
+use crate::state::row::{Pool, PoolState, Subnet};
+use crate::value::cause::Counted;
+use crate::value::shape::{giveable, ranges};
+use ipam_api::address::AddressRange;
+use ipam_api::limits::{RANGES_MAX, SPLIT_MOVED_MAX};
+use ipam_api::{Family, RangeSet};
+
+/// What is to be written.
+struct Plan {
+    id: PoolId,
+    old: Pool,
+    subnet: Subnet,
+    remaining: PoolIntention,
+    split_off: PoolIntention,
+    /// What is held or rests in the part that is split off.
+    moving: Vec<(u128, Occupant)>,
+}
+
+impl SplitPool {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        within(Counted::Ranges, self.ranges.len(), RANGES_MAX)?;
+        if self.ranges.is_empty() {
+            return Err(Cause::SplitsNothing.into());
+        }
+        crate::command::validate::one_family(self.ranges.iter())
+    }
+}
+
+impl Step<'_> {
+    pub(crate) fn split_pool(&mut self, split: &SplitPool) -> Result<Answer, Refusal> {
+        let plan = self.plan_split(split)?;
+        let Plan { id, old, subnet, remaining, split_off, moving } = plan;
+        let new_id = self.state.new_id();
+        let changes = changes(&old.intention, &remaining);
+        let row = Pool { meta: self.new_meta(new_id), intention: split_off, ..old.clone() };
+        // They leave the old pool before it shrinks, or their rest would end.
+        self.leave(id, new_id, &moving);
+        self.change(Kind::Pool, &split.name, &old.meta, changes, |step, meta| {
+            let shrunk = Pool { meta, intention: remaining, ..old.clone() };
+            step.reindex_pool(id, &old, shrunk.clone(), &subnet);
+            Stored::Pool(shrunk)
+        });
+        self.state.index_pool(new_id, &row, &subnet);
+        self.enter(new_id, &moving);
+        self.state.write(new_id, row.clone());
+        self.take_over_use(id, new_id);
+        self.confirm_with(id, new_id);
+        self.emit(What::Created { kind: Kind::Pool, name: (&split.into).into() });
+        self.emit(What::PoolSplit {
+            pool: split.name.clone(),
+            into: split.into.clone(),
+            ranges: split.ranges.clone(),
+        });
+        self.refresh_readiness(new_id);
+        self.refresh_readiness(id);
+        // Whose turn it is stays so, in whichever part something comes free.
+        self.wait_for_both(id, new_id);
+        Ok(Answer::created(new_id.get(), Stored::Pool(row)))
+    }
+
+    fn plan_split(&self, split: &SplitPool) -> Result<Plan, Refusal> {
+        let (kind, name) = (Kind::Pool, &split.name);
+        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
+        let old = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, Some(&old.meta), split.expect)?;
+        self.check_manager(kind, name)?;
+        if self.state.find::<Pool>(&split.into).is_some() {
+            return Err(Cause::PoolExists { pool: split.into.clone() }.into());
+        }
+        check_room(self.state.pools.len(), kind)?;
+        if old.automatic.is_some() {
+            return Err(Cause::SplitsAutomatic { pool: name.clone() }.into());
+        }
+        if old.intention.terminating {
+            return Err(Cause::PoolTerminating { pool: name.clone() }.into());
+        }
+        let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
+        let cidr = subnet.intention.cidr;
+        let family = Family::of(cidr.addr());
+        if let Some(range) = split.ranges.iter().find(|range| range.family() != family) {
+            return Err(Cause::SplitFamily { range: *range, pool: name.clone(), cidr }.into());
+        }
+        let (whole, wanted) = (ranges(&old.intention, cidr), RangeSet::new(family, &split.ranges));
+        if let Some(stranger) = wanted.minus(&whole).ranges().next() {
+            return Err(Cause::NotInPool { range: stranger, pool: name.clone() }.into());
+        }
+        let left: Vec<AddressRange> = whole.minus(&wanted).ranges().collect();
+        if left.is_empty() {
+            return Err(Cause::NothingRemains { pool: name.clone() }.into());
+        }
+        within(Counted::RemainingRanges, left.len(), RANGES_MAX)?;
+        let exclude = RangeSet::new(family, &old.intention.exclude);
+        let remarks = Remarks { managed_by: None, ..old.intention.remarks.clone() };
+        let split_off = PoolIntention {
+            name: split.into.clone(),
+            ranges: split.ranges.clone(),
+            exclude: exclude.intersection(&wanted).ranges().collect(),
+            remarks,
+            ..old.intention.clone()
+        };
+        within(Counted::Exclusions, split_off.exclude.len(), RANGES_MAX)?;
+        let remaining = PoolIntention {
+            ranges: left,
+            exclude: without(&old.intention.exclude, &wanted),
+            ..old.intention.clone()
+        };
+        within(Counted::RemainingExclusions, remaining.exclude.len(), RANGES_MAX)?;
+        let part = giveable(&old.intention, &subnet.intention).intersection(&wanted);
+        // All that is cut from a prefix would have to move with it, however much that is.
+        self.state.check_not_delegated(id, name, &part)?;
+        let moving = self.moving(&subnet, &part)?;
+        Ok(Plan { id, old: old.clone(), subnet, remaining, split_off, moving })
+    }
+
+    fn moving(&self, subnet: &Subnet, part: &RangeSet) -> Result<Vec<(u128, Occupant)>, Refusal> {
+        let occupied = part.ranges().flat_map(|range| self.state.occupied(subnet.network, range));
+        let moving = occupied.map(|(address, occupant)| (ipam_api::address::number(address), occupant));
+        let moving: Vec<(u128, Occupant)> = moving.take(SPLIT_MOVED_MAX + 1).collect();
+        if moving.len() <= SPLIT_MOVED_MAX {
+            return Ok(moving);
+        }
+        Err(Cause::TooManyToMove.into())
+    }
+
+    /// Takes addresses out of a pool's account, and writes another pool into their rows.
+    fn leave(&mut self, id: PoolId, new_id: PoolId, moving: &[(u128, Occupant)]) {
+        for (_, occupant) in moving {
+            let state = &mut *self.state;
+            match *occupant {
+                Occupant::Allocation(own) => {
+                    let mut row = state.allocations.named(own).clone();
+                    row.pool = new_id;
+                    state.write(own, row);
+                    less(&mut state.space_mut(id).allocated, 1);
+                }
+                Occupant::Cooling(own) => {
+                    let mut row = state.coolings.named(own).clone();
+                    row.pool = new_id;
+                    state.write(own, row);
+                    state.space_mut(id).cooling.remove(&own);
+                }
+            }
+        }
+    }
+
+    /// Takes addresses into a new pool's account.
+    fn enter(&mut self, new_id: PoolId, moving: &[(u128, Occupant)]) {
+        let space = self.state.space_mut(new_id);
+        for (address, occupant) in moving {
+            match *occupant {
+                Occupant::Allocation(_) => space.allocated += 1,
+                Occupant::Cooling(own) => {
+                    space.cooling.insert(own);
+                }
+            }
+            space.occupy(*address);
+        }
+    }
+
+    /// The ring of the new pool goes on where the old one's was, if that was there.
+    fn take_over_use(&mut self, id: PoolId, new_id: PoolId) {
+        let cursor = self.state.pool_states.get(id).and_then(|row| row.cursor);
+        let space = self.state.space(new_id);
+        let cursor = cursor.filter(|cursor| {
+            space.is_some_and(|space| space.ranges.contains(ipam_api::address::number(*cursor)))
+        });
+        let row = PoolState { cursor, ..PoolState::default() };
+        self.state.write(new_id, row);
+    }
+
+    /// What was confirmed after a restore stays so in both parts.
+    fn confirm_with(&mut self, id: PoolId, new_id: PoolId) {
+        let Some(mut row) = self.state.unconfirmed().cloned() else { return };
+        if row.confirmed.contains(&id) {
+            row.confirmed.insert(new_id);
+            self.state.forget_gone_pools(&mut row);
+            self.state.write(row.number, row);
+        }
+    }
+}
+
+/// Ranges without some addresses. Those that aren't touched stay as somebody wrote them.
+fn without(list: &[AddressRange], less: &RangeSet) -> Vec<AddressRange> {
+    let left = |range: &AddressRange| RangeSet::new(less.family(), [range]).minus(less);
+    list.iter().flat_map(|range| left(range).ranges().collect::<Vec<_>>()).collect()
+}

@@ -1,0 +1,104 @@
+//! Reservations: addresses that no pool gives. Reserving what is held takes nothing away from its holder.
+
+use crate::apply::step::Step;
+use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
+use crate::event::What;
+use crate::event::field_change::changes;
+use crate::resource::network::check_room;
+use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
+use crate::state::refuse::{check_expected, immutable, not_found};
+use crate::state::row::Reservation;
+use crate::value::cause::Constant;
+use ipam_api::address::AddressRange;
+use ipam_api::name::ResourceName;
+
+impl Step<'_> {
+    pub(crate) fn put_reservation(&mut self, put: &Put<ReservationIntention>) -> Result<Answer, Refusal> {
+        let (kind, intention) = (Kind::Reservation, &put.intention);
+        let id = self.state.find(&intention.name);
+        let old = id.and_then(|id| self.state.reservations.get(id)).cloned();
+        check_expected(kind, &intention.name, old.as_ref().map(|row| &row.meta), put.expect)?;
+        if let Some(old) = old {
+            if old.intention == *intention {
+                return Ok(Answer::unchanged(&old.meta, Stored::Reservation(old.clone())));
+            }
+            self.check_manager(kind, &intention.name)?;
+            if old.intention.network != intention.network {
+                return Err(immutable(
+                    kind,
+                    &intention.name,
+                    Constant::Network(old.intention.network.clone()),
+                ));
+            }
+            let changes = changes(&old.intention, intention);
+            return Ok(self.change(kind, &intention.name, &old.meta, changes, |step, meta| {
+                let id = Id::new(meta.id);
+                let row = Reservation { meta, intention: intention.clone(), network: old.network };
+                step.state.write(id, row.clone());
+                step.apply_reservations(old.network, &[&old.intention.addresses, &intention.addresses]);
+                Stored::Reservation(row)
+            }));
+        }
+        let network = self.state.network_named(&intention.network)?;
+        check_room(self.state.reservations.len(), kind)?;
+        let revision = self.state.tick();
+        let row = Reservation { meta: self.new_meta(revision), intention: intention.clone(), network };
+        self.state.write(Id::new(revision), row.clone());
+        self.emit(What::Created { kind, name: (&intention.name).into() });
+        self.apply_reservations(network, &[&intention.addresses]);
+        Ok(Answer::created(revision, Stored::Reservation(row)))
+    }
+
+    pub(crate) fn delete_reservation(
+        &mut self,
+        name: &ResourceName,
+        expect: Expect,
+    ) -> Result<Answer, Refusal> {
+        let kind = Kind::Reservation;
+        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, self.state.reservations.get(id).map(|row| &row.meta), expect)?;
+        self.check_manager(kind, name)?;
+        self.state.tick();
+        self.emit(What::Deleted { kind, name: name.clone() });
+        if let Some(row) = self.state.erase::<Reservation>(id) {
+            self.apply_reservations(row.network, &[&row.intention.addresses]);
+        }
+        Ok(Answer::Gone)
+    }
+
+    /// Brings the pools that have addresses in `touched` up to date.
+    fn apply_reservations(&mut self, network: NetworkId, touched: &[&[AddressRange]]) {
+        self.state.index_reservations(network);
+        let mut subnets: Vec<SubnetId> = Vec::new();
+        for range in touched.iter().copied().flatten() {
+            let until = (network, range.family(), range.last());
+            let starts = &self.state.index.subnet_starts;
+            let overlapping =
+                starts.range((network, range.family(), 0)..=until).rev().take_while(|(_, id)| {
+                    let cidr =
+                        self.state.subnets.get(**id).map(|row| AddressRange::of_cidr(row.intention.cidr));
+                    cidr.is_some_and(|cidr| cidr.last() >= range.first())
+                });
+            subnets.extend(overlapping.map(|(_, id)| *id));
+        }
+        subnets.sort_unstable();
+        subnets.dedup();
+        for id in subnets {
+            let subnet = self.state.subnets.named(id).clone();
+            let pools: Vec<PoolId> = self.state.pools_of(id).collect();
+            for pool in pools {
+                self.reshape(pool, &subnet);
+            }
+        }
+    }
+}
+
+impl crate::state::State {
+    /// Whether a reservation covers an address.
+    #[must_use]
+    pub fn is_reserved(&self, network: NetworkId, address: std::net::IpAddr) -> bool {
+        let key = (network, ipam_api::Family::of(address));
+        let number = ipam_api::address::number(address);
+        self.index.reserved.get(&key).is_some_and(|set| set.contains(number))
+    }
+}

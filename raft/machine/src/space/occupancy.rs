@@ -1,0 +1,177 @@
+//! A pool's addresses: which it may give, which are free, and the counts that follow.
+
+pub use crate::value::counts::Counts;
+use std::sync::Arc;
+
+use imbl::OrdSet;
+use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
+
+use crate::space::free_set::FreeSet;
+use crate::value::id::CoolingId;
+
+/// What a pool has, derived from its rows.
+///
+/// `ranges ⊇ giveable ⊇ occupied`, `offered = giveable − reservations`, `reserved = ranges ∩ reservations`,
+/// and the free set is `offered − occupied`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Space {
+    /// Its subnet's family.
+    pub family: Family,
+    /// All of its ranges.
+    pub ranges: Arc<RangeSet>,
+    /// The ranges without exclusions, gateway and edges.
+    pub giveable: Arc<RangeSet>,
+    /// What may be given now: without reservations.
+    pub offered: Arc<RangeSet>,
+    /// What reservations keep of its ranges.
+    pub reserved: Arc<RangeSet>,
+    /// What is free.
+    pub free: FreeSet,
+    /// Addresses held by endpoints.
+    pub allocated: u64,
+    /// Addresses in prefixes that are cut from it.
+    pub delegated: u128,
+    /// Ids of its resting addresses, the longest-free first.
+    pub cooling: OrdSet<CoolingId>,
+    /// Occupied addresses that reservations cover.
+    occupied_reserved: u128,
+    /// Sizes, kept so that counting costs nothing.
+    sizes: Sizes,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Sizes {
+    ranges: u128,
+    offered: u128,
+    reserved: u128,
+    excluded: u128,
+}
+
+/// What a pool's ranges are to be.
+#[derive(Debug, Clone)]
+pub(crate) struct Shape {
+    pub(crate) ranges: RangeSet,
+    pub(crate) giveable: RangeSet,
+    pub(crate) reserved: RangeSet,
+}
+
+impl Space {
+    /// A pool of a subnet, with no addresses yet.
+    pub(crate) fn empty(cidr: IpNet) -> Self {
+        let family = Family::of(cidr.addr());
+        let empty = Arc::new(RangeSet::empty(family));
+        let order = family.bits() - cidr.prefix_len();
+        Self {
+            family,
+            ranges: Arc::clone(&empty),
+            giveable: Arc::clone(&empty),
+            offered: Arc::clone(&empty),
+            reserved: empty,
+            free: FreeSet::nothing_free(ipam_api::address::number(cidr.network()), order),
+            allocated: 0,
+            delegated: 0,
+            cooling: OrdSet::new(),
+            occupied_reserved: 0,
+            sizes: Sizes::default(),
+        }
+    }
+
+    /// How many addresses are in which state.
+    #[must_use]
+    pub fn counts(&self) -> Counts {
+        let occupied = self.held() + self.cooling.len() as u128;
+        Counts {
+            size: self.sizes.ranges,
+            allocated: self.held(),
+            cooling: self.cooling.len() as u128,
+            quarantined: 0,
+            reserved: self.sizes.reserved - self.occupied_reserved,
+            excluded: self.sizes.excluded,
+            free: self.sizes.offered - (occupied - self.occupied_reserved),
+        }
+    }
+
+    /// How many addresses are held or at rest though a reservation covers them: they are not given again.
+    #[must_use]
+    pub fn reserved_while_held(&self) -> u128 {
+        self.occupied_reserved
+    }
+
+    /// Addresses held by endpoints, and those of prefixes.
+    #[must_use]
+    pub fn held(&self) -> u128 {
+        u128::from(self.allocated) + self.delegated
+    }
+
+    /// Gives the pool another shape. `occupied` lists the ends of what is occupied of this pool in a range; what
+    /// lies outside the new `giveable` must be gone already.
+    pub(crate) fn reshape<Occupied>(&mut self, shape: Shape, occupied: impl Fn(u128, u128) -> Occupied)
+    where
+        Occupied: Iterator<Item = (u128, u128)>,
+    {
+        let offered = shape.giveable.minus(&shape.reserved);
+        for range in self.offered.minus(&offered).ranges() {
+            self.free.take(range.first(), range.last());
+        }
+        for range in offered.minus(&self.offered).ranges() {
+            self.free.give(range.first(), range.last());
+            for (first, last) in occupied(range.first(), range.last()) {
+                self.free.take(first, last);
+            }
+        }
+        let size = |(first, last): (u128, u128)| last - first + 1;
+        let count = |ranges: RangeSet| -> u128 {
+            ranges.ranges().flat_map(|range| occupied(range.first(), range.last())).map(size).sum()
+        };
+        // Only of what this pool owns: an address that it excludes may be another pool's.
+        let (old, new) =
+            (self.giveable.intersection(&self.reserved), shape.giveable.intersection(&shape.reserved));
+        self.occupied_reserved += count(new.minus(&old));
+        self.occupied_reserved -= count(old.minus(&new));
+        self.sizes = Sizes {
+            ranges: shape.ranges.size(),
+            offered: offered.size(),
+            reserved: shape.reserved.size(),
+            excluded: shape.ranges.size() - shape.giveable.union(&shape.reserved).size(),
+        };
+        self.ranges = Arc::new(shape.ranges);
+        self.giveable = Arc::new(shape.giveable);
+        self.reserved = Arc::new(shape.reserved);
+        self.offered = Arc::new(offered);
+    }
+
+    /// An address becomes occupied.
+    pub(crate) fn occupy(&mut self, address: u128) {
+        self.free.take(address, address);
+        self.occupied_reserved += u128::from(self.reserved.contains(address));
+    }
+
+    /// An address is occupied no longer.
+    pub(crate) fn vacate(&mut self, address: u128) {
+        if self.offered.contains(address) {
+            self.free.give(address, address);
+        }
+        self.occupied_reserved -= u128::from(self.reserved.contains(address));
+    }
+
+    /// A block of its free addresses becomes a prefix's.
+    pub(crate) fn delegate(&mut self, first: u128, last: u128) {
+        self.free.take(first, last);
+        self.delegated += last - first + 1;
+        self.occupied_reserved += self.reserved_within(first, last);
+    }
+
+    /// A block is a prefix's no longer.
+    pub(crate) fn take_back(&mut self, first: u128, last: u128) {
+        for (first, last) in self.offered.within(first, last) {
+            self.free.give(first, last);
+        }
+        self.delegated -= last - first + 1;
+        self.occupied_reserved -= self.reserved_within(first, last);
+    }
+
+    fn reserved_within(&self, first: u128, last: u128) -> u128 {
+        self.reserved.within(first, last).map(|(first, last)| last - first + 1).sum()
+    }
+}

@@ -1,0 +1,81 @@
+//! Attachments by their key, which is only ever looked up and never listed in order.
+
+use imbl::OrdSet;
+use ipam_api::request::AttachmentKey;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::state::id::Id;
+use crate::state::index::join_sets;
+
+/// Ids of rows by a hash of their attachment's key.
+///
+/// A key is five names, each in a place of its own in memory: among a million of them every step of a search
+/// would fetch several. The hash decides; whoever asks looks into the row to be sure.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ByAttachment<T>(OrdSet<(u64, Id<T>)>);
+
+impl<T> Default for ByAttachment<T> {
+    fn default() -> Self {
+        Self(OrdSet::new())
+    }
+}
+
+impl<T> ByAttachment<T> {
+    fn hash(key: &AttachmentKey) -> u64 {
+        let AttachmentKey { realm, node, config, container_id, interface } = key;
+        let names =
+            [realm.as_str(), node.as_str(), config.as_str(), container_id.as_str(), interface.as_str()];
+        names.iter().fold(0, |hash, name| xxh3_64_with_seed(name.as_bytes(), hash))
+    }
+
+    pub(crate) fn insert(&mut self, key: &AttachmentKey, id: Id<T>) {
+        self.0.insert((Self::hash(key), id));
+    }
+
+    pub(crate) fn remove(&mut self, key: &AttachmentKey, id: Id<T>) {
+        self.0.remove(&(Self::hash(key), id));
+    }
+
+    /// Takes in those of another table.
+    pub(crate) fn take_in(&mut self, other: Self) {
+        join_sets(&mut self.0, other.0);
+    }
+
+    /// The row that `key_of` says has this key.
+    pub(crate) fn find<'a>(
+        &self,
+        key: &AttachmentKey,
+        key_of: impl Fn(Id<T>) -> Option<&'a AttachmentKey>,
+    ) -> Option<Id<T>> {
+        let hash = Self::hash(key);
+        let same_hash = self.0.range((hash, Id::MIN)..=(hash, Id::MAX)).map(|(_, id)| *id);
+        same_hash.into_iter().find(|id| key_of(*id) == Some(key))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_has_the_same_hash_is_told_apart_by_its_row() {
+        let key = |interface: &str| AttachmentKey {
+            realm: ipam_api::Name::default_name(),
+            node: "n1".parse().unwrap(),
+            config: "net".parse().unwrap(),
+            container_id: "c1".parse().unwrap(),
+            interface: interface.parse().unwrap(),
+        };
+        let (mine, other) = (key("eth0"), key("eth1"));
+        let mut index = ByAttachment::default();
+        // As if both had one hash: it is only known which by the rows.
+        index.insert(&mine, Id::new(1));
+        index.insert(&mine, Id::new(2));
+        let key_of = |id: Id<()>| Some(if id.get() == 1 { &other } else { &mine });
+        assert_eq!(index.find(&mine, key_of), Some(Id::new(2)));
+        assert_eq!(index.find(&mine, |_| Some(&other)), None);
+        index.remove(&mine, Id::new(2));
+        assert_eq!((index.find(&mine, key_of), index.0.len()), (None, 1));
+        assert_eq!(index.find(&other, key_of), None);
+    }
+}

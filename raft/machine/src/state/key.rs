@@ -1,0 +1,151 @@
+//! Keys and values of the index.
+
+use crate::value::row::Automatic;
+use ipam_api::access::NodeKey;
+use ipam_api::request::AttachmentKey;
+use std::cmp::Reverse;
+
+use imbl::OrdMap;
+use ipam_api::Family;
+use ipam_api::name::{Name, NetworkAttachment, ObjectName, ResourceName};
+
+use crate::value::id::{NetworkId, PoolId};
+use crate::value::row::Endpoint;
+use crate::value::{Allocate, Controller, ControllerName, Text};
+
+/// By which a controller's endpoints are found.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ControllerKey {
+    pub(crate) realm: Name,
+    pub(crate) namespace: ObjectName,
+    pub(crate) controller: ControllerName,
+}
+
+impl ControllerKey {
+    pub(crate) fn new(realm: &Name, namespace: &ObjectName, controller: &Controller) -> Self {
+        Self {
+            realm: realm.clone(),
+            namespace: namespace.clone(),
+            controller: ControllerName::of(controller),
+        }
+    }
+
+    /// Of a sticky endpoint that has one.
+    pub(crate) fn of(row: &Endpoint) -> Option<Self> {
+        let controller = row.controller.as_deref().filter(|_| row.sticky.is_some())?;
+        Some(Self::new(&row.key.realm, &row.key.namespace, controller))
+    }
+}
+
+/// An application: what makes endpoints, in its realm and namespace.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Application<'a> {
+    pub(crate) realm: &'a Name,
+    pub(crate) namespace: &'a ObjectName,
+    pub(crate) controller: &'a Controller,
+}
+
+impl<'a> Application<'a> {
+    pub(crate) fn of(wish: &'a Allocate) -> Option<Self> {
+        let controller = wish.stickiness.controller.as_ref()?;
+        Some(Self { realm: &wish.endpoint.realm, namespace: &wish.endpoint.namespace, controller })
+    }
+
+    pub(crate) fn key(&self) -> ControllerKey {
+        ControllerKey::new(self.realm, self.namespace, self.controller)
+    }
+
+    /// Whether it is the one that a pool was made for, in whatever incarnation.
+    pub(crate) fn has(&self, pool: &Automatic) -> bool {
+        let (one, other) = (&self.controller, &pool.controller);
+        (self.realm, self.namespace) == (&pool.realm, &pool.namespace)
+            && (&one.group, &one.kind, &one.name) == (&other.group, &other.kind, &other.name)
+    }
+}
+
+/// Something without which nobody takes from a pool. A pool that is found by one of its own need not be looked at
+/// for all those who don't have it.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Anchor {
+    Anyone,
+    Label(Text, Text),
+    Node(ObjectName),
+    NodeLabel(Text, Text),
+    Namespace(ObjectName),
+    NamespaceLabel(Text, Text),
+    Attachment(NetworkAttachment),
+    Realm(Name),
+}
+
+/// How specific a pool is. The more specific one sorts first.
+pub(crate) type Rank = [Reverse<bool>; 7];
+
+/// What no other sorts before.
+pub(crate) const MOST_SPECIFIC: Rank = [Reverse(true); 7];
+
+/// How many addresses somebody has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Had {
+    /// IPv4 addresses.
+    pub ipv4: u64,
+    /// IPv6 addresses.
+    pub ipv6: u64,
+}
+
+impl Had {
+    pub(crate) fn of(self, family: Family) -> u64 {
+        match family {
+            Family::V4 => self.ipv4,
+            Family::V6 => self.ipv6,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, family: Family) -> &mut u64 {
+        match family {
+            Family::V4 => &mut self.ipv4,
+            Family::V6 => &mut self.ipv6,
+        }
+    }
+}
+
+/// Pools by family, rank and name: the order in which the pools of one pattern are tried.
+pub(crate) type PoolNames = OrdMap<(Family, Rank, ResourceName), PoolId>;
+
+/// Use of the cluster by one node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Usage {
+    /// Allocations that were made with the node's grant and still exist.
+    pub(crate) allocations: u64,
+    /// Attachments on the node.
+    pub(crate) attachments: u64,
+    /// Claims of the node that wait.
+    pub(crate) waiting: u64,
+}
+
+/// How much is kept for one principal, or for all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ReplayUsage {
+    /// Answers.
+    pub keys: usize,
+    /// Bytes of their rows.
+    pub bytes: u64,
+}
+
+/// Network, family, the address, and the pool whose gateway it is.
+pub(crate) type GatewayKey = (NetworkId, Family, u128, PoolId);
+
+impl Usage {
+    /// The sum of two parts.
+    pub(crate) fn plus(self, other: Self) -> Self {
+        Self {
+            allocations: self.allocations + other.allocations,
+            attachments: self.attachments + other.attachments,
+            waiting: self.waiting + other.waiting,
+        }
+    }
+}
+
+/// Node of an attachment.
+pub(crate) fn node_of(key: &AttachmentKey) -> NodeKey {
+    NodeKey { realm: key.realm.clone(), name: key.node.clone() }
+}

@@ -1,0 +1,22 @@
+//! State: rows, tables and the index that is derived from the rows.
+
+pub(crate) mod attachment_index;
+pub(crate) mod damaged;
+mod derive;
+pub(crate) mod division;
+mod drift;
+pub mod id;
+pub(crate) mod index;
+pub(crate) mod indexed;
+pub(crate) mod key;
+pub mod loading;
+mod named;
+pub(crate) mod node_tokens;
+pub(crate) mod refuse;
+mod root;
+pub mod row;
+pub(crate) mod row_key;
+pub(crate) mod shape;
+pub mod table;
+
+pub use root::*;

@@ -1,0 +1,409 @@
+//! Everything the machine remembers, and what is derived from it to find things fast.
+
+use crate::command::Kind;
+use crate::space::Space;
+use crate::state::damaged::Damaged;
+use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId, SubnetId};
+use crate::state::index::Index;
+use crate::state::loading::Loading;
+use crate::state::row::{
+    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Named, Namespace, Network, Node,
+    Pool, PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
+};
+use crate::state::row_key::RowKey;
+use crate::state::table::{Ledger, Row, Table, encode, hash};
+use crate::value::level::FIRST_LEVEL;
+use crate::value::row::{JournalHead, RELEASED_MS, Segment};
+use ipam_api::Family;
+use ipam_api::address::{AddressRange, number};
+use ipam_api::name::ResourceName;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::EndpointKey;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+use std::ops::Deref;
+
+/// A generation's share of the revision's bits.
+const GENERATION_SHIFT: u32 = 40;
+/// Whatever reads JSON has integers up to that.
+const REVISION_BITS: u32 = 53;
+/// The header's row.
+pub(crate) const HEADER: RowKey = RowKey { table: 0, id: 0 };
+
+/// What the state says of itself.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Rises with every restore and forced recovery.
+    pub generation: u64,
+    /// Rises with every change.
+    pub counter: u64,
+    /// By which rules `apply` behaves; raised by an entry once all members know them.
+    pub level: u32,
+    /// The log time of the newest command.
+    pub log_time_ms: u64,
+    /// Number of the leadership that the newest entries belong to: the log index of the entry that began it.
+    pub leadership: u64,
+    /// Log time before which no lease and no prefix ends, renewed or not.
+    pub no_lease_ends_before_ms: u64,
+    /// How far the journal is.
+    pub journal: JournalHead,
+}
+
+impl Header {
+    /// Whether revisions can be made of it: more than there are was never counted.
+    pub(crate) fn makes_sense(&self) -> bool {
+        self.generation >> (REVISION_BITS - GENERATION_SHIFT) == 0 && self.counter >> GENERATION_SHIFT == 0
+    }
+}
+
+/// What occupies an address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Occupant {
+    /// The allocation with this id.
+    Allocation(AllocationId),
+    /// The resting address with this id.
+    Cooling(CoolingId),
+}
+
+/// The rows of all tables. Only `State::write` and `State::erase` change one.
+#[derive(Debug, Clone, Default)]
+pub struct Rows {
+    /// Address spaces.
+    pub networks: Table<Network>,
+    /// CIDRs of networks.
+    pub subnets: Table<Subnet>,
+    /// Named sets of addresses.
+    pub pools: Table<Pool>,
+    /// Addresses that are never given.
+    pub reservations: Table<Reservation>,
+    /// What of pools changes with their use, by the pool's id.
+    pub pool_states: Table<PoolState>,
+    /// Incarnations of endpoints.
+    pub endpoints: Table<Endpoint>,
+    /// Attachments that live.
+    pub attachments: Table<Attachment>,
+    /// Addresses held.
+    pub allocations: Table<Allocation>,
+    /// Releases remembered.
+    pub tombstones: Table<Tombstone>,
+    /// Addresses that rest.
+    pub coolings: Table<Cooling>,
+    /// Boots of nodes that have asked.
+    pub boots: Table<Boots>,
+    /// What callers ask with.
+    pub tokens: Table<Token>,
+    /// Answers kept for a repetition.
+    pub replays: Table<Replay>,
+    /// Sealed pieces of the journal, by their number.
+    pub segments: Table<Segment>,
+    /// Members, and those that were.
+    pub members: Table<Member>,
+    /// Generations that began with a restore.
+    pub generations: Table<Generation>,
+    /// Hosts, as somebody describes them.
+    pub nodes: Table<Node>,
+    /// Groups of endpoints.
+    pub namespaces: Table<Namespace>,
+    /// Blocks of addresses that somebody may divide.
+    pub prefixes: Table<Prefix>,
+}
+
+/// The replicated state. A clone costs microseconds and is not touched by later changes.
+#[derive(Debug, Clone)]
+pub struct State {
+    pub(crate) header: Header,
+    pub(super) rows: Rows,
+    pub(crate) ledger: Ledger,
+    pub(crate) index: Index,
+}
+
+/// Reading goes to the tables at once; without `DerefMut`, writing has to go through the index.
+impl Deref for State {
+    type Target = Rows;
+
+    fn deref(&self) -> &Rows {
+        &self.rows
+    }
+}
+
+impl Default for State {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl State {
+    /// The state before the first entry: nothing but the network `default`.
+    #[must_use]
+    pub fn new() -> Self {
+        let mut state = Self::without_rows();
+        state.tick();
+        state.put_default_network();
+        state
+    }
+
+    pub(crate) fn without_rows() -> Self {
+        Self {
+            header: Header {
+                generation: 1,
+                counter: 0,
+                level: FIRST_LEVEL,
+                log_time_ms: 0,
+                leadership: 0,
+                no_lease_ends_before_ms: 0,
+                journal: JournalHead::default(),
+            },
+            rows: Rows::default(),
+            ledger: Ledger::default(),
+            index: Index::default(),
+        }
+    }
+
+    /// Returns what the state knows of itself.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// The newest revision: generation and counter in one integer below 2^53.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        (self.header.generation << GENERATION_SHIFT) + self.header.counter
+    }
+
+    /// The log time of the newest command, in milliseconds.
+    #[must_use]
+    pub fn log_time_ms(&self) -> u64 {
+        self.header.log_time_ms
+    }
+
+    /// The next revision, which is also the id of what it creates.
+    pub(crate) fn tick(&mut self) -> u64 {
+        self.header.counter += 1;
+        self.revision()
+    }
+
+    /// The next revision as the id of what it creates.
+    pub(crate) fn new_id<T>(&mut self) -> Id<T> {
+        Id::new(self.tick())
+    }
+
+    /// The digest of the whole state: equal on every member that has applied the same entries.
+    #[must_use]
+    pub fn digest(&self) -> u128 {
+        self.ledger.digest.wrapping_add(hash(HEADER, &encode(&self.header)))
+    }
+
+    /// When the next row can be cleared away, in log time.
+    #[must_use]
+    pub fn next_expiry_ms(&self) -> Option<u64> {
+        let cooled = self.index.cooling_until.get_min().map(|(until, _)| *until);
+        let ended = self.index.lease_ends.get_min().map(|(until, _)| self.end_of_lease_ms(*until));
+        let forgotten = self.tombstones.first().map(|(_, tombstone)| tombstone.until_ms);
+        let replayed = self.replays.first().map(|(_, replay)| replay.until_ms);
+        let prefix_ended = self.index.prefix_until.get_min().map(|(until, _)| match *until {
+            RELEASED_MS => RELEASED_MS,
+            until => self.end_of_lease_ms(until),
+        });
+        // Whoever is owed something gets it with the next command.
+        let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
+        [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
+    }
+
+    /// Returns the log time at which the next token expires, if one does.
+    #[must_use]
+    pub fn next_token_expiry_ms(&self) -> Option<u64> {
+        let later = (self.log_time_ms().saturating_add(1), Id::MIN)..;
+        self.index.token_ends.range(later).next().map(|(until, _)| *until)
+    }
+
+    // === Finding things ===
+
+    /// The id of a resource.
+    #[must_use]
+    pub fn id_of(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<u64> {
+        self.index.names.get(&(kind, name.into())).copied()
+    }
+
+    /// The id of a resource whose kind is known.
+    pub(crate) fn find<T: Named>(&self, name: impl Into<ResourceName>) -> Option<Id<T>> {
+        self.id_of(T::KIND, name).map(Id::new)
+    }
+
+    /// The names of a kind after `after`, in order.
+    pub fn names<'a>(
+        &'a self,
+        kind: Kind,
+        after: Option<&ResourceName>,
+    ) -> impl Iterator<Item = (&'a ResourceName, u64)> + use<'a> {
+        use std::ops::Bound;
+        let from = match after {
+            Some(name) => Bound::Excluded((kind, name.clone())),
+            None => Bound::Included((kind, ResourceName::lowest_beginning(""))),
+        };
+        self.index
+            .names
+            .range((from, Bound::Unbounded))
+            .take_while(move |((of, _), _)| *of == kind)
+            .map(|((_, name), id)| (name, *id))
+    }
+
+    /// A pool's addresses.
+    #[must_use]
+    pub fn space(&self, pool: PoolId) -> Option<&Space> {
+        self.index.spaces.get(&pool).map(|space| &**space)
+    }
+
+    /// The pools of a subnet.
+    pub fn pools_of(&self, subnet: SubnetId) -> impl Iterator<Item = PoolId> {
+        let all = (subnet, false, Id::MIN)..=(subnet, true, Id::MAX);
+        self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
+    }
+
+    /// The pools of a subnet that aren't made for one application.
+    pub(crate) fn pools_for_all(&self, subnet: SubnetId) -> impl Iterator<Item = PoolId> {
+        let all = (subnet, false, Id::MIN)..=(subnet, false, Id::MAX);
+        self.index.pools_of_subnet.range(all).map(|(_, _, pool)| *pool)
+    }
+
+    /// The subnets of a network, by address.
+    pub fn subnets_of(&self, network: NetworkId) -> impl Iterator<Item = SubnetId> {
+        self.subnets_from(network, None)
+    }
+
+    /// The subnets of a network that begin at an address or behind it, by address, IPv4 first.
+    pub fn subnets_from(&self, network: NetworkId, from: Option<IpAddr>) -> impl Iterator<Item = SubnetId> {
+        let from = from.map_or((network, Family::V4, 0), |from| (network, Family::of(from), number(from)));
+        self.index.subnet_starts.range(from..=(network, Family::V6, u128::MAX)).map(|(_, id)| *id)
+    }
+
+    /// The subnet of a network that an address is in.
+    #[must_use]
+    pub fn subnet_at(&self, network: NetworkId, address: IpAddr) -> Option<(SubnetId, &Subnet)> {
+        let family = Family::of(address);
+        let until = (network, family, number(address));
+        let (_, id) = self.index.subnet_starts.range((network, family, 0)..=until).next_back()?;
+        let subnet = self.subnets.get(*id)?;
+        subnet.intention.cidr.contains(&address).then_some((*id, subnet))
+    }
+
+    /// The pool that owns an address: it lies in its ranges and is not excluded from them.
+    #[must_use]
+    pub fn pool_at(&self, network: NetworkId, address: IpAddr) -> Option<PoolId> {
+        let family = Family::of(address);
+        let until = (network, family, number(address));
+        let (_, (last, pool)) = self.index.owners.range((network, family, 0)..=until).next_back()?;
+        (number(address) <= *last).then_some(*pool)
+    }
+
+    /// What occupies an address.
+    #[must_use]
+    pub fn occupant(&self, network: NetworkId, address: IpAddr) -> Option<Occupant> {
+        self.index.occupants.get(&(network, address)).copied()
+    }
+
+    /// The occupied addresses of a network between two numbers.
+    pub fn occupied(
+        &self,
+        network: NetworkId,
+        range: AddressRange,
+    ) -> impl Iterator<Item = (IpAddr, Occupant)> + '_ {
+        let (from, to) = ((network, range.first_address()), (network, range.last_address()));
+        self.index.occupants.range(from..=to).map(|((_, address), occupant)| (*address, *occupant))
+    }
+
+    /// The incarnations of an endpoint, oldest first.
+    pub fn incarnations(&self, key: &EndpointKey) -> impl DoubleEndedIterator<Item = EndpointId> {
+        self.index.endpoints.range((key.clone(), Id::MIN)..=(key.clone(), Id::MAX)).map(|(_, id)| *id)
+    }
+
+    /// Incarnations of all endpoints after one of them, in order.
+    pub fn endpoints_after(
+        &self,
+        after: Option<(&EndpointKey, EndpointId)>,
+    ) -> impl Iterator<Item = (&EndpointKey, EndpointId)> {
+        use std::ops::Bound;
+        let from = after.map_or(Bound::Unbounded, |(key, id)| Bound::Excluded((key.clone(), id)));
+        self.index.endpoints.range((from, Bound::Unbounded)).map(|(key, id)| (key, *id))
+    }
+
+    /// An attachment that lives.
+    #[must_use]
+    pub fn attachment(&self, key: &AttachmentKey) -> Option<(AttachmentId, &Attachment)> {
+        let id = self.index.attachments.find(key, |id| self.attachments.get(id).map(|row| &row.key))?;
+        self.attachments.get(id).map(|row| (id, row))
+    }
+
+    // === Rows ===
+
+    /// Every row, encoded; the header first.
+    pub fn rows(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
+        std::iter::once((HEADER, encode(&self.header)))
+            .chain(self.networks.all_encoded())
+            .chain(self.subnets.all_encoded())
+            .chain(self.pools.all_encoded())
+            .chain(self.reservations.all_encoded())
+            .chain(self.pool_states.all_encoded())
+            .chain(self.endpoints.all_encoded())
+            .chain(self.attachments.all_encoded())
+            .chain(self.allocations.all_encoded())
+            .chain(self.tombstones.all_encoded())
+            .chain(self.coolings.all_encoded())
+            .chain(self.boots.all_encoded())
+            .chain(self.tokens.all_encoded())
+            .chain(self.replays.all_encoded())
+            .chain(self.segments.all_encoded())
+            .chain(self.members.all_encoded())
+            .chain(self.generations.all_encoded())
+            .chain(self.nodes.all_encoded())
+            .chain(self.namespaces.all_encoded())
+            .chain(self.prefixes.all_encoded())
+    }
+
+    /// One row, encoded; nothing if it doesn't exist.
+    #[must_use]
+    pub fn row(&self, key: RowKey) -> Option<Vec<u8>> {
+        match key.table {
+            0 => (key == HEADER).then(|| encode(&self.header)),
+            Network::TABLE => self.networks.encoded(key.id.into()),
+            Subnet::TABLE => self.subnets.encoded(key.id.into()),
+            Pool::TABLE => self.pools.encoded(key.id.into()),
+            Reservation::TABLE => self.reservations.encoded(key.id.into()),
+            PoolState::TABLE => self.pool_states.encoded(key.id.into()),
+            Endpoint::TABLE => self.endpoints.encoded(key.id.into()),
+            Attachment::TABLE => self.attachments.encoded(key.id.into()),
+            Allocation::TABLE => self.allocations.encoded(key.id.into()),
+            Tombstone::TABLE => self.tombstones.encoded(key.id.into()),
+            Cooling::TABLE => self.coolings.encoded(key.id.into()),
+            Boots::TABLE => self.boots.encoded(key.id.into()),
+            Token::TABLE => self.tokens.encoded(key.id.into()),
+            Replay::TABLE => self.replays.encoded(key.id.into()),
+            Segment::TABLE => self.segments.encoded(key.id),
+            Member::TABLE => self.members.encoded(key.id),
+            Generation::TABLE => self.generations.encoded(key.id),
+            Node::TABLE => self.nodes.encoded(key.id.into()),
+            Namespace::TABLE => self.namespaces.encoded(key.id.into()),
+            Prefix::TABLE => self.prefixes.encoded(key.id.into()),
+            _ => None,
+        }
+    }
+
+    /// Keys of the rows written or removed since the last call; the header always among them.
+    pub fn take_touched(&mut self) -> Vec<RowKey> {
+        let mut touched = std::mem::take(&mut self.ledger.touched);
+        touched.push(HEADER);
+        touched
+    }
+
+    /// The state that these rows, in any order, are.
+    ///
+    /// # Errors
+    /// If a row can't be read, contradicts another, or there is no header.
+    pub fn from_rows(rows: impl IntoIterator<Item = (RowKey, Vec<u8>)>) -> Result<State, Damaged> {
+        let mut loading = Loading::default();
+        for (key, bytes) in rows {
+            loading.put(key, &bytes)?;
+        }
+        loading.finish()
+    }
+}

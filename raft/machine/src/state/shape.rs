@@ -1,0 +1,45 @@
+//! What a pool's intention, its subnet and the reservations make of its addresses.
+
+use crate::value::shape::{edges, giveable, ranges};
+use std::net::IpAddr;
+
+use crate::space::free_set::FreeSet;
+use ipam_api::address::{AddressRange, number};
+use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
+
+use crate::command::{PoolIntention, SubnetIntention};
+use crate::space::Shape;
+use crate::state::State;
+use crate::state::row::Subnet;
+use crate::value::cause::NeverGiven;
+
+impl State {
+    /// The shape that a pool has in the present state.
+    pub(crate) fn shape_of(&self, pool: &PoolIntention, subnet: &Subnet) -> Shape {
+        let family = Family::of(subnet.intention.cidr.addr());
+        let ranges = ranges(pool, subnet.intention.cidr);
+        let reserved = match self.index.reserved.get(&(subnet.network, family)) {
+            Some(all) => ranges.intersection(all),
+            None => RangeSet::empty(family),
+        };
+        Shape { giveable: giveable(pool, &subnet.intention), ranges, reserved }
+    }
+
+    /// Whether an address is one of a subnet's that no pool gives: its gateway, or an edge.
+    pub(crate) fn is_special(subnet: &SubnetIntention, address: IpAddr) -> Option<NeverGiven> {
+        if subnet.gateway == Some(address) {
+            return Some(NeverGiven::Gateway);
+        }
+        let edge = edges(subnet.cidr).into_iter().any(|edge| number(edge) == number(address));
+        edge.then_some(NeverGiven::Edge)
+    }
+}
+
+/// A subnet of which no pool owns anything.
+pub(crate) fn all_spare(cidr: IpNet) -> FreeSet {
+    let whole = AddressRange::of_cidr(cidr);
+    let mut all = FreeSet::nothing_free(number(cidr.network()), cidr.max_prefix_len() - cidr.prefix_len());
+    all.give(whole.first(), whole.last());
+    all
+}

@@ -1,0 +1,294 @@
+//! Tables: rows by id, with a digest that follows every change.
+
+use crate::broken::broken;
+use crate::invariant::{ROW_OF_ID, ROW_SIZE};
+use crate::state::damaged::Damaged;
+use crate::state::row_key::RowKey;
+use crate::value::row::Journaled;
+use imbl::OrdMap;
+use ipam_api::limits::ROW_BYTES_MAX;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::fmt::{self, Debug, Display};
+use std::panic::Location;
+use std::sync::Arc;
+use xxhash_rust::xxh3::xxh3_128;
+
+/// Version of a row's encoding; its first byte.
+const ROW_VERSION: u8 = 1;
+
+/// What a table holds.
+pub trait Row: Serialize + DeserializeOwned + Clone {
+    /// The key of a row.
+    type Id: Copy + Ord + Display + From<u64> + Into<u64>;
+    /// The table's number in row keys.
+    const TABLE: u8;
+    /// What people call one.
+    const WORD: &'static str;
+}
+
+/// Rows of one type by their id. A clone costs nothing and is not touched by later changes.
+pub struct Table<T: Row> {
+    rows: OrdMap<T::Id, Slot<T>>,
+}
+
+struct Slot<T> {
+    row: Arc<T>,
+    hash: u128,
+    /// Of the row as it is written. It takes no room: the hash leaves some.
+    bytes: u32,
+}
+
+impl<T> Clone for Slot<T> {
+    fn clone(&self) -> Self {
+        Self { row: Arc::clone(&self.row), hash: self.hash, bytes: self.bytes }
+    }
+}
+
+impl<T: Row> Debug for Table<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} of {}", self.len(), T::WORD)
+    }
+}
+
+impl<T: Row> Clone for Table<T> {
+    fn clone(&self) -> Self {
+        Self { rows: self.rows.clone() }
+    }
+}
+
+impl<T: Row> Default for Table<T> {
+    fn default() -> Self {
+        Self { rows: OrdMap::new() }
+    }
+}
+
+/// What changes along with the rows: the digest of all tables, and which rows were touched.
+#[derive(Debug, Default)]
+pub(crate) struct Ledger {
+    /// Sum of the rows' hashes: it doesn't depend on the order of changes.
+    pub digest: u128,
+    /// Keys of rows written or removed since somebody last asked.
+    pub touched: Vec<RowKey>,
+    /// What became of the journal since somebody last asked.
+    pub journaled: Vec<Journaled>,
+}
+
+/// What was touched and written down is told once, to the owner of the original.
+impl Clone for Ledger {
+    fn clone(&self) -> Self {
+        Self { digest: self.digest, touched: Vec::new(), journaled: Vec::new() }
+    }
+}
+
+impl Ledger {
+    /// Takes over what `before` has not told yet, to be told before one's own.
+    pub(crate) fn follow(&mut self, before: &mut Self) {
+        before.touched.append(&mut self.touched);
+        before.journaled.append(&mut self.journaled);
+        self.touched = std::mem::take(&mut before.touched);
+        self.journaled = std::mem::take(&mut before.journaled);
+    }
+}
+
+impl<T: Row> Table<T> {
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One row.
+    #[must_use]
+    pub fn get(&self, id: T::Id) -> Option<&T> {
+        self.rows.get(&id).map(|slot| &*slot.row)
+    }
+
+    /// One row, with its bytes as it is written.
+    pub(super) fn entry(&self, id: T::Id) -> Option<(&T, u64)> {
+        self.rows.get(&id).map(|slot| (&*slot.row, slot.bytes.into()))
+    }
+
+    /// All rows, oldest first, with their bytes.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (T::Id, &T, u64)> {
+        self.rows.iter().map(|(id, slot)| (*id, &*slot.row, slot.bytes.into()))
+    }
+
+    /// The row of an id that another row or the index names.
+    #[track_caller]
+    pub(crate) fn named(&self, id: T::Id) -> &T {
+        match self.get(id) {
+            Some(row) => row,
+            None => broken(ROW_OF_ID, format!("{} {id} at {}", T::WORD, Location::caller())),
+        }
+    }
+
+    /// All rows, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = (T::Id, &T)> {
+        self.rows.iter().map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// The rows with an id above `after`, oldest first.
+    pub fn iter_after(&self, after: T::Id) -> impl Iterator<Item = (T::Id, &T)> {
+        self.rows
+            .range((std::ops::Bound::Excluded(after), std::ops::Bound::Unbounded))
+            .map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// The oldest row.
+    #[must_use]
+    pub fn first(&self) -> Option<(T::Id, &T)> {
+        self.rows.get_min().map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// The newest row.
+    #[must_use]
+    pub fn last(&self) -> Option<(T::Id, &T)> {
+        self.rows.get_max().map(|(id, slot)| (*id, &*slot.row))
+    }
+
+    /// Writes a row; returns the one before it with the bytes that it had.
+    ///
+    /// Commands refuse a row that no snapshot carries: a member with one could neither make a snapshot nor be
+    /// recovered from.
+    pub(super) fn put(&mut self, id: T::Id, row: T, ledger: &mut Ledger) -> Option<(Arc<T>, u64)> {
+        let encoded = encode(&row);
+        if encoded.len() > ROW_BYTES_MAX {
+            broken(ROW_SIZE, format!("{} {id} has {} bytes", T::WORD, encoded.len()));
+        }
+        self.put_encoded(id, row, &encoded, ledger)
+    }
+
+    /// Writes a row of any size, as a defect would.
+    #[cfg(feature = "testing")]
+    pub(super) fn put_of_any_size(&mut self, id: T::Id, row: T, ledger: &mut Ledger) {
+        let encoded = encode(&row);
+        self.put_encoded(id, row, &encoded, ledger);
+    }
+
+    fn put_encoded(
+        &mut self,
+        id: T::Id,
+        row: T,
+        encoded: &[u8],
+        ledger: &mut Ledger,
+    ) -> Option<(Arc<T>, u64)> {
+        let key = RowKey { table: T::TABLE, id: id.into() };
+        let hash = hash(key, encoded);
+        let old = self.rows.insert(id, Slot { row: Arc::new(row), hash, bytes: length(encoded) });
+        let old_hash = old.as_ref().map_or(0, |slot| slot.hash);
+        ledger.digest = ledger.digest.wrapping_sub(old_hash).wrapping_add(hash);
+        ledger.touched.push(key);
+        old.map(|slot| (slot.row, slot.bytes.into()))
+    }
+
+    /// Removes a row; returns it with the bytes that it had.
+    pub(super) fn remove(&mut self, id: T::Id, ledger: &mut Ledger) -> Option<(Arc<T>, u64)> {
+        let slot = self.rows.remove(&id)?;
+        ledger.digest = ledger.digest.wrapping_sub(slot.hash);
+        ledger.touched.push(RowKey { table: T::TABLE, id: id.into() });
+        Some((slot.row, slot.bytes.into()))
+    }
+
+    /// Takes in all rows of another table, whose ids are others. Costs as much as the smaller one is large.
+    pub(super) fn take_in(&mut self, other: Self) {
+        self.rows = std::mem::take(&mut self.rows).union(other.rows);
+    }
+
+    pub(crate) fn encoded(&self, id: T::Id) -> Option<Vec<u8>> {
+        self.get(id).map(encode)
+    }
+
+    pub(crate) fn all_encoded(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
+        self.iter().map(|(id, row)| (RowKey { table: T::TABLE, id: id.into() }, encode(row)))
+    }
+
+    pub(super) fn load(&mut self, key: RowKey, bytes: &[u8], ledger: &mut Ledger) -> Result<(), Damaged> {
+        let row: T = decode(bytes).ok_or_else(|| {
+            Damaged(format!("the row of {} {} can't be read by this version", T::WORD, key.id))
+        })?;
+        let mut hashed = Vec::with_capacity(RowKey::BYTES + bytes.len());
+        hashed.extend_from_slice(&key.to_bytes());
+        let hashed = encode_onto(hashed, &row);
+        // The digest is over bytes: the same row, written otherwise, would make another one of the same state.
+        if hashed.get(RowKey::BYTES..) != Some(bytes) {
+            return Err(Damaged(format!("the row of {} {} isn't written as rows are", T::WORD, key.id)));
+        }
+        let hash = xxh3_128(&hashed);
+        ledger.digest = ledger.digest.wrapping_add(hash);
+        match self.rows.insert(key.id.into(), Slot { row: Arc::new(row), hash, bytes: length(bytes) }) {
+            None => Ok(()),
+            Some(_) => Err(Damaged(format!("the row of {} {} is there twice", T::WORD, key.id))),
+        }
+    }
+}
+
+fn length(encoded: &[u8]) -> u32 {
+    u32::try_from(encoded.len()).unwrap_or(u32::MAX)
+}
+
+/// A row as bytes: the version, then postcard.
+pub(crate) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
+    encode_onto(Vec::new(), row)
+}
+
+fn encode_onto<T: Serialize>(mut bytes: Vec<u8>, row: &T) -> Vec<u8> {
+    bytes.push(ROW_VERSION);
+    // The rows' types (integers, text, lists, maps) are all such that postcard can't refuse them.
+    postcard::to_extend(row, bytes).unwrap_or_default()
+}
+
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    let (version, body) = bytes.split_first()?;
+    (*version == ROW_VERSION).then(|| postcard::from_bytes(body).ok()).flatten()
+}
+
+pub(crate) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
+    let mut input = Vec::with_capacity(RowKey::BYTES + bytes.len());
+    input.extend_from_slice(&key.to_bytes());
+    input.extend_from_slice(bytes);
+    xxh3_128(&input)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::broken::Broken;
+    use crate::command::{NetworkIntention, Remarks, Text};
+    use crate::state::row::{Meta, Network};
+
+    fn network(bytes: usize) -> Network {
+        let meta = Meta {
+            id: 7,
+            revision: 7,
+            created_wall_ms: 1,
+            created_by: Text::given("me"),
+            updated_wall_ms: 1,
+            updated_by: Text::given("me"),
+            updated_fields: Vec::new(),
+        };
+        let remarks = Remarks { description: Text::given("x".repeat(bytes)), ..Remarks::default() };
+        Network { meta, intention: NetworkIntention { name: "blue".parse().unwrap(), remarks } }
+    }
+
+    #[test]
+    fn a_row_of_the_largest_size_is_written() {
+        let around = encode(&network(ROW_BYTES_MAX)).len() - ROW_BYTES_MAX;
+        let mut table = Table::default();
+        table.put(7.into(), network(ROW_BYTES_MAX - around), &mut Ledger::default());
+        assert_eq!(table.entry(7.into()).unwrap().1, ROW_BYTES_MAX as u64);
+    }
+
+    #[test]
+    fn a_larger_row_breaks_an_invariant() {
+        let put = || Table::default().put(7.into(), network(ROW_BYTES_MAX), &mut Ledger::default());
+        let payload = std::panic::catch_unwind(put).unwrap_err();
+        assert_eq!(payload.downcast_ref::<Broken>().unwrap().invariant, ROW_SIZE);
+    }
+}

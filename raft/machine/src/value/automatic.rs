@@ -1,0 +1,71 @@
+//! Pools that are made for an application: what a request says of them, and how an application ends.
+
+use ipam_api::address::AddressRange;
+use ipam_api::limits::AUTOMATIC_MAX_SIZE_DEFAULT;
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::resource::PoolSize;
+use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::value::{Controller, ScaleController};
+
+/// What a request says of the pools that its application has for itself. They are cut from the subnets that its
+/// interfaces name: of those of a family the first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AutomaticPool {
+    /// How many addresses each of them has.
+    pub size: PoolSize,
+    /// How many endpoints the application wants.
+    pub replicas: u32,
+    /// Whether they go with the application, once they are empty.
+    pub reclaim: bool,
+}
+
+/// Rules for automatic pools of a subnet.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AutomaticRules {
+    /// Addresses that they may have; all of the subnet if none are named.
+    pub ranges: Vec<AddressRange>,
+    /// Addresses that none of them has.
+    pub exclude: Vec<AddressRange>,
+    /// Addresses of one of them at most, if it is not the default.
+    pub max_size: Option<u32>,
+}
+
+impl AutomaticRules {
+    /// Addresses of one pool at most.
+    #[must_use]
+    pub fn max_size(&self) -> u32 {
+        self.max_size.unwrap_or(AUTOMATIC_MAX_SIZE_DEFAULT)
+    }
+
+    /// Addresses of a subnet that automatic pools may have.
+    #[must_use]
+    pub fn allowed(&self, cidr: IpNet) -> RangeSet {
+        let family = Family::of(cidr.addr());
+        let whole = [AddressRange::of_cidr(cidr)];
+        let ranges = if self.ranges.is_empty() { &whole[..] } else { &self.ranges };
+        RangeSet::new(family, ranges).minus(&RangeSet::new(family, &self.exclude))
+    }
+}
+
+/// A controller is gone for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EndController {
+    /// Its realm.
+    pub realm: Name,
+    /// Its namespace.
+    pub namespace: ObjectName,
+    /// Which one.
+    pub controller: Controller,
+}
+
+impl EndController {
+    /// What it says of the endpoints: none of them is wanted.
+    #[must_use]
+    pub fn to_none(&self) -> ScaleController {
+        let Self { realm, namespace, controller } = self.clone();
+        ScaleController { realm, namespace, controller, replicas: 0, start: 0 }
+    }
+}

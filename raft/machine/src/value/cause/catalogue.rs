@@ -1,0 +1,519 @@
+//! Causes: the reason of each refusal and of each wait, as a code and typed context.
+//!
+//! **Invariant:** a cause is written into rows and compared between members, so it holds values only: no sentence, and
+//! no text but that of a request. Its sentence is made at the point of display. Nothing that `apply` runs may call
+//! [`Cause::detail`] or [`Cause::help`].
+
+use crate::value::cause::Rule;
+use crate::value::cause::parts::{
+    Closed, Constant, Counted, Example, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven,
+    SpecialUse, TextField, Unserved, UsedBy, WhyNot,
+};
+use crate::value::cause::words::{
+    addresses_are, bad_label, beyond_labels, host_bits, how_to_change, listed, more_addresses, quota_field,
+    unmapped,
+};
+use crate::value::field_name::FieldName;
+use crate::value::intention::{BOOT_ID_BYTES_MAX, VLAN_MAX};
+use crate::value::prefix::LENGTH_MAX;
+use crate::value::quota::Account;
+use crate::value::{Kind, Leases, Started, Text};
+use ipam_api::access::{NodeKey, Role, Target, Verb};
+use ipam_api::address::AddressRange;
+use ipam_api::brand::ANONYMOUS;
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, ATTACHMENTS_PER_ALLOCATION_MAX, AUTOMATIC_POOL_ADDRESSES_MAX,
+    AUTOMATIC_POOLS_PER_NODE_MAX, COOLING_MS_MAX, EVENTS_PER_NODE_MAX, JSON_INTEGER_MAX, LABEL_KEY_CHARS_MAX,
+    LABEL_VALUE_CHARS_MAX, LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN, MEMBERS_MAX, MTU_MAX, NODE_TOKENS_MAX,
+    POOLS_OF_SUBNET_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN, RESOURCES_MAX, RESPONSE_BYTES_MAX,
+    SPLIT_MOVED_MAX, TEXT_CHARS_MAX, TOKENS_MAX, WORK_PER_COMMAND_MAX,
+};
+use ipam_api::name::{InterfaceName, Name, NamePattern, ObjectName, ResourceName, shown};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_api::{Code, Family, Selector};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+causes! {
+    // Rights and terms.
+    DeadlinePassed => DeadlineExceeded: "nobody waits for this request any more; nothing was changed";
+    KeyReused => IdempotencyKeyReused: "the idempotency key was used for another request of the same principal";
+    TokenRevoked => Unauthenticated: "the token was revoked";
+    TokenExpired { name: Name } => TokenExpired: "the token {name} has expired";
+    MayNot { principal: Text, role: Role, verb: Verb, target: Target } => Forbidden:
+        (format!("{}, who is {role}, may not {verb} what is of kind {target}", shown(principal)));
+    RealmForbidden { realm: Name } => Forbidden: "realm {realm} is none of those that this token may touch";
+    NotLabelled { kind: Kind, name: ResourceName, labels: Selector } => Forbidden:
+        "{kind} {name} is not labelled {labels}, as this token demands";
+    ManagedElsewhere { kind: Kind, name: ResourceName, by: Text } => ManagedElsewhere:
+        (format!("{kind} {name} is managed by {}", shown(by)))
+        help "Change it where it is managed, or say that you take it over: take_over=true.";
+    AttachmentElsewhere { attachment: AttachmentKey, node: NodeKey } => ForeignNode:
+        (format!("attachment {attachment} is on node {}/{}, and {node} asks", attachment.realm, attachment.node));
+    EndpointElsewhere { endpoint: EndpointKey, node: NodeKey } => ForeignNode: "{endpoint} is not on node {node}";
+    NodeElsewhere { node: NodeKey } => ForeignNode:
+        "node {node} asks for addresses on another node, or doesn't say on which";
+    AdoptionByNode => Forbidden: "a node can't adopt addresses; an operator can";
+    JoinTokenOnly => Forbidden: "a join token is for joining and for nothing else";
+    MemberTokenOnly => Forbidden: "a member's join token is for joining and for nothing else";
+
+    // What is expected of resources.
+    NotFound { kind: Kind, name: ResourceName } => NotFound: "{kind} {name} does not exist";
+    EndpointGone { endpoint: EndpointKey } => NotFound: "endpoint {endpoint} does not exist";
+    Exists { kind: Kind, name: ResourceName, revision: u64 } => AlreadyExists:
+        "{kind} {name} exists already, in revision {revision}";
+    NothingToChange { kind: Kind, name: ResourceName, expected: u64 } => RevisionMismatch:
+        "{kind} {name} doesn't exist, and so not at revision {expected}"
+        help "Create it without If-Match, or leave it.";
+    Changed { kind: Kind, name: ResourceName, current: u64, by: Text, fields: Vec<FieldName>, expected: u64 }
+        => RevisionMismatch: "{kind} {name} is at revision {current}, changed by {by}, and not at {expected}"
+        help "Read it again, merge, and repeat with If-Match: \"{current}\".";
+    Immutable { kind: Kind, name: ResourceName, value: Constant } => ImmutableField:
+        (format!("{} of {kind} {name} is {value} and can't be changed", value.field()));
+    TooManyOfKind { kind: Kind, count: u64 } => LimitExceeded:
+        "there are {count} of kind {kind}; at most {RESOURCES_MAX} fit";
+    Limit { what: Counted, count: u64, max: u64 } => LimitExceeded: "{count} {what}; at most {max} are allowed";
+
+    // Text.
+    ControlCharacters { field: TextField, text: Text } => InvalidField:
+        (format!("{field} has control characters, or more than one line: {}", shown(text)))
+        help "Longer texts of several lines may be annotations.";
+    TextTooLong { field: TextField } => LimitExceeded: "{field} is longer than {TEXT_CHARS_MAX} characters";
+    TextSize { field: TextField, bytes: u64, max: u64 } => LimitExceeded:
+        "{field} has {bytes} bytes; at most {max} are allowed";
+    BadLabel { key: Text, value: Text } => InvalidField: (bad_label(key, value))
+        help "Use letters, digits and -_./: in labels; annotations may say anything.";
+    ControlInAnnotation { key: Text } => InvalidField: (format!("annotation {} has control characters", shown(key)));
+    KeySize { field: KeyedField, key: Text } => LimitExceeded:
+        (format!(
+            "{field}: {} is too long or empty: keys have 1 to {LABEL_KEY_CHARS_MAX} bytes, values up to {LABEL_VALUE_CHARS_MAX}",
+            shown(key)
+        ));
+    BootIdSize => InvalidField: "a boot id has 1 to {BOOT_ID_BYTES_MAX} bytes";
+    NotMac { mac: Text } => InvalidField:
+        (format!("{} is not a hardware address such as 0a:58:0a:0a:00:4d", shown(mac)));
+    NotHostname { hostname: Text } => InvalidField:
+        (format!("{} is no host name such as db-07.example.com", shown(hostname)))
+        help "Use letters, digits and hyphens, 63 at most between two dots, and 253 in all.";
+
+    // Transactions, levels, the journal, generations.
+    NestedTransaction => InvalidField: "a transaction can't contain another";
+    ResponseSize { bytes: u64, done: u64, steps: u64 } => LimitExceeded:
+        "the response has {bytes} bytes after {done} of {steps} steps; at most {RESPONSE_BYTES_MAX} are allowed"
+        help "Divide the transaction into smaller ones: nothing of it was done.";
+    LevelInTransaction => InvalidField: "the level isn't raised within a transaction";
+    LevelLeap { present: u32, level: u32 } => FeatureLevel:
+        "the level is {present}, and rises by one; it can't become {level} at once";
+    SegmentNotSealed { segment: u64, newest: u64 } => InvalidField:
+        "segment {segment} of the journal is not sealed; the newest that is, is {newest}";
+    GenerationOrder { generation: u64, last: u64 } => InvalidField:
+        "generation {generation} can't follow on generation {last}"
+        help "Name a number above that, and above that of every other restore of this cluster.";
+    OtherGeneration { present: u64, generation: u64 } => RevisionMismatch:
+        "this is generation {present}, and not {generation}"
+        help "Look again at what waits: ipamctl cluster generation.";
+
+    // Members and tokens.
+    MemberNowhere => InvalidField: "a member has a disk id and an address where it answers peers";
+    DirectoryOfFounder { id: u64, name: Name } => AlreadyExists: "the data directory belongs to member {id}, {name}"
+        help "It needn't join; start it without a place to ask.";
+    DirectoryOfRemoved { id: u64, name: Name } => AlreadyExists:
+        "the data directory belonged to member {id}, {name}, which was removed"
+        help "Empty the data directory and let it join as a new member.";
+    DirectoryOfAnother { id: u64, name: Name } => AlreadyExists:
+        "the data directory belongs to member {id}, which is called {name}"
+        help "A member keeps its name: set it back, or empty the data directory.";
+    MemberNameTaken { id: u64, name: Name } => AlreadyExists:
+        "member {id} is called {name} and has another data directory"
+        help "If its directory was lost, remove it first: ipamctl cluster remove {name}. Else choose another name.";
+    TooManyMembers => LimitExceeded: "a cluster has at most {MEMBERS_MAX} members"
+        help "Remove one first: ipamctl cluster remove.";
+    MembersChanged => RevisionMismatch: "somebody else has changed the members meanwhile"
+        help "Look at them and decide again: ipamctl cluster members.";
+    NoMember { id: u64 } => NotFound: "there is no member {id}";
+    MemberRemoved { id: u64 } => NotFound: "member {id} was removed; its id never comes back"
+        help "Let it join anew, with an empty data directory and a token: ipamctl token member.";
+    LastVoter => QuorumAtRisk: "the last voter can't be removed";
+    MemberTokenUsed => Unauthenticated: "the join token was used already"
+        help "Make another one: ipamctl token member.";
+    JoinTokenUsed => Unauthenticated: "the join token was used already" help "Make another one: ipamctl token join.";
+    NoJoinToken => Unauthenticated: "joining takes a join token" help "Make one: ipamctl token join.";
+    JoinTokenOfOthers { node: NodeKey } => ForeignNode: "the join token isn't for node {node}";
+    ReservedTokenName => InvalidField: "no token can be called {ANONYMOUS}";
+    TokenTtlZero => InvalidField: "a token that lives for 0 ms would never be valid";
+    TokenTtlTooLong { longest: u64 } => LimitExceeded: "such a token lives {longest} ms at most";
+    JoinTokenWithoutTtl => InvalidField: "a join token must say how long it lives" help "Give ttl_ms.";
+    NodeTokenWithoutNode => InvalidField: "a token of the role node must name its node"
+        help "Give node: realm and name.";
+    TokenWithNode { role: Role } => InvalidField: "a token of the role {role} can't name a node";
+    JoinTokenRole => InvalidField: "a join token is for nodes and members, and its role is node";
+    SecretTaken => AlreadyExists: "another token has that secret" help "Repeat; another secret will be made.";
+    TooManyTokens { count: u64 } => LimitExceeded: "there are {count} tokens; at most {TOKENS_MAX} fit"
+        help "Delete those that nobody uses: ipamctl token list.";
+
+    // Networks and subnets.
+    DefaultNetwork => InUse: "the network default stays" help "Delete its subnets instead.";
+    NetworkHasSubnets { network: ResourceName, subnets: u64 } => InUse: "network {network} still has subnets: {subnets}";
+    NetworkHasReservations { network: ResourceName, reservations: u64 } => InUse:
+        "network {network} still has reservations: {reservations}";
+    SubnetOverlap { cidr: IpNet, subnet: Name, other: IpNet, network: Name } => Overlap:
+        "{cidr} overlaps with subnet {subnet} ({other}) of network {network}";
+    SubnetHasPools { subnet: ResourceName, pools: u64 } => InUse: "subnet {subnet} still has pools: {pools}"
+        help "Delete its pools first.";
+    HostBits { cidr: IpNet } => CidrHasHostBits: (host_bits(*cidr));
+    SubnetTooLarge { cidr: IpNet, shortest: u8 } => LimitExceeded:
+        (format!("{cidr} is too large: an {} subnet is a /{shortest} at most", Family::of(cidr.addr())));
+    MappedSubnet { cidr: IpNet } => InvalidField:
+        (format!("{cidr} is IPv4 in the form of IPv6; did you mean {}?", unmapped(*cidr)));
+    NotForHosts { cidr: IpNet, purpose: SpecialUse } => InvalidField:
+        "{cidr} is for {purpose}, and no host can have an address of it";
+    VlanId => InvalidField: "a VLAN id is 0 to {VLAN_MAX}";
+    Mtu { cidr: IpNet, mtu: u32, least: u32 } => InvalidField: "the MTU of {cidr} is {least} to {MTU_MAX}, not {mtu}";
+
+    // Gateways and routes.
+    GatewayFamily { gateway: IpAddr, cidr: IpNet } => FamilyMismatch:
+        "gateway {gateway} and subnet {cidr} are of different families";
+    GatewayOutside { gateway: IpAddr, cidr: IpNet } => OutsideSubnet: "gateway {gateway} is outside {cidr}";
+    GatewayOnEdge { gateway: IpAddr, cidr: IpNet } => GatewayInRange:
+        "gateway {gateway} is an edge address of {cidr}, which no host has";
+    GatewayOffered { gateway: IpAddr, of: Name, by: Name } => Overlap:
+        "{gateway} is the gateway of pool {of}, and pool {by} would give it"
+        help "Exclude it from pool {by}, or choose another gateway.";
+    GatewayInUse { gateway: IpAddr, by: UsedBy } => InUse: "{gateway} can't become the gateway: {by}";
+    RouteFamily { destination: IpNet, family: Family } => FamilyMismatch:
+        "the route to {destination} is not of the subnet's family {family}";
+    DefaultRoute => InvalidField: "a route can't be the default route" help "Set the gateway instead.";
+    RouteOutside { gateway: IpAddr, cidr: IpNet } => OutsideSubnet: "gateway {gateway} of a route is outside {cidr}";
+    RouteTwice { destination: IpNet } => InvalidField: "there are two routes to {destination}";
+    RouteMixed { destination: IpNet, gateway: IpAddr } => FamilyMismatch:
+        "the route to {destination} and its gateway {gateway} are of different families";
+    DefaultRouteElsewhere { interface: InterfaceName } => InvalidField:
+        "{interface} is to have the default route, and is none of the interfaces"
+        help "Name it among the interfaces, too; or say clean_gateway of those that shall have none.";
+    RouteInNoSubnet { gateway: IpAddr, destination: IpNet, endpoint: EndpointKey } => OutsideSubnet:
+        "gateway {gateway} of the route to {destination} is in no subnet that {endpoint} gets an address of"
+        help "Name all interfaces in one request; or leave out the routes of the others.";
+
+    // Pools and reservations.
+    EmptyReservation => InvalidField: "a reservation names at least one address";
+    FamiliesMixed { one: AddressRange, other: AddressRange } => FamilyMismatch: "{one} and {other} are of different families";
+    CoolingTooLong { cooling_ms: u64 } => LimitExceeded:
+        "cooling_ms is {cooling_ms} and at most {COOLING_MS_MAX} (a week)";
+    NewPoolTerminating => Terminating: "a new pool can't be terminating";
+    PoolTerminating { pool: Name } => Terminating: "pool {pool} is terminating"
+        help "Call it back first: ipamctl pool set {pool} --no-drain.";
+    PoolInUse { pool: ResourceName, held: u64 } => InUse: (format!("{} held in pool {pool}", addresses_are(*held)))
+        help "Drain it: ipamctl pool delete {pool} --drain lets it end when they are released.";
+    SubnetElsewhere { subnet: Name, network: Name, named: Name } => InvalidField:
+        "subnet {subnet} is in network {network}, not {named}";
+    RangeFamily { range: AddressRange, subnet: Name, cidr: IpNet } => FamilyMismatch:
+        "{range} is not of the family of subnet {subnet} ({cidr})";
+    OutsideSubnet { range: AddressRange, subnet: Name, cidr: IpNet } => OutsideSubnet:
+        "{range} is outside subnet {subnet} ({cidr})";
+    PoolOverlap { range: AddressRange, pool: Name } => Overlap: "{range} overlaps with pool {pool}"
+        help "Choose other ranges, or exclude the common addresses from one of them.";
+    AddressesLost { pool: Name, held: u64, examples: Vec<Example> } => InUse:
+        ({
+            let named: Vec<String> =
+                examples.iter().map(|(address, endpoint)| format!("{address} by {endpoint}")).collect();
+            format!("{} held that pool {pool} would lose: {}", addresses_are(*held), named.join(", "))
+        })
+        help "Release them first, or keep their addresses in the pool.";
+    PrefixesLost { pool: Name, held: u64, examples: Vec<NamedPrefix> } => InUse:
+        ({
+            let named: Vec<String> = examples.iter().map(ToString::to_string).collect();
+            format!("{held} prefixes have addresses that pool {pool} would lose: {}", named.join(", "))
+        })
+        help "Release them first, or keep their addresses in the pool.";
+    NotDrainable { kind: Kind } => InvalidField: "a {kind} can't be drained; only pools can";
+    DrainsToItself { pool: Name } => InvalidField: "pool {pool} can't be drained to itself";
+    DrainsToFamily { to: Name, there: Family, pool: Name, here: Family } => FamilyMismatch:
+        "pool {to} is {there}, and pool {pool} is {here}";
+    DrainsToNetwork { to: Name, there: Name, pool: Name, here: Name } => InvalidField:
+        "pool {to} is in network {there}, and pool {pool} in {here}";
+    DrainsToTerminating { to: Name } => Terminating: "pool {to} is terminating, and can't stand in for another";
+    DrainsToAutomatic { to: Name } => InvalidField: "pool {to} is an application's own, and can't stand in for another"
+        help "Drain to a pool that somebody made.";
+    DrainsToDrained { to: Name, further: Name } => InvalidField: "pool {to} is drained itself, to {further}"
+        help "Drain to {further}: the way is followed once.";
+    SplitsNothing => InvalidField: "a pool is split into two, and no ranges are named for the new one";
+    PoolExists { pool: Name } => AlreadyExists: "pool {pool} exists already" help "Name a pool that doesn't exist.";
+    SplitsAutomatic { pool: Name } => InvalidField: "pool {pool} is an application's own, and stays one"
+        help "Ask for another size in the application's requests.";
+    SplitFamily { range: AddressRange, pool: Name, cidr: IpNet } => FamilyMismatch:
+        "{range} is not of the family of pool {pool} ({cidr})";
+    NotInPool { range: AddressRange, pool: Name } => InvalidField: "{range} is not in the ranges of pool {pool}"
+        help "Look at them: ipamctl pool map {pool}.";
+    NothingRemains { pool: Name } => InvalidField: "nothing would be left of pool {pool}"
+        help "Name a part of its ranges, or make a pool of another name instead.";
+    TooManyToMove => LimitExceeded:
+        "more than {SPLIT_MOVED_MAX} addresses are held or rest there; so many can't move at once"
+        help "Split off the other part, or a smaller one.";
+
+    // Automatic pools.
+    NotAutomatic { pool: Name } => InvalidField: "pool {pool} isn't automatic, and goes with no application"
+        help "Leave `reclaim` out. To let a pool go once it is empty: ipamctl pool delete NAME --drain.";
+    FollowsApplication { pool: Name, field: FieldName, controller: NamedController } => ImmutableField:
+        "{field} of pool {pool} can't be changed: it was made for {controller}, and follows what that asks for"
+        help (Some(how_to_change(*field).to_owned()));
+    AutomaticWithoutController { endpoint: EndpointKey } => InvalidField:
+        "an automatic pool is an application's, and nothing is said of what makes {endpoint}"
+        help "Name its controller, or take from pools that are there.";
+    AutomaticWithoutSubnet => InvalidField: "an automatic pool is cut from a subnet, and no interface names one"
+        help "Name a subnet for the interfaces that shall have pools of their own.";
+    AutomaticWaits => InvalidField: "an application's own pool is made or not, and can't be waited for"
+        help "Leave wait out, and ask again.";
+    AutomaticAdopts => InvalidField: "what exists already is in a pool already, and in none of an application's own"
+        help "Leave automatic_pool or adopt out.";
+    AutomaticEmpty => InvalidField: "a pool of 0 addresses would give none";
+    AutomaticTooLarge { asked: u64 } => LimitExceeded:
+        "an automatic pool of {asked} addresses; at most {AUTOMATIC_POOL_ADDRESSES_MAX} are allowed";
+    TooFewSpare { interface: InterfaceName, family: Family, controller: NamedController, wanted: u128, subnet: Name, left: u128 }
+        => PoolExhausted:
+        "{interface} {family}: a pool for {controller} shall have {wanted} addresses, and subnet {subnet} has only {left} that no pool has"
+        help "Ask for fewer, name another subnet, or delete pools that are no longer needed.";
+
+    // Quotas.
+    EmptyQuota { controller: NamedController } => InvalidField: "the quota of {controller} says nothing"
+        help "Say how many IPv4 or IPv6 addresses it may have, or leave it out.";
+    QuotaTooLarge { limit: u64 } => InvalidField: "a quota of {limit} is more than {JSON_INTEGER_MAX}"
+        help "Leave out what is not to be bounded.";
+    QuotaExceeded { account: Account, family: Family, limit: u64, is_own: bool, had: u64, asked: u64 } => QuotaExceeded:
+        ({
+            let addresses = if *limit == 1 { "address" } else { "addresses" };
+            format!("{account} may have {limit} {family} {addresses} and has {had}; this needs {asked} more")
+        })
+        help (Some(format!(
+            "Release some of them, or raise {} of the namespace.",
+            quota_field(account, *family, *is_own)
+        )));
+
+    // Requests for addresses.
+    NoInterface => InvalidField: "no interface is named";
+    InterfaceTwice { interface: InterfaceName } => InvalidField: "interface {interface} is named twice";
+    FamilyTwice { interface: InterfaceName } => InvalidField: "{interface} names a family twice";
+    UnaskedFamily { interface: InterfaceName, address: IpAddr } => InvalidField:
+        "{interface} asks for {address}, and not for an address of that family";
+    SeveralAddresses { interface: InterfaceName, family: Family } => InvalidField:
+        "{interface} asks for more than one {family} address by value"
+        help "An interface gets one address of each family; use another interface for more.";
+    AttachedWithoutAttachment => InvalidField: "attached allocations need an attachment";
+    AttachmentNotAttached => InvalidField: "what an attachment holds is attached, and nothing else";
+    StartMissing => InvalidField: "an attachment needs `started`: when the asking process began";
+    InterfaceMissing { interface: InterfaceName } => InvalidField:
+        "the attachment's interface {interface} is not among those named"
+        help "Name every interface of the endpoint in each of its ADDs, or that one only.";
+    NotControllerKind { kind: Text } => InvalidField:
+        (format!("{} is no kind of a controller, such as StatefulSet", shown(kind)));
+    NotControllerGroup { group: Text } => InvalidField:
+        (format!("{} is no API group without a version, such as apps", shown(group)));
+    NeverSticky { kind: Text } => InvalidField:
+        "the endpoints of a {kind} can't be sticky: their names don't come back"
+        help "Leave `sticky` out; what such an endpoint has is free when it goes.";
+    ScaleDownNotSticky => InvalidField: "scale_down is said of an endpoint that isn't sticky"
+        help "Say sticky: true, or name the controller that promises its name.";
+    StickyLease => InvalidField: "a lease ends by time, and what a sticky endpoint has doesn't";
+    LeaseWithoutTtl => InvalidField: "a lease says how long it lasts" help "Give ttl_ms, or ask with lifecycle held.";
+    TtlWithoutLease { lifecycle: Lifecycle } => InvalidField:
+        "what is {lifecycle} lasts until it is released, and ttl_ms says otherwise"
+        help "Leave ttl_ms out, or ask with lifecycle leased and without an attachment.";
+    LeaseTooShort { ttl_ms: u64 } => InvalidField: "ttl_ms is {ttl_ms}; a lease lasts {LEASE_TTL_MS_MIN} ms at least";
+    LeaseTooLong { ttl_ms: u64 } => LimitExceeded: "ttl_ms is {ttl_ms} and at most {LEASE_TTL_MS_MAX} (a year)"
+        help "Ask with lifecycle held for what is to last longer.";
+    AdoptsFromSubnet { interface: InterfaceName } => InvalidField:
+        "{interface} names a subnet; what is adopted is found by its address" help "Leave subnets out.";
+    AdoptsNothing { interface: InterfaceName } => InvalidField:
+        "{interface} names no address that could be adopted"
+        help "Name the addresses that it has, or ask without adopt.";
+    AdoptsNoneOfFamily { interface: InterfaceName, family: Family } => InvalidField:
+        "{interface} names no {family} address that could be adopted"
+        help "Name the address that it has, or leave that family out.";
+    AttachmentWaits => InvalidField: "an attachment can't wait for addresses; its runtime asks again"
+        help "Leave wait out.";
+    AdoptionWaits => InvalidField: "what exists already is adopted or not, and can't wait" help "Leave wait out.";
+    AddressWaits { interface: InterfaceName } => InvalidField:
+        "{interface} asks for an address by value, and only pools can be waited for"
+        help "Leave wait or the address out.";
+
+    // Endpoints, attachments and allocations as they are.
+    ReleasedSince { attachment: AttachmentKey } => AttachmentReleased:
+        "attachment {attachment} was released after this request began";
+    AttachmentOfAnother { attachment: AttachmentKey, holder: HeldBy, is_incarnation: bool } => AlreadyExists:
+        ({
+            let another = if *is_incarnation { "another incarnation of " } else { "" };
+            format!("attachment {attachment} belongs to {another}{holder}")
+        })
+        help "Delete that attachment first; its runtime did not.";
+    TooManyAttachments { address: IpAddr, endpoint: EndpointKey } => LimitExceeded:
+        "{address} of {endpoint} is attached {ATTACHMENTS_PER_ALLOCATION_MAX} times, and no more fit"
+        help "Delete the attachments that are gone; their runtimes did not.";
+    TooManyAllocations { endpoint: EndpointKey, held: u64 } => LimitExceeded:
+        "{endpoint} holds {held} addresses; at most {ALLOCATIONS_PER_ENDPOINT_MAX} fit";
+    OtherLifecycle { endpoint: EndpointKey, interface: InterfaceName, present: Lifecycle, asked: Lifecycle }
+        => AlreadyExists: "what {endpoint} holds on {interface} is {present}, and not {asked}"
+        help "Ask with lifecycle {present}, or release it first.";
+    OtherAddresses { endpoint: EndpointKey, interface: InterfaceName } => AlreadyExists:
+        "{endpoint} already holds other addresses on {interface}"
+        help "Release them first, or name another interface.";
+    SomeInterfaces { endpoint: EndpointKey } => AlreadyExists:
+        "{endpoint} already holds addresses on some of these interfaces" help "Ask for the other interfaces only.";
+    WaitsAlready { endpoint: EndpointKey } => AlreadyExists: "{endpoint} waits for something else already"
+        help "Withdraw that first: release the endpoint.";
+    AllocationGone { allocation: u64 } => AllocationChanged: "allocation {allocation} is gone";
+    LeaseGone { allocation: u64 } => AllocationChanged: "allocation {allocation} is gone"
+        help "Its lease has ended, or it was released: ask for an address again.";
+    LeasesGone { endpoint: EndpointKey } => NotFound: "endpoint {endpoint} does not exist"
+        help "Its leases have ended, or it was released: ask for an address again.";
+    NotLeased { which: Leases } => NotLeased:
+        (match which {
+            Leases::Allocation(id) => format!("allocation {id} has no lease that could be renewed"),
+            Leases::Endpoint(key) => format!("what {key} holds has no lease that could be renewed"),
+        });
+
+    // Candidates and choice.
+    NamedPoolMissing { pool: Name, rule: Rule } => NotFound:
+        (format!("pool {pool} does not exist{}", rule.names_it()));
+    NamedForFamily { pool: Name, family: Family, interface: InterfaceName, rule: Rule } => FamilyMismatch:
+        (format!("pool {pool} is named as an {family} pool of {interface} and isn't one{}", rule.names_it()));
+    NoPoolLike { family: Family, pattern: NamePattern, interface: InterfaceName, rule: Rule } => NotFound:
+        (format!(
+            "no {family} pool has a name like {pattern}, which is named for {interface}{}",
+            rule.names_it()
+        ));
+    TooManyPoolsInSubnet { subnet: Name } => LimitExceeded: "subnet {subnet} has more than {POOLS_OF_SUBNET_MAX} pools"
+        help "Name the pools, or let pools be found by whom they are for.";
+    NoPoolOfFamily { interface: InterfaceName, family: Family, rule: Rule } => NoPoolSelected:
+        (format!("{interface} needs an {family} address, and of that family {}", rule.names_none()))
+        help "Name a pool of it in the request, or ask for the other family only.";
+    NoPoolForAddress { address: IpAddr, interface: InterfaceName } => AddressOutsidePools:
+        (format!(
+            "{address} is asked for, and {interface} may take from no {} pool", Family::of(*address)
+        ));
+    NoPool { interface: InterfaceName, rule: Rule } => NoPoolSelected:
+        (format!("interface {interface} {}", rule.gets_nothing()))
+        help (Some(rule.help().to_owned()));
+    NothingFits { unserved: Unserved, code: Code } => (*code): "{unserved}";
+    Exhausted { unserved: Unserved, is_automatic: bool } => PoolExhausted: "{unserved}"
+        help (more_addresses(unserved, *is_automatic));
+    InNoPool { address: IpAddr, interface: InterfaceName, pools: Vec<Name>, count: u64 } => AddressOutsidePools:
+        (format!(
+            "{address} is in none of the pools that {interface} may take from: {}",
+            listed(pools, *count, ", ")
+        ));
+    InNoPoolToAdopt { address: IpAddr, interface: InterfaceName } => AddressOutsidePools:
+        "{address} is in no pool that {interface} could adopt it into"
+        help "Make a pool with it first, or name the pool that has it.";
+    AskedTwice { address: IpAddr } => AddressTaken: "{address} is asked for twice";
+    Held { address: IpAddr, pool: Name, holder: HeldBy, allocation: u64 } => AddressTaken:
+        "{address} of pool {pool} is held by {holder} (allocation {allocation})";
+    InPrefix { address: IpAddr, pool: Name, prefix: NamedPrefix } => AddressTaken:
+        "{address} of pool {pool} is inside {prefix}";
+    Resting { address: IpAddr, pool: Name, left_ms: u64 } => AddressCooling:
+        "{address} of pool {pool} rests for another {left_ms} ms";
+    NeverGiven { address: IpAddr, pool: Name, why: NeverGiven } => AddressReserved: "{address} of pool {pool} is {why}";
+    NeverAdopted { address: IpAddr, pool: Name, why: NeverGiven } => AddressReserved:
+        "{address} of pool {pool} is {why}" help "Change the pool or its subnet so that it has the address.";
+
+    // Waiting claims.
+    PoolsClosed { pools: Vec<(Name, Closed)> } => PoolDisabled:
+        ({
+            let closed: Vec<String> = pools.iter().map(|(pool, why)| format!("{pool} {why}")).collect();
+            closed.join(", ")
+        });
+    NothingFree { pools: Vec<Name> } => PoolExhausted:
+        ({
+            let names: Vec<String> = pools.iter().map(ToString::to_string).collect();
+            format!("nothing is free in {}", names.join(", "))
+        });
+    AwaitedPoolsGone => NotFound: "the pools that it waited for are gone";
+
+    // Prefixes.
+    NoLevel => InvalidField: "no prefix is asked for";
+    PrefixLength { length: u8 } => InvalidField: "a prefix is 1 to {LENGTH_MAX} bits long, and not {length}";
+    LengthOfFamily { length: u8, bits: u8 } => InvalidField:
+        "a prefix of this family is {bits} bits long at most, and not {length}";
+    NotLonger { length: u8, above: u8 } => InvalidField:
+        "a prefix of /{length} can't be cut from one of /{above}: its length must be greater";
+    PrefixTtl { ttl_ms: u64 } => LimitExceeded: "ttl_ms is {ttl_ms}, and from {PREFIX_TTL_MS_MIN} to {PREFIX_TTL_MS_MAX}";
+    NoPrefix { prefix: u64 } => NotFound: "prefix {prefix} does not exist";
+    NoPrefixOf { owner: ObjectName } => NotFound: "{owner} has no prefix there"
+        help "Say how long it shall be, and it is delegated.";
+    PoolGone => NotFound: "the pool is gone";
+    NoBlock { length: u8, pool: Name, free: u128, size: u128 } => PoolExhausted:
+        "no aligned block of /{length} is free in pool {pool} ({free} of {size} addresses are free)"
+        help "Ask for a longer prefix, or release what is no longer needed. A block with the gateway, an exclusion, a reservation or an edge of the subnet in it is never free: allow_edges lets the edges go.";
+    NoBlockInPrefix { length: u8, cidr: IpNet } => PoolExhausted:
+        "no aligned block of /{length} is free in prefix {cidr}"
+        help "Ask for a longer prefix, or release what is no longer needed.";
+    PoolDelegatesNot { pool: Name, why: WhyNot } => (why.code()): "pool {pool} is {why}";
+    PrefixEnded { prefix: NamedPrefix } => InUse: "{prefix} has ended and is being cleared away"
+        help "Ask again when it is gone.";
+    TooMuchWork => LimitExceeded:
+        "the request has more than {WORK_PER_COMMAND_MAX} pools, names or addresses examined; nothing was changed"
+        help "Name fewer pools, or name them more closely; divide a transaction.";
+    OtherPrefix { prefix: NamedPrefix, keeps_edges: bool } => AlreadyExists:
+        ({
+            let edges = if *keeps_edges { "keeps its edges" } else { "gives its edges" };
+            format!("{prefix} is there already, has a length of {} and {edges}", prefix.cidr.prefix_len())
+        })
+        help "Ask for it as it is, release it first, or name another owner.";
+    LeadershipEnded => NoLeader: "the leadership that proposed this has ended; nothing was changed";
+    BootUnconfirmed { attachment: AttachmentKey, started: Started } => BootUnconfirmed:
+        (format!(
+            "attachment {attachment} was released in another boot of its node, and boot {} was not heard since, or only from this process",
+            shown(&started.boot_id)
+        ));
+    RealmElsewhere { realm: Name, node: NodeKey } => ForeignNode:
+        "realm {realm} is not the realm of node {node}";
+    NodeMayNotFree { address: IpAddr, endpoint: EndpointKey, node: NodeKey } => ForeignNode:
+        "node {node} may not release {address} of {endpoint}: an operator pinned it, its endpoint keeps it, or another node has it"
+        help "Delete the attachment on this node, or let an operator release the address.";
+    TooManyOfNode { node: NodeKey, what: Counted, count: u64, max: u64 } => LimitExceeded:
+        "node {node} would have {count} {what}; at most {max} of one node are allowed"
+        help "Release what the node no longer needs.";
+    NodeEventsSpent { node: NodeKey, events: u64 } => TooManyRequests:
+        "requests of node {node} caused {events} events within an hour of log time; at most {EVENTS_PER_NODE_MAX} are allowed"
+        help "Find the workload that is created again and again on this node; its deletions are still served.";
+    NodeHasToken { node: NodeKey, token: Name } => AlreadyExists: "node {node} has the token {token} already"
+        help "To keep it: ipamctl token renew, with that token. To replace it, an administrator makes a join token that does: ipamctl token join --replace --node {node}";
+    JoinTokenWithoutNode { node: NodeKey } => ForeignNode:
+        "node {node} is there already, and the join token names no node"
+        help "Use one for it alone: ipamctl token join --node {node}; with --replace if the node has a token.";
+    ReplacesNoNode => InvalidField: "only a join token that names its node can replace that node's tokens"
+        help "Give purpose: join, and node: realm and name.";
+    TooManyTokensOfNode { node: NodeKey } => LimitExceeded:
+        "node {node} has {NODE_TOKENS_MAX} tokens, as many as a node may have"
+        help "Delete those that it doesn't use: ipamctl token list.";
+    NotRenewable => Forbidden: "only a node's token that was made by joining can be renewed"
+        help "Get another one from an administrator: ipamctl token create, ipamctl token rotate.";
+    SharedByRealms { verb: Verb, target: Target } => Forbidden:
+        "a token with realms may not {verb} what is of kind {target}: realms share it"
+        help "Ask with a token without realms, or with one that has allow_shared: ipamctl token create --allow-shared.";
+    ClusterBeyondLimits { verb: Verb, target: Target } => Forbidden:
+        "a token with realms or labels may not {verb} what is of kind {target}: it concerns the whole cluster" help "Ask with a token without limits.";
+    BeyondLabels { kind: Kind, name: ResourceName, field: Option<FieldName> } => Forbidden:
+        (beyond_labels(*kind, name, *field)) help "Ask with a token without labels.";
+    BeyondOwnRights { token: Name } => Forbidden: "the rights of token {token} are not within those of the caller"
+        help "Name realms and labels at least as strict as the own ones, or ask with a token without limits.";
+    SharedWithoutRealms => InvalidField: "allow_shared widens a token with realms, and none is named" help "Name realms, or leave allow_shared out.";
+    NoAutomaticPools { subnet: Name } => Forbidden: "subnet {subnet} does not allow automatic pools" help "Allow them: ipamctl subnet set {subnet} --automatic. Or name a pool.";
+    AutomaticAboveMax { wanted: u128, subnet: Name, max: u32 } => LimitExceeded:
+        "an automatic pool of {wanted} addresses; subnet {subnet} allows {max} at most"
+        help "Ask for fewer, or allow more: ipamctl subnet set {subnet} --automatic-max-size.";
+    KeptByNode { node: NodeKey } => Forbidden: "node {node} may not make an automatic pool that outlives its application"
+        help "Leave reclaim out, and set it afterwards as an operator: ipamctl pool set POOL --reclaim false.";
+    TooManyAutomaticOfNode { node: NodeKey } => LimitExceeded:
+        "requests of node {node} made {AUTOMATIC_POOLS_PER_NODE_MAX} automatic pools that still exist; no more are allowed"
+        help "End applications that are gone: ipamctl endpoint end.";
+    NotPeerAddress { address: Text } => InvalidField:
+        (format!("{} is no address at which a member answers peers", shown(address)))
+        help "Write it as host:port, or as unix:/absolute/path of at most 107 bytes, in printable ASCII.";
+    NotClientUrl { url: Text } => InvalidField:
+        (format!("{} is no URL at which a member answers clients", shown(url)))
+        help "Write it as http://host:port or https://host:port, in printable ASCII.";
+    ApplicationOfOthers { controller: NamedController, node: NodeKey } => Forbidden:
+        "node {node} may scale or end {controller} only while it holds all its addresses, and none that stays"
+        help "Ask as an operator, or on the node that holds its last address.";
+}

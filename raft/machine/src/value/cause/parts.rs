@@ -1,0 +1,329 @@
+//! Parts of causes: small closed sets and typed names. Variants are only ever appended.
+
+use crate::value::counts::Counts;
+use crate::value::id::PrefixId;
+use crate::value::prefix::PrefixOwner;
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Family};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// The reason why a pool gives nothing to a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum WhyNot {
+    /// It has no free address.
+    Exhausted,
+    /// It names other nodes.
+    OtherNodes,
+    /// Its node selector doesn't match.
+    NodeLabels,
+    /// It has a node selector, and nothing is known of the node.
+    NodeUnknown,
+    /// It names other namespaces.
+    OtherNamespaces,
+    /// Its namespace selector doesn't match.
+    NamespaceLabels,
+    /// It has a namespace selector, and nothing is known of the namespace.
+    NamespaceUnknown,
+    /// Its endpoint selector doesn't match.
+    EndpointLabels,
+    /// It names other realms.
+    OtherRealms,
+    /// It names other network attachments.
+    OtherAttachments,
+    /// It was made for another application.
+    OtherApplication,
+    /// It selects endpoints, and a prefix has none.
+    EndpointsOnly,
+    /// It is being deleted.
+    Terminating,
+    /// It is disabled.
+    Disabled,
+    /// Another pool stands in for it.
+    Drained,
+    /// It is not confirmed since a restore.
+    Unconfirmed,
+    /// The token demands other labels.
+    TokenLabels,
+    /// It is of the other family.
+    OtherFamily,
+}
+
+impl WhyNot {
+    /// The code of a refusal with this reason alone.
+    #[must_use]
+    pub fn code(self) -> Code {
+        match self {
+            Self::Exhausted => Code::PoolExhausted,
+            Self::Terminating => Code::Terminating,
+            Self::Disabled | Self::Drained => Code::PoolDisabled,
+            Self::Unconfirmed => Code::GenerationUnconfirmed,
+            Self::TokenLabels => Code::Forbidden,
+            Self::OtherFamily => Code::FamilyMismatch,
+            Self::OtherNodes
+            | Self::NodeLabels
+            | Self::NodeUnknown
+            | Self::OtherNamespaces
+            | Self::NamespaceLabels
+            | Self::NamespaceUnknown
+            | Self::EndpointLabels
+            | Self::OtherRealms
+            | Self::OtherAttachments
+            | Self::OtherApplication
+            | Self::EndpointsOnly => Code::NoPoolFits,
+        }
+    }
+}
+
+/// The reason why a pool gives nothing, and its addresses.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// The pool.
+    pub pool: Name,
+    /// The reason.
+    pub why: WhyNot,
+    /// Its addresses by state.
+    pub counts: Counts,
+}
+
+/// An interface that gets no address of a family, and the pools that it could take from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unserved {
+    /// The interface.
+    pub interface: InterfaceName,
+    /// The family.
+    pub family: Family,
+    /// Milliseconds of log time until the first address of these pools has rested.
+    pub next_free_ms: Option<u64>,
+    /// The first of these pools.
+    pub pools: Vec<Verdict>,
+    /// The number of all of them.
+    pub count: u64,
+}
+
+/// The rule of a pool that gives nothing to a waiting claim.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Closed {
+    /// It is being deleted.
+    Terminating,
+    /// It is disabled.
+    Disabled,
+    /// Another pool stands in for it.
+    Drained,
+    /// It is not confirmed since a restore.
+    Unconfirmed,
+}
+
+/// The reason why a pool never gives an address of its ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum NeverGiven {
+    /// A reservation has it.
+    Reserved,
+    /// It is a gateway.
+    Gateway,
+    /// It is an edge of the subnet.
+    Edge,
+    /// The pool excludes it.
+    Excluded,
+}
+
+/// A prefix by its addresses, its owner and its id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedPrefix {
+    /// Its id.
+    pub id: PrefixId,
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// Its owner.
+    pub owner: PrefixOwner,
+}
+
+/// The holder of an address; none if its row is gone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldBy(pub Option<EndpointKey>);
+
+/// The use of an address that keeps it from becoming a gateway.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum UsedBy {
+    /// An endpoint holds it.
+    Endpoint(HeldBy),
+    /// It belongs to a prefix.
+    Prefix(NamedPrefix),
+}
+
+/// An address and the endpoint that holds it.
+pub type Example = (IpAddr, EndpointKey);
+
+/// The value of a field that never changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Constant {
+    /// The network.
+    Network(Name),
+    /// The subnet.
+    Subnet(Name),
+    /// The CIDR.
+    Cidr(IpNet),
+}
+
+/// The controller of an application.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamedController {
+    /// Its kind.
+    pub kind: crate::value::Text,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+impl NamedController {
+    pub(crate) fn of(controller: &crate::value::Controller) -> Self {
+        Self { kind: controller.kind.clone(), name: controller.name.clone() }
+    }
+}
+
+/// The use of addresses that no host can have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SpecialUse {
+    /// 0.0.0.0/8.
+    ThisNetwork,
+    /// 127.0.0.0/8.
+    Loopback,
+    /// 224.0.0.0/4, ff00::/8.
+    Multicast,
+    /// ::/16.
+    SpecialPurpose,
+}
+
+/// A field with text of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum TextField {
+    /// `manager`.
+    Manager,
+    /// `disk_id`.
+    DiskId,
+    /// `peer_address`.
+    PeerAddress,
+    /// `client_url`.
+    ClientUrl,
+    /// `description`.
+    Description,
+    /// `managed_by`.
+    ManagedBy,
+    /// A domain of `dns`.
+    DnsDomain,
+    /// An option of `dns`.
+    ResolverOption,
+    /// `uid`.
+    Uid,
+    /// `controller.uid`.
+    ControllerUid,
+}
+
+/// A field with keys and values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeyedField {
+    /// `labels`.
+    Labels,
+    /// `annotations`.
+    Annotations,
+}
+
+/// Things whose number has a limit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Counted {
+    /// Steps of a transaction.
+    Steps,
+    /// Preconditions of a transaction.
+    Preconditions,
+    /// Members of the cluster.
+    Members,
+    /// Bytes of an idempotency key.
+    KeyBytes,
+    /// Name servers.
+    NameServers,
+    /// Search domains.
+    SearchDomains,
+    /// Resolver options.
+    ResolverOptions,
+    /// Ranges.
+    Ranges,
+    /// Exclusions.
+    Exclusions,
+    /// Routes.
+    Routes,
+    /// Realms of a pool.
+    PoolRealms,
+    /// Nodes of a pool.
+    PoolNodes,
+    /// Namespaces of a pool.
+    PoolNamespaces,
+    /// Network attachments of a pool.
+    PoolAttachments,
+    /// Default pools of a namespace, of a family.
+    NamespacePools(Family),
+    /// Addresses of a reservation.
+    Addresses,
+    /// Interfaces.
+    Interfaces,
+    /// Subnets of an interface.
+    InterfaceSubnets,
+    /// Pools of an interface, of a family.
+    InterfacePools(Family),
+    /// Default pools of an interface, of a family.
+    InterfaceDefaultPools(Family),
+    /// Requested addresses.
+    RequestedAddresses,
+    /// Keys of labels or annotations.
+    Keys(KeyedField),
+    /// Realms of a token.
+    TokenRealms,
+    /// Levels of prefixes.
+    PrefixLevels,
+    /// Pools to confirm.
+    PoolsToConfirm,
+    /// Applications of a quota.
+    QuotaApplications,
+    /// Ranges of the part of a pool that remains.
+    RemainingRanges,
+    /// Exclusions of the part of a pool that remains.
+    RemainingExclusions,
+    /// Waiting claims.
+    WaitingClaims,
+    /// Allocations made with a node's grant.
+    NodeAllocations,
+    /// Attachments on a node.
+    NodeAttachments,
+}
+
+/// What made pools candidates.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Rule {
+    /// The request names their subnets.
+    Subnets,
+    /// They were made for the application, in subnets that the request names.
+    Automatic,
+    /// The request names them.
+    Request,
+    /// They are the namespace's default pools.
+    Namespace,
+    /// The CNI configuration names them.
+    Configuration,
+    /// They are marked as default.
+    Default,
+}
+
+impl Rule {
+    /// Its word: where pools came from.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Rule::Subnets => "subnets",
+            Rule::Automatic => "automatic",
+            Rule::Request => "request",
+            Rule::Namespace => "namespace",
+            Rule::Configuration => "configuration",
+            Rule::Default => "default",
+        }
+    }
+}

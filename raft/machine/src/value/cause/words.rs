@@ -1,0 +1,381 @@
+//! The words of causes, for display only: nothing that is written down comes from here.
+
+use std::fmt::{self, Display, Formatter};
+
+use ipam_api::limits::REASONS_MAX;
+use ipam_api::name::ResourceName;
+use ipam_api::{Code, Family, address};
+use ipnet::IpNet;
+
+#[cfg(feature = "testing")]
+use crate::testing::TestOption;
+use crate::value::Kind;
+use crate::value::cause::parts::{
+    Closed, Constant, Counted, HeldBy, KeyedField, NamedController, NamedPrefix, NeverGiven, SpecialUse,
+    TextField, Unserved, UsedBy, Verdict, WhyNot,
+};
+use crate::value::cause::{Cause, Rule};
+use crate::value::field_name::FieldName;
+use crate::value::quota::Account;
+
+impl Cause {
+    /// One sentence with the names and numbers, for display only.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        worded(self.sentence())
+    }
+
+    /// The remedy, where more is known than the catalogue of codes says; for display only.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        self.remedy().map(worded)
+    }
+}
+
+/// Says what of a node or a namespace labels don't leave to a token.
+pub(crate) fn beyond_labels(kind: Kind, name: &ResourceName, field: Option<FieldName>) -> String {
+    match field {
+        Some(field) => {
+            format!(
+                "a token with labels may not change {field} of {kind} {name} so: it decides for other resources"
+            )
+        }
+        None => format!("a token with labels may not create or delete {kind} {name}"),
+    }
+}
+
+/// Every sentence and every fragment of one passes through here on its way to display.
+pub(crate) fn worded(text: String) -> String {
+    #[cfg(feature = "testing")]
+    if TestOption::RewordSentences.is_on() {
+        return format!("in other words: {text}");
+    }
+    text
+}
+
+/// Displays each type by its words, which are reworded like any sentence.
+macro_rules! worded {
+    ($($type:ty),*) => {
+        $(impl Display for $type {
+            fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+                f.write_str(&worded(self.words().into()))
+            }
+        })*
+    };
+}
+
+worded!(WhyNot, Closed, NeverGiven, SpecialUse, TextField, KeyedField, Counted);
+
+impl WhyNot {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Exhausted => "exhausted",
+            Self::OtherNodes => "for other nodes",
+            Self::NodeLabels => "for nodes with other labels",
+            Self::NodeUnknown => "for nodes with certain labels, and this one isn't described",
+            Self::OtherNamespaces => "for other namespaces",
+            Self::NamespaceLabels => "for namespaces with other labels",
+            Self::NamespaceUnknown => "for namespaces with certain labels, and this one isn't described",
+            Self::EndpointLabels => "for endpoints with other labels",
+            Self::OtherRealms => "for other realms",
+            Self::OtherAttachments => "for other network attachments",
+            Self::OtherApplication => "for endpoints of its application only",
+            Self::EndpointsOnly => "for certain endpoints only, and prefixes have none",
+            Self::Terminating => "terminating",
+            Self::Disabled => "disabled",
+            Self::Drained => "drained to another pool",
+            Self::Unconfirmed => "not confirmed since the restore",
+            Self::TokenLabels => "not labelled as the asker's token demands",
+            Self::OtherFamily => "of the other family",
+        }
+    }
+}
+
+impl Closed {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Terminating => "is being deleted",
+            Self::Disabled => "is disabled",
+            Self::Drained => "is drained",
+            Self::Unconfirmed => "is not confirmed",
+        }
+    }
+}
+
+impl NeverGiven {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Gateway => "the gateway",
+            Self::Edge => "an edge address",
+            Self::Excluded => "excluded",
+        }
+    }
+}
+
+impl SpecialUse {
+    fn words(self) -> &'static str {
+        match self {
+            Self::ThisNetwork => "\"this network\"",
+            Self::Loopback => "loopback interfaces",
+            Self::Multicast => "multicast groups",
+            Self::SpecialPurpose => "special purposes",
+        }
+    }
+}
+
+impl TextField {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Manager => "manager",
+            Self::DiskId => "disk_id",
+            Self::PeerAddress => "peer_address",
+            Self::ClientUrl => "client_url",
+            Self::Description => "description",
+            Self::ManagedBy => "managed_by",
+            Self::DnsDomain => "a DNS domain",
+            Self::ResolverOption => "a resolver option",
+            Self::Uid => "uid",
+            Self::ControllerUid => "the uid of a controller",
+        }
+    }
+}
+
+impl KeyedField {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Labels => "labels",
+            Self::Annotations => "annotations",
+        }
+    }
+}
+
+impl Counted {
+    fn words(self) -> String {
+        let words = match self {
+            Self::Steps => "steps of a transaction",
+            Self::Preconditions => "preconditions",
+            Self::Members => "members",
+            Self::KeyBytes => "bytes of an idempotency key",
+            Self::NameServers => "name servers",
+            Self::SearchDomains => "search domains",
+            Self::ResolverOptions => "resolver options",
+            Self::Ranges => "ranges",
+            Self::Exclusions => "exclusions",
+            Self::Routes => "routes",
+            Self::PoolRealms => "realms of a pool",
+            Self::PoolNodes => "nodes of a pool",
+            Self::PoolNamespaces => "namespaces of a pool",
+            Self::PoolAttachments => "network attachments of a pool",
+            Self::NamespacePools(family) => return format!("{family} default pools of a namespace"),
+            Self::Addresses => "addresses",
+            Self::Interfaces => "interfaces",
+            Self::InterfaceSubnets => "subnets of an interface",
+            Self::InterfacePools(family) => return format!("{family} pools of an interface"),
+            Self::InterfaceDefaultPools(family) => return format!("{family} default pools of an interface"),
+            Self::RequestedAddresses => "requested addresses",
+            Self::Keys(field) => return field.to_string(),
+            Self::TokenRealms => "realms of a token",
+            Self::PrefixLevels => "levels of prefixes",
+            Self::PoolsToConfirm => "pools to confirm",
+            Self::QuotaApplications => "applications of a quota",
+            Self::RemainingRanges => "ranges of what is left",
+            Self::RemainingExclusions => "exclusions of what is left",
+            Self::WaitingClaims => "waiting claims",
+            Self::NodeAllocations => "allocations",
+            Self::NodeAttachments => "attachments",
+        };
+        words.to_owned()
+    }
+}
+
+impl Display for NamedPrefix {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { id, cidr, owner } = self;
+        write!(f, "prefix {cidr} of {}/{} ({id})", owner.realm, owner.name)
+    }
+}
+
+impl Display for NamedController {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+impl Display for HeldBy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Some(endpoint) => endpoint.fmt(f),
+            None => f.write_str("another endpoint"),
+        }
+    }
+}
+
+impl Display for UsedBy {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Endpoint(holder) => write!(f, "{holder} holds it"),
+            Self::Prefix(prefix) => write!(f, "it is inside {prefix}"),
+        }
+    }
+}
+
+impl Display for Constant {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Network(name) => name.fmt(f),
+            Self::Subnet(name) => name.fmt(f),
+            Self::Cidr(cidr) => cidr.fmt(f),
+        }
+    }
+}
+
+impl Constant {
+    pub(crate) fn field(&self) -> &'static str {
+        match self {
+            Self::Network(_) => "network",
+            Self::Subnet(_) => "subnet",
+            Self::Cidr(_) => "cidr",
+        }
+    }
+}
+
+impl Rule {
+    /// The reason why a rule has no pool of a family.
+    pub(crate) fn names_none(self) -> &'static str {
+        match self {
+            Rule::Subnets => "the subnets that the request names have no pool",
+            Rule::Automatic => "the request names no subnet",
+            Rule::Request => "the request names none",
+            Rule::Namespace => "the namespace's default pools are none",
+            Rule::Configuration => "the configuration names none",
+            Rule::Default => "none is marked as default",
+        }
+    }
+
+    /// The reason why a rule has no pool at all.
+    pub(crate) fn gets_nothing(self) -> &'static str {
+        match self {
+            Rule::Default => "names no pool, and none is marked as default",
+            Rule::Subnets => "takes from subnets that have no pools",
+            Rule::Automatic => "names no subnet of a family that it needs",
+            Rule::Request | Rule::Namespace | Rule::Configuration => {
+                "takes from pools of a family that it doesn't need"
+            }
+        }
+    }
+
+    pub(crate) fn help(self) -> &'static str {
+        match self {
+            Rule::Default => "Name a pool in the request, or mark one: ipamctl pool set NAME --default.",
+            _ => "Make a pool there, or name another place to take from.",
+        }
+    }
+
+    /// The end of a sentence about a pool that the request itself may not name.
+    pub(crate) fn names_it(self) -> &'static str {
+        match self {
+            Rule::Request => "",
+            Rule::Subnets | Rule::Automatic => "; the request names it",
+            Rule::Namespace => "; the namespace names it",
+            Rule::Configuration => "; the configuration names it",
+            Rule::Default => "; the cluster names it",
+        }
+    }
+}
+
+impl Display for Verdict {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self { pool, why, counts } = self;
+        match why {
+            WhyNot::Exhausted => write!(
+                f,
+                "0 free in {pool} ({}: {} held, {} cooling, {} reserved, {} excluded)",
+                counts.size, counts.allocated, counts.cooling, counts.reserved, counts.excluded
+            ),
+            why => write!(f, "{pool} is {why}"),
+        }
+    }
+}
+
+impl Display for Unserved {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}: {}", self.interface, self.family, listed(&self.pools, self.count, "; "))
+    }
+}
+
+/// Several things as one sentence, no more than are read; `count` of them are meant.
+pub(crate) fn listed<T: Display>(things: &[T], count: u64, separator: &str) -> String {
+    let mut parts: Vec<String> = things.iter().take(REASONS_MAX).map(ToString::to_string).collect();
+    let more = count.saturating_sub(parts.len() as u64);
+    if more > 0 {
+        parts.push(format!("and {more} more"));
+    }
+    parts.join(separator)
+}
+
+pub(crate) fn addresses_are(count: u64) -> String {
+    if count == 1 { "1 address is".to_owned() } else { format!("{count} addresses are") }
+}
+
+/// The IPv4 network that an IPv4-mapped one of IPv6 stands for.
+pub(crate) fn unmapped(cidr: IpNet) -> String {
+    match cidr {
+        IpNet::V6(net) => {
+            let address = net.addr().to_ipv4_mapped().map(|address| address.to_string()).unwrap_or_default();
+            format!("{address}/{}", net.prefix_len().saturating_sub(96))
+        }
+        IpNet::V4(net) => net.to_string(),
+    }
+}
+
+/// The sentence of a CIDR with host bits, as the reader of resources has it.
+pub(crate) fn host_bits(cidr: IpNet) -> String {
+    address::check_cidr(cidr).err().map(|problem| problem.detail).unwrap_or_default()
+}
+
+/// The sentence of a label that no selector could ask for, as the reader of selectors has it.
+pub(crate) fn bad_label(key: &str, value: &str) -> String {
+    ipam_api::selector::check_label(key, value).err().map(|problem| problem.detail).unwrap_or_default()
+}
+
+/// The way to another value of a field of an automatic pool.
+pub(crate) fn how_to_change(field: FieldName) -> &'static str {
+    match field {
+        FieldName::DrainsTo => "Name another subnet in the application's requests.",
+        FieldName::Default => "Make another pool for requests that name none.",
+        _ => {
+            "Ask for another size in the application's requests, or say how many replicas it wants: ipamctl endpoint \
+             scale."
+        }
+    }
+}
+
+/// The field of a namespace that has a limit.
+pub(crate) fn quota_field(account: &Account, family: Family, is_own: bool) -> String {
+    let family = match family {
+        Family::V4 => "ipv4",
+        Family::V6 => "ipv6",
+    };
+    match &account.application {
+        None => format!("quota.{family}"),
+        Some(application) if is_own => format!("quota.applications of {application}, {family}"),
+        Some(_) => format!("quota.per_application.{family}"),
+    }
+}
+
+/// The remedy where a pool has nothing left.
+pub(crate) fn more_addresses(unserved: &Unserved, automatic: bool) -> Option<String> {
+    let first = unserved.pools.first().filter(|pool| pool.why.code() == Code::PoolExhausted)?;
+    Some(match automatic {
+        true => {
+            "It has as many as its application asks for, or as its subnet has left: ask for more, or delete \
+                 pools that are no longer needed."
+                .to_owned()
+        }
+        false => format!(
+            "Add addresses: ipamctl pool set {} --add-range FIRST-LAST, or release what is no longer needed.",
+            first.pool
+        ),
+    })
+}

@@ -1,0 +1,155 @@
+//! Ids of rows, each with the type of its row.
+
+use std::cmp::Ordering;
+use std::fmt::{self, Debug, Display};
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::value::row::{
+    Allocation, Attachment, Boots, Cooling, Endpoint, Network, Pool, Prefix, Reservation, Subnet, Token,
+    Tombstone,
+};
+
+/// Id of a row of type `T`. Its encoding is that of the number alone.
+pub struct Id<T>(u64, PhantomData<fn() -> T>);
+
+/// Id of a network.
+pub type NetworkId = Id<Network>;
+/// Id of a subnet.
+pub type SubnetId = Id<Subnet>;
+/// Id of a pool.
+pub type PoolId = Id<Pool>;
+/// Id of a reservation.
+pub type ReservationId = Id<Reservation>;
+/// Id of an incarnation of an endpoint.
+pub type EndpointId = Id<Endpoint>;
+/// Id of an attachment.
+pub type AttachmentId = Id<Attachment>;
+/// Id of an allocation.
+pub type AllocationId = Id<Allocation>;
+/// Id of a tombstone.
+pub type TombstoneId = Id<Tombstone>;
+/// Id of a resting address.
+pub type CoolingId = Id<Cooling>;
+/// Id of a node's boots.
+pub type BootsId = Id<Boots>;
+/// Id of a token.
+pub type TokenId = Id<Token>;
+/// Id of a prefix.
+pub type PrefixId = Id<Prefix>;
+/// Id of a pool or a prefix: of that which a prefix is cut from. Ids never repeat, so that it is one of the two only.
+pub type ParentId = Id<Parent>;
+
+/// A pool or a prefix.
+pub enum Parent {}
+
+impl<T> Id<T> {
+    /// Below all others.
+    pub const MIN: Self = Self::new(0);
+    /// Above all others.
+    pub const MAX: Self = Self::new(u64::MAX);
+
+    /// The id with a number: that of the revision which made the row.
+    #[must_use]
+    pub const fn new(number: u64) -> Self {
+        Self(number, PhantomData)
+    }
+
+    /// Its number.
+    #[must_use]
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<PoolId> for ParentId {
+    fn from(pool: PoolId) -> Self {
+        Self::new(pool.0)
+    }
+}
+
+impl From<PrefixId> for ParentId {
+    fn from(prefix: PrefixId) -> Self {
+        Self::new(prefix.0)
+    }
+}
+
+impl ParentId {
+    /// As the id of a prefix. No row has it if this is a pool.
+    #[must_use]
+    pub(crate) fn prefix(self) -> PrefixId {
+        Id::new(self.0)
+    }
+}
+
+impl<T> From<u64> for Id<T> {
+    fn from(number: u64) -> Self {
+        Self::new(number)
+    }
+}
+
+impl<T> From<Id<T>> for u64 {
+    fn from(id: Id<T>) -> Self {
+        id.0
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Id<T> {}
+
+impl<T> PartialOrd for Id<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T> Ord for Id<T> {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<T> Hash for Id<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<T> Debug for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.0, f)
+    }
+}
+
+impl<T> Display for Id<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Display::fmt(&self.0, f)
+    }
+}
+
+impl<T> Serialize for Id<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de, T> Deserialize<'de> for Id<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        u64::deserialize(deserializer).map(Self::new)
+    }
+}

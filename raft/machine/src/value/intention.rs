@@ -1,0 +1,322 @@
+//! What somebody wants: resources, addresses, and to give them back.
+
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::{InterfaceName, Name, NamePattern, NetworkAttachment, ObjectName, ResourceName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle, Route, ScaleDown, Strategy};
+use ipam_api::{Family, Selector};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::value::{AutomaticPool, AutomaticRules, Manner, Quota, Routing, Stickiness, Text};
+
+/// What people write on every resource.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Remarks {
+    /// A sentence for people.
+    pub description: Text,
+    /// For selecting.
+    pub labels: BTreeMap<Text, Text>,
+    /// For other programs.
+    pub annotations: BTreeMap<Text, Text>,
+    /// Who keeps the resource in another place.
+    pub managed_by: Option<Text>,
+}
+
+/// A network as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NetworkIntention {
+    /// Its name.
+    pub name: Name,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// A subnet as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SubnetIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its network.
+    pub network: Name,
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// The router's address.
+    pub gateway: Option<IpAddr>,
+    /// 802.1Q id.
+    pub vlan: Option<u16>,
+    /// The largest packet of its hosts, in bytes.
+    pub mtu: Option<u32>,
+    /// Further routes of its hosts.
+    pub routes: Vec<Route>,
+    /// Name resolution of its hosts.
+    pub dns: Dns,
+    /// Automatic pools that may be cut from it; without it none are.
+    pub automatic: Option<AutomaticRules>,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// Name resolution.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Dns {
+    /// Name servers.
+    pub nameservers: Vec<IpAddr>,
+    /// The local domain.
+    pub domain: Option<Text>,
+    /// Search list.
+    pub search: Vec<Text>,
+    /// Resolver options.
+    pub options: Vec<Text>,
+}
+
+/// A pool as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
+pub struct PoolIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its subnet.
+    pub subnet: Name,
+    /// Its network, if the asker named one: it must be the subnet's.
+    pub network: Option<Name>,
+    /// Its addresses; none: all of the subnet.
+    pub ranges: Vec<AddressRange>,
+    /// Addresses that it doesn't give out.
+    pub exclude: Vec<AddressRange>,
+    /// How it chooses.
+    pub strategy: Strategy,
+    /// How long a freed address rests, in log time.
+    pub cooling_ms: u64,
+    /// Whether resting addresses stay at rest when nothing else is free.
+    pub strict_cooling: bool,
+    /// Whether the subnet's edge addresses may be given.
+    pub allow_edges: bool,
+    /// The router's address, in place of the subnet's.
+    pub gateway: Option<IpAddr>,
+    /// Further routes, over the subnet's.
+    pub routes: Vec<Route>,
+    /// Whether requests that name no pool may take from it.
+    pub default: bool,
+    /// Who may take from it.
+    pub takers: Takers,
+    /// What becomes of the addresses of endpoints that aren't wanted any more, where nobody else says.
+    pub scale_down: ScaleDown,
+    /// Whether it gives nothing for now.
+    pub disabled: bool,
+    /// Whether it goes once it is empty.
+    pub terminating: bool,
+    /// The pool that stands in for it: it gives nothing more, and who may take from it takes there.
+    pub drains_to: Option<Name>,
+    /// Whether it goes with its application. Of automatic pools only.
+    pub reclaim: Option<bool>,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// Who may take from a pool: whoever is all of it. What is empty asks for nothing.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Takers {
+    /// Realms of endpoints.
+    pub realms: Vec<Name>,
+    /// Nodes where endpoints are.
+    pub node_names: Vec<ObjectName>,
+    /// Labels of nodes; asked for where no names of nodes are.
+    pub node_selector: Selector,
+    /// Namespaces of endpoints.
+    pub namespaces: Vec<ObjectName>,
+    /// Labels of namespaces; asked for where no names of namespaces are.
+    pub namespace_selector: Selector,
+    /// Labels of endpoints.
+    pub endpoint_selector: Selector,
+    /// What makes their interfaces.
+    pub network_attachments: Vec<NetworkAttachment>,
+}
+
+/// A node as somebody describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeIntention {
+    /// Its realm.
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+    /// What people write on it. Pools select nodes by its labels.
+    pub remarks: Remarks,
+}
+
+impl NodeIntention {
+    /// What tells it from other nodes.
+    #[must_use]
+    pub fn resource_name(&self) -> ResourceName {
+        ResourceName::in_realm(&self.realm, &self.name)
+    }
+}
+
+/// A namespace as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NamespaceIntention {
+    /// Its realm.
+    pub realm: Name,
+    /// Its name.
+    pub name: ObjectName,
+    /// What its endpoints take from, where a request names nothing.
+    pub default_pools: PoolPatterns,
+    /// How many addresses it and its applications may have.
+    pub quota: Quota,
+    /// What people write on it. Pools select namespaces by its labels.
+    pub remarks: Remarks,
+}
+
+impl NamespaceIntention {
+    /// What tells it from other namespaces.
+    #[must_use]
+    pub fn resource_name(&self) -> ResourceName {
+        ResourceName::in_realm(&self.realm, &self.name)
+    }
+}
+
+/// Pools by their names, which may have wildcards, in the order in which they are tried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolPatterns {
+    /// IPv4 pools.
+    pub ipv4: Vec<NamePattern>,
+    /// IPv6 pools.
+    pub ipv6: Vec<NamePattern>,
+}
+
+impl PoolPatterns {
+    /// Whether it names none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ipv4.is_empty() && self.ipv6.is_empty()
+    }
+
+    /// Those of a family.
+    #[must_use]
+    pub fn of(&self, family: Family) -> &[NamePattern] {
+        match family {
+            Family::V4 => &self.ipv4,
+            Family::V6 => &self.ipv6,
+        }
+    }
+}
+
+/// A reservation as somebody wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReservationIntention {
+    /// Its name.
+    pub name: Name,
+    /// Its network.
+    pub network: Name,
+    /// The addresses that are never given.
+    pub addresses: Vec<AddressRange>,
+    /// What people write on it.
+    pub remarks: Remarks,
+}
+
+/// Give addresses to one endpoint: everything that is asked for, or nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocate {
+    /// Who gets them.
+    pub endpoint: EndpointKey,
+    /// Its incarnation, if the system that named it says.
+    pub uid: Option<Text>,
+    /// The endpoint's labels.
+    pub labels: BTreeMap<Text, Text>,
+    /// The node where they will be.
+    pub node: Option<ObjectName>,
+    /// The attachment that they belong to.
+    pub attachment: Option<AttachmentKey>,
+    /// Whether the endpoint comes back.
+    pub stickiness: Stickiness,
+    /// When they end.
+    pub lifecycle: Lifecycle,
+    /// The interfaces that need addresses.
+    pub interfaces: Vec<InterfaceWish>,
+    /// The pools that the endpoint's application has for itself, where interfaces name subnets.
+    pub automatic_pool: Option<AutomaticPool>,
+    /// When the asking process began. Required with an attachment.
+    pub started: Option<Started>,
+    /// In which manner.
+    pub manner: Manner,
+    /// Routes of the interfaces.
+    pub routing: Routing,
+}
+
+/// What one interface needs.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterfaceWish {
+    /// Its name.
+    pub name: InterfaceName,
+    /// Subnets to take from, whichever of their pools are for it.
+    pub subnets: Vec<Name>,
+    /// Pools to try.
+    pub pools: PoolPatterns,
+    /// Pools to try where neither the request nor the namespace says any.
+    pub default_pools: PoolPatterns,
+    /// Families that it needs; none: those that there are pools of.
+    pub families: Vec<Family>,
+    /// Addresses asked for by value.
+    pub addresses: Vec<IpAddr>,
+    /// Its hardware address.
+    pub mac: Option<Text>,
+    /// What makes it; without it the attachment's configuration, on its own interface.
+    pub network_attachment: Option<NetworkAttachment>,
+}
+
+impl InterfaceWish {
+    /// The address of a family that it asks for by value.
+    #[must_use]
+    pub fn asked(&self, family: Family) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|address| Family::of(*address) == family)
+    }
+
+    /// Whether it takes an address of a family, if there is a pool of it.
+    #[must_use]
+    pub fn takes(&self, family: Family) -> bool {
+        self.families.is_empty() || self.families.contains(&family)
+    }
+}
+
+/// When a process began, on the clock of its machine's boot.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Started {
+    /// Which boot.
+    pub boot_id: Text,
+    /// Boot time as the process read it first, in microseconds.
+    pub at_us: u64,
+    /// Boot time at which the kernel started the process, in its ticks; nothing if the request has no tick.
+    pub start_ticks: Option<u64>,
+}
+
+impl Started {
+    /// Order of two processes of one boot.
+    ///
+    /// The kernel's ticks decide where they differ: any delay may lie between a process's start and its own stamp.
+    /// This is no order of three processes where one has no tick, so nothing may be concluded from two comparisons.
+    #[must_use]
+    pub fn order_in_boot(&self, other: &Self) -> Ordering {
+        match (self.start_ticks, other.start_ticks) {
+            (Some(own), Some(others)) if own != others => own.cmp(&others),
+            _ => self.at_us.cmp(&other.at_us),
+        }
+    }
+}
+
+/// What CNI DEL asks for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ReleaseAttachment {
+    /// Which attachment.
+    pub key: AttachmentKey,
+    /// When the asking process began.
+    pub started: Started,
+}
+
+/// 802.1Q ids end here (4095 is reserved).
+pub(crate) const VLAN_MAX: u16 = 4094;
+/// Bytes of a boot id; Linux writes a UUID of 36.
+pub(crate) const BOOT_ID_BYTES_MAX: usize = 64;

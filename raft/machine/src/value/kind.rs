@@ -1,0 +1,55 @@
+//! Kinds of named resources, and preconditions on their revisions.
+
+use serde::{Deserialize, Serialize};
+
+/// What must be the case for a change to happen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Expect {
+    /// Nothing in particular.
+    Anything,
+    /// It doesn't exist.
+    Absent,
+    /// It exists in this revision.
+    Revision(u64),
+}
+
+/// The kinds of named resources.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// A network.
+    Network,
+    /// A subnet.
+    Subnet,
+    /// A pool.
+    Pool,
+    /// A reservation.
+    Reservation,
+    /// A token.
+    Token,
+    /// A node.
+    Node,
+    /// A namespace.
+    Namespace,
+}
+
+impl Kind {
+    /// Whether those of this kind are named by another system, and so within its realm.
+    #[must_use]
+    pub fn is_in_realm(self) -> bool {
+        matches!(self, Kind::Node | Kind::Namespace)
+    }
+}
+
+impl std::fmt::Display for Kind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            Kind::Network => "network",
+            Kind::Subnet => "subnet",
+            Kind::Pool => "pool",
+            Kind::Reservation => "reservation",
+            Kind::Token => "token",
+            Kind::Node => "node",
+            Kind::Namespace => "namespace",
+        })
+    }
+}

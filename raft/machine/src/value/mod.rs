@@ -1,0 +1,43 @@
+//! Values that commands, rows and events share: intentions, names, terms, and the causes of refusals.
+
+mod automatic;
+pub mod cause;
+pub(crate) mod condition;
+pub(crate) mod counts;
+pub(crate) mod event_id;
+pub(crate) mod field_name;
+pub(crate) mod id;
+pub(crate) mod intention;
+mod kind;
+pub(crate) mod level;
+mod manner;
+pub(crate) mod prefix;
+pub(crate) mod quota;
+mod refusal;
+mod routing;
+pub(crate) mod row;
+pub(crate) mod shape;
+mod sticky;
+mod terms;
+mod text;
+mod time;
+
+pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
+pub use self::cause::Cause;
+pub use self::intention::{
+    Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
+    PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
+};
+pub use self::kind::{Expect, Kind};
+pub use self::manner::{Leases, Manner, Note, Renew};
+pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
+pub use self::quota::{AddressLimits, ControllerName, Quota};
+pub use self::refusal::Refusal;
+pub use self::routing::{Routing, Setting};
+pub use self::sticky::{Controller, ScaleController, Stickiness};
+pub use self::terms::{
+    CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,
+    secret_hash,
+};
+pub use self::text::Text;
+pub use self::time::At;

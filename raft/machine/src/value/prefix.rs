@@ -1,0 +1,87 @@
+//! Blocks of addresses for those who divide them further.
+
+use crate::value::id::PrefixId;
+use ipam_api::name::{Name, ObjectName};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+/// Give somebody a block of addresses to divide, or refresh the one that he has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegate {
+    /// What the first level is cut from.
+    pub from: PrefixSource,
+    /// The realm of the owners.
+    pub realm: Name,
+    /// One below the other: each is cut from the one before it, and the last is what is asked for.
+    pub levels: Vec<PrefixLevel>,
+}
+
+/// What a prefix is cut from. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum PrefixSource {
+    /// A pool.
+    Pool(Name),
+    /// Another prefix, by its id.
+    Prefix(PrefixId),
+}
+
+/// A prefix as its owner wants it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PrefixLevel {
+    /// Whose it is.
+    pub owner: ObjectName,
+    /// Its length; without one it must be there already.
+    pub length: Option<u8>,
+    /// Whether its first and its last address are never given.
+    pub keep_edges: bool,
+    /// How long it lives without being refreshed, in log time. Without one a new prefix is kept until it is
+    /// released, and one that is there stays as it is.
+    pub ttl_ms: Option<u64>,
+}
+
+/// A prefix with all that its owner needs to know.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenPrefix {
+    /// Its id.
+    pub id: PrefixId,
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// Its network.
+    pub network: Name,
+    /// Its subnet.
+    pub subnet: Name,
+    /// The pool that it comes from.
+    pub pool: Name,
+    /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
+    pub parent: Option<PrefixId>,
+    /// The owners from the pool down to this one.
+    pub path: Vec<ObjectName>,
+    /// The realm of its owner.
+    pub realm: Name,
+    /// Its owner.
+    pub owner: ObjectName,
+    /// Whether its first and its last address are never given.
+    pub keep_edges: bool,
+    /// How long it lives without being refreshed.
+    pub ttl_ms: Option<u64>,
+    /// In how much log time it ends, if nobody refreshes it.
+    pub ends_in_ms: Option<u64>,
+    /// Prefixes that are cut from it.
+    pub children: u64,
+    /// When it was delegated.
+    pub created_wall_ms: u64,
+    /// Who asked for it.
+    pub created_by: crate::value::Text,
+}
+
+/// Whose a prefix is: unique among those that are cut from the same.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct PrefixOwner {
+    /// The system that the name comes from.
+    pub realm: Name,
+    /// The name.
+    pub name: ObjectName,
+}
+
+/// Bits of the longest address: no prefix is longer.
+pub(crate) const LENGTH_MAX: u8 = 128;

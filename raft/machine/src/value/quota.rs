@@ -1,0 +1,97 @@
+//! Quotas: how many addresses a namespace may have, and each of its applications.
+
+use std::collections::BTreeMap;
+
+use ipam_api::Family;
+use ipam_api::name::{Name, ObjectName};
+use serde::{Deserialize, Serialize};
+
+use crate::value::{Controller, Text};
+
+/// What a namespace and its applications may have. What isn't said isn't bounded.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Quota {
+    /// Of all endpoints of the namespace together.
+    pub whole: AddressLimits,
+    /// Of each application for which nothing else is said.
+    pub per_application: AddressLimits,
+    /// Of these applications.
+    pub applications: BTreeMap<ControllerName, AddressLimits>,
+}
+
+impl Quota {
+    /// Whether it bounds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// What one application may have of a family, and whether that is said of it alone.
+    #[must_use]
+    pub fn of_application(&self, application: &ControllerName, family: Family) -> Option<(u64, bool)> {
+        let own = self.applications.get(application).and_then(|limits| limits.of(family));
+        let own = own.map(|limit| (limit, true));
+        own.or_else(|| self.per_application.of(family).map(|limit| (limit, false)))
+    }
+}
+
+/// How many addresses somebody may have.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AddressLimits {
+    /// IPv4 addresses.
+    pub ipv4: Option<u64>,
+    /// IPv6 addresses.
+    pub ipv6: Option<u64>,
+}
+
+impl AddressLimits {
+    /// That of a family.
+    #[must_use]
+    pub fn of(&self, family: Family) -> Option<u64> {
+        match family {
+            Family::V4 => self.ipv4,
+            Family::V6 => self.ipv6,
+        }
+    }
+}
+
+/// What makes endpoints, in whatever incarnation.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ControllerName {
+    /// Its API group, without a version.
+    pub group: Text,
+    /// Its kind.
+    pub kind: Text,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+impl ControllerName {
+    /// That of a controller.
+    #[must_use]
+    pub fn of(controller: &Controller) -> Self {
+        let Controller { group, kind, name, uid: _ } = controller;
+        Self { group: Text::clone(group), kind: Text::clone(kind), name: name.clone() }
+    }
+}
+
+impl std::fmt::Display for ControllerName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { group, kind, name } = self;
+        match &**group {
+            "" => write!(f, "{kind}/{name}"),
+            group => write!(f, "{group}/{kind}/{name}"),
+        }
+    }
+}
+
+/// Whose addresses are counted together.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Account {
+    /// The realm.
+    pub realm: Name,
+    /// The namespace.
+    pub namespace: ObjectName,
+    /// What makes the endpoints; without it all of the namespace are counted.
+    pub application: Option<ControllerName>,
+}

@@ -1,0 +1,111 @@
+//! Refusals: a cause with its place in a transaction, and the problem that a caller gets.
+
+use std::net::IpAddr;
+
+use ipam_api::resource::EndpointKey;
+use ipam_api::{Code, Problem};
+use serde::{Deserialize, Serialize};
+
+use crate::value::cause::{Cause, Verdict};
+
+/// A command that was not carried out. Nothing was changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Refusal {
+    /// The reason.
+    pub cause: Box<Cause>,
+    /// The step of a transaction that was refused, from 0.
+    pub step: Option<u32>,
+    /// Whether this is the kept answer to an earlier request under the same key.
+    pub replayed: bool,
+}
+
+impl From<Cause> for Refusal {
+    fn from(cause: Cause) -> Self {
+        Self { cause: Box::new(cause), step: None, replayed: false }
+    }
+}
+
+impl Refusal {
+    /// The stable code.
+    #[must_use]
+    pub fn code(&self) -> Code {
+        self.cause.code()
+    }
+
+    /// One sentence with the names and numbers, for display only.
+    #[must_use]
+    pub fn detail(&self) -> String {
+        match self.step {
+            Some(step) => format!("step {step}: {}", self.cause.detail()),
+            None => self.cause.detail(),
+        }
+    }
+
+    /// The remedy, where more is known than the catalogue of codes says; for display only.
+    #[must_use]
+    pub fn help(&self) -> Option<String> {
+        self.cause.help()
+    }
+}
+
+impl From<Refusal> for Problem {
+    fn from(refusal: Refusal) -> Self {
+        let mut problem = Problem::new(refusal.code(), refusal.detail());
+        if let Some(help) = refusal.help() {
+            problem = problem.help(help);
+        }
+        let mut shown = ipam_api::problem::Context::default();
+        refusal.cause.show(&mut shown);
+        shown.step = refusal.step;
+        match shown == ipam_api::problem::Context::default() {
+            true => problem,
+            false => problem.with(|context| *context = shown),
+        }
+    }
+}
+
+impl Cause {
+    /// Names and numbers for programs.
+    fn show(&self, shown: &mut ipam_api::problem::Context) {
+        match self {
+            Cause::Changed { current, by, fields, .. } => {
+                shown.current = Some(current.to_string());
+                shown.changed_by = Some(by.to_string());
+                shown.changed_fields = Some(fields.iter().map(ToString::to_string).collect());
+            }
+            Cause::PoolInUse { held, .. } | Cause::PrefixesLost { held, .. } => shown.held = Some(*held),
+            Cause::AddressesLost { held, examples, .. } => {
+                shown.held = Some(*held);
+                let holder = |(address, endpoint): &(IpAddr, EndpointKey)| ipam_api::problem::Holder {
+                    address: *address,
+                    endpoint: endpoint.clone(),
+                };
+                shown.examples = examples.iter().map(holder).collect();
+            }
+            Cause::ManagedElsewhere { by, .. } => shown.managed_by = Some(by.to_string()),
+            Cause::NothingFits { unserved, .. } | Cause::Exhausted { unserved, .. } => {
+                shown.interface = Some(unserved.interface.clone());
+                shown.family = Some(unserved.family);
+                shown.next_free_ms = unserved.next_free_ms;
+                let verdict = |one: &Verdict| ipam_api::problem::PoolVerdict {
+                    pool: one.pool.clone(),
+                    verdict: one.why.to_string(),
+                    counts: one.counts.into(),
+                };
+                shown.pools = unserved.pools.iter().map(verdict).collect();
+            }
+            Cause::QuotaExceeded { account, family, limit, had, asked, .. } => {
+                shown.family = Some(*family);
+                shown.quota = Some(ipam_api::problem::QuotaUse {
+                    realm: account.realm.clone(),
+                    namespace: account.namespace.clone(),
+                    application: account.application.as_ref().map(ToString::to_string),
+                    limit: *limit,
+                    held: *had,
+                    asked: *asked,
+                });
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! Position of the journal in the header, and its sealed segments.
+
+use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
+use serde::{Deserialize, Serialize};
+
+use crate::value::event_id::EventId;
+
+/// A value of the hash chain: BLAKE3 of the value before and the frame.
+pub type Chain = [u8; 32];
+
+/// How far the journal is: the open segment, and what was before it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JournalHead {
+    /// The number of the open segment, from 1.
+    pub segment: u64,
+    /// What the open segment holds so far; its ends are the default while it is empty.
+    pub open: Segment,
+    /// The log time of the open segment's first frame.
+    pub opened_log_time_ms: u64,
+    /// The newest event that was given up; the default if none was.
+    pub trimmed: EventId,
+    /// The newest wall time among what was given up.
+    pub trimmed_wall_ms: u64,
+}
+
+impl Default for JournalHead {
+    fn default() -> Self {
+        let (trimmed, open) = (EventId::default(), Segment::default());
+        Self { segment: 1, open, opened_log_time_ms: 0, trimmed, trimmed_wall_ms: 0 }
+    }
+}
+
+impl JournalHead {
+    /// Whether the open segment is to be sealed for its age at this log time.
+    #[must_use]
+    pub fn is_old(&self, log_time_ms: u64) -> bool {
+        let age_ms = log_time_ms.saturating_sub(self.opened_log_time_ms);
+        self.open.frames > 0 && age_ms >= JOURNAL_SEGMENT_AGE_MS_MAX
+    }
+}
+
+/// A piece of the journal: what it holds, and the hash that proves it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Segment {
+    /// Its first event.
+    pub first: EventId,
+    /// Its last event.
+    pub last: EventId,
+    /// Frames.
+    pub frames: u64,
+    /// Events.
+    pub events: u64,
+    /// Bytes of its frames.
+    pub bytes: u64,
+    /// The lowest wall time in it.
+    pub from_wall_ms: u64,
+    /// The highest wall time in it.
+    pub until_wall_ms: u64,
+    /// The chain before its first frame.
+    pub before: Chain,
+    /// The chain after its last frame.
+    pub chain: Chain,
+    /// The log time of its last frame: its age is told by that, since wall clocks may be wrong.
+    pub until_log_time_ms: u64,
+}
+
+/// What the store has to do with the journal, in this order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Journaled {
+    /// Append this frame to the open segment.
+    Frame {
+        /// Its bytes.
+        bytes: Vec<u8>,
+        /// Its first event.
+        first: EventId,
+        /// The chain before it.
+        before: Chain,
+    },
+    /// Seal the open segment, and begin the next.
+    Sealed {
+        /// Its number.
+        number: u64,
+        /// What it holds.
+        segment: Segment,
+    },
+}

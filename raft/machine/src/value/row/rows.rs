@@ -1,0 +1,442 @@
+//! The rows of the state: what the machine remembers.
+
+use crate::value::cause::NamedPrefix;
+use crate::value::id::{
+    AllocationId, AttachmentId, BootsId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, SubnetId, TokenId,
+};
+use crate::value::prefix::PrefixOwner;
+use crate::value::quota::Account;
+use std::collections::BTreeSet;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ipam_api::Family;
+use ipam_api::access::NodeKey;
+use ipam_api::name::{InterfaceName, Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize, ScaleDown};
+use ipnet::IpNet;
+use serde::{Deserialize, Serialize};
+
+use crate::value::condition::{Readiness, Why};
+use crate::value::field_name::FieldName;
+use crate::value::{
+    Allocate, Cause, Controller, Credential, Grant, NamespaceIntention, NetworkIntention, NodeIntention,
+    Note, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started, SubnetIntention, Text,
+};
+
+/// Identity and history of an intention.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// Tells a resource from its namesakes.
+    pub id: u64,
+    /// Moves with the intention only.
+    pub revision: u64,
+    /// When it was created.
+    pub created_wall_ms: u64,
+    /// Who created it.
+    pub created_by: Text,
+    /// When it was last changed.
+    pub updated_wall_ms: u64,
+    /// Who last changed it.
+    pub updated_by: Text,
+    /// Which fields the last change changed; none if it is as it was created.
+    pub updated_fields: Vec<FieldName>,
+}
+
+/// An address space.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Network {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NetworkIntention,
+}
+
+/// A CIDR of a network.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subnet {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: SubnetIntention,
+    /// Its network's id.
+    pub network: NetworkId,
+}
+
+/// A named set of addresses of a subnet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pool {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: PoolIntention,
+    /// Its subnet's id.
+    pub subnet: SubnetId,
+    /// Whom it was made for, if a request made it.
+    pub automatic: Option<Box<Automatic>>,
+}
+
+/// The application that an automatic pool is for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Automatic {
+    /// Its realm.
+    pub realm: Name,
+    /// Its namespace.
+    pub namespace: ObjectName,
+    /// What makes its endpoints; without a uid once that has ended.
+    pub controller: Controller,
+    /// The interface of theirs that has addresses of this pool.
+    pub interface: InterfaceName,
+    /// How many addresses the pool shall have.
+    pub size: PoolSize,
+    /// How many endpoints the application wants, as was last said.
+    pub replicas: u32,
+    /// Where the application is.
+    pub standing: AutomaticStanding,
+    /// The node whose request made the pool, if one did.
+    pub made_by: Option<NodeKey>,
+}
+
+/// Where the application of an automatic pool is. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum AutomaticStanding {
+    /// It takes from the pool.
+    Present,
+    /// It takes from another subnet now.
+    Elsewhere,
+    /// It has ended.
+    Ended,
+}
+
+/// Addresses that are never given.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reservation {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: ReservationIntention,
+    /// Its network's id.
+    pub network: NetworkId,
+}
+
+/// A host, as somebody describes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Node {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NodeIntention,
+}
+
+/// A group of endpoints.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Namespace {
+    /// Identity and history.
+    pub meta: Meta,
+    /// What somebody wants.
+    pub intention: NamespaceIntention,
+}
+
+/// What of a pool changes with its use. Apart from the pool, so that a busy pool can be edited.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PoolState {
+    /// The address given last.
+    pub cursor: Option<IpAddr>,
+    /// Whether it can give.
+    pub readiness: Readiness,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+}
+
+/// One incarnation of an endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Endpoint {
+    /// Identity and history.
+    pub meta: Meta,
+    /// Who it is.
+    pub key: EndpointKey,
+    /// Which incarnation, as the system that named it says.
+    pub uid: Option<Text>,
+    /// What makes it, as was last said.
+    pub controller: Option<Box<Controller>>,
+    /// What it is as one that comes back; nothing if it doesn't.
+    pub sticky: Option<Box<Sticky>>,
+    /// Ids of its allocations, oldest first.
+    pub allocations: Vec<AllocationId>,
+    /// What it waits for.
+    pub waiting: Option<Box<Waiting>>,
+}
+
+/// What an endpoint waits for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiting {
+    /// Its place in line: the revision in which it began to wait.
+    pub order: u64,
+    /// What it asked for.
+    pub wish: Allocate,
+    /// With which rights.
+    pub credential: Credential,
+    /// Who asked.
+    pub principal: Text,
+    /// Names the request.
+    pub request_id: Text,
+    /// Since when, as a label.
+    pub since_wall_ms: u64,
+    /// Why, in a word.
+    pub why: Why,
+    /// Why, with names and numbers.
+    pub cause: Box<Cause>,
+    /// What may help, with how many addresses each would have to have; none if nothing helps by itself.
+    pub lacks: Vec<(Scarce, u32)>,
+}
+
+/// What a claim waits for addresses of.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Scarce {
+    /// A pool, by its id.
+    Pool(PoolId),
+    /// What a quota leaves of a family.
+    Quota(Account, Family),
+}
+
+/// What an endpoint that comes back is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sticky {
+    /// What becomes of its addresses once it isn't wanted; without it their pools say.
+    pub scale_down: Option<ScaleDown>,
+    /// Whether its controller wants it, as far as anybody has said.
+    pub wanted: bool,
+}
+
+/// One attachment that lives.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Attachment {
+    /// Which one.
+    pub key: AttachmentKey,
+    /// When the process that asked for it began.
+    pub started: Started,
+    /// Its endpoint's id.
+    pub endpoint: EndpointId,
+    /// Ids of its allocations.
+    pub allocations: Vec<AllocationId>,
+}
+
+/// One address held by one interface of one endpoint.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allocation {
+    /// The address.
+    pub address: IpAddr,
+    /// Its network's id.
+    pub network: NetworkId,
+    /// Its pool's id.
+    pub pool: PoolId,
+    /// Its endpoint's id.
+    pub endpoint: EndpointId,
+    /// The interface that has it.
+    pub interface: InterfaceName,
+    /// Its attachment's id; of several the newest. None while it waits for its endpoint to come back.
+    pub attachment: Option<AttachmentId>,
+    /// Ids of the others, the oldest first.
+    pub also_attached: Vec<AttachmentId>,
+    /// The node where it is.
+    pub node: Option<ObjectName>,
+    /// When it ends.
+    pub lifecycle: Lifecycle,
+    /// When it ends by log time, if it does.
+    pub lease: Option<Lease>,
+    /// Whether the wire was asked and was silent.
+    pub checked: bool,
+    /// The interface's hardware address.
+    pub mac: Option<Text>,
+    /// What is written on it.
+    pub note: Note,
+    /// What its request said of routes; nothing if that was nothing.
+    pub setting: Option<Arc<Setting>>,
+    /// When it was made.
+    pub created_wall_ms: u64,
+    /// Who made it.
+    pub created_by: Text,
+    /// Class of its requester.
+    pub source: Source,
+}
+
+/// Requester class of an allocation; it decides which node may free it. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Source {
+    /// A request without a node's grant: no node frees it without an attachment of its own.
+    Operator,
+    /// A request with this node's grant.
+    Node(NodeKey),
+    /// An operator's record of what existed.
+    Adopted,
+}
+
+/// When an allocation ends, unless it is renewed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lease {
+    /// How long it lasts from when it was given or renewed.
+    pub ttl_ms: u64,
+    /// The log time at which it ends.
+    pub until_ms: u64,
+    /// When that will be at the earliest, as a label.
+    pub until_wall_ms: u64,
+}
+
+/// The memory of an attachment's releases: an ADD that began before one of them is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tombstone {
+    /// Which attachment.
+    pub key: AttachmentKey,
+    /// The latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
+    pub releases: Vec<Started>,
+    /// The node's id.
+    pub node: BootsId,
+    /// The log time at which it is forgotten.
+    pub until_ms: u64,
+}
+
+/// A freed address that rests.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cooling {
+    /// The address.
+    pub address: IpAddr,
+    /// Its network's id.
+    pub network: NetworkId,
+    /// Its pool's id.
+    pub pool: PoolId,
+    /// The log time at which it has rested.
+    pub until_ms: u64,
+}
+
+/// The boots of a node that has asked for something, described or not.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boots {
+    /// The node's realm.
+    pub realm: Name,
+    /// The node's name.
+    pub name: ObjectName,
+    /// Boots of the node, in the order in which their first requests arrived.
+    pub boots: Vec<Boot>,
+    /// The log time at which the present window of events ends.
+    pub window_ends_ms: u64,
+    /// Events in that window that requests with the node's grant caused.
+    pub window_events: u64,
+}
+
+/// One boot of a node, as far as its requests tell.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Boot {
+    /// The boot's id, and the start of its earliest process that was heard since the last DEL of another boot.
+    pub earliest: Started,
+    /// True if a process was heard since then.
+    pub is_confirmed: bool,
+    /// True if a DEL was heard: all boots before this one are past, and their requests late.
+    pub has_released: bool,
+}
+
+/// Something to ask with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Token {
+    /// Identity and history.
+    pub meta: Meta,
+    /// Its name.
+    pub name: Name,
+    /// What it is for.
+    pub purpose: Purpose,
+    /// What it may.
+    pub grant: Grant,
+    /// A sentence for people.
+    pub description: Text,
+    /// The join token that it was made with.
+    pub joined_with: Option<Name>,
+    /// Hash of its secret.
+    pub secret_hash: SecretHash,
+    /// The log time at which it ends.
+    pub expires_ms: Option<u64>,
+    /// When that will be, as a label.
+    pub expires_wall_ms: Option<u64>,
+    /// The token that was made with it, if it was a join token.
+    pub used_for: Option<TokenId>,
+    /// True if what joins with it takes the place of the tokens that its node has.
+    pub replaces: bool,
+}
+
+/// A member of the cluster, by its id; or the memory of one, so that its id never comes back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its name.
+    pub name: Name,
+    /// The id of its data directory.
+    pub disk_id: Text,
+    /// Where it answered peers when it joined.
+    pub peer_address: Text,
+    /// Where it answered clients then.
+    pub client_url: Text,
+    /// What it shall be.
+    pub standing: MemberStanding,
+    /// The revision that took note of it.
+    pub joined: u64,
+}
+
+/// What a member shall be. The membership of the log follows. Variants are only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum MemberStanding {
+    /// It gets the log, and has no vote.
+    Learner,
+    /// It has a vote.
+    Voter,
+    /// It belongs to the cluster no more, and never will again.
+    Removed,
+}
+
+/// A generation that began with a restore. Its id is its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Its number.
+    pub number: u64,
+    /// The revision of the state that was restored.
+    pub from_revision: u64,
+    /// When it was restored.
+    pub since_wall_ms: u64,
+    /// Ids of the pools that may give again; none any more once all may.
+    pub confirmed: BTreeSet<PoolId>,
+    /// When somebody said that all pools may give.
+    pub ended_wall_ms: Option<u64>,
+}
+
+/// A block of addresses that somebody may divide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Prefix {
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// Its network's id.
+    pub network: NetworkId,
+    /// The id of the pool that it comes from, at whatever depth.
+    pub pool: PoolId,
+    /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
+    pub parent: ParentId,
+    /// Whose it is.
+    pub owner: PrefixOwner,
+    /// Whether its first and its last address are never given.
+    pub keep_edges: bool,
+    /// How long it lives without being refreshed, in log time; for as long as nobody releases it if there is none.
+    pub ttl_ms: Option<u64>,
+    /// The log time at which it ends, with everything below it.
+    pub until_ms: Option<u64>,
+    /// Whether somebody released it: it is only being cleared away.
+    pub released: bool,
+    /// When it was delegated.
+    pub created_wall_ms: u64,
+    /// Who asked for it.
+    pub created_by: Text,
+}
+
+impl NamedPrefix {
+    pub(crate) fn of(id: PrefixId, row: &Prefix) -> Self {
+        Self { id, cidr: row.cidr, owner: row.owner.clone() }
+    }
+}
+
+/// End of a prefix that was released: earlier than any log time, so that the grace of a leadership doesn't delay it.
+pub(crate) const RELEASED_MS: u64 = 0;

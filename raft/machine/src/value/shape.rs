@@ -1,0 +1,52 @@
+//! Addresses that follow from the intentions of a pool and its subnet.
+
+use std::net::IpAddr;
+
+use ipam_api::address::AddressRange;
+use ipam_api::{Family, RangeSet};
+use ipnet::IpNet;
+
+use crate::value::{PoolIntention, SubnetIntention};
+
+/// Longest IPv4 prefix with a network and a broadcast address (RFC 3021 frees /31).
+const EDGES_PREFIX_LENGTH_MAX_V4: u8 = 30;
+
+/// Longest IPv6 prefix with a subnet-router address (RFC 4291 §2.6.1; RFC 6164 frees /127).
+const EDGES_PREFIX_LENGTH_MAX_V6: u8 = 126;
+
+/// All of a pool's ranges.
+pub(crate) fn ranges(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
+    let family = Family::of(cidr.addr());
+    if pool.ranges.is_empty() {
+        return RangeSet::new(family, &[AddressRange::of_cidr(cidr)]);
+    }
+    RangeSet::new(family, &pool.ranges)
+}
+
+/// What a pool owns: its ranges without its exclusions. Nobody else may own it.
+pub(crate) fn owned(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
+    let family = Family::of(cidr.addr());
+    ranges(pool, cidr).minus(&RangeSet::new(family, &pool.exclude))
+}
+
+/// What a pool could ever give: what it owns, without gateways and edges.
+pub(crate) fn giveable(pool: &PoolIntention, subnet: &SubnetIntention) -> RangeSet {
+    let gateways = subnet.gateway.into_iter().chain(pool.gateway);
+    let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();
+    if !pool.allow_edges {
+        never.extend(edges(subnet.cidr).into_iter().map(AddressRange::single));
+    }
+    owned(pool, subnet.cidr).minus(&RangeSet::new(Family::of(subnet.cidr.addr()), &never))
+}
+
+/// Addresses at the edges of a subnet that hosts don't have: network and broadcast address (IPv4), the
+/// subnet-router address (IPv6).
+pub(crate) fn edges(cidr: IpNet) -> Vec<IpAddr> {
+    match cidr {
+        IpNet::V4(net) if net.prefix_len() <= EDGES_PREFIX_LENGTH_MAX_V4 => {
+            vec![net.network().into(), net.broadcast().into()]
+        }
+        IpNet::V6(net) if net.prefix_len() <= EDGES_PREFIX_LENGTH_MAX_V6 => vec![net.network().into()],
+        _ => Vec::new(),
+    }
+}

@@ -1,0 +1,99 @@
+//! Endpoints that come back: what is said of them, and how many of them are wanted.
+
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::resource::ScaleDown;
+use serde::{Deserialize, Serialize};
+
+use crate::value::Text;
+
+/// Kinds of controllers whose endpoints have names that come back.
+const STABLE_NAMES: [&str; 3] = ["StatefulSet", "VirtualMachine", "VirtualMachineInstance"];
+/// Kinds of controllers that give each endpoint a name of its own, which never comes back.
+const PASSING_NAMES: [&str; 6] =
+    ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController"];
+
+/// What makes endpoints and counts them, in their realm and namespace.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Controller {
+    /// Its API group, without a version.
+    pub group: Text,
+    /// Its kind.
+    pub kind: Text,
+    /// Its name.
+    pub name: ObjectName,
+    /// Its incarnation, if the system that named it says.
+    pub uid: Option<Text>,
+}
+
+impl Controller {
+    /// Whether it promises its endpoints' names.
+    #[must_use]
+    pub fn has_stable_names(&self) -> bool {
+        STABLE_NAMES.contains(&&*self.kind)
+    }
+
+    /// Whether a name that it gave never comes back.
+    #[must_use]
+    pub fn has_passing_names(&self) -> bool {
+        PASSING_NAMES.contains(&&*self.kind)
+    }
+
+    /// Whether they can be the same incarnation: nobody says otherwise.
+    #[must_use]
+    pub fn may_be(&self, other: &Self) -> bool {
+        match (&self.uid, &other.uid) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        }
+    }
+}
+
+/// What a request says about an endpoint that comes back.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stickiness {
+    /// What makes the endpoint.
+    pub controller: Option<Controller>,
+    /// Whether it keeps its addresses; if nothing is said, its controller tells.
+    pub sticky: Option<bool>,
+    /// What becomes of them once its controller no longer wants it; if nothing is said, their pools tell.
+    pub scale_down: Option<ScaleDown>,
+}
+
+impl Stickiness {
+    /// Whether the endpoint keeps its addresses when it goes.
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        let by_nature = || self.controller.as_ref().is_some_and(Controller::has_stable_names);
+        self.sticky.unwrap_or_else(by_nature)
+    }
+}
+
+/// How many endpoints a controller wants from now on.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScaleController {
+    /// Its realm.
+    pub realm: Name,
+    /// Its namespace.
+    pub namespace: ObjectName,
+    /// Which one.
+    pub controller: Controller,
+    /// How many.
+    pub replicas: u32,
+    /// The first number behind their names.
+    pub start: u32,
+}
+
+impl ScaleController {
+    /// Whether it wants an endpoint of this name. Of endpoints that it doesn't number it wants all or none.
+    #[must_use]
+    pub fn wants(&self, endpoint: &ObjectName) -> bool {
+        let number = endpoint.as_str().strip_prefix(self.controller.name.as_str());
+        let number = number.and_then(|rest| rest.strip_prefix('-'));
+        // As a number is written: no sign, no zeros before it.
+        let digits = |text: &&str| text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with("0");
+        let number =
+            number.filter(|text| *text == "0" || digits(text)).and_then(|text| text.parse::<u64>().ok());
+        let (first, count) = (u64::from(self.start), u64::from(self.replicas));
+        number.map_or(count > 0, |number| (first..first + count).contains(&number))
+    }
+}

@@ -1,0 +1,93 @@
+//! Text that rows, events and outcomes carry: words of requests and identifiers, and no sentence of this program.
+//!
+//! **Invariant:** members with different programs write the same bytes. So code of the machine never makes a `Text`
+//! out of wording of its own: [`Text::given`] is for what comes from outside and `cargo xtask test --only tidy`
+//! refuses it within `raft/machine/src/`; `Text::identifier` is for the few identifiers that the machine itself gives.
+
+use std::borrow::Borrow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// Characters that a refusal keeps of a text without a bound: one more than is shown, so that the cut is visible.
+const EXCERPT_CHARS: usize = 81;
+
+/// Text that is shared rather than copied.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Text(Arc<str>);
+
+impl Text {
+    /// Text of a request, a configuration or a peer.
+    #[must_use]
+    pub fn given(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// An identifier: a principal or a request id that the machine gives, a label of a selector.
+    pub(crate) fn identifier(text: impl Into<Arc<str>>) -> Self {
+        Self(text.into())
+    }
+
+    /// The beginning of a text that may be long: what a refusal keeps has a bound.
+    pub(crate) fn excerpt(&self) -> Self {
+        match self.0.char_indices().nth(EXCERPT_CHARS) {
+            Some((end, _)) => Self(self.0.get(..end).unwrap_or_default().into()),
+            None => self.clone(),
+        }
+    }
+
+    /// The characters.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for Text {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl AsRef<str> for Text {
+    fn as_ref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&*self.0, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_excerpt_is_shown_as_the_whole_text_is() {
+        for text in ["", "short", &"ä".repeat(80), &"ä".repeat(81), &"ä".repeat(200)] {
+            let whole = Text::given(text);
+            assert_eq!(ipam_api::name::shown(&whole.excerpt()), ipam_api::name::shown(text));
+            assert!(whole.excerpt().chars().count() <= EXCERPT_CHARS);
+        }
+    }
+}

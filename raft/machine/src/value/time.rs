@@ -1,0 +1,14 @@
+//! Time of a log entry.
+
+use serde::{Deserialize, Serialize};
+
+/// The only time that rules know, with the labels that an entry brings along.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct At {
+    /// Log time in milliseconds.
+    pub log_time_ms: u64,
+    /// Wall time in milliseconds since 1970, a label.
+    pub wall_ms: u64,
+    /// Number of the leadership that proposed the entry.
+    pub leadership: u64,
+}

@@ -1,0 +1,325 @@
+//! Which addresses are in which state, as runs: as many addresses as are in one state, one behind the other.
+//!
+//! A page costs in proportion to the runs that it has, for a /8 and for an IPv6 /48 alike: what lies between two
+//! changes is stepped over, in the free set and in the indexes, and never walked. Only addresses that rest, and those
+//! that are held though a reservation covers them, are looked at one by one, so many a page and no more.
+
+use crate::space::Space;
+use crate::state::division::blocks_within;
+use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
+use crate::state::{Occupant, State};
+use crate::value::counts::Counts;
+use ipam_api::address::{AddressRange, number};
+use ipam_api::limits::MAP_STEPS_MAX;
+use ipam_api::{Family, RangeSet};
+use std::ops::Bound;
+
+/// The state of an address, the first that fits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// An endpoint holds it, or it is in a delegated prefix.
+    Allocated,
+    /// It was freed and rests.
+    Cooling,
+    /// A reservation keeps it.
+    Reserved,
+    /// A pool excludes it, or it is the gateway or an edge.
+    Excluded,
+    /// It can be given.
+    Free,
+    /// No pool has it.
+    Unmanaged,
+}
+
+impl Standing {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Allocated, Self::Cooling, Self::Reserved, Self::Excluded, Self::Free, Self::Unmanaged];
+
+    /// What people call it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Allocated => "allocated",
+            Self::Cooling => "cooling",
+            Self::Reserved => "reserved",
+            Self::Excluded => "excluded",
+            Self::Free => "free",
+            Self::Unmanaged => "unmanaged",
+        }
+    }
+}
+
+/// Addresses in a row that are all in one state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Run {
+    /// The number of the first.
+    pub first: u128,
+    /// The number of the last.
+    pub last: u128,
+    /// Their state.
+    pub standing: Standing,
+    /// The pool that owns them.
+    pub pool: Option<PoolId>,
+    /// Whether they are held or at rest though a reservation covers them: never given again after that.
+    pub reserved: bool,
+}
+
+impl Run {
+    fn continues(&self, before: &Run) -> bool {
+        let same = |run: &Run| (run.standing, run.pool, run.reserved);
+        before.last.checked_add(1) == Some(self.first) && same(self) == same(before)
+    }
+}
+
+/// What somebody wants to see of a map.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// From which number on.
+    pub from: u128,
+    /// How many runs at most.
+    pub limit: usize,
+    /// Only those of this state.
+    pub only: Option<Standing>,
+}
+
+/// A part of a map.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct MapPage {
+    /// Its runs, in order.
+    pub runs: Vec<Run>,
+    /// Where the next page begins. The last run may go on there.
+    pub next: Option<u128>,
+}
+
+/// A page that is being written.
+struct Draft {
+    page: MapPage,
+    wanted: Wanted,
+    steps_left: usize,
+}
+
+impl Draft {
+    fn new(wanted: Wanted) -> Self {
+        Self { page: MapPage::default(), wanted, steps_left: MAP_STEPS_MAX }
+    }
+
+    /// Takes a run in; not if the page is full.
+    fn add(&mut self, run: Run) -> bool {
+        let unwanted = self.wanted.only.is_some_and(|only| only != run.standing);
+        let full = self.page.runs.len() >= self.wanted.limit;
+        match self.page.runs.last_mut() {
+            _ if self.steps_left == 0 => self.page.next = Some(run.first),
+            _ if unwanted => {}
+            Some(before) if run.continues(before) => before.last = run.last,
+            _ if full => self.page.next = Some(run.first),
+            _ => self.page.runs.push(run),
+        }
+        self.steps_left = self.steps_left.saturating_sub(1);
+        self.page.next.is_none()
+    }
+}
+
+/// A pool, as its map is made.
+struct Mapped<'a> {
+    state: &'a State,
+    network: NetworkId,
+    id: PoolId,
+    space: &'a Space,
+    only: Option<Standing>,
+}
+
+impl Mapped<'_> {
+    /// Writes the pool's addresses from `at` to `last`; whether all of them fitted.
+    fn write(&self, draft: &mut Draft, mut at: u128, last: u128) -> bool {
+        loop {
+            let run = self.step(at, last);
+            if !draft.add(run) {
+                return false;
+            }
+            if run.last >= last {
+                return true;
+            }
+            at = run.last + 1;
+        }
+    }
+
+    /// Addresses from `at` on that are surely in one state; not always all of them.
+    fn step(&self, at: u128, last: u128) -> Run {
+        let (giveable, giveable_to) = self.space.giveable.stretch(at);
+        let (covered, covered_to) = self.space.reserved.stretch(at);
+        let to = last.min(giveable_to).min(covered_to);
+        let run = |last, standing, reserved| Run { first: at, last, standing, pool: Some(self.id), reserved };
+        let vacant = if covered {
+            Standing::Reserved
+        } else if giveable {
+            Standing::Free
+        } else {
+            Standing::Excluded
+        };
+        if !giveable {
+            return run(to, vacant, false);
+        }
+        if self.only == Some(Standing::Free) && !covered && !self.space.free.is_free(at) {
+            // Whatever there is until something is free: nobody asked.
+            return run(self.not_free_to(at, to), Standing::Allocated, false);
+        }
+        let to = match self.state.next_block(self.id, at, to) {
+            Some((first, last)) if first <= at => return run(to.min(last), Standing::Allocated, covered),
+            Some((first, _)) => first - 1,
+            None => to,
+        };
+        match self.state.next_occupied(self.network, self.space.family, at, to) {
+            None => run(to, vacant, false),
+            Some((found, _)) if found > at => run(found - 1, vacant, false),
+            Some((_, Occupant::Cooling(_))) => run(at, Standing::Cooling, covered),
+            Some((_, Occupant::Allocation(_))) if covered => run(at, Standing::Allocated, true),
+            Some((_, Occupant::Allocation(_))) => {
+                let resting = self.state.next_resting(self.network, self.space.family, at, to);
+                let to = self.not_free_to(at, to);
+                run(resting.map_or(to, |resting| to.min(resting - 1)), Standing::Allocated, false)
+            }
+        }
+    }
+
+    /// The last address of a stretch in which none is free.
+    fn not_free_to(&self, at: u128, to: u128) -> u128 {
+        self.space.free.lowest_from(at).map_or(to, |free| to.min(free.saturating_sub(1)))
+    }
+}
+
+impl State {
+    /// A part of the map of a pool: of all of its ranges.
+    #[must_use]
+    pub fn map_of_pool(&self, pool: PoolId, wanted: Wanted) -> Option<MapPage> {
+        let mapped = self.mapped(pool, wanted.only)?;
+        let mut draft = Draft::new(wanted);
+        let ranges = mapped.space.ranges.ranges().filter(|range| range.last() >= wanted.from);
+        for range in ranges {
+            if !mapped.write(&mut draft, range.first().max(wanted.from), range.last()) {
+                break;
+            }
+        }
+        Some(draft.page)
+    }
+
+    /// A part of the map of a subnet: of all of its addresses, whether pools have them or not.
+    #[must_use]
+    pub fn map_of_subnet(&self, subnet: SubnetId, wanted: Wanted) -> Option<MapPage> {
+        let row = self.subnets.get(subnet)?;
+        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let (network, family) = (row.network, cidr.family());
+        let mut draft = Draft::new(wanted);
+        let mut excluded = None;
+        let mut next = Some(cidr.first().max(wanted.from)).filter(|at| *at <= cidr.last());
+        while let Some(at) = next {
+            let (owner, to) = self.owner_from(network, family, at);
+            let to = to.min(cidr.last());
+            let fits = match owner {
+                Some(pool) => self.mapped(pool, wanted.only)?.write(&mut draft, at, to),
+                None => {
+                    let excluded = excluded.get_or_insert_with(|| self.excluded_in(subnet, family));
+                    self.write_gap(&mut draft, network, excluded, at, to)
+                }
+            };
+            next = if fits { to.checked_add(1).filter(|at| *at <= cidr.last()) } else { None };
+        }
+        Some(draft.page)
+    }
+
+    /// What all pools of a subnet have, added up.
+    #[must_use]
+    pub fn counts_of_subnet(&self, subnet: SubnetId) -> Counts {
+        let counts = self.pools_of(subnet).filter_map(|pool| self.space(pool)).map(Space::counts);
+        counts.fold(Counts::default(), Counts::plus)
+    }
+
+    /// What all pools of a network have, added up.
+    #[must_use]
+    pub fn counts_of_network(&self, network: NetworkId) -> Counts {
+        let counts = self.subnets_of(network).map(|subnet| self.counts_of_subnet(subnet));
+        counts.fold(Counts::default(), Counts::plus)
+    }
+
+    fn mapped(&self, id: PoolId, only: Option<Standing>) -> Option<Mapped<'_>> {
+        let pool = self.pools.get(id)?;
+        let network = self.subnets.get(pool.subnet)?.network;
+        Some(Mapped { state: self, network, id, space: self.space(id)?, only })
+    }
+
+    /// Who owns an address, and the last address from there on that is as much theirs, or nobody's.
+    pub(crate) fn owner_from(&self, network: NetworkId, family: Family, at: u128) -> (Option<PoolId>, u128) {
+        let owners = &self.index.owners;
+        let before = owners.range((network, family, 0)..=(network, family, at)).next_back();
+        if let Some((_, (last, pool))) = before.filter(|(_, (last, _))| *last >= at) {
+            return (Some(*pool), *last);
+        }
+        let behind = (Bound::Excluded((network, family, at)), Bound::Included((network, family, u128::MAX)));
+        let next = owners.range(behind).next();
+        (None, next.map_or(u128::MAX, |((_, _, first), _)| first - 1))
+    }
+
+    /// What pools of a subnet have in their ranges and exclude.
+    pub(crate) fn excluded_in(&self, subnet: SubnetId, family: Family) -> RangeSet {
+        let ids = self.index.excluding.range((subnet, Id::MIN)..=(subnet, Id::MAX)).map(|(_, id)| *id);
+        let excluding = ids.filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
+        let all: Vec<AddressRange> = excluding
+            .flat_map(|(pool, space)| {
+                let excluded = RangeSet::new(family, &pool.intention.exclude).intersection(&space.ranges);
+                excluded.ranges().collect::<Vec<_>>()
+            })
+            .collect();
+        RangeSet::new(family, &all)
+    }
+
+    /// Writes addresses that no pool owns; whether all of them fitted.
+    fn write_gap(
+        &self,
+        draft: &mut Draft,
+        network: NetworkId,
+        excluded: &RangeSet,
+        mut at: u128,
+        last: u128,
+    ) -> bool {
+        let reserved = self.index.reserved.get(&(network, excluded.family()));
+        loop {
+            let (covered, covered_to) = reserved.map_or((false, last), |set| set.stretch(at));
+            let (left_out, left_out_to) = excluded.stretch(at);
+            let standing = match (covered, left_out) {
+                (true, _) => Standing::Reserved,
+                (false, true) => Standing::Excluded,
+                (false, false) => Standing::Unmanaged,
+            };
+            let to = last.min(covered_to).min(left_out_to);
+            if !draft.add(Run { first: at, last: to, standing, pool: None, reserved: false }) {
+                return false;
+            }
+            if to >= last {
+                return true;
+            }
+            at = to + 1;
+        }
+    }
+
+    fn next_occupied(
+        &self,
+        network: NetworkId,
+        family: Family,
+        from: u128,
+        to: u128,
+    ) -> Option<(u128, Occupant)> {
+        let range = (network, family.address(from))..=(network, family.address(to));
+        self.index.occupants.range(range).next().map(|((_, address), occupant)| (number(*address), *occupant))
+    }
+
+    /// The first prefix of a pool with something between two numbers: its ends.
+    fn next_block(&self, pool: PoolId, from: u128, to: u128) -> Option<(u128, u128)> {
+        let mut blocks = blocks_within(&self.index.blocks, pool.into(), from, to);
+        blocks.next().map(|(first, (last, _))| (first, last))
+    }
+
+    fn next_resting(&self, network: NetworkId, family: Family, from: u128, to: u128) -> Option<u128> {
+        let range = (network, family.address(from))..=(network, family.address(to));
+        self.index.resting.range(range).next().map(|(_, address)| number(*address))
+    }
+}

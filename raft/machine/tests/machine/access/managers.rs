@@ -1,0 +1,46 @@
+//! What somebody else manages is changed by that manager, or by whoever takes it over.
+
+use ipam_api::Code;
+use ipam_machine::Action;
+use ipam_machine::command::{Kind, Manager, Remarks, Text, Transaction};
+
+use crate::access::world::{World, admin, delete, managed, pool};
+
+fn remarks(manager: Option<&str>) -> Remarks {
+    Remarks { managed_by: manager.map(Text::given), ..Remarks::default() }
+}
+
+#[test]
+fn only_the_manager_changes_what_it_manages() {
+    let mut world = World::new();
+    let action = |range: &str, manager| pool("git", "lan", range, remarks(manager));
+    let refused = Some(Code::ManagedElsewhere);
+    assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "creating takes it");
+    assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "nothing changes");
+    assert_eq!(world.code(admin(), action("10.0.0.31", Some("argocd"))), refused, "not asked as the manager");
+    let flux = || managed(admin(), Manager::Named(Text::given("flux")));
+    assert_eq!(world.code(flux(), action("10.0.0.31", Some("flux"))), refused);
+    assert_eq!(world.code(flux(), delete(Kind::Pool, "git")), refused);
+    assert_eq!(world.code(admin(), delete(Kind::Pool, "git")), refused);
+    let argocd = || managed(admin(), Manager::Named(Text::given("argocd")));
+    assert_eq!(world.code(argocd(), action("10.0.0.31", Some("argocd"))), None);
+    let take_over = || managed(admin(), Manager::TakeOver);
+    assert_eq!(world.code(take_over(), action("10.0.0.31", Some("flux"))), None);
+    assert_eq!(world.code(argocd(), action("10.0.0.32", Some("argocd"))), refused, "it is flux's now");
+    assert_eq!(world.code(flux(), delete(Kind::Pool, "git")), None);
+}
+
+#[test]
+fn a_transaction_asks_in_one_management() {
+    let mut world = World::new();
+    world.run(admin(), pool("git", "lan", "10.0.0.30", remarks(Some("argocd")))).unwrap();
+    let steps = vec![
+        pool("mine", "lan", "10.0.0.40", remarks(None)),
+        pool("git", "lan", "10.0.0.31", remarks(Some("argocd"))),
+    ];
+    let action = Action::Transaction(Transaction { preconditions: Vec::new(), steps });
+    let before = world.state.digest();
+    assert_eq!(world.code(admin(), action.clone()), Some(Code::ManagedElsewhere));
+    assert_eq!(world.state.digest(), before);
+    assert_eq!(world.code(managed(admin(), Manager::Named(Text::given("argocd"))), action), None);
+}

@@ -1,0 +1,19 @@
+//! Who may do what, as `apply` decides it: roles, nodes, labels, realms, tokens, kept answers, managers.
+mod administrators;
+mod automatic;
+mod automatic_bounds;
+mod identities;
+mod invariants;
+mod leases;
+mod limited;
+mod limits;
+mod managers;
+mod node_property;
+mod node_rights;
+mod node_tokens;
+mod nodes;
+mod prefixes;
+mod replays;
+mod roles;
+mod tokens;
+mod world;

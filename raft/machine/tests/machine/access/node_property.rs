@@ -1,0 +1,372 @@
+//! Property: no sequence of requests with the token of node n2 changes a resource of node n1 or of an operator.
+//!
+//! The model attributes each allocation to the actor whose request made it, by events alone, and reads nothing of the
+//! machine's own attribution.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ipam_api::access::Role;
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle};
+use ipam_machine::command::{Allocate, Leases, PoolPatterns, Renew, Started, Text};
+use ipam_machine::event::Reason;
+use ipam_machine::model::{Allocation, Endpoint};
+use ipam_machine::{Action, At, Command, Grant, Id, Outcome, State, Terms, What, apply};
+use proptest::prelude::*;
+
+use crate::access::world::{add, attachment, hold, node, started};
+use crate::support::random::{Dice, Draw};
+
+const COMMANDS: usize = 150;
+/// Commands that make the networks, subnets and pools.
+const FOUNDING: u64 = 9;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Actor {
+    Operator,
+    First,
+    Second,
+}
+
+impl Actor {
+    fn drawn(dice: &mut Dice, index: u64) -> Self {
+        match dice.below(10) {
+            _ if index < FOUNDING => Self::Operator,
+            0..=2 => Self::Operator,
+            3..=5 => Self::First,
+            _ => Self::Second,
+        }
+    }
+
+    fn terms(self) -> Terms {
+        match self {
+            Self::Operator => Terms::of(Grant::of(Role::Admin)),
+            Self::First => node("n1"),
+            Self::Second => node("n2"),
+        }
+    }
+
+    fn place(self) -> Option<ObjectName> {
+        match self {
+            Self::Operator => None,
+            Self::First => Some("n1".parse().unwrap()),
+            Self::Second => Some("n2".parse().unwrap()),
+        }
+    }
+
+    /// Moves a request to the actor's node, so that it isn't refused for its place.
+    fn relocate(self, action: &mut Action, dice: &mut Dice) {
+        let Some(place) = self.place().filter(|_| dice.chance(85)) else { return };
+        match action {
+            Action::Allocate(wish) => {
+                if let Some(key) = &mut wish.attachment {
+                    (key.realm, key.node) = (Name::default_name(), place.clone());
+                }
+                wish.endpoint.realm = Name::default_name();
+                wish.node = Some(place);
+                wish.manner.adopt = false;
+                // Automatic pools have a test of their own.
+                wish.automatic_pool = None;
+            }
+            Action::ReleaseAttachment(release) => {
+                (release.key.realm, release.key.node) = (Name::default_name(), place);
+            }
+            Action::Transaction(transaction) => {
+                transaction.preconditions.clear();
+                transaction.steps.iter_mut().for_each(|step| self.relocate(step, dice));
+            }
+            _ => {}
+        }
+    }
+}
+
+type Claims = BTreeMap<EndpointKey, BTreeSet<Actor>>;
+
+/// Attribution of what exists, by events alone.
+#[derive(Default)]
+struct Model {
+    actors: BTreeMap<u64, Actor>,
+    adopted: BTreeSet<u64>,
+    /// Actors of the claims that wait; incarnations of one endpoint may wait for several.
+    claims: Claims,
+    /// Endpoints whose claims the last command served.
+    served: BTreeSet<EndpointKey>,
+}
+
+impl Model {
+    fn follow(&mut self, actor: Actor, events: &[What]) {
+        self.served.clear();
+        for what in events {
+            match what {
+                What::Allocated { allocation, reason, endpoint, .. } => {
+                    let waited = self.claims.get(endpoint).filter(|_| *reason == Reason::Waited);
+                    // Of several actors n2, the last one: the model then checks less.
+                    let waited = waited.and_then(|actors| actors.last().copied());
+                    self.actors.insert((*allocation).get(), waited.unwrap_or(actor));
+                    if matches!(reason, Reason::Waited | Reason::Moved) {
+                        self.served.insert(endpoint.clone());
+                    }
+                    if *reason == Reason::Adopted {
+                        self.adopted.insert((*allocation).get());
+                    }
+                }
+                What::Waits { endpoint, .. } => {
+                    self.claims.entry(endpoint.clone()).or_default().insert(actor);
+                }
+                What::Withdrawn { endpoint } => {
+                    self.claims.remove(endpoint);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Returns true if an allocation is of another actor than n2, or holds an address for one.
+    fn is_foreign(&self, state: &State, id: u64, row: &Allocation) -> bool {
+        let endpoint = state.endpoints.get(row.endpoint).unwrap();
+        let made_by_second = self.actors.get(&id) == Some(&Actor::Second);
+        let mut keys = keys(state, row).into_iter().peekable();
+        if endpoint.key.realm != Name::default_name() {
+            return true;
+        }
+        if keys.peek().is_some() {
+            return keys.any(|key| !is_second(&key)) || (row.lifecycle == Lifecycle::Held && !made_by_second);
+        }
+        let is_here = row.node.as_ref().is_some_and(|node| node.as_str() == "n2");
+        let is_adopted = self.adopted.contains(&id) && endpoint.uid.is_some();
+        !(made_by_second || is_here && is_adopted)
+    }
+}
+
+fn is_second(key: &AttachmentKey) -> bool {
+    key.realm == Name::default_name() && key.node.as_str() == "n2"
+}
+
+fn keys(state: &State, row: &Allocation) -> Vec<AttachmentKey> {
+    let ids = row.attachment.into_iter().chain(row.also_attached.iter().copied());
+    ids.map(|id| state.attachments.get(id).unwrap().key.clone()).collect()
+}
+
+fn leaves(state: &State, row: &Allocation) -> bool {
+    let pool = &state.pools.get(row.pool).unwrap().intention;
+    pool.terminating || pool.drains_to.is_some()
+}
+
+/// Values of an allocation that only its owner changes.
+fn value(row: &Allocation) -> (std::net::IpAddr, u64, u64, &str, Lifecycle) {
+    (row.address, row.pool.get(), row.endpoint.get(), row.interface.as_str(), row.lifecycle)
+}
+
+fn check(model: &Model, claims: &Claims, before: &State, after: &State, done: &str) {
+    for (id, row) in before.allocations.iter() {
+        if !model.is_foreign(before, id.get(), row) {
+            continue;
+        }
+        let Some(now) = after.allocations.get(id) else {
+            // An operator who drains or deletes a pool has decided that its kept addresses move.
+            assert!(row.attachment.is_none() && leaves(before, row), "{done} freed {row:?}");
+            continue;
+        };
+        assert_eq!(value(now), value(row), "{done}");
+        let others = |state: &State, row: &Allocation| -> BTreeSet<_> {
+            keys(state, row).into_iter().filter(|key| !is_second(key)).collect()
+        };
+        assert_eq!(others(after, now), others(before, row), "{done} changed the attachments of {row:?}");
+        let until = |row: &Allocation| row.lease.as_ref().map(|lease| lease.until_ms);
+        assert!(until(now) >= until(row), "{done} shortened the lease of {row:?}");
+    }
+    for (id, row) in before.attachments.iter().filter(|(_, row)| !is_second(&row.key)) {
+        assert_eq!(after.attachments.get(id), Some(row), "{done}");
+    }
+    for (id, row) in before.endpoints.iter().filter(|(_, row)| row.waiting.is_none()) {
+        let mut held = row.allocations.iter().map(|id| (*id, before.allocations.get(*id).unwrap()));
+        let is_used = held.any(|(id, row)| {
+            model.is_foreign(before, id.get(), row)
+                && (row.attachment.is_some() || row.lifecycle == Lifecycle::Held)
+        });
+        if is_used {
+            let said = |row: &Endpoint| (row.uid.clone(), row.controller.clone(), row.sticky.clone());
+            assert_eq!(after.endpoints.get(id).map(said), Some(said(row)), "{done}");
+        }
+    }
+    for (id, row) in before.endpoints.iter().filter(|(_, row)| row.waiting.is_some()) {
+        if claims.get(&row.key).is_some_and(|actors| actors.contains(&Actor::Second)) {
+            continue;
+        }
+        let now = after.endpoints.get(id).unwrap_or_else(|| panic!("{done} withdrew {:?}", row.key));
+        assert!(now.waiting.is_some() || model.served.contains(&row.key), "{done} withdrew {row:?}");
+    }
+    let resources = |state: &State| -> Vec<String> {
+        let pools =
+            state.pools.iter().filter(|(_, row)| !row.intention.terminating && row.automatic.is_none());
+        let pools = pools.map(|(id, row)| format!("{id} {row:?}"));
+        let subnets = state.subnets.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let networks = state.networks.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let reservations = state.reservations.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let nodes = state.nodes.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let namespaces = state.namespaces.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let tokens = state.tokens.iter().map(|(id, row)| format!("{id} {row:?}"));
+        let prefixes = state.prefixes.iter().map(|(id, row)| format!("{id} {row:?}"));
+        pools
+            .chain(subnets)
+            .chain(networks)
+            .chain(reservations)
+            .chain(nodes)
+            .chain(namespaces)
+            .chain(tokens)
+            .chain(prefixes)
+            .collect()
+    };
+    assert_eq!(resources(after), resources(before), "{done}");
+}
+
+#[derive(Default)]
+struct Run {
+    state: State,
+    model: Model,
+    issued: Vec<u64>,
+    asked: Vec<Allocate>,
+    /// Commands of n2 that changed anything, by what they are.
+    effects: BTreeMap<&'static str, u32>,
+}
+
+impl Run {
+    fn step(&mut self, index: u64, seed: u64) {
+        let mut dice = Dice(!seed);
+        let actor = Actor::drawn(&mut dice, index);
+        let now = self.state.log_time_ms();
+        let mut draw =
+            Draw { dice: Dice(seed), state: &self.state, issued: &self.issued, asked: &self.asked, index };
+        let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, leadership: 0 };
+        let mut command = draw.command(now);
+        let aimed =
+            if index >= FOUNDING && dice.chance(45) { self.aimed(actor, index, &mut dice) } else { None };
+        // The draw repeats its own requests only.
+        let is_drawn = aimed.is_none();
+        command.action = aimed.unwrap_or(command.action);
+        actor.relocate(&mut command.action, &mut dice);
+        command.terms = actor.terms();
+        if actor == Actor::Second {
+            // What time does is not n2's doing.
+            let mut expire =
+                Command { action: Action::Expire, terms: Actor::Operator.terms(), ..command.clone() };
+            expire.origin.not_after_ms = None;
+            self.apply(Actor::Operator, at, &expire).unwrap_or_else(|refusal| panic!("{refusal:?}"));
+            let at = At { log_time_ms: self.state.log_time_ms(), ..at };
+            let (before, claims) = (self.state.clone(), self.model.claims.clone());
+            let outcome = self.apply(actor, at, &command);
+            let done = format!("{:?}: {outcome:?}", command.action);
+            check(&self.model, &claims, &before, &self.state, &done);
+            if before.digest() != self.state.digest() && outcome.is_ok() {
+                *self.effects.entry(word(&command.action)).or_default() += 1;
+            }
+        } else {
+            drop(self.apply(actor, at, &command));
+        }
+        if let (true, Action::Allocate(wish)) = (is_drawn, command.action) {
+            self.asked.push(wish);
+        }
+    }
+
+    /// A request that aims at what exists: its attachment, release or renewal.
+    fn aimed(&self, actor: Actor, index: u64, dice: &mut Dice) -> Option<Action> {
+        let rows: Vec<(Id<Allocation>, &Allocation)> = self.state.allocations.iter().collect();
+        let place = usize::try_from(dice.below(rows.len().max(1) as u64)).unwrap();
+        let (id, row) = *rows.get(place)?;
+        let endpoint = self.state.endpoints.get(row.endpoint)?;
+        Some(match dice.below(10) {
+            0 | 1 => Action::ReleaseAllocation { id },
+            2 => Action::Renew(Renew {
+                which: Leases::Allocation(id),
+                ttl_ms: dice.chance(50).then_some(60_000),
+            }),
+            3 if actor == Actor::Operator => Action::ReleaseEndpoint { key: endpoint.key.clone() },
+            3 => Action::Renew(Renew { which: Leases::Endpoint(endpoint.key.clone()), ttl_ms: None }),
+            4 => {
+                let node = actor.place()?;
+                let lifecycle = if dice.chance(50) { Lifecycle::Leased } else { Lifecycle::Held };
+                let mut wish = hold(Some(node.as_str()), &format!("host/{node}-{}", index % 4), "a");
+                wish.manner.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
+                Action::Allocate(Allocate { lifecycle, ..wish })
+            }
+            _ => {
+                let node = actor.place().unwrap_or_else(|| "n1".parse().unwrap());
+                let pool = dice.pick(&["a", "b", "c"]);
+                let mut wish = add(node.as_str(), "pod/web/x", pool);
+                wish.endpoint = endpoint.key.clone();
+                wish.uid = endpoint.uid.clone().filter(|_| dice.chance(50));
+                wish.interfaces[0].name = row.interface.clone();
+                let container = format!("c{}", index % 5);
+                wish.attachment = Some(AttachmentKey {
+                    interface: row.interface.clone(),
+                    ..attachment(node.as_str(), &container)
+                });
+                if dice.chance(50) {
+                    wish.interfaces[0].pools = PoolPatterns::default();
+                }
+                wish.stickiness.sticky = dice.chance(70).then_some(true);
+                wish.started = Some(Started { boot_id: Text::given("b0"), ..started(1_000 + index) });
+                Action::Allocate(wish)
+            }
+        })
+    }
+
+    fn apply(&mut self, actor: Actor, at: At, command: &Command) -> Outcome {
+        let (outcome, events) = apply(&mut self.state, at, command);
+        let events: Vec<What> = events.into_iter().map(|event| event.what).collect();
+        self.model.follow(actor, &events);
+        let waits = |key: &EndpointKey| {
+            let mut rows = self.state.incarnations(key).filter_map(|id| self.state.endpoints.get(id));
+            rows.any(|row| row.waiting.is_some())
+        };
+        self.model.claims.retain(|key, _| waits(key));
+        self.issued.extend(events.iter().filter_map(|what| match what {
+            What::Allocated { allocation, .. } => Some(allocation.get()),
+            _ => None,
+        }));
+        outcome
+    }
+}
+
+fn word(action: &Action) -> &'static str {
+    match action {
+        Action::Allocate(_) => "allocate",
+        Action::ReleaseAttachment(_) => "release-attachment",
+        Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::Renew(_) => "renew",
+        Action::Transaction(_) => "transaction",
+        _ => "another",
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: 96,
+        max_shrink_iters: 300,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn no_request_of_a_node_changes_what_is_not_its_own(
+        seeds in prop::collection::vec(any::<u64>(), COMMANDS)
+    ) {
+        let mut run = Run::default();
+        for (index, seed) in (0..).zip(seeds) {
+            run.step(index, seed);
+        }
+    }
+}
+
+/// The property says something only if n2's requests have effects.
+#[test]
+fn random_requests_of_a_node_have_effects_of_each_kind() {
+    let mut run = Run::default();
+    for index in 0..3_000 {
+        run.step(index, index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+    for kind in ["allocate", "release-attachment", "release-allocation", "renew", "transaction"] {
+        assert!(run.effects.get(kind).is_some_and(|count| *count > 1), "{kind}: {:?}", run.effects);
+    }
+    assert_eq!(run.effects.get("another"), None);
+}

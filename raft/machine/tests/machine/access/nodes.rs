@@ -1,0 +1,132 @@
+//! A node may touch its own allocations, and nobody else's, whatever it says about itself.
+
+use ipam_api::Code;
+use ipam_api::name::Name;
+use ipam_machine::Action;
+use ipam_machine::command::{Allocate, Controller, ScaleController, Stickiness, Text};
+
+use crate::access::world::{World, add, admin, del, hold, ids, node};
+
+const FOREIGN: Option<Code> = Some(Code::ForeignNode);
+
+#[test]
+fn a_node_serves_its_own_containers() {
+    let mut world = World::new();
+    let given = world.run(node("n1"), Action::Allocate(add("n1", "pod/web/a", "web")));
+    assert_eq!(ids(&given).len(), 1);
+    assert_eq!(world.code(node("n1"), del("n1", "a")), None);
+    let held = world.run(node("n1"), Action::Allocate(hold(Some("n1"), "host/n1", "web")));
+    assert_eq!(world.code(node("n1"), Action::ReleaseAllocation { id: ids(&held)[0].into() }), None);
+}
+
+#[test]
+fn red_team_a_node_asks_for_another_nodes_container() {
+    let mut world = World::new();
+    assert_eq!(world.code(node("n1"), Action::Allocate(add("n2", "pod/web/a", "web"))), FOREIGN);
+    // The attachment is its own, but the addresses shall be elsewhere.
+    let elsewhere = Allocate { node: Some("n2".parse().unwrap()), ..add("n1", "pod/web/a", "web") };
+    assert_eq!(world.code(node("n1"), Action::Allocate(elsewhere)), FOREIGN);
+}
+
+#[test]
+fn red_team_a_node_releases_what_is_on_another_node() {
+    let mut world = World::new();
+    let given = world.run(admin(), Action::Allocate(add("n2", "pod/web/a", "web")));
+    let held = world.run(admin(), Action::Allocate(hold(Some("n2"), "host/n2", "web")));
+    let nowhere = world.run(admin(), Action::Allocate(hold(None, "host/printer", "web")));
+    let before = world.state.allocations.len();
+    assert_eq!(world.code(node("n1"), del("n2", "a")), FOREIGN);
+    for outcome in [given, held, nowhere] {
+        assert_eq!(
+            world.code(node("n1"), Action::ReleaseAllocation { id: ids(&outcome)[0].into() }),
+            FOREIGN
+        );
+    }
+    let key = "pod/web/a".parse().unwrap();
+    assert_eq!(world.code(node("n1"), Action::ReleaseEndpoint { key }), Some(Code::Forbidden));
+    assert_eq!(world.state.allocations.len(), before);
+}
+
+#[test]
+fn red_team_a_node_holds_addresses_without_saying_where() {
+    let mut world = World::new();
+    assert_eq!(world.code(node("n1"), Action::Allocate(hold(None, "host/n1", "web"))), FOREIGN);
+    assert_eq!(world.code(node("n1"), Action::Allocate(hold(Some("n2"), "host/n1", "web"))), FOREIGN);
+}
+
+#[test]
+fn red_team_a_node_takes_over_another_nodes_held_endpoint() {
+    let mut world = World::new();
+    world.run(admin(), Action::Allocate(hold(Some("n2"), "host/db-07", "web"))).unwrap();
+    assert_eq!(world.code(node("n1"), Action::Allocate(hold(Some("n1"), "host/db-07", "web"))), FOREIGN);
+}
+
+#[test]
+fn red_team_a_node_speaks_for_a_namesake_of_another_realm() {
+    let mut world = World::new();
+    let realm: Name = "prod".parse().unwrap();
+    let mut wish = add("n1", "pod/prod/web/a", "web");
+    assert_eq!(world.code(node("n1"), Action::Allocate(wish.clone())), FOREIGN, "the endpoint's realm");
+    wish.endpoint = "pod/web/a".parse().unwrap();
+    wish.attachment.as_mut().unwrap().realm = realm.clone();
+    assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "the attachment's realm");
+    // What is on prod's n1 is not on default's.
+    let mut theirs = add("n1", "pod/prod/web/b", "web");
+    theirs.attachment.as_mut().unwrap().realm = realm;
+    let given = world.run(admin(), Action::Allocate(theirs));
+    assert_eq!(world.code(node("n1"), Action::ReleaseAllocation { id: ids(&given)[0].into() }), FOREIGN);
+}
+
+#[test]
+fn a_sticky_endpoint_goes_to_another_node_and_neither_frees_what_the_other_has() {
+    let mut world = World::new();
+    let on = |name: &str| Action::Allocate(sticky(add(name, "pod/web/a-0", "web")));
+    let given = world.run(node("n1"), on("n1"));
+    let shared = world.run(node("n2"), on("n2"));
+    assert_eq!(ids(&given), ids(&shared));
+    let release = || Action::ReleaseAllocation { id: ids(&given)[0].into() };
+    assert_eq!(world.code(node("n1"), release()), FOREIGN);
+    assert_eq!(world.code(node("n2"), release()), FOREIGN);
+    assert_eq!(world.code(node("n1"), del("n1", "a-0")), None);
+    assert_eq!(world.code(node("n1"), release()), FOREIGN, "it is on n2 alone");
+    assert_eq!(world.code(node("n2"), del("n2", "a-0")), None);
+    assert_eq!(world.code(node("n2"), release()), FOREIGN, "kept for whichever node is next");
+    assert_eq!(world.state.allocations.len(), 1);
+    assert_eq!(world.code(node("n1"), scale(0)), Some(Code::Forbidden));
+    assert_eq!(world.code(admin(), scale(0)), None);
+    assert_eq!(world.state.allocations.len(), 0);
+}
+
+#[test]
+fn red_team_a_node_makes_sticky_what_is_on_another_node() {
+    let mut world = World::new();
+    world.run(admin(), Action::Allocate(add("n2", "pod/web/a-0", "web"))).unwrap();
+    world.run(admin(), Action::Allocate(hold(Some("n2"), "host/db-07", "web"))).unwrap();
+    for endpoint in ["pod/web/a-0", "host/db-07"] {
+        let wish = sticky(add("n1", endpoint, "web"));
+        assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "{endpoint}");
+    }
+    let claim = sticky(hold(Some("n1"), "host/db-07", "web"));
+    assert_eq!(world.code(node("n1"), Action::Allocate(claim)), FOREIGN);
+    assert_eq!(world.state.allocations.len(), 2);
+}
+
+fn sticky(wish: Allocate) -> Allocate {
+    let stickiness = Stickiness { controller: Some(controller()), ..Stickiness::default() };
+    Allocate { stickiness, ..wish }
+}
+
+fn controller() -> Controller {
+    let name = "a".parse().unwrap();
+    Controller { group: Text::given("apps"), kind: Text::given("StatefulSet"), name, uid: None }
+}
+
+fn scale(replicas: u32) -> Action {
+    Action::ScaleController(ScaleController {
+        realm: Name::default_name(),
+        namespace: "web".parse().unwrap(),
+        controller: controller(),
+        replicas,
+        start: 0,
+    })
+}

@@ -1,0 +1,58 @@
+//! Whose prefixes a token may touch: those of its realms, in pools that are labelled as it demands.
+
+use ipam_api::Code;
+use ipam_api::access::Role;
+use ipam_machine::command::{Delegate, PrefixLevel, PrefixSource};
+use ipam_machine::{Action, Answer, Grant, Terms};
+
+use crate::access::world::{World, admin, name, with_labels};
+
+pub(crate) fn delegate(from: PrefixSource, realm: &str, owner: &str, length: u8) -> Action {
+    let level =
+        PrefixLevel { owner: owner.parse().unwrap(), length: Some(length), keep_edges: false, ttl_ms: None };
+    Action::Delegate(Delegate { from, realm: name(realm), levels: vec![level] })
+}
+
+pub(crate) fn from_pool(owner: &str, length: u8) -> Action {
+    delegate(PrefixSource::Pool(name("web")), "default", owner, length)
+}
+
+/// The id of what was asked for.
+pub(crate) fn delegated(world: &mut World, action: Action) -> u64 {
+    match world.run(admin(), action).unwrap().answer {
+        Answer::Delegated { prefixes, .. } => prefixes.last().unwrap().id.get(),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_token_of_a_realm_has_prefixes_of_that_realm_only() {
+    let mut world = World::new();
+    let ours = || Terms::of(Grant { realms: vec![name("default")], ..Grant::of(Role::Operator) });
+    let web = || PrefixSource::Pool(name("web"));
+    let theirs = delegated(&mut world, delegate(web(), "prod", "n1", 31));
+    assert_eq!(world.code(ours(), delegate(web(), "prod", "n1", 31)), Some(Code::Forbidden));
+    let below = delegate(PrefixSource::Prefix(theirs.into()), "default", "n1", 32);
+    assert_eq!(world.code(ours(), below), Some(Code::Forbidden), "it is cut from another realm's");
+    assert_eq!(world.code(ours(), Action::ReleasePrefix { id: theirs.into() }), Some(Code::Forbidden));
+    let own = delegated(&mut world, from_pool("n1", 31));
+    assert_eq!(world.code(ours(), delegate(PrefixSource::Prefix(own.into()), "default", "c1", 32)), None);
+    assert_eq!(world.code(ours(), Action::ReleasePrefix { id: own.into() }), None);
+}
+
+#[test]
+fn a_token_of_labels_has_prefixes_of_pools_that_have_them() {
+    let mut world = World::new();
+    let db = || with_labels(Role::Operator, "team=db");
+    let id = delegated(&mut world, from_pool("n1", 31));
+    // Not even the answer that there is one already.
+    assert_eq!(world.code(db(), from_pool("n1", 31)), Some(Code::Forbidden));
+    assert_eq!(world.code(db(), from_pool("n2", 31)), Some(Code::Forbidden));
+    assert_eq!(
+        world.code(db(), delegate(PrefixSource::Prefix(id.into()), "default", "c", 32)),
+        Some(Code::Forbidden)
+    );
+    assert_eq!(world.code(db(), Action::ReleasePrefix { id: id.into() }), Some(Code::Forbidden));
+    let own = delegate(PrefixSource::Pool(name("db")), "default", "n1", 31);
+    assert_eq!(world.code(db(), own), None);
+}

@@ -1,0 +1,180 @@
+//! The table of roles, in full: what it allows is done, what it doesn't is refused with nothing changed.
+
+use crate::access::world::{
+    World, add, delete, network, pool, put_in_realm, reservation, subnet, token, with_labels,
+};
+use ipam_api::Code;
+use ipam_api::access::{DEEDS, Role, Target, Verb, may};
+use ipam_machine::command::{
+    Controller, EndController, Expect, Kind, Purpose, Remarks, ScaleController, Text, Transaction,
+};
+use ipam_machine::{Action, Grant, Terms};
+
+/// One action of each deed that goes through the log, possible in a fresh world.
+fn actions(world: &mut World) -> Vec<Action> {
+    let held = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/held", "web")));
+    let id = crate::access::world::ids(&held)[0];
+    let other = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
+    other.unwrap();
+    for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
+        world.run(crate::access::world::admin(), action).unwrap();
+    }
+    for kind in [Kind::Node, Kind::Namespace] {
+        world.run(crate::access::world::admin(), put_in_realm(kind, "gone")).unwrap();
+    }
+    world.run(crate::access::world::admin(), pool("gone", "lan", "10.0.0.100", Remarks::default())).unwrap();
+    let old = token("old", Purpose::Bearer, Grant::of(Role::Viewer), None);
+    world.run(crate::access::world::admin(), Action::CreateToken(old)).unwrap();
+    let held = crate::access::prefixes::delegated(world, crate::access::prefixes::from_pool("held", 32));
+    vec![
+        crate::access::prefixes::from_pool("new", 32),
+        Action::ReleasePrefix { id: held.into() },
+        network("new"),
+        subnet("new", "10.8.0.0/24"),
+        pool("new", "lan", "10.0.0.101", Remarks::default()),
+        reservation("new"),
+        delete(Kind::Network, "gone"),
+        delete(Kind::Subnet, "gone"),
+        delete(Kind::Pool, "gone"),
+        delete(Kind::Reservation, "gone"),
+        delete(Kind::Token, "old"),
+        put_in_realm(Kind::Node, "new"),
+        put_in_realm(Kind::Namespace, "new"),
+        delete(Kind::Node, "default/gone"),
+        delete(Kind::Namespace, "default/gone"),
+        Action::Allocate(add("n1", "pod/web/new", "web")),
+        Action::ReleaseAllocation { id: id.into() },
+        Action::ReleaseEndpoint { key: "pod/web/other".parse().unwrap() },
+        Action::ScaleController(ScaleController {
+            realm: ipam_api::Name::default_name(),
+            namespace: "web".parse().unwrap(),
+            controller: Controller {
+                group: Text::given("apps"),
+                kind: Text::given("StatefulSet"),
+                name: "a".parse().unwrap(),
+                uid: None,
+            },
+            replicas: 0,
+            start: 0,
+        }),
+        Action::EndController(EndController {
+            realm: ipam_api::Name::default_name(),
+            namespace: "web".parse().unwrap(),
+            controller: Controller {
+                group: Text::given("apps"),
+                kind: Text::given("StatefulSet"),
+                name: "a".parse().unwrap(),
+                uid: None,
+            },
+        }),
+        crate::access::world::del("n1", "other"),
+        Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),
+        Action::RotateToken { name: "old".parse().unwrap(), secret_hash: [1; 32], expect: Expect::Anything },
+        Action::Expire,
+        Action::RaiseLevel { level: 1 },
+    ]
+}
+
+fn grant_of(role: Role) -> Grant {
+    match role {
+        Role::Node => Grant::of_node(crate::access::world::node_key("n1")),
+        role => Grant::of(role),
+    }
+}
+
+#[test]
+fn every_role_may_do_what_the_table_says_and_nothing_else() {
+    let mut deeds = Vec::new();
+    for role in Role::ALL {
+        let count = actions(&mut World::new()).len();
+        for number in 0..count {
+            let mut world = World::new();
+            let action = actions(&mut world).swap_remove(number);
+            let (verb, target) = action.deed().unwrap();
+            deeds.push((verb, target));
+            let before = world.state.clone();
+            let outcome = world.run(Terms::of(grant_of(role)), action.clone());
+            if may(role, verb, target) {
+                assert!(outcome.is_ok(), "{role} {verb} {target}: {outcome:?}");
+            } else {
+                let refusal = outcome.unwrap_err();
+                assert_eq!(refusal.code(), Code::Forbidden, "{role} {verb} {target}: {refusal:?}");
+                assert_eq!(world.state.digest(), before.digest(), "{role} {verb} {target}");
+                // Wrapped into a transaction it isn't allowed either. The level is raised by an entry of its own.
+                if matches!(action, Action::RaiseLevel { .. }) {
+                    continue;
+                }
+                let steps = vec![action];
+                let wrapped = Action::Transaction(Transaction { preconditions: Vec::new(), steps });
+                let code = world.code(Terms::of(grant_of(role)), wrapped);
+                assert_eq!(code, Some(Code::Forbidden), "{role} {verb} {target} in a transaction");
+            }
+        }
+    }
+    for (verb, target) in DEEDS {
+        // A token is renewed by itself: see the tests of tokens of nodes.
+        assert!(
+            matches!(verb, Verb::Read | Verb::Renew) || deeds.contains(&(*verb, *target)),
+            "{verb} {target} was not tried"
+        );
+    }
+}
+
+#[test]
+fn a_role_that_may_write_may_read() {
+    for role in [Role::Operator, Role::Admin] {
+        for (verb, target) in DEEDS {
+            if *verb != Verb::Read && may(role, *verb, *target) && *target != Target::Event {
+                assert!(may(role, Verb::Read, *target), "{role} {verb} {target}");
+            }
+        }
+    }
+}
+
+#[test]
+fn labels_limit_what_is_changed_and_what_is_taken_from() {
+    let mut world = World::new();
+    let web = || with_labels(Role::Operator, "team=web");
+    let labelled = |team: &str| crate::access::world::labelled(&[("team", team)]);
+    let refused = |code: Option<Code>| assert_eq!(code, Some(Code::Forbidden));
+    // Its own pool, another's, another's with its own label written on it, its own with the label taken off.
+    assert_eq!(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", labelled("web"))), None);
+    refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("db"))));
+    refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("web"))));
+    refused(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", Remarks::default())));
+    refused(world.code(web(), delete(Kind::Pool, "db")));
+    refused(world.code(web(), network("blue")));
+    // Addresses.
+    let own = world.run(web(), Action::Allocate(add("n1", "pod/web/a", "web")));
+    assert!(own.is_ok());
+    refused(world.code(web(), Action::Allocate(add("n1", "pod/web/b", "db"))));
+    let foreign = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/c", "db")));
+    refused(
+        world.code(web(), Action::ReleaseAllocation { id: crate::access::world::ids(&foreign)[0].into() }),
+    );
+    refused(world.code(web(), Action::ReleaseEndpoint { key: "pod/web/c".parse().unwrap() }));
+    refused(world.code(web(), crate::access::world::del("n1", "c")));
+    assert_eq!(world.code(web(), crate::access::world::del("n1", "a")), None);
+}
+
+#[test]
+fn realms_limit_whose_endpoints_are_touched() {
+    let mut world = World::new();
+    let grant = Grant { realms: vec!["prod".parse().unwrap()], ..Grant::of(Role::Operator) };
+    let prod = || Terms::of(grant.clone());
+    let hold = |endpoint: &str| Action::Allocate(crate::access::world::hold(None, endpoint, "web"));
+    assert_eq!(world.code(prod(), hold("pod/prod/web/a")), None);
+    assert_eq!(world.code(prod(), hold("pod/test/web/a")), Some(Code::Forbidden));
+    let foreign = world.run(crate::access::world::admin(), hold("pod/test/web/a"));
+    let id = crate::access::world::ids(&foreign)[0];
+    assert_eq!(world.code(prod(), Action::ReleaseAllocation { id: id.into() }), Some(Code::Forbidden));
+    let key = "pod/test/web/a".parse().unwrap();
+    assert_eq!(world.code(prod(), Action::ReleaseEndpoint { key }), Some(Code::Forbidden));
+    assert_eq!(
+        world.code(prod(), crate::access::world::del("n1", "a")),
+        Some(Code::Forbidden),
+        "realm default"
+    );
+    let key = "pod/prod/web/a".parse().unwrap();
+    assert_eq!(world.code(prod(), Action::ReleaseEndpoint { key }), None);
+}

@@ -1,0 +1,367 @@
+//! What begins with a restore: new revisions, and pools that give nothing until they are confirmed.
+use ipam_api::Code;
+use ipam_api::access::Role;
+use ipam_api::name::Name;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
+use ipam_machine::command::{
+    Allocate, AutomaticPool, AutomaticRules, ConfirmGeneration, Controller, Delegate, Delete, Expect,
+    InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put,
+    ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Via,
+};
+use ipam_machine::event::Readiness;
+use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
+
+fn run(state: &mut State, action: Action) -> Outcome {
+    let origin = Origin {
+        principal: Text::given("tester"),
+        via: Via::Http,
+        request_id: Text::given("r"),
+        comment: None,
+        not_after_ms: None,
+    };
+    let at = At { log_time_ms: state.log_time_ms() + 1, wall_ms: 5_000, leadership: 0 };
+    apply(state, at, &Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action }).0
+}
+
+fn done(state: &mut State, action: Action) -> Applied {
+    run(state, action).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+}
+
+fn code(outcome: Outcome) -> Code {
+    outcome.unwrap_err().code()
+}
+
+fn pool(name: &str, range: &str) -> Action {
+    let intention = PoolIntention {
+        name: name.parse().unwrap(),
+        subnet: "lan".parse().unwrap(),
+        network: None,
+        ranges: vec![range.parse().unwrap()],
+        exclude: Vec::new(),
+        strategy: Default::default(),
+        cooling_ms: 0,
+        strict_cooling: false,
+        allow_edges: false,
+        gateway: None,
+        routes: Vec::new(),
+        default: false,
+        takers: Takers::default(),
+        scale_down: Default::default(),
+        disabled: false,
+        terminating: false,
+        drains_to: None,
+        reclaim: None,
+        remarks: Remarks::default(),
+    };
+    Action::PutPool(Put { intention, expect: Expect::Anything })
+}
+
+fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
+    Action::Allocate(Allocate {
+        endpoint: endpoint.parse::<EndpointKey>().unwrap(),
+        uid: None,
+        attachment: None,
+        started: None,
+        manner: Manner::default(),
+        routing: Routing::default(),
+        labels: std::collections::BTreeMap::new(),
+        node: None,
+        stickiness: Default::default(),
+        automatic_pool: None,
+        lifecycle: Lifecycle::Held,
+        interfaces: vec![InterfaceWish {
+            name: "eth0".parse().unwrap(),
+            subnets: Vec::new(),
+            pools: PoolPatterns { ipv4: vec![pool.parse().unwrap()], ipv6: Vec::new() },
+            default_pools: PoolPatterns::default(),
+            families: Vec::new(),
+            addresses: address.iter().map(|address| address.parse().unwrap()).collect(),
+            mac: None,
+            network_attachment: None,
+        }],
+    })
+}
+
+fn confirm(generation: u64, pools: Option<&[&str]>) -> Action {
+    let pools = pools.map(|pools| pools.iter().map(|name| name.parse().unwrap()).collect());
+    Action::ConfirmGeneration(ConfirmGeneration { generation, pools })
+}
+
+/// Two pools, and `host/a` holds an address of the first.
+fn before() -> State {
+    let mut state = State::new();
+    let subnet = SubnetIntention {
+        name: "lan".parse().unwrap(),
+        network: "default".parse().unwrap(),
+        cidr: "10.1.0.0/24".parse().unwrap(),
+        gateway: None,
+        vlan: None,
+        mtu: None,
+        routes: Vec::new(),
+        dns: Default::default(),
+        automatic: Some(AutomaticRules::default()),
+        remarks: Remarks::default(),
+    };
+    done(&mut state, Action::PutSubnet(Put { intention: subnet, expect: Expect::Anything }));
+    done(&mut state, pool("one", "10.1.0.10-10.1.0.19"));
+    done(&mut state, pool("two", "10.1.0.20-10.1.0.29"));
+    done(&mut state, allocate("host/a", "one", None));
+    state
+}
+
+fn restored() -> State {
+    let mut state = State::from_rows(before().rows()).unwrap();
+    state.begin_generation(2, 7_000, true).unwrap();
+    state
+}
+
+fn waiting(state: &State) -> Vec<String> {
+    state.waiting_pools().map(|name| name.to_string()).collect()
+}
+
+#[test]
+fn revisions_and_ids_go_on_above_all_that_there_were() {
+    let (old, mut state) = (before(), restored());
+    assert!(state.revision() > 2 << 40 && old.revision() < 2 << 40);
+    assert_eq!(state.log_time_ms(), old.log_time_ms());
+    assert_eq!(state.newest_event().revision, state.revision());
+    assert_eq!(state.unconfirmed().unwrap().from_revision, old.revision());
+    done(&mut state, confirm(2, None));
+    let Answer::Allocated { interfaces, .. } = done(&mut state, allocate("host/b", "one", None)).answer
+    else {
+        panic!("it was given nothing")
+    };
+    assert!(interfaces[0].addresses[0].allocation > (2 << 40).into());
+    // And once more, from a state of the second generation.
+    state.begin_generation(5, 9_000, true).unwrap();
+    assert!(state.revision() > 5 << 40);
+    assert_eq!(waiting(&state), ["one", "two"]);
+    for number in [0, 4, 5, 1 << 13] {
+        assert!(state.clone().begin_generation(number, 0, true).is_err(), "{number}");
+    }
+}
+
+fn delegate(from: PrefixSource, owner: &str, length: u8) -> Action {
+    let level =
+        PrefixLevel { owner: owner.parse().unwrap(), length: Some(length), keep_edges: false, ttl_ms: None };
+    Action::Delegate(Delegate { from, realm: "default".parse().unwrap(), levels: vec![level] })
+}
+
+/// What was cut from a prefix after the backup is as little known as what was cut from the pool.
+#[test]
+fn nothing_is_delegated_before_its_pool_is_confirmed() {
+    let one = || PrefixSource::Pool("one".parse().unwrap());
+    let mut state = before();
+    done(&mut state, delegate(one(), "node", 30));
+    let (id, _) = state.prefixes.first().unwrap();
+    let mut state = State::from_rows(state.rows()).unwrap();
+    state.begin_generation(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, delegate(one(), "other", 30))), Code::GenerationUnconfirmed);
+    let below = || delegate(PrefixSource::Prefix(id), "child", 32);
+    assert_eq!(code(run(&mut state, below())), Code::GenerationUnconfirmed);
+    // What is there is still answered, and can be given back.
+    done(&mut state, delegate(one(), "node", 30));
+    done(&mut state, Action::ReleasePrefix { id });
+    assert_eq!(code(run(&mut state, delegate(one(), "node", 30))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, Some(&["one"])));
+    done(&mut state, delegate(one(), "node", 30));
+}
+
+#[test]
+fn nothing_is_given_before_its_pool_is_confirmed() {
+    let mut state = restored();
+    assert_eq!(waiting(&state), ["one", "two"]);
+    let refused = run(&mut state, allocate("host/b", "one", None)).unwrap_err();
+    assert_eq!(refused.code(), Code::GenerationUnconfirmed);
+    assert!(refused.detail().contains("one is not confirmed since the restore"), "{}", refused.detail());
+    // An address that is asked for by value neither.
+    assert_eq!(
+        code(run(&mut state, allocate("host/b", "one", Some("10.1.0.15")))),
+        Code::GenerationUnconfirmed
+    );
+    // What is held is answered again, and can be released.
+    let Answer::Allocated { repeated, .. } = done(&mut state, allocate("host/a", "one", None)).answer else {
+        panic!("it was refused")
+    };
+    assert!(repeated);
+    done(&mut state, Action::ReleaseEndpoint { key: "host/a".parse().unwrap() });
+    assert_eq!(code(run(&mut state, allocate("host/a", "one", None))), Code::GenerationUnconfirmed);
+    // A pool that is made meanwhile waits, too: its addresses may be those of one that was forgotten.
+    done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
+    assert_eq!(code(run(&mut state, allocate("host/c", "three", None))), Code::GenerationUnconfirmed);
+    assert_eq!(waiting(&state), ["one", "three", "two"]);
+}
+
+/// Since the backup it may have been given back, and be somebody else's.
+#[test]
+fn what_was_kept_waits_for_its_pool_too() {
+    let mut state = before();
+    let sticky = || {
+        let Action::Allocate(wish) = allocate("vm/mail", "one", None) else { panic!("it is an allocation") };
+        let key = "n1/net/c1/eth0".split('/').collect::<Vec<_>>();
+        let attachment = AttachmentKey {
+            realm: "default".parse().unwrap(),
+            node: key[0].parse().unwrap(),
+            config: key[1].parse().unwrap(),
+            container_id: key[2].parse().unwrap(),
+            interface: key[3].parse().unwrap(),
+        };
+        Allocate {
+            attachment: Some(attachment),
+            started: Some(Started { boot_id: Text::given("b"), at_us: 3, start_ticks: None }),
+            lifecycle: Lifecycle::Attached,
+            stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
+            automatic_pool: None,
+            ..wish
+        }
+    };
+    let key = sticky().attachment.unwrap();
+    let first = Allocate {
+        started: Some(Started { boot_id: Text::given("b"), at_us: 1, start_ticks: None }),
+        ..sticky()
+    };
+    done(&mut state, Action::Allocate(first));
+    let started = Started { boot_id: Text::given("b"), at_us: 2, start_ticks: None };
+    done(&mut state, Action::ReleaseAttachment(ReleaseAttachment { key, started }));
+    assert_eq!(state.allocations.len(), 2, "kept");
+    state.begin_generation(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, Action::Allocate(sticky()))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, None));
+    done(&mut state, Action::Allocate(sticky()));
+    assert_eq!(state.allocations.len(), 2, "the same one");
+}
+
+#[test]
+fn pools_are_confirmed_one_by_one_or_all_at_once() {
+    let mut state = restored();
+    assert_eq!(code(run(&mut state, confirm(1, None))), Code::RevisionMismatch);
+    assert_eq!(code(run(&mut state, confirm(2, Some(&["one", "none"])))), Code::NotFound);
+    assert_eq!(waiting(&state), ["one", "two"]);
+    let answer = done(&mut state, confirm(2, Some(&["one"]))).answer;
+    assert_eq!(answer, Answer::Confirmed { pools: 1, waiting: 1 });
+    done(&mut state, allocate("host/b", "one", None));
+    assert_eq!(code(run(&mut state, allocate("host/c", "two", None))), Code::GenerationUnconfirmed);
+    // Again: nothing changes.
+    let revision = state.revision();
+    assert_eq!(done(&mut state, confirm(2, Some(&["one"]))).revision, revision);
+    // The last one ends it.
+    done(&mut state, confirm(2, Some(&["two"])));
+    assert!(state.unconfirmed().is_none());
+    done(&mut state, allocate("host/c", "two", None));
+    done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
+    done(&mut state, allocate("host/d", "three", None));
+    assert_eq!(done(&mut state, confirm(2, None)).answer, Answer::Confirmed { pools: 0, waiting: 0 });
+}
+
+#[test]
+fn who_hears_all_events_knows_what_waits() {
+    let mut state = before();
+    state.take_journaled();
+    state.begin_generation(2, 7_000, true).unwrap();
+    let ready = |state: &State, name: &str| {
+        let id = state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap();
+        state.pool_states.get(id.into()).unwrap().readiness
+    };
+    assert_eq!(ready(&state, "one"), Readiness::Unconfirmed);
+    assert!(!state.take_journaled().is_empty());
+    let at = At { log_time_ms: 9, wall_ms: 9, leadership: 0 };
+    let origin = Origin {
+        principal: Text::given("tester"),
+        via: Via::Http,
+        request_id: Text::given("r"),
+        comment: None,
+        not_after_ms: None,
+    };
+    let command = Command { origin, terms: Terms::of(Grant::of(Role::Admin)), action: confirm(2, None) };
+    let (_, events) = apply(&mut state, at, &command);
+    let names: Vec<&str> = events.iter().map(|event| event.what.name()).collect();
+    assert_eq!(
+        names,
+        ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "generation.confirmed"]
+    );
+    assert!(matches!(events[1].what, What::PoolReady { readiness: Readiness::Serving, .. }));
+    assert_eq!(ready(&state, "two"), Readiness::Serving);
+}
+
+#[test]
+fn rows_tell_all_of_it() {
+    let mut state = restored();
+    done(&mut state, confirm(2, Some(&["one"])));
+    let again = State::from_rows(state.rows()).unwrap();
+    assert_eq!((again.digest(), waiting(&again)), (state.digest(), vec!["two".to_owned()]));
+}
+
+#[test]
+fn both_parts_of_a_split_pool_are_as_confirmed_as_it_was() {
+    let mut state = restored();
+    let split = |name: &str, into: &str, range: &str| {
+        Action::SplitPool(SplitPool {
+            name: name.parse().unwrap(),
+            into: into.parse().unwrap(),
+            ranges: vec![range.parse().unwrap()],
+            expect: Expect::Anything,
+        })
+    };
+    done(&mut state, confirm(2, Some(&["one"])));
+    done(&mut state, split("one", "one-b", "10.1.0.15-10.1.0.19"));
+    done(&mut state, split("two", "two-b", "10.1.0.25-10.1.0.29"));
+    assert_eq!(waiting(&state), ["two", "two-b"]);
+    done(&mut state, allocate("host/b", "one-b", None));
+    assert_eq!(code(run(&mut state, allocate("host/c", "two-b", None))), Code::GenerationUnconfirmed);
+}
+
+/// An endpoint of an application that wants so many of them, each with an address.
+fn of_application(application: &str, endpoint: &str, replicas: u32) -> Action {
+    let Action::Allocate(mut wish) = allocate(endpoint, "web", None) else { unreachable!("it allocates") };
+    wish.interfaces[0].pools = PoolPatterns::default();
+    wish.interfaces[0].subnets = vec!["lan".parse().unwrap()];
+    let (group, kind, name) = (Text::given("apps"), Text::given("Deployment"), application.parse().unwrap());
+    wish.stickiness.controller = Some(Controller { group, kind, name, uid: None });
+    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
+    Action::Allocate(wish)
+}
+
+#[test]
+fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
+    let mut state = before();
+    done(&mut state, of_application("shop", "pod/a/shop-a", 2));
+    let (id, name) = state
+        .pools
+        .iter()
+        .find(|(_, row)| row.automatic.is_some())
+        .map(|(id, row)| (id, row.intention.name.clone()))
+        .unwrap();
+    let size = |state: &State| state.space(id).unwrap().counts().size;
+    state.begin_generation(2, 4_000, true).unwrap();
+    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-b", 2))), Code::GenerationUnconfirmed);
+    done(&mut state, confirm(2, Some(&[name.as_str()])));
+    done(&mut state, of_application("shop", "pod/a/shop-b", 9));
+    assert_eq!(size(&state), 2, "what else of the subnet is spare nobody knows");
+    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-c", 9))), Code::PoolExhausted);
+    let pools = state.pools.len();
+    assert_eq!(code(run(&mut state, of_application("other", "pod/a/other", 1))), Code::GenerationUnconfirmed);
+    assert_eq!(state.pools.len(), pools);
+    done(&mut state, confirm(2, None));
+    done(&mut state, of_application("shop", "pod/a/shop-c", 9));
+    assert_eq!(size(&state), 9);
+    done(&mut state, of_application("other", "pod/a/other", 1));
+}
+
+/// Pools that come, are confirmed and go while others wait would otherwise make the row grow without end.
+#[test]
+fn what_is_remembered_of_confirmed_pools_goes_with_them() {
+    let mut state = restored();
+    let remembered = |state: &State| state.unconfirmed().unwrap().confirmed.len();
+    for number in 0..5 {
+        let name = format!("new-{number}");
+        done(&mut state, pool(&name, "10.1.0.30-10.1.0.39"));
+        done(&mut state, confirm(2, Some(&[&name])));
+        assert_eq!(remembered(&state), 1);
+        let name = Name::new(&name).unwrap();
+        let delete =
+            Delete { kind: Kind::Pool, name: (&name).into(), expect: Expect::Anything, drain: false };
+        done(&mut state, Action::Delete(delete));
+    }
+    assert_eq!(waiting(&state), ["one", "two"]);
+}

@@ -1,0 +1,385 @@
+//! Random commands on the machine and on a naive model of it, side by side.
+//!
+//! More of it by hand: `PROPTEST_CASES=20000 cargo test -p ipam-machine model`.
+
+mod agree;
+mod map;
+mod naive;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use crate::support::explained;
+use crate::support::random::{Dice, Draw};
+use agree::{Follower, agree};
+use ipam_api::Code;
+use ipam_api::limits::ROW_BYTES_MAX;
+use ipam_api::name::Name;
+use ipam_api::resource::Strategy;
+use ipam_machine::batch::{Batch, Leadership, Opened};
+use ipam_machine::command::{Allocate, Kind, NetworkIntention, Remarks};
+use ipam_machine::explain::explain;
+use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
+use map::maps_agree;
+use naive::{Model, Said, skipped};
+use proptest::prelude::*;
+
+/// Runs in the time of a coffee; `PROPTEST_CASES` says otherwise.
+const CASES: u32 = 150;
+/// Commands of one case, at most.
+const COMMANDS: usize = 120;
+/// Log time at the beginning of a leadership in which no lease ends; longer than most leases that are drawn.
+const GRACE_MS: u64 = 500;
+
+/// The machine, the model, and everybody who follows them.
+struct Side {
+    state: State,
+    /// Rebuilt from rows now and then, and used from then on.
+    twin: State,
+    model: Model,
+    follower: Follower,
+    rows: BTreeMap<RowKey, Vec<u8>>,
+    issued: Vec<u64>,
+    asked: Vec<Allocate>,
+    log: Vec<(At, Batch)>,
+}
+
+impl Side {
+    fn new() -> Self {
+        let state = State::new();
+        let mut model = Model::default();
+        let name = Name::default_name();
+        model.networks.insert(name.clone(), NetworkIntention { name, remarks: Remarks::default() });
+        let rows = state.rows().collect();
+        let mut side = Self {
+            twin: state.clone(),
+            state,
+            model,
+            follower: Follower::default(),
+            rows,
+            issued: Vec::new(),
+            asked: Vec::new(),
+            log: Vec::new(),
+        };
+        side.note_revisions();
+        side
+    }
+
+    fn step(&mut self, index: u64, seed: u64) {
+        let now = self.state.log_time_ms();
+        let (dice, state) = (Dice(seed), &self.state);
+        let mut draw = Draw { dice, state, issued: &self.issued, asked: &self.asked, index };
+        let log_time_ms = draw.log_time_ms(now);
+        let leadership = self.model.leadership.0;
+        let (begins, is_late) = (draw.dice.chance(1), draw.dice.chance(2));
+        // An entry of the leadership before this one reaches the log late.
+        let at = At {
+            log_time_ms,
+            wall_ms: 1 + index,
+            leadership: leadership - u64::from(is_late && leadership > 0),
+        };
+        let command = draw.command(now);
+        let rebuild = draw.dice.chance(10);
+        if let Action::Allocate(wish) = &command.action {
+            self.asked.push(wish.clone());
+        }
+        if begins {
+            self.lead(leadership + 1);
+        } else {
+            self.check(at, &command);
+        }
+        if rebuild {
+            let mut rows: Vec<_> = self.state.rows().collect();
+            rows.reverse();
+            self.twin = State::from_rows(rows).unwrap();
+            assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows");
+            // Nothing that is derived outlives its rows.
+            assert_eq!(self.state.index_differences(&self.twin), [""; 0], "rebuilt from rows");
+        }
+    }
+
+    fn lead(&mut self, number: u64) {
+        self.state.begin_leadership(number, GRACE_MS);
+        self.twin.begin_leadership(number, GRACE_MS);
+        self.model.lead(number, GRACE_MS);
+        agree(&self.state, &self.model);
+        let opened = Opened {
+            leadership: Leadership::Begins { grace_ms: GRACE_MS },
+            log_time_ms: 0,
+            wall_ms: 0,
+            commands: Vec::new(),
+        };
+        let at = At { leadership: number, ..At::default() };
+        self.log.push((at, Batch::seal(&opened).unwrap()));
+    }
+
+    fn check(&mut self, at: At, command: &Command) {
+        if at.leadership != self.state.leadership() {
+            let before = (self.state.digest(), self.state.log_time_ms());
+            let (outcome, events) = apply(&mut self.state, at, command);
+            assert_eq!(heard(&outcome), self.model.apply(at, command));
+            assert!(events.is_empty());
+            assert_eq!((self.state.digest(), self.state.log_time_ms()), before, "an entry that came late");
+            return;
+        }
+        let before = self.state.clone();
+        let mut waited = self.state.clone();
+        let expire = Command { action: Action::Expire, ..command.clone() };
+        let (_, passed) = apply(&mut waited, at, &expire);
+        let mut model_waited = self.model.clone();
+        let _ = model_waited.apply(at, &expire);
+
+        let rehearsed = dry_run(&self.state, at, command);
+        let explanation = explain(&self.state, at, command);
+        assert_eq!(self.state.digest(), before.digest(), "a dry run changes nothing");
+        let (outcome, events) = apply(&mut self.state, at, command);
+        explained::agrees(&explanation, &outcome, command);
+        if at.leadership == model_waited.leadership.0 {
+            skipped::counts(&explanation, &model_waited, command);
+        }
+        assert_eq!(rehearsed, (outcome.clone(), events.clone()), "a dry run says the same");
+        assert_eq!(apply(&mut self.twin, at, command), (outcome.clone(), events.clone()), "rebuilt");
+        assert_eq!(self.twin.digest(), self.state.digest(), "rebuilt from rows earlier");
+
+        self.model.told = made(&events);
+        let expected = self.model.apply(at, command);
+        assert!(self.model.told.is_empty(), "pools that the model knows nothing of: {command:?}");
+        assert_eq!(heard(&outcome), expected, "{command:?}\n{outcome:?}");
+        // A transaction may do and undo: that has happened, and its events say so.
+        // The one refusal that leaves something: the memory of its boot.
+        let is_refused = expected.is_err() && expected != Err(Code::BootUnconfirmed);
+        if is_refused || (self.model == model_waited && events.len() == passed.len()) {
+            assert_eq!(self.state.digest(), waited.digest(), "it changed something: {command:?}");
+        }
+        self.note_ids(&events, before.revision());
+        self.check_revisions(&before, &outcome);
+        self.check_rows(&before);
+        drop(self.state.take_journaled());
+        if self.log.len().is_multiple_of(8) {
+            self.check_bounds();
+        }
+        agree(&self.state, &self.model);
+        // Every map at every third step: they cost more than all the rest.
+        if self.log.len().is_multiple_of(3) {
+            maps_agree(&self.state, &self.model);
+        }
+        self.follower.hear(&events);
+        self.follower.agree(&self.state);
+        let commands = vec![command.clone()];
+        let opened = Opened {
+            leadership: Leadership::Number(at.leadership),
+            log_time_ms: at.log_time_ms,
+            wall_ms: at.wall_ms,
+            commands,
+        };
+        self.log.push((at, Batch::seal(&opened).unwrap()));
+    }
+
+    /// Gives the model the ids that it can't know, and sees that they are new.
+    fn note_ids(&mut self, events: &[Event], revision_before: u64) {
+        let mut given: Vec<u64> = Vec::new();
+        for event in events {
+            if let What::Allocated { allocation, .. } = &event.what {
+                assert!(
+                    *allocation > revision_before.into() && *allocation <= event.revision.into(),
+                    "an id came back"
+                );
+                given.push((*allocation).get());
+            }
+        }
+        assert!(given.is_sorted());
+        // What a transaction gave and took again has no place any more.
+        let lasting = given.iter().filter(|id| self.state.allocations.get((**id).into()).is_some());
+        for (held, id) in self.model.held.iter_mut().filter(|one| one.id == 0).zip(lasting) {
+            held.id = *id;
+        }
+        self.issued.extend(given);
+        let delegated = events.iter().filter_map(|event| match &event.what {
+            What::Delegated { prefix, .. } => Some(*prefix),
+            _ => None,
+        });
+        let delegated: Vec<u64> = delegated.map(u64::from).collect();
+        assert!(delegated.iter().all(|id| *id > revision_before), "an id came back");
+        let lasting = delegated.iter().filter(|id| self.state.prefixes.get((**id).into()).is_some());
+        for (block, id) in self.model.blocks.iter_mut().filter(|one| one.id == 0).zip(lasting) {
+            block.id = *id;
+        }
+        self.note_revisions();
+    }
+
+    fn note_revisions(&mut self) {
+        self.model.revisions.clear();
+        for kind in [Kind::Network, Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace]
+        {
+            for (name, _) in self.state.names(kind, None) {
+                let revision = self.state.meta(kind, name).unwrap().revision;
+                self.model.revisions.insert((kind, name.clone()), revision);
+            }
+        }
+    }
+
+    /// A resource's revision moves with its intention, and with nothing else.
+    fn check_revisions(&self, before: &State, outcome: &Outcome) {
+        assert!(self.state.revision() >= before.revision());
+        if let Ok(applied) = outcome {
+            assert_eq!(applied.revision, self.state.revision());
+        }
+        for (id, pool) in before.pools.iter() {
+            let Some(now) = self.state.pools.get(id) else { continue };
+            assert_eq!(now.intention == pool.intention, now.meta.revision == pool.meta.revision);
+            assert_eq!((now.meta.id.into(), now.meta.created_wall_ms), (id, pool.meta.created_wall_ms));
+        }
+        for (id, subnet) in before.subnets.iter() {
+            let Some(now) = self.state.subnets.get(id) else { continue };
+            assert_eq!(now.intention == subnet.intention, now.meta.revision == subnet.meta.revision);
+        }
+    }
+
+    /// What was touched is exactly enough to keep the rows, and the revision names what they are.
+    fn check_rows(&mut self, before: &State) {
+        let earlier = self.rows.clone();
+        for key in self.state.take_touched() {
+            match self.state.row(key) {
+                Some(bytes) => self.rows.insert(key, bytes),
+                None => self.rows.remove(&key),
+            };
+        }
+        let now: BTreeMap<RowKey, Vec<u8>> = self.state.rows().collect();
+        assert_eq!(self.rows, now, "rows kept by what was touched");
+        let without_header = |rows: &BTreeMap<RowKey, Vec<u8>>| {
+            rows.iter().filter(|(key, _)| key.table != 0).map(|(k, v)| (*k, v.clone())).collect::<Vec<_>>()
+        };
+        if without_header(&earlier) != without_header(&now) {
+            assert!(self.state.revision() > before.revision(), "two states have one revision");
+        }
+    }
+
+    /// Bounds of every row.
+    fn check_bounds(&self) {
+        for (key, row) in &self.rows {
+            assert!(row.len() <= ROW_BYTES_MAX, "row {key:?} has {} bytes", row.len());
+        }
+    }
+
+    /// The log from the beginning gives the same state.
+    fn replay(&self) {
+        let mut state = State::new();
+        for (at, batch) in &self.log {
+            let opened = batch.open().unwrap();
+            if let Leadership::Begins { grace_ms } = opened.leadership {
+                state.begin_leadership(at.leadership, grace_ms);
+            }
+            for command in opened.commands {
+                let _ = apply(&mut state, *at, &command);
+            }
+        }
+        assert_eq!(state.digest(), self.state.digest(), "replayed");
+        assert!(state.rows().eq(self.state.rows()));
+        // And a snapshot from before later changes is not touched by them: the clone is a state of its own.
+        assert_eq!(self.state.clone().digest(), State::from_rows(self.state.rows()).unwrap().digest());
+    }
+}
+
+/// Pools that a request made, in this order.
+fn made(events: &[Event]) -> VecDeque<Name> {
+    let made = events.iter().filter_map(|event| match &event.what {
+        What::Created { kind: Kind::Pool, name } => {
+            name.name().filter(|name| name.as_str().starts_with("auto"))
+        }
+        _ => None,
+    });
+    made.collect()
+}
+
+fn heard(outcome: &Outcome) -> Result<Said, Code> {
+    outcome.as_ref().map(|applied| said(&applied.answer)).map_err(|refusal| refusal.code())
+}
+
+fn said(answer: &Answer) -> Said {
+    match answer {
+        Answer::Stored { created, .. } => Said::Stored { created: *created },
+        Answer::Gone => Said::Gone,
+        Answer::Draining { held } => Said::Draining(*held),
+        Answer::Released { late: true, .. } => Said::Late,
+        Answer::Released { addresses, more: _, late: _ } => Said::Released(addresses.clone()),
+        Answer::Expired { rows } => Said::Expired(*rows),
+        Answer::Trimmed { .. } | Answer::Sealed { .. } => {
+            panic!("the model has no journal; tests/journal.rs has")
+        }
+        Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
+        Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
+        Answer::Renewed { leases, more: _ } => {
+            Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())
+        }
+        Answer::Members { .. } => panic!("the model has no members; tests/members.rs has"),
+        Answer::Delegated { repeated, prefixes } => {
+            Said::Delegated { repeated: *repeated, cidrs: prefixes.iter().map(|one| one.cidr).collect() }
+        }
+        Answer::PrefixReleased { cidrs, ending } => Said::TakenBack { cidrs: cidrs.clone(), ending: *ending },
+        Answer::Steps(answers) => Said::Steps(answers.iter().map(said).collect()),
+        Answer::Allocated { repeated, interfaces } => Said::Given {
+            repeated: *repeated,
+            addresses: interfaces
+                .iter()
+                .flat_map(|one| one.addresses.iter().map(|given| (one.name.clone(), given.address.addr())))
+                .collect(),
+        },
+    }
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(CASES)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: cases(),
+        max_shrink_iters: 4000,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
+    #[test]
+    fn the_machine_does_what_a_naive_model_says(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let mut side = Side::new();
+        for (index, seed) in (0..).zip(seeds) {
+            side.step(index, seed);
+        }
+        side.replay();
+    }
+
+    /// Of addresses drawn at random the model knows nothing; what explains and what does must still agree.
+    #[test]
+    fn what_is_explained_is_what_is_done_by_chance_too(seeds in prop::collection::vec(any::<u64>(), 1..COMMANDS)) {
+        let (mut state, mut twin) = (State::new(), State::new());
+        let (mut issued, mut asked) = (Vec::new(), Vec::new());
+        for (index, seed) in (0..).zip(seeds) {
+            let now = state.log_time_ms();
+            let (dice, issued_so_far) = (Dice(seed), &issued);
+            let mut draw = Draw { dice, state: &state, issued: issued_so_far, asked: &asked, index };
+            let at = At { log_time_ms: draw.log_time_ms(now), wall_ms: 1 + index, leadership: 0 };
+            let mut command = draw.command(now);
+            by_chance(&mut command.action);
+            let explanation = explain(&state, at, &command);
+            let (outcome, events) = apply(&mut state, at, &command);
+            explained::agrees(&explanation, &outcome, &command);
+            assert_eq!(apply(&mut twin, at, &command), (outcome, events.clone()), "chance is the log's");
+            if let Action::Allocate(wish) = command.action {
+                asked.push(wish);
+            }
+            issued.extend(events.iter().filter_map(|event| match event.what {
+                What::Allocated { allocation, .. } => Some(allocation.get()),
+                _ => None,
+            }));
+        }
+        assert_eq!(state.digest(), twin.digest());
+    }
+}
+
+/// Lets all pools draw their addresses.
+fn by_chance(action: &mut Action) {
+    match action {
+        Action::PutPool(put) => put.intention.strategy = Strategy::Random,
+        Action::Transaction(transaction) => transaction.steps.iter_mut().for_each(by_chance),
+        _ => {}
+    }
+}

@@ -1,0 +1,362 @@
+//! Whether the machine's state is what the model says, down to every address and every row.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
+
+use ipam_api::address::AddressRange;
+use ipam_api::name::{Name, ResourceName};
+use ipam_api::resource::Lifecycle;
+use ipam_machine::command::Kind;
+use ipam_machine::event::{NAMES, Readiness};
+use ipam_machine::state::Occupant;
+use ipam_machine::{Event, Id, State, What};
+use ipnet::IpNet;
+
+use crate::model::naive::{Model, all_of};
+
+/// Everything that can be compared.
+pub(crate) fn agree(state: &State, model: &Model) {
+    resources(state, model);
+    allocations(state, model);
+    endpoints_and_attachments(state, model);
+    memory(state, model);
+    prefixes(state, model);
+    assert!(!model.gives_a_gateway());
+    for name in model.pools.keys() {
+        pool(state, model, name);
+    }
+    addresses(state, model);
+}
+
+fn id(state: &State, kind: Kind, name: impl Into<ResourceName>) -> u64 {
+    let name = name.into();
+    state.id_of(kind, &name).unwrap_or_else(|| panic!("{kind} {name} is gone"))
+}
+
+fn resources(state: &State, model: &Model) {
+    let names = |kind| state.names(kind, None).map(|(name, _)| name.clone()).collect::<Vec<_>>();
+    fn known<'a>(keys: impl Iterator<Item = &'a Name>) -> Vec<ResourceName> {
+        keys.map(Into::into).collect()
+    }
+    assert_eq!(names(Kind::Network), known(model.networks.keys()));
+    assert_eq!(names(Kind::Subnet), known(model.subnets.keys()));
+    assert_eq!(names(Kind::Pool), known(model.pools.keys()));
+    assert_eq!(names(Kind::Reservation), known(model.reservations.keys()));
+    assert_eq!(names(Kind::Node), model.nodes.keys().cloned().collect::<Vec<_>>());
+    assert_eq!(names(Kind::Namespace), model.namespaces.keys().cloned().collect::<Vec<_>>());
+    for (name, intention) in &model.nodes {
+        assert_eq!(&state.nodes.get(id(state, Kind::Node, name).into()).unwrap().intention, intention);
+    }
+    for (name, intention) in &model.namespaces {
+        assert_eq!(
+            &state.namespaces.get(id(state, Kind::Namespace, name).into()).unwrap().intention,
+            intention
+        );
+    }
+    for (name, intention) in &model.networks {
+        assert_eq!(&state.networks.get(id(state, Kind::Network, name).into()).unwrap().intention, intention);
+    }
+    for (name, intention) in &model.subnets {
+        let row = state.subnets.get(id(state, Kind::Subnet, name).into()).unwrap();
+        assert_eq!(&row.intention, intention);
+        assert_eq!(row.network, id(state, Kind::Network, &intention.network).into());
+    }
+    for (name, pool) in &model.pools {
+        let row = state.pools.get(id(state, Kind::Pool, name).into()).unwrap();
+        assert_eq!(row.intention, pool.intention);
+        assert_eq!(row.automatic.as_deref(), pool.automatic.as_ref());
+        assert_eq!(row.subnet, id(state, Kind::Subnet, &pool.intention.subnet).into());
+    }
+    for (name, intention) in &model.reservations {
+        let row = state.reservations.get(id(state, Kind::Reservation, name).into()).unwrap();
+        assert_eq!(&row.intention, intention);
+        assert_eq!(row.network, id(state, Kind::Network, &intention.network).into());
+    }
+}
+
+fn allocations(state: &State, model: &Model) {
+    let mut taken = BTreeSet::new();
+    let rows: Vec<_> = state.allocations.iter().collect();
+    assert_eq!(rows.len(), model.held.len(), "allocations");
+    for ((own, row), held) in rows.into_iter().zip(&model.held) {
+        assert!(taken.insert((row.network, row.address)), "{} is held twice", row.address);
+        assert_eq!((own.get(), row.address), (held.id, held.address));
+        assert_eq!(row.network, id(state, Kind::Network, &held.network).into());
+        assert_eq!(row.pool, id(state, Kind::Pool, &held.pool).into());
+        assert_eq!((&row.interface, row.lifecycle), (&held.interface, held.lifecycle));
+        let ids = row.also_attached.iter().chain(&row.attachment);
+        let keys: Vec<_> = ids.map(|one| state.attachments.get(*one).unwrap().key.clone()).collect();
+        assert_eq!(keys, held.attachments);
+        // A kept one is nobody's but its endpoint's; an attached one is where it is attached; an unclaimed one waits
+        // as long as its endpoint is attached somewhere.
+        let mut all = model.held.iter().filter(|one| one.endpoint == held.endpoint);
+        let living = held.lifecycle != Lifecycle::Attached || all.any(|one| !one.attachments.is_empty());
+        assert!(living || state.endpoints.get(row.endpoint).unwrap().sticky.is_some());
+        assert!(keys.iter().all(|key| key.interface == row.interface));
+        assert_eq!(row.setting.as_deref().cloned().unwrap_or_default(), held.setting);
+        assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
+        let pool = &model.pools.get(&held.pool).unwrap().intention;
+        assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
+        let given = state.given(&[own], None);
+        let [given] = given[0].addresses.as_slice() else { panic!("one address, and not {given:?}") };
+        let routes = || given.routes.iter().map(|route| (route.destination, route.gateway));
+        assert_eq!((given.gateway, routes().collect()), model.way_of(held));
+        assert_eq!(routes().count(), model.way_of(held).1.len(), "two routes lead to one place");
+    }
+}
+
+fn endpoints_and_attachments(state: &State, model: &Model) {
+    assert_eq!(state.endpoints.len(), model.endpoints.len(), "endpoints");
+    for ((own, row), endpoint) in state.endpoints.iter().zip(&model.endpoints) {
+        assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
+        assert_eq!(row.controller.as_deref(), endpoint.controller.as_ref());
+        assert_eq!(row.sticky.as_deref(), endpoint.sticky.as_ref());
+        let claim = endpoint.claim.as_ref().map(|claim| (&claim.wish, claim.why));
+        assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.wish, waiting.why)), claim);
+        let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
+        assert_eq!(row.allocations, held.map(|one| Id::new(one.id)).collect::<Vec<_>>());
+        assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));
+        assert!(state.incarnations(&row.key).any(|one| one == own));
+    }
+    let all: Vec<_> = state.endpoints_after(None).collect();
+    assert_eq!(all.len(), model.endpoints.len());
+    assert!(all.is_sorted());
+    assert_eq!(state.attachments.len(), model.attachments.len(), "attachments");
+    for (key, (started, endpoint)) in &model.attachments {
+        let (own, row) = state.attachment(key).unwrap();
+        assert_eq!((&row.key, &row.started), (key, started));
+        let held = || model.held.iter().filter(|one| one.attachments.contains(key));
+        assert_eq!(row.allocations, held().map(|one| Id::new(one.id)).collect::<Vec<_>>());
+        assert!(held().all(|one| one.endpoint == *endpoint));
+        assert!(row.allocations.iter().all(|one| {
+            let allocation = state.allocations.get(*one).unwrap();
+            let ids = [allocation.attachment.as_slice(), &allocation.also_attached].concat();
+            ids.contains(&own) && allocation.endpoint == row.endpoint
+        }));
+    }
+}
+
+fn memory(state: &State, model: &Model) {
+    let graves: Vec<_> = state
+        .tombstones
+        .iter()
+        .map(|(_, row)| (row.key.clone(), row.releases.clone(), row.until_ms))
+        .collect();
+    let buried = model.buried.iter().map(|one| (one.key.clone(), one.releases.clone(), one.until_ms));
+    assert_eq!(graves, buried.collect::<Vec<_>>(), "tombstones");
+    let resting: Vec<_> =
+        state.coolings.iter().map(|(_, row)| (row.network, row.pool, row.address, row.until_ms)).collect();
+    let rests = model.resting.iter().map(|one| {
+        let network = id(state, Kind::Network, &one.network);
+        (network.into(), id(state, Kind::Pool, &one.pool).into(), one.address, one.until_ms)
+    });
+    assert_eq!(resting, rests.collect::<Vec<_>>(), "coolings");
+    let ends = model.resting.iter().map(|one| one.until_ms);
+    let graced = |until_ms: u64| until_ms.max(model.leadership.1);
+    let blocks = model.blocks.iter().filter_map(|one| match one.released {
+        true => Some(0),
+        false => one.until_ms.map(graced),
+    });
+    let ends = ends.chain(blocks);
+    let leases = model.held.iter().filter_map(|one| Some(graced(one.lease?.1)));
+    let next = ends.chain(leases).chain(model.buried.iter().map(|one| one.until_ms)).min();
+    assert_eq!(state.next_expiry_ms(), next);
+    assert_eq!(state.boots.len(), model.boots.len(), "nodes with boots");
+    for (_, row) in state.boots.iter() {
+        let boots = &model.boots[&row.name];
+        assert_eq!(row.boots.len(), boots.len(), "boots");
+        for (own, boot) in row.boots.iter().zip(boots) {
+            assert_eq!((&own.earliest.boot_id, own.has_released), (&boot.id, boot.has_released), "boots");
+            assert_eq!(own.is_confirmed.then_some(&own.earliest), boot.heard.as_ref(), "boots");
+        }
+    }
+}
+
+fn prefixes(state: &State, model: &Model) {
+    assert_eq!(state.prefixes.len(), model.blocks.len(), "prefixes");
+    for ((own, row), block) in state.prefixes.iter().zip(&model.blocks) {
+        assert_eq!((own.get(), row.cidr), (block.id, block.cidr));
+        assert_eq!(row.network, id(state, Kind::Network, &block.network).into());
+        assert_eq!(row.pool, id(state, Kind::Pool, &block.pool).into());
+        assert_eq!(row.parent, block.parent.map_or(row.pool, |parent| model.block(parent).id.into()).into());
+        assert_eq!((&row.owner.realm, &row.owner.name), (&block.realm, &block.owner));
+        assert_eq!(
+            (row.keep_edges, row.ttl_ms, row.until_ms),
+            (block.keep_edges, block.ttl_ms, block.until_ms)
+        );
+        assert_eq!(state.prefix_of(row.parent, &row.owner).map(|(found, _)| found), Some(own));
+        let children = model.blocks.iter().filter(|one| one.parent == Some(block.number));
+        let mut children: Vec<_> = children.collect();
+        children.sort_by_key(|one| one.cidr.network());
+        let below: Vec<_> = children.iter().map(|one| Id::new(one.id)).collect();
+        assert_eq!(state.prefixes_below(own.into()).collect::<Vec<_>>(), below);
+        assert_eq!(state.given_prefix(own).unwrap().children, below.len() as u64);
+        for (i, one) in children.iter().enumerate() {
+            assert!(row.cidr.contains(&one.cidr) && one.cidr != row.cidr);
+            assert!(children.iter().skip(i + 1).all(|other| !other.cidr.contains(&one.cidr.network())));
+        }
+        assert!(
+            model.held.iter().all(|one| one.network != block.network || !block.cidr.contains(&one.address)),
+            "an address of {} is somebody's",
+            block.cidr
+        );
+    }
+}
+
+fn pool(state: &State, model: &Model, name: &Name) {
+    let pool = model.pools.get(name).unwrap();
+    let own = id(state, Kind::Pool, name);
+    let space = state.space(own.into()).unwrap();
+    let counts = space.counts();
+    let all = |what| model.in_state(&pool.intention, what).len() as u128;
+    assert_eq!(counts.allocated, all("allocated"), "{name} allocated");
+    assert_eq!(counts.cooling, all("cooling"), "{name} cooling");
+    assert_eq!(counts.reserved, all("reserved"), "{name} reserved");
+    assert_eq!(counts.excluded, all("excluded"), "{name} excluded");
+    assert_eq!(counts.free, all("free"), "{name} free");
+    let cidr = model.subnet_of(&pool.intention).cidr;
+    let size = all_of(cidr).filter(|address| model.has(&pool.intention, *address)).count() as u128;
+    assert_eq!(counts.size, size);
+    let sum = counts.allocated + counts.cooling + counts.quarantined + counts.reserved;
+    assert_eq!(sum + counts.excluded + counts.free, size, "conservation in {name}");
+    for address in all_of(cidr) {
+        let free = model.has(&pool.intention, address) && model.state_of(&pool.intention, address) == "free";
+        assert_eq!(space.free.is_free(ipam_api::address::number(address)), free, "{address} of {name}");
+    }
+    let row = state.pool_states.get(own.into()).unwrap();
+    assert_eq!(row.cursor, pool.cursor, "cursor of {name}");
+    let readiness = if pool.intention.terminating {
+        Readiness::Terminating
+    } else if pool.intention.disabled {
+        Readiness::Disabled
+    } else if pool.intention.drains_to.is_some() {
+        Readiness::Drained
+    } else if all("free") == 0 {
+        Readiness::Exhausted
+    } else {
+        Readiness::Serving
+    };
+    assert_eq!(row.readiness, readiness, "{name}");
+}
+
+/// What is found by address.
+fn addresses(state: &State, model: &Model) {
+    for name in model.networks.keys() {
+        let network = id(state, Kind::Network, name);
+        for cidr in ["10.0.0.0/27", "10.0.1.0/30", "10.0.2.0/28", "2001:db8::/124"] {
+            for address in all_of(cidr.parse().unwrap()) {
+                let held = model.holder(name, address).map(|one| Occupant::Allocation(one.id.into()));
+                match state.occupant(network.into(), address) {
+                    Some(Occupant::Cooling(_)) => assert!(model.rest(name, address).is_some(), "{address}"),
+                    other => assert_eq!(other, held, "{address} of {name}"),
+                }
+                let prefix = state.prefix_at(network.into(), address).map(|(id, _)| id);
+                assert_eq!(
+                    prefix,
+                    model.smallest_at(name, address).map(|one| Id::new(one.id)),
+                    "{address} of {name}"
+                );
+                assert_eq!(state.is_reserved(network.into(), address), model.is_reserved(name, address));
+                let subnet =
+                    state.subnet_at(network.into(), address).map(|(_, row)| row.intention.name.clone());
+                let expected =
+                    model.subnets.values().find(|one| one.network == *name && one.cidr.contains(&address));
+                assert_eq!(subnet, expected.map(|one| one.name.clone()));
+                let pool = state.pool_at(network.into(), address);
+                let pool = pool.map(|pool| state.pools.get(pool).unwrap().intention.name.clone());
+                let owner = model.pools.values().find(|pool| {
+                    model.subnet_of(&pool.intention).network == *name && model.owns(&pool.intention, address)
+                });
+                assert_eq!(pool, owner.map(|pool| pool.intention.name.clone()), "{address} of {name}");
+            }
+        }
+    }
+}
+
+/// What somebody knows who has read nothing but events.
+#[derive(Default)]
+pub(crate) struct Follower {
+    newest: u64,
+    resources: BTreeSet<(Kind, ResourceName)>,
+    held: BTreeMap<u64, (IpAddr, Name)>,
+    delegated: BTreeMap<u64, IpNet>,
+    ready: BTreeMap<Name, Readiness>,
+}
+
+impl Follower {
+    pub(crate) fn hear(&mut self, events: &[Event]) {
+        for (number, event) in (0..).zip(events) {
+            assert_eq!(event.number, number);
+            assert!(number > 0 || event.revision > self.newest, "two events have one name");
+            self.newest = event.revision;
+            assert!(
+                NAMES.iter().any(|(name, _)| *name == event.what.name()),
+                "{:?} has no entry",
+                event.what
+            );
+            match event.what.clone() {
+                What::Created { kind, name } => assert!(self.resources.insert((kind, name))),
+                What::Changed { kind, name, .. } => assert!(self.resources.contains(&(kind, name))),
+                What::Deleted { kind, name } => {
+                    if let (Kind::Pool, Some(pool)) = (kind, name.name()) {
+                        self.ready.remove(&pool);
+                    }
+                    assert!(self.resources.remove(&(kind, name)));
+                }
+                What::Allocated { address, pool, allocation, .. } => {
+                    assert!(self.held.insert(allocation.get(), (address, pool)).is_none());
+                }
+                What::Released { address, pool, allocation, .. } => {
+                    assert_eq!(self.held.remove(&allocation.get()), Some((address, pool)));
+                }
+                What::Delegated { cidr, prefix, parent, .. } => {
+                    assert!(parent.is_none_or(|parent| self.delegated.contains_key(&parent.get())));
+                    assert!(self.delegated.insert(prefix.get(), cidr).is_none());
+                }
+                What::TakenBack { cidr, prefix, .. } => {
+                    assert_eq!(self.delegated.remove(&prefix.get()), Some(cidr));
+                }
+                What::Attached { address, pool, allocation, .. }
+                | What::Detached { address, pool, allocation, .. } => {
+                    assert_eq!(self.held.get(&allocation.get()), Some(&(address, pool)));
+                }
+                What::Waits { .. }
+                | What::Withdrawn { .. }
+                | What::Cooled { .. }
+                | What::JournalTrimmed { .. }
+                | What::LevelRaised { .. }
+                | What::GenerationBegun { .. }
+                | What::GenerationConfirmed { .. }
+                | What::PoolConfirmed { .. }
+                | What::Member { .. } => {}
+                What::PoolSplit { pool, into, ranges } => {
+                    for (address, of) in self.held.values_mut() {
+                        let single = AddressRange::single(*address);
+                        if *of == pool && ranges.iter().any(|range| range.contains(&single)) {
+                            *of = into.clone();
+                        }
+                    }
+                }
+                What::PoolReady { pool, readiness } => {
+                    assert_ne!(self.ready.insert(pool, readiness), Some(readiness), "nothing has changed");
+                }
+            }
+        }
+    }
+
+    /// Who has heard all events knows what the state knows.
+    pub(crate) fn agree(&self, state: &State) {
+        for kind in [Kind::Subnet, Kind::Pool, Kind::Reservation, Kind::Node, Kind::Namespace] {
+            let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
+            assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");
+        }
+        let name = |pool| state.pools.get(pool).unwrap().intention.name.clone();
+        let held = state.allocations.iter().map(|(id, row)| (id.get(), (row.address, name(row.pool))));
+        assert!(held.eq(self.held.clone()), "allocations by events");
+        let delegated = state.prefixes.iter().map(|(id, row)| (id.get(), row.cidr));
+        assert!(delegated.eq(self.delegated.clone()), "prefixes by events");
+        for (pool, row) in state.pool_states.iter() {
+            assert_eq!(self.ready.get(&name(pool)), Some(&row.readiness));
+        }
+    }
+}

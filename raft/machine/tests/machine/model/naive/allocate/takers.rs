@@ -1,0 +1,81 @@
+//! The model's own rules about who may take from a pool.
+
+use ipam_api::name::{Name, NamePattern, ResourceName};
+use ipam_api::{Code, Selector};
+use ipam_machine::command::{Allocate, InterfaceWish, Remarks, Takers};
+
+use crate::model::naive::{Model, Pool};
+
+/// Whether a pattern of those that are tried here stands for a name.
+pub(super) fn stands_for(pattern: &NamePattern, name: &Name) -> bool {
+    let (pattern, name) = (pattern.as_str(), name.as_str());
+    match pattern.strip_suffix('*') {
+        None => pattern == name,
+        Some("") => true,
+        Some(class) if class.ends_with("]?") => name.len() > 1 && name[..1] == class[1..2],
+        Some(prefix) => name.starts_with(prefix),
+    }
+}
+
+/// How little a pool asks for, in the order of what counts most.
+pub(super) fn unspecific(takers: &Takers) -> [bool; 7] {
+    [
+        takers.endpoint_selector.is_empty(),
+        takers.node_names.is_empty(),
+        takers.node_selector.is_empty() || !takers.node_names.is_empty(),
+        takers.namespaces.is_empty(),
+        takers.namespace_selector.is_empty() || !takers.namespaces.is_empty(),
+        takers.network_attachments.is_empty(),
+        takers.realms.is_empty(),
+    ]
+}
+
+pub(super) fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool {
+    let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
+    let config = wish.attachment.as_ref().filter(|key| key.interface == interface.name);
+    let by = interface.network_attachment.as_ref().map(|by| by.as_str());
+    let by = by.or(config.map(|key| key.config.as_str()));
+    let among =
+        |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
+    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(wish.endpoint.realm.as_str()))
+        && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
+        && among(
+            takers.namespaces.iter().map(|name| name.as_str()).collect(),
+            Some(wish.endpoint.namespace.as_str()),
+        )
+        && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
+        && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
+}
+
+impl Model {
+    /// Why a pool gives nothing at all now, or not to this one.
+    pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+        let takers = &pool.intention.takers;
+        if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
+        {
+            Some(Code::NoPoolFits)
+        } else if pool.intention.terminating {
+            Some(Code::Terminating)
+        } else if pool.intention.disabled || pool.intention.drains_to.is_some() {
+            Some(Code::PoolDisabled)
+        } else {
+            None
+        }
+    }
+
+    /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
+    pub(super) fn is_selected(&self, takers: &Takers, wish: &Allocate) -> bool {
+        let selects = |selector: &Selector, remarks: Option<&Remarks>| {
+            selector.is_empty()
+                || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
+        };
+        let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
+        let realm = wish.attachment.as_ref().map_or(&wish.endpoint.realm, |key| &key.realm);
+        let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
+        let namespace = ResourceName::in_realm(&wish.endpoint.realm, &wish.endpoint.namespace);
+        let namespace = self.namespaces.get(&namespace);
+        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
+            && (!takers.namespaces.is_empty()
+                || selects(&takers.namespace_selector, namespace.map(|one| &one.remarks)))
+    }
+}

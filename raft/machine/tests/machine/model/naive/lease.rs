@@ -1,0 +1,95 @@
+//! The model's own passing of time: leaderships, leases, and what ends.
+
+use std::net::IpAddr;
+
+use ipam_api::Code;
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
+use ipam_machine::command::{Leases, Renew};
+
+use crate::model::naive::{Held, Model, Rest, Said};
+
+impl Model {
+    pub(crate) fn lead(&mut self, number: u64, grace_ms: u64) {
+        self.leadership = (number, self.now + grace_ms);
+    }
+
+    /// Returns true if a lease or prefix that lasts until then has ended.
+    pub(crate) fn has_passed(&self, until_ms: u64) -> bool {
+        until_ms <= self.now && self.leadership.1 <= self.now
+    }
+
+    /// A little with every command: what has rested first, then leases, then the memory of releases.
+    pub(crate) fn expire(&mut self) -> u64 {
+        let mut rows = 0;
+        let now = self.now;
+        while rows < EXPIRIES_PER_COMMAND_MAX as u64 {
+            let rested = self.resting.iter().enumerate().filter(|(_, one)| one.until_ms <= now);
+            if let Some((i, _)) = rested.min_by_key(|(i, one)| (one.until_ms, *i)) {
+                let Rest { pool, address, .. } = self.resting.remove(i);
+                self.shed(&pool, address);
+            } else if let Some(ended) = self.end_leases() {
+                rows += ended;
+                continue;
+            } else if let Some(i) = self.buried.iter().position(|one| one.until_ms <= now) {
+                self.buried.remove(i);
+            } else if !self.clear_one_ended() {
+                break;
+            }
+            rows += 1;
+        }
+        rows
+    }
+
+    pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Said, Code> {
+        let meant: Vec<Held> = match &wish.which {
+            Leases::Allocation(id) => {
+                let one = self.held.iter().find(|one| one.id == id.get()).ok_or(Code::AllocationChanged)?;
+                vec![one.clone()]
+            }
+            Leases::Endpoint(key) => {
+                let all: Vec<u64> =
+                    self.endpoints.iter().filter(|one| one.key == *key).map(|one| one.number).collect();
+                if all.is_empty() {
+                    return Err(Code::NotFound);
+                }
+                let of = |number| self.held.iter().filter(move |one| one.endpoint == number);
+                all.into_iter().flat_map(of).cloned().collect()
+            }
+        };
+        let leases: Vec<Held> = meant.into_iter().filter(|one| one.lease.is_some()).collect();
+        if leases.is_empty() {
+            return Err(Code::NotLeased);
+        }
+        self.renew_all(&leases, wish.ttl_ms);
+        let until = |one: &Held| -> (IpAddr, u64) {
+            let held = self.holder(&one.network, one.address).and_then(|held| held.lease);
+            (one.address, held.expect("it has a lease").1)
+        };
+        Ok(Said::Renewed(leases.iter().map(until).collect()))
+    }
+
+    pub(crate) fn renew_all(&mut self, meant: &[Held], ttl_ms: Option<u64>) {
+        let now = self.now;
+        for held in &mut self.held {
+            let is_meant =
+                meant.iter().any(|one| (&one.network, one.address) == (&held.network, held.address));
+            if let (true, Some((old, until))) = (is_meant, &mut held.lease) {
+                *old = ttl_ms.unwrap_or(*old);
+                *until = now + *old;
+            }
+        }
+    }
+
+    /// Ends the lease that has ended first, with all of its endpoint that have ended.
+    pub(crate) fn end_leases(&mut self) -> Option<u64> {
+        let has_ended = |one: &&Held| one.lease.is_some_and(|(_, until)| self.has_passed(until));
+        let ended = self.held.iter().filter(has_ended);
+        let endpoint = ended.min_by_key(|one| one.lease.map(|(_, until)| until))?.endpoint;
+        let of = |one: &&Held| one.endpoint == endpoint && has_ended(one);
+        let ended: Vec<Held> = self.held.iter().filter(of).cloned().collect();
+        match self.release(|one| ended.contains(one)) {
+            Said::Released(addresses) => Some(addresses.len() as u64),
+            other => panic!("released: {other:?}"),
+        }
+    }
+}

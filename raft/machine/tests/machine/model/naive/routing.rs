@@ -1,0 +1,102 @@
+//! The model's gateways and routes: whose they are.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use ipam_api::{Code, Family};
+use ipam_machine::command::{Allocate, PoolIntention, Setting};
+use ipnet::IpNet;
+
+use crate::model::naive::{Held, Model, Pool, Spot};
+
+impl Model {
+    /// Whether a pool's subnet can have its gateway and routes, and no pool would give a gateway.
+    pub(crate) fn check_gateway(&self, pool: &PoolIntention) -> Result<(), Code> {
+        let cidr = self.subnet_of(pool).cidr;
+        let is_of_family = |address: IpAddr| Family::of(address) == Family::of(cidr.addr());
+        if let Some(gateway) = pool.gateway {
+            if !is_of_family(gateway) {
+                return Err(Code::FamilyMismatch);
+            }
+            if !cidr.contains(&gateway) {
+                return Err(Code::OutsideSubnet);
+            }
+            if self.is_edge(pool, gateway) {
+                return Err(Code::GatewayInRange);
+            }
+        }
+        for route in &pool.routes {
+            if !is_of_family(route.destination.addr()) || !is_of_family(route.gateway) {
+                return Err(Code::FamilyMismatch);
+            }
+            if !cidr.contains(&route.gateway) {
+                return Err(Code::OutsideSubnet);
+            }
+        }
+        let mut after = self.clone();
+        let made = Pool { intention: pool.clone(), cursor: None, automatic: None };
+        after.pools.insert(pool.name.clone(), made);
+        if after.gives_a_gateway() { Err(Code::Overlap) } else { Ok(()) }
+    }
+
+    /// Whether a pool gives an address that is a pool's gateway.
+    pub(crate) fn gives_a_gateway(&self) -> bool {
+        let network = |pool: &Pool| &self.subnet_of(&pool.intention).network;
+        self.pools.values().any(|pool| {
+            let mut near = self.pools.values().filter(|other| network(other) == network(pool));
+            pool.intention.gateway.is_some_and(|at| near.any(|other| self.giveable(&other.intention, at)))
+        })
+    }
+
+    /// The gateway of an address, and its routes by where they lead: what is said last counts.
+    pub(crate) fn way_of(&self, held: &Held) -> (Option<IpAddr>, BTreeMap<IpNet, IpAddr>) {
+        let pool = &self.pools[&held.pool].intention;
+        let subnet = self.subnet_of(pool);
+        let routes = subnet.routes.iter().chain(&pool.routes).chain(&held.setting.routes);
+        let routes = routes.map(|route| (route.destination, route.gateway)).collect();
+        (pool.gateway.or(subnet.gateway), routes)
+    }
+
+    /// What of a request's routing is whose. Of several that could have a route, it is the one whose interface the
+    /// request names first; one that this ADD is about before another.
+    pub(crate) fn settings(
+        &self,
+        wish: &Allocate,
+        endpoint: u64,
+        given: &[Held],
+        along: &[Spot],
+        left: &[Spot],
+    ) -> Result<BTreeMap<Spot, Setting>, Code> {
+        let of_endpoint = |one: &&Held| one.endpoint == endpoint && !left.contains(&one.spot());
+        let (taken, others): (Vec<&Held>, Vec<&Held>) =
+            self.held.iter().filter(of_endpoint).partition(|one| along.contains(&one.spot()));
+        let mut settings: BTreeMap<Spot, Setting> = BTreeMap::new();
+        for one in given.iter().chain(taken.iter().copied()) {
+            let only = &wish.routing.default_interface;
+            let clean = wish.routing.clean.contains(&one.interface)
+                || only.as_ref().is_some_and(|only| *only != one.interface);
+            settings.insert(one.spot(), Setting { routes: Vec::new(), clean_gateway: clean });
+        }
+        for route in &wish.routing.routes {
+            let could = |one: &&Held| {
+                let pool = self.pools.get(&one.pool).expect("it is held");
+                self.subnet_of(&pool.intention).cidr.contains(&route.gateway)
+            };
+            let place = |one: &&Held| {
+                let named = wish.interfaces.iter().position(|interface| interface.name == one.interface);
+                named.unwrap_or(100)
+            };
+            let all = given.iter().chain(taken.iter().copied()).chain(others.iter().copied());
+            let Some(whose) = all.filter(could).min_by_key(place) else {
+                if wish.attachment.is_some() && wish.interfaces.len() == 1 {
+                    continue;
+                }
+                return Err(Code::OutsideSubnet);
+            };
+            if let Some(setting) = settings.get_mut(&whose.spot()) {
+                setting.routes.push(route.clone());
+            }
+        }
+        Ok(settings)
+    }
+}

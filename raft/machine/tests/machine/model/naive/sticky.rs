@@ -1,0 +1,161 @@
+//! The model's endpoints that come back.
+
+use ipam_api::Family;
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{Lifecycle, ScaleDown};
+use ipam_machine::command::{Allocate, InterfaceWish, ScaleController, Started};
+use ipam_machine::model::Sticky;
+
+use crate::model::naive::{Held, Incarnation, Model, Said, Spot};
+
+impl Model {
+    /// The incarnation that a request speaks of: a sticky one, if it says that it is; else the one with its uid.
+    pub(crate) fn meant(&self, wish: &Allocate) -> Option<&Incarnation> {
+        let newest = || self.endpoints.iter().rev().filter(|one| one.key == wish.endpoint);
+        let sticky = newest().find(|one| wish.stickiness.is_sticky() && one.sticky.is_some());
+        sticky.or_else(|| newest().find(|one| wish.uid.is_none() || wish.uid == one.uid))
+    }
+
+    /// Whether what is given stays with its endpoint.
+    pub(crate) fn keeps(wish: &Allocate, meant: Option<&Incarnation>) -> bool {
+        wish.lifecycle != Lifecycle::Leased
+            && (wish.stickiness.is_sticky() || meant.is_some_and(|meant| meant.sticky.is_some()))
+    }
+
+    /// What an endpoint may take along to an interface, the newest first.
+    pub(crate) fn portable(
+        &self,
+        wish: &Allocate,
+        meant: Option<&Incarnation>,
+        interface: &InterfaceWish,
+    ) -> Vec<Held> {
+        let Some(meant) = meant else { return Vec::new() };
+        let sticky = Model::keeps(wish, Some(meant));
+        let on_it = self
+            .held
+            .iter()
+            .rev()
+            .filter(|one| one.endpoint == meant.number && one.interface == interface.name)
+            .filter(|one| one.lifecycle != Lifecycle::Leased);
+        let same = |one: &AttachmentKey, other: &AttachmentKey| {
+            one.node == other.node && one.container_id == other.container_id
+        };
+        on_it
+            .filter(|one| match &wish.attachment {
+                None => sticky,
+                Some(key) if sticky => !one.attachments.iter().any(|other| same(other, key)),
+                Some(key) => {
+                    let same_uid = wish.uid.is_some() && wish.uid == meant.uid;
+                    same_uid
+                        && one.lifecycle == Lifecycle::Attached
+                        && one.attachments.iter().any(|other| {
+                            let of_another =
+                                AttachmentKey { container_id: key.container_id.clone(), ..other.clone() };
+                            of_another == *key && other != key
+                        })
+                }
+            })
+            .cloned()
+            .collect()
+    }
+
+    /// The incarnation as a request leaves it.
+    pub(crate) fn arrived(meant: &Incarnation, wish: &Allocate) -> Incarnation {
+        let said = &wish.stickiness;
+        let controller = if said.controller.is_some() { &said.controller } else { &meant.controller };
+        let meant = &Incarnation { controller: controller.clone(), ..meant.clone() };
+        if meant.sticky.is_none() && !said.is_sticky() {
+            return meant.clone();
+        }
+        let before = meant.sticky.clone().unwrap_or_default();
+        let sticky = Sticky { scale_down: said.scale_down.or(before.scale_down), wanted: true };
+        let uid = if wish.uid.is_some() { wish.uid.clone() } else { meant.uid.clone() };
+        Incarnation { uid, sticky: Some(sticky), ..meant.clone() }
+    }
+
+    fn policy(&self, sticky: &Sticky, one: &Held) -> ScaleDown {
+        sticky
+            .scale_down
+            .unwrap_or_else(|| self.pools.get(&one.pool).expect("it is held").intention.scale_down)
+    }
+
+    /// Whether an address stays when an attachment of it goes.
+    fn stays(&self, place: usize) -> bool {
+        let one = &self.held[place];
+        if one.attachments.len() > 1 {
+            return true;
+        }
+        let endpoint = self.endpoints.iter().find(|other| other.number == one.endpoint).expect("it has one");
+        let Some(sticky) = &endpoint.sticky else { return false };
+        let replaced = self.held[place + 1..].iter().any(|newer| {
+            newer.endpoint == one.endpoint
+                && newer.lifecycle != Lifecycle::Leased
+                && newer.interface == one.interface
+                && Family::of(newer.address) == Family::of(one.address)
+        });
+        let kept = one.lifecycle == Lifecycle::Held || self.policy(sticky, one) == ScaleDown::Keep;
+        !replaced && (sticky.wanted || kept)
+    }
+
+    pub(crate) fn release_attachment(&mut self, key: &AttachmentKey, started: &Started) -> Said {
+        if let Some((living, _)) = self.attachments.get(key)
+            && self.began_before(key, started, living)
+        {
+            return Said::Late;
+        }
+        self.bury(key, started);
+        let stay: Vec<usize> = (0..self.held.len())
+            .filter(|place| self.held[*place].attachments.contains(key) && self.stays(*place))
+            .collect();
+        for place in stay {
+            self.held[place].attachments.retain(|other| other != key);
+        }
+        let said = self.release(|one| one.attachments.contains(key));
+        self.give_up_unclaimed(said)
+    }
+
+    pub(crate) fn scale(&mut self, scale: &ScaleController) -> Said {
+        let mut addresses = Vec::new();
+        for place in (0..self.endpoints.len()).rev() {
+            let one = &self.endpoints[place];
+            let Some(sticky) = one.sticky.clone() else { continue };
+            let Some(by) = &one.controller else { continue };
+            let other = &scale.controller;
+            if (&by.group, &by.kind, &by.name) != (&other.group, &other.kind, &other.name)
+                || (&one.key.realm, &one.key.namespace) != (&scale.realm, &scale.namespace)
+                || by.uid.is_some() && other.uid.is_some() && by.uid != other.uid
+            {
+                continue;
+            }
+            let is = |number: &u32| one.key.name.as_str() == format!("{}-{number}", other.name);
+            let wanted = match (0..100).find(is) {
+                Some(number) => number >= scale.start && number < scale.start + scale.replicas,
+                None => scale.replicas > 0,
+            };
+            let number = one.number;
+            let changed = Sticky { wanted, ..sticky.clone() };
+            let going: Vec<Spot> = self
+                .held
+                .iter()
+                .filter(|held| {
+                    held.endpoint == number
+                        && !wanted
+                        && held.attachments.is_empty()
+                        && held.lifecycle == Lifecycle::Attached
+                        && self.policy(&sticky, held) == ScaleDown::Release
+                })
+                .map(Held::spot)
+                .collect();
+            self.endpoints[place].sticky = Some(changed);
+            addresses.push(going);
+        }
+        // The oldest endpoint first.
+        let mut all = Vec::new();
+        for going in addresses.into_iter().rev() {
+            if let Said::Released(more) = self.release(|one| going.contains(&one.spot())) {
+                all.extend(more);
+            }
+        }
+        Said::Released(all)
+    }
+}

@@ -1,0 +1,190 @@
+//! The model's own line of those who wait.
+
+use ipam_api::Code;
+use ipam_api::limits::{INTERFACES_MAX, WAITING_POOLS_MAX, WAITING_TRIED_PER_COMMAND_MAX};
+use ipam_api::name::Name;
+use ipam_machine::command::Allocate;
+use ipam_machine::event::Why;
+
+use crate::model::naive::quota::Bound;
+use crate::model::naive::{Held, Incarnation, Model, Said};
+
+/// What an endpoint waits for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Claim {
+    /// Its place in line.
+    pub(crate) place: u64,
+    pub(crate) wish: Allocate,
+    pub(crate) why: Why,
+    /// Pools that may help, with how many addresses each would have to have.
+    pub(crate) lacks: Vec<(Name, usize)>,
+    /// The quota that leaves too little, with how much it would have to leave besides what the endpoint brings along.
+    pub(crate) quota: Option<(Bound, usize)>,
+}
+
+/// Pools, or a quota.
+type Lacks = (Vec<(Name, usize)>, Option<(Bound, usize)>);
+
+impl Model {
+    /// Lets a request wait that was refused.
+    pub(crate) fn wait(
+        &mut self,
+        wish: &Allocate,
+        meant: Option<&Incarnation>,
+        code: Code,
+    ) -> Result<Said, Code> {
+        if wish.interfaces.iter().any(|interface| !self.portable(wish, meant, interface).is_empty()) {
+            return Err(code);
+        }
+        let (lacks, quota) = self.lacks(wish, meant);
+        let why = why(code, lacks.is_empty() && quota.is_none());
+        let number = meant.map_or(self.incarnations + 1, |one| one.number);
+        if let Some(claim) = self.claim_of(number) {
+            if claim.wish != *wish {
+                return Err(Code::AlreadyExists);
+            }
+            (claim.why, claim.lacks, claim.quota) = (why, lacks, quota);
+            return Ok(Said::Pending { repeated: true, why });
+        }
+        if lacks.is_empty() && quota.is_none() {
+            return Err(code);
+        }
+        if meant.is_none() {
+            self.begin_incarnation(wish);
+        }
+        self.places += 1;
+        let claim = Claim { place: self.places, wish: wish.clone(), why, lacks, quota };
+        let endpoint = self.endpoints.iter_mut().find(|one| one.number == number);
+        endpoint.expect("it was just made").claim = Some(claim);
+        Ok(Said::Pending { repeated: false, why })
+    }
+
+    fn claim_of(&mut self, number: u64) -> Option<&mut Claim> {
+        self.endpoints.iter_mut().find(|one| one.number == number)?.claim.as_mut()
+    }
+
+    /// How many addresses a pool can give.
+    fn room(&self, name: &Name) -> usize {
+        let Some(pool) = self.pools.get(name) else { return 0 };
+        if pool.intention.terminating || pool.intention.disabled || pool.intention.drains_to.is_some() {
+            return 0;
+        }
+        let mut given: Vec<Held> = Vec::new();
+        while given.len() < INTERFACES_MAX {
+            let Some(address) = self.next_in(pool, &given) else { break };
+            given.push(self.as_held(pool, address));
+        }
+        given.len()
+    }
+
+    pub(crate) fn as_held(&self, pool: &crate::model::naive::Pool, address: std::net::IpAddr) -> Held {
+        Held {
+            id: 0,
+            network: self.subnet_of(&pool.intention).network.clone(),
+            pool: pool.intention.name.clone(),
+            address,
+            endpoint: 0,
+            interface: "any".parse().expect("a name"),
+            node: None,
+            setting: ipam_machine::command::Setting::default(),
+            lifecycle: ipam_api::resource::Lifecycle::Held,
+            attachments: Vec::new(),
+            lease: None,
+        }
+    }
+
+    /// The pools of the first family that can't be given; or the quota.
+    fn lacks(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Lacks {
+        let mut taken: Vec<Held> = Vec::new();
+        for interface in &wish.interfaces {
+            let Ok(families) = self.candidates(wish, interface) else { return (Vec::new(), None) };
+            for pools in families.into_iter().map(|family| family.pools) {
+                let ready = pools.iter().filter(|pool| self.why_not(pool, wish, interface).is_none());
+                let given = ready.clone().find_map(|pool| Some((*pool, self.next_in(pool, &taken)?)));
+                if let Some((pool, address)) = given {
+                    taken.push(self.as_held(pool, address));
+                    continue;
+                }
+                let hopeless = |pool: &crate::model::naive::Pool| {
+                    self.why_not(pool, wish, interface) == Some(Code::NoPoolFits)
+                };
+                let lacking = pools.iter().filter(|pool| !hopeless(pool)).map(|pool| {
+                    let name = pool.intention.name.clone();
+                    let number = taken.iter().filter(|one| one.pool == name).count() + 1;
+                    (name, number)
+                });
+                return (lacking.take(WAITING_POOLS_MAX).collect(), None);
+            }
+        }
+        (Vec::new(), self.exceeded(wish, meant, &taken, &[]))
+    }
+
+    /// Whoever has waited longest of those for whom something has come gets it, if that is enough.
+    pub(crate) fn serve_waiting(&mut self) {
+        for _ in 0..WAITING_TRIED_PER_COMMAND_MAX {
+            let could = |(one, claim): &(&Incarnation, &Claim)| {
+                let leaves_enough = |bound: &Bound, asked: usize| {
+                    self.room_of_quota(bound) >= asked + self.brought(one, bound)
+                };
+                claim.lacks.iter().any(|(pool, need)| self.room(pool) >= *need)
+                    || claim.quota.iter().any(|(bound, asked)| leaves_enough(bound, *asked))
+            };
+            let claims = self.endpoints.iter().filter_map(|one| Some((one, one.claim.as_ref()?)));
+            let first = claims.filter(could).min_by_key(|(_, claim)| claim.place);
+            let Some(claim) = first.map(|(_, claim)| claim.clone()) else { return };
+            let place = claim.place;
+            if let Err(code) = self.give_to_waiting(&claim) {
+                let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);
+                let (lacks, quota) = self.lacks(&claim.wish, self.endpoints.iter().find(waits));
+                let of =
+                    |one: &&mut Incarnation| one.claim.as_ref().is_some_and(|claim| claim.place == place);
+                let claim = self.endpoints.iter_mut().find(of).and_then(|one| one.claim.as_mut());
+                let claim = claim.expect("it waits");
+                claim.why = why(code, lacks.is_empty() && quota.is_none());
+                (claim.lacks, claim.quota) = (lacks, quota);
+            }
+        }
+    }
+
+    fn give_to_waiting(&mut self, claim: &Claim) -> Result<(), Code> {
+        let waits = |one: &&Incarnation| one.claim.as_ref() == Some(claim);
+        let waiter = self.endpoints.iter().find(waits).expect("it waits").clone();
+        let plan = self.plan(&claim.wish, Some(&waiter))?;
+        self.give(&claim.wish, Some(&waiter), plan);
+        Ok(())
+    }
+
+    /// Whoever waits for a pool waits for the one that stands in for it.
+    pub(crate) fn wait_for_stand_in(&mut self, name: &Name) {
+        let Some(to) = self.pools.get(name).and_then(|pool| pool.intention.drains_to.clone()) else { return };
+        self.wait_for_both(name, &to);
+    }
+
+    /// Whoever waits for one pool waits for another one, too.
+    pub(crate) fn wait_for_both(&mut self, name: &Name, to: &Name) {
+        for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
+            let need = claim.lacks.iter().find(|(pool, _)| pool == name).map(|(_, need)| *need);
+            claim.lacks.extend(need.map(|need| (to.clone(), need)));
+        }
+    }
+
+    /// Nobody waits for a pool that is gone.
+    pub(crate) fn forget_waiting_for(&mut self, name: &Name) {
+        for claim in self.endpoints.iter_mut().filter_map(|one| one.claim.as_mut()) {
+            let waited = claim.lacks.iter().any(|(pool, _)| pool == name);
+            claim.lacks.retain(|(pool, _)| pool != name);
+            if waited && claim.lacks.is_empty() {
+                claim.why = Why::AllocationFailed;
+            }
+        }
+    }
+}
+
+fn why(code: Code, is_hopeless: bool) -> Why {
+    match code {
+        _ if is_hopeless => Why::AllocationFailed,
+        Code::PoolExhausted => Why::PoolExhausted,
+        Code::QuotaExceeded => Why::QuotaExceeded,
+        _ => Why::PoolNotReady,
+    }
+}

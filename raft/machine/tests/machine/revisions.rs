@@ -1,0 +1,59 @@
+//! Revisions are raised per command, not per log entry: what shares an entry shares no ETag.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "these are tests")]
+
+use ipam_api::Code;
+use ipam_api::access::Role;
+use ipam_api::name::Name;
+use ipam_machine::command::{Expect, Idempotency, NetworkIntention, Put, Remarks, Text, Via};
+use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Outcome, State, Terms, apply};
+
+/// The point in time that all commands of one entry share.
+const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
+
+fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
+    let remarks = Remarks { description: Text::given(description), ..Remarks::default() };
+    let intention = NetworkIntention { name: Name::new("lab").unwrap(), remarks };
+    let origin = Origin {
+        principal: Text::given("t"),
+        via: Via::Http,
+        request_id: Text::given("r"),
+        comment: None,
+        not_after_ms: None,
+    };
+    let idempotency = key.map(|key| Idempotency { key: Text::given(key), request: 7 });
+    let terms = Terms { idempotency, ..Terms::of(Grant::of(Role::Admin)) };
+    Command { origin, terms, action: Action::PutNetwork(Put { intention, expect }) }
+}
+
+fn revision(outcome: Outcome) -> u64 {
+    match outcome.unwrap().answer {
+        Answer::Stored { revision, .. } => revision,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn two_changes_of_one_entry_have_two_revisions_and_the_first_is_no_etag_any_more() {
+    let mut state = State::new();
+    let first = revision(apply(&mut state, ENTRY, &put("one", Expect::Anything, None)).0);
+    let second = revision(apply(&mut state, ENTRY, &put("two", Expect::Anything, None)).0);
+    assert!(first < second);
+    let refused = apply(&mut state, ENTRY, &put("three", Expect::Revision(first), None)).0.unwrap_err();
+    assert_eq!(refused.code(), Code::RevisionMismatch);
+    let third = revision(apply(&mut state, ENTRY, &put("three", Expect::Revision(second), None)).0);
+    assert!(second < third);
+}
+
+/// Whoever merges a change with what was read may merge it again, under the same key.
+#[test]
+fn that_somebody_else_was_faster_is_not_kept_under_a_key() {
+    let mut state = State::new();
+    let first = revision(apply(&mut state, ENTRY, &put("one", Expect::Anything, None)).0);
+    let second = revision(apply(&mut state, ENTRY, &put("two", Expect::Anything, None)).0);
+    apply(&mut state, ENTRY, &put("mine", Expect::Revision(first), Some("k"))).0.unwrap_err();
+    let mine = apply(&mut state, ENTRY, &put("mine", Expect::Revision(second), Some("k"))).0.unwrap();
+    assert!(!mine.replayed);
+    let again = apply(&mut state, ENTRY, &put("mine", Expect::Revision(second), Some("k"))).0.unwrap();
+    assert!(again.replayed && again.answer == mine.answer);
+}

@@ -1,0 +1,482 @@
+//! Outcomes, events and rows as a scenario shows them.
+
+use std::fmt::Write;
+
+use ipam_api::Problem;
+use ipam_api::address::parse_address;
+use ipam_api::name::{Name, ObjectName, ResourceName};
+use ipam_api::resource::Lifecycle;
+use ipam_machine::change::FieldChange;
+use ipam_machine::command::{Given, GivenPrefix, Kind, Renewed, Started};
+use ipam_machine::event::Reason;
+use ipam_machine::explain::{Explanation, Fate};
+use ipam_machine::model::{Automatic, Boot, Endpoint};
+use ipam_machine::space::Counts;
+use ipam_machine::state::Occupant;
+use ipam_machine::{Answer, Applied, Event, Outcome, State, What};
+
+use crate::support::script::{GENERATION, attachment};
+
+/// What became of a command, and what happened.
+pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
+    let mut text = String::new();
+    match outcome {
+        Ok(Applied { revision, answer: said, .. }) => {
+            let _ = writeln!(text, "revision {}: {}", id(*revision), answer(said, "  "));
+        }
+        Err(refusal) => {
+            let _ = writeln!(text, "refused {}: {}", refusal.code(), short(&refusal.detail()));
+            if let Some(help) = &refusal.help() {
+                let _ = writeln!(text, "  help: {}", short(help));
+            }
+        }
+    }
+    for (number, event) in (0..).zip(events) {
+        assert_eq!(event.number, number, "events are numbered from 0");
+        let _ = writeln!(text, "  * {}", what(&event.what));
+    }
+    text
+}
+
+/// What a request would get, and why.
+pub(crate) fn explanation(explanation: &Explanation) -> String {
+    let mut text = String::new();
+    match &explanation.outcome {
+        Ok(applied) => {
+            let _ = writeln!(text, "would be {}", answer(&applied.answer, "  "));
+        }
+        Err(refusal) => {
+            let _ = writeln!(text, "would be refused, {}", refusal.code());
+        }
+    }
+    for choice in &explanation.choices {
+        let more = if choice.more { ", and more" } else { "" };
+        let _ = writeln!(
+            text,
+            "  {} {}, pools by {}{more}",
+            choice.interface,
+            choice.family,
+            choice.rule.as_str()
+        );
+        if let (true, Some((pool, address))) = (choice.stays, &choice.given) {
+            let _ = writeln!(text, "  stays at {address} of {pool}");
+        }
+        for (number, one) in (1..).zip(&choice.candidates) {
+            let fate = match &one.fate {
+                Fate::Falls { why } => format!("falls, {}: {why}", why.code()),
+                Fate::Exhausted => {
+                    let Counts { size, allocated, cooling, .. } = one.counts;
+                    format!("exhausted, {allocated} of {size} held and {cooling} cooling")
+                }
+                Fate::Lacks => "can't give the address asked for".to_owned(),
+                Fate::Gives(address) => format!("gives {address}"),
+            };
+            let _ = write!(text, "  {number} {}: {fate}", one.pool);
+            if let Some(wait_ms) = one.next_free_ms {
+                let _ = write!(text, "; next free in {wait_ms} ms");
+            }
+            if let Some(spare) = one.spare {
+                let _ = write!(text, "; no pool has {spare}");
+            }
+            text.push('\n');
+        }
+        for one in &choice.skipped {
+            let names: Vec<_> = one.pools.iter().map(ToString::to_string).collect();
+            let _ = writeln!(text, "  {} skipped, {}: {}", one.count, one.why, names.join(", "));
+        }
+    }
+    text
+}
+
+/// What the types said.
+pub(crate) fn unreadable(problem: &Problem) -> String {
+    format!("not readable, {}: {}\n", problem.code, problem.detail)
+}
+
+fn answer(answer: &Answer, indent: &str) -> String {
+    match answer {
+        Answer::Stored { created: true, revision, .. } => format!("created as {}", id(*revision)),
+        Answer::Stored { created: false, revision, .. } => format!("stored, at {}", id(*revision)),
+        Answer::Gone => "gone".to_owned(),
+        Answer::Draining { held } => format!("draining, {held} held"),
+        Answer::Released { late: true, .. } => "too late to release anything".to_owned(),
+        Answer::Released { addresses, .. } if addresses.is_empty() => "nothing to release".to_owned(),
+        Answer::Released { addresses, more: _, late: _ } => {
+            let addresses: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+            format!("released {}", addresses.join(", "))
+        }
+        Answer::Expired { rows } => format!("expired {rows} rows"),
+        Answer::Members { ids } => format!("members {ids:?}"),
+        Answer::Pending(pending) => {
+            let still = if pending.repeated { "still waits" } else { "waits" };
+            format!("{still}, {}: {}", pending.why.as_str(), short(&pending.cause.detail()))
+        }
+        Answer::Renewed { leases, more: _ } => {
+            let until = |one: &Renewed| {
+                let Renewed { allocation, address, lease } = one;
+                format!("\n{indent}{address} as {} until {}", id((*allocation).get()), lease.until_ms)
+            };
+            format!("renewed{}", leases.iter().map(until).collect::<String>())
+        }
+        Answer::Trimmed { segments } => format!("gave up {segments} segments of the journal"),
+        Answer::Level { level } => format!("the level is {level}"),
+        Answer::Sealed { segment: Some(number) } => format!("sealed segment {number} of the journal"),
+        Answer::Sealed { segment: None } => "nothing to seal".to_owned(),
+        Answer::Confirmed { pools, waiting } => format!("confirmed {pools} pools; {waiting} wait"),
+        Answer::Steps(answers) => {
+            let mut text = "all steps".to_owned();
+            for step in answers {
+                let _ = write!(text, "\n{indent}{}", self::answer(step, &format!("{indent}  ")));
+            }
+            text
+        }
+        Answer::Delegated { repeated, prefixes } => {
+            let mut text = if *repeated { "as before" } else { "delegated" }.to_owned();
+            for GivenPrefix { id: own, cidr, path, pool, ends_in_ms, .. } in prefixes {
+                let _ =
+                    write!(text, "\n{indent}{cidr} of {pool} for {} as {}", joined(path), id((*own).get()));
+                if let Some(left) = ends_in_ms {
+                    let _ = write!(text, ", ends in {left} ms");
+                }
+            }
+            text
+        }
+        Answer::PrefixReleased { cidrs, ending } => {
+            let cidrs: Vec<String> = cidrs.iter().map(ToString::to_string).collect();
+            let rest = if *ending { ", and more to come" } else { "" };
+            format!("released {}{rest}", cidrs.join(", "))
+        }
+        Answer::Allocated { repeated, interfaces } => {
+            let mut text = if *repeated { "as before" } else { "given" }.to_owned();
+            for interface in interfaces {
+                for given in &interface.addresses {
+                    let _ = write!(text, "\n{indent}{} {}", interface.name, self::given(given));
+                }
+            }
+            text
+        }
+    }
+}
+
+fn given(given: &Given) -> String {
+    let mut text = format!("{} from {} as {}", given.address, given.pool, id(given.allocation.get()));
+    if let Some(gateway) = given.gateway {
+        let _ = write!(text, ", gateway {gateway}");
+    }
+    if given.clean_gateway {
+        text.push_str(", no default route");
+    }
+    if let Some(mtu) = given.mtu {
+        let _ = write!(text, ", MTU {mtu}");
+    }
+    if let Some(vlan) = given.vlan {
+        let _ = write!(text, ", vlan {vlan}");
+    }
+    for route in &given.routes {
+        let _ = write!(text, ", {} via {}", route.destination, route.gateway);
+    }
+    if let Some(mac) = &given.mac {
+        let _ = write!(text, ", mac {mac}");
+    }
+    if let Some(hostname) = &given.note.hostname {
+        let _ = write!(text, ", called {hostname}");
+    }
+    if !given.note.description.is_empty() {
+        let _ = write!(text, ", {:?}", given.note.description);
+    }
+    if let Some(lease) = &given.lease {
+        let _ = write!(text, ", lease until {}", lease.until_ms);
+    }
+    for server in &given.dns.nameservers {
+        let _ = write!(text, ", name server {server}");
+    }
+    text
+}
+
+fn what(what: &What) -> String {
+    match what {
+        What::Created { kind, name } => format!("created {kind} {name}"),
+        What::Changed { kind, name, changes } => {
+            let mut text = format!("changed {kind} {name}");
+            for FieldChange { field, from, to } in changes {
+                let _ = write!(text, "\n      {field}: {:?} -> {:?}", from.as_str(), to.as_str());
+            }
+            text
+        }
+        What::Deleted { kind, name } => format!("deleted {kind} {name}"),
+        What::Allocated { address, pool, endpoint, interface, allocation, reason, .. } => {
+            let why = match reason {
+                Reason::Moved => " (moved)",
+                Reason::Adopted => ", adopted",
+                Reason::Waited => ", waited for",
+                _ => "",
+            };
+            format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id((*allocation).get()))
+        }
+        What::Attached { address, endpoint, interface, node, allocation, reason, .. } => {
+            let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
+            let id = id((*allocation).get());
+            format!("{endpoint} is attached on {node}: {address} on {interface}, still {id} ({why})")
+        }
+        What::Detached { address, endpoint, node, allocation, reason, .. } => {
+            let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
+            format!("{endpoint} is detached on {node}: {address} stays, {} ({why})", id((*allocation).get()))
+        }
+        What::Released { address, pool, endpoint, allocation, reason, .. } => {
+            let reason = match reason {
+                Reason::AttachmentReleased => "attachment released",
+                Reason::AllocationReleased => "allocation released",
+                Reason::EndpointReleased => "endpoint released",
+                Reason::LeaseEnded => "lease ended",
+                other => other.as_str(),
+            };
+            format!("{endpoint} no longer holds {address} of {pool}, {} ({reason})", id((*allocation).get()))
+        }
+        What::Cooled { address, pool, .. } => format!("{address} of {pool} has rested"),
+        What::PoolReady { pool, readiness } => format!("pool {pool} is {}", readiness.as_str()),
+        What::JournalTrimmed { through, segments, .. } => {
+            format!("gave up {segments} segments of the journal, through {through}")
+        }
+        What::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
+        What::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
+        What::LevelRaised { level } => format!("the level is {level}"),
+        What::GenerationBegun { generation, from_revision } => {
+            format!("generation {generation} begins, from {}", id(*from_revision))
+        }
+        What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
+        What::GenerationConfirmed { generation } => format!("generation {generation} is confirmed"),
+        What::PoolSplit { pool, into, ranges } => {
+            let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
+            format!("{} of {pool} is {into} now", ranges.join(", "))
+        }
+        What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
+        What::Delegated { cidr, pool, owner, prefix, parent, .. } => {
+            let of = parent.map_or_else(|| pool.to_string(), |parent| id(parent.get()));
+            format!("{}/{} has {cidr} of {of} as {}", owner.realm, owner.name, id((*prefix).get()))
+        }
+        What::TakenBack { cidr, owner, prefix, with, released, .. } => {
+            let why = if *released { "released" } else { "not refreshed" };
+            let with = if with == prefix { String::new() } else { format!(" with {}", id((*with).get())) };
+            format!(
+                "{}/{} no longer has {cidr}, {} ({why}{with})",
+                owner.realm,
+                owner.name,
+                id((*prefix).get())
+            )
+        }
+    }
+}
+
+/// A look at the state.
+pub(crate) fn show(state: &State, what: &str, which: &str) -> String {
+    let named = |kind: Kind| state.id_of(kind, &Name::new(which).unwrap());
+    match what {
+        "pool" => named(Kind::Pool).map_or_else(|| "no such pool\n".to_owned(), |id| pool(state, id)),
+        "address" => address(state, which),
+        "prefixes" => match named(Kind::Pool) {
+            Some(pool) => prefixes(state, pool, ""),
+            None => "no such pool\n".to_owned(),
+        },
+        "endpoint" => {
+            let mut text = String::new();
+            for endpoint in state.incarnations(&which.parse().unwrap()) {
+                let row = state.endpoints.get(endpoint).unwrap();
+                let ids: Vec<String> = row
+                    .allocations
+                    .iter()
+                    .map(|one| format!("{}{}", id((*one).get()), ties(state, (*one).get())))
+                    .collect();
+                let _ = writeln!(
+                    text,
+                    "incarnation {}{}{}: allocations {}",
+                    id(endpoint.get()),
+                    row.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default(),
+                    comes_back(row),
+                    ids.join(", ")
+                );
+            }
+            for one in state.incarnations(&which.parse().unwrap()).filter_map(|one| state.waiting(one)) {
+                let (why, cause) = state.why_waiting(one);
+                let _ = writeln!(text, "waits, {}: {}", why.as_str(), short(&cause.detail()));
+            }
+            if text.is_empty() { "no such endpoint\n".to_owned() } else { text }
+        }
+        "attachment" => match state.attachment(&attachment(which).unwrap()) {
+            Some((own, row)) => format!(
+                "attachment {} of endpoint {}, started {}\n",
+                id(own.get()),
+                id(row.endpoint.get()),
+                start(&row.started)
+            ),
+            None => "no such attachment\n".to_owned(),
+        },
+        "namespace" => {
+            let name: ResourceName = which.parse().unwrap();
+            let (realm, namespace) = name.parts().unwrap();
+            let had = state.had_by_namespace(&realm, &namespace);
+            format!("has {} IPv4 and {} IPv6 addresses\n", had.ipv4, had.ipv6)
+        }
+        "node" => {
+            let row = state.boots.iter().map(|(_, row)| row).find(|row| row.name.as_str() == which).unwrap();
+            row.boots.iter().map(boot).collect()
+        }
+        "state" => format!(
+            "revision {}, {} endpoints, {} attachments, {} allocations, {} tombstones, {} cooling, next expiry {:?}\n",
+            id(state.revision()),
+            state.endpoints.len(),
+            state.attachments.len(),
+            state.allocations.len(),
+            state.tombstones.len(),
+            state.coolings.len(),
+            state.next_expiry_ms()
+        ),
+        other => panic!("can't show {other}"),
+    }
+}
+
+fn start(Started { boot_id, at_us, start_ticks }: &Started) -> String {
+    let ticks = start_ticks.map(|ticks| format!("/{ticks}")).unwrap_or_default();
+    format!("{boot_id}:{at_us}{ticks}")
+}
+
+fn boot(Boot { earliest, is_confirmed, has_released }: &Boot) -> String {
+    let confirmed =
+        if *is_confirmed { format!("heard from {}", start(earliest)) } else { "not heard".to_owned() };
+    let released = if *has_released { ", has released" } else { "" };
+    format!("{}: {confirmed} since another boot released{released}\n", earliest.boot_id)
+}
+
+fn comes_back(row: &Endpoint) -> String {
+    let of = row.controller.as_ref().map(|controller| format!(" of {} {}", controller.kind, controller.name));
+    let Some(sticky) = &row.sticky else { return of.unwrap_or_default() };
+    let mut text = " sticky".to_owned();
+    if let Some(of) = of {
+        let _ = write!(text, ",{of}");
+    }
+    if let Some(scale_down) = sticky.scale_down {
+        let _ = write!(text, ", to {scale_down}");
+    }
+    if !sticky.wanted {
+        text.push_str(", not wanted");
+    }
+    text
+}
+
+fn is_attached(state: &State, endpoint: u64) -> bool {
+    let mut ids = state.endpoints.get(endpoint.into()).unwrap().allocations.iter();
+    ids.any(|one| state.allocations.get(*one).unwrap().attachment.is_some())
+}
+
+/// How an allocation is tied, where it is neither a claim nor attached once.
+fn ties(state: &State, allocation: u64) -> String {
+    let row = state.allocations.get(allocation.into()).unwrap();
+    let keys: Vec<String> = row
+        .also_attached
+        .iter()
+        .chain(&row.attachment)
+        .map(|one| state.attachments.get(*one).unwrap())
+        .map(|attachment| format!("{}/{}", attachment.key.node, attachment.key.container_id))
+        .collect();
+    match (keys.len(), row.lifecycle) {
+        (0, Lifecycle::Attached) if is_attached(state, row.endpoint.get()) => " (unclaimed)".to_owned(),
+        (0, Lifecycle::Attached) => " (kept)".to_owned(),
+        (0 | 1, _) => String::new(),
+        _ => format!(" (attached as {})", keys.join(" and ")),
+    }
+}
+
+fn pool(state: &State, pool: u64) -> String {
+    let space = state.space(pool.into()).unwrap();
+    let Counts { size, allocated, cooling, quarantined, reserved, excluded, free } = space.counts();
+    assert_eq!(size, allocated + cooling + quarantined + reserved + excluded + free, "conservation");
+    let use_of = state.pool_states.get(pool.into()).unwrap();
+    let cursor = use_of.cursor.map_or_else(|| "nothing given yet".to_owned(), |last| format!("last {last}"));
+    format!(
+        "{size}: {free} free, {allocated} held, {cooling} cooling, {reserved} reserved, {excluded} excluded; {}; {cursor}\n",
+        use_of.readiness.as_str()
+    ) + &automatic(state, pool)
+}
+
+/// Whose pool it is, and what it has for that.
+fn automatic(state: &State, pool: u64) -> String {
+    let row = state.pools.get(pool.into()).unwrap();
+    let Some(automatic) = &row.automatic else { return String::new() };
+    let ranges: Vec<String> = row.intention.ranges.iter().map(ToString::to_string).collect();
+    let Automatic { namespace, controller, interface, size, replicas, standing, .. } = &**automatic;
+    let uid = controller.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default();
+    let reclaim = if row.intention.reclaim == Some(true) { "" } else { ", to be kept" };
+    format!(
+        "  {} in {} for {interface} of {namespace}/{}/{}{uid}: {size} for {replicas} replicas, {standing:?}{reclaim}\n",
+        ranges.join(","),
+        row.intention.subnet,
+        controller.kind,
+        controller.name
+    )
+}
+
+/// A tree.
+fn prefixes(state: &State, parent: u64, indent: &str) -> String {
+    let mut text = String::new();
+    for own in state.prefixes_below(parent.into()) {
+        let row = state.prefixes.get(own).unwrap();
+        let _ =
+            writeln!(text, "{indent}{} {}/{} ({})", row.cidr, row.owner.realm, row.owner.name, id(own.get()));
+        text.push_str(&prefixes(state, own.get(), &format!("{indent}  ")));
+    }
+    if text.is_empty() && indent.is_empty() { "none\n".to_owned() } else { text }
+}
+
+fn joined(path: &[ObjectName]) -> String {
+    path.iter().map(ToString::to_string).collect::<Vec<_>>().join("/")
+}
+
+/// `ADDRESS` or `ADDRESS NETWORK`.
+fn address(state: &State, which: &str) -> String {
+    let (address, network) = which.split_once(' ').unwrap_or((which, "default"));
+    let address = parse_address(address).unwrap();
+    let network = state.id_of(Kind::Network, &Name::new(network).unwrap()).unwrap();
+    let occupant = match state.occupant(network.into(), address) {
+        Some(Occupant::Allocation(one)) => {
+            let row = state.allocations.get(one).unwrap();
+            let holder = state.endpoints.get(row.endpoint).unwrap();
+            format!("held by {} as {}", holder.key, id(one.get()))
+        }
+        Some(Occupant::Cooling(one)) => {
+            format!("cooling until {}", state.coolings.get(one).unwrap().until_ms)
+        }
+        None => match state.prefix_at(network.into(), address) {
+            Some((own, row)) => format!("in {} of {} ({})", row.cidr, row.owner.name, id(own.get())),
+            None => "not occupied".to_owned(),
+        },
+    };
+    let pool = state.pool_at(network.into(), address).and_then(|pool| state.pools.get(pool));
+    let pool = pool.map_or_else(|| "no pool".to_owned(), |row| format!("pool {}", row.intention.name));
+    let reserved = if state.is_reserved(network.into(), address) { ", reserved" } else { "" };
+    format!("{occupant}, {pool}{reserved}\n")
+}
+
+fn id(revision: u64) -> String {
+    short(&revision.to_string())
+}
+
+/// Revisions without their generation.
+fn short(text: &str) -> String {
+    let mut out = String::new();
+    let mut digits = String::new();
+    for c in text.chars().chain([' ']) {
+        if c.is_ascii_digit() {
+            digits.push(c);
+            continue;
+        }
+        match digits.parse::<u64>() {
+            Ok(number) if (GENERATION..2 * GENERATION).contains(&number) => {
+                let _ = write!(out, "{}", number - GENERATION);
+            }
+            _ => out.push_str(&digits),
+        }
+        digits.clear();
+        out.push(c);
+    }
+    out.pop();
+    out
+}

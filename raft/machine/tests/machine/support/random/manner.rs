@@ -1,0 +1,49 @@
+//! At random: for how long addresses are given, and to those who have time or who have them already.
+
+use ipam_machine::command::{Allocate, Leases, Renew};
+
+use super::Draw;
+
+impl Draw<'_> {
+    pub(super) fn renew(&mut self) -> Renew {
+        let which = match self.issued.last_chunk::<6>() {
+            Some(recent) if self.dice.chance(40) => {
+                Leases::Allocation(recent[usize::try_from(self.dice.below(6)).unwrap()].into())
+            }
+            _ => Leases::Endpoint(self.endpoint()),
+        };
+        Renew { which, ttl_ms: self.dice.chance(30).then(|| self.ttl_ms()) }
+    }
+
+    pub(super) fn ttl_ms(&mut self) -> u64 {
+        [1000, 1000, 1200, 2000][usize::try_from(self.dice.below(4)).unwrap()]
+    }
+
+    /// The same for somebody who has time.
+    pub(super) fn wait(&mut self, mut wish: Allocate) -> Allocate {
+        wish.manner.wait = wish.attachment.is_none() && self.dice.chance(60);
+        for interface in wish.interfaces.iter_mut().filter(|_| wish.manner.wait) {
+            interface.addresses.clear();
+        }
+        wish
+    }
+
+    /// The same as something that exists already.
+    pub(super) fn adopt(&mut self, mut wish: Allocate) -> Allocate {
+        wish.manner.adopt = true;
+        for interface in &mut wish.interfaces {
+            interface.families.clear();
+            interface.addresses.clear();
+            interface.subnets.clear();
+            let (four, six) = (interface.pools.ipv4.is_empty(), interface.pools.ipv6.is_empty());
+            if !four || six {
+                let subnet = self.dice.pick(&["lan", "lan", "lan", "link", "azure"]);
+                interface.addresses.push(self.range(subnet, 1).first_address());
+            }
+            if !six {
+                interface.addresses.insert(0, self.range("six", 1).first_address());
+            }
+        }
+        wish
+    }
+}

@@ -1,0 +1,142 @@
+//! Of everything that a command can ask for.
+
+use ipam_machine::Action;
+use ipam_machine::command::{
+    ChangeMembers, ConfirmGeneration, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
+    Leases, PoolIntention, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
+    ScaleController, SplitPool, Text, Transaction,
+};
+
+use super::{
+    attachment, controller, grant, known_member, name, namespace, network, node, node_intention, pool,
+    reservation, started, subnet, wish,
+};
+
+/// Each kind of action once.
+pub(crate) fn actions() -> Vec<(&'static str, Action)> {
+    let precondition = Precondition {
+        kind: Kind::Pool,
+        name: (&name("web")).into(),
+        expect: Expect::Revision(1 << 40 | 300),
+    };
+    let all = [
+        Action::PutNetwork(Put { intention: network(), expect: Expect::Anything }),
+        Action::PutSubnet(Put { intention: subnet(), expect: Expect::Absent }),
+        Action::PutPool(Put {
+            intention: PoolIntention { network: Some(name("blue")), ..pool() },
+            expect: Expect::Revision(1 << 40 | 7),
+        }),
+        Action::PutReservation(Put { intention: reservation(), expect: Expect::Anything }),
+        Action::Delete(Delete {
+            kind: Kind::Pool,
+            name: (&name("web")).into(),
+            expect: Expect::Absent,
+            drain: true,
+        }),
+        Action::Allocate(wish()),
+        Action::ReleaseAttachment(ReleaseAttachment { key: attachment(), started: started() }),
+        Action::ReleaseAllocation { id: (1 << 40 | 300).into() },
+        Action::ReleaseEndpoint { key: "host/db-07".parse().unwrap() },
+        Action::Transaction(Transaction {
+            preconditions: vec![precondition],
+            steps: vec![Action::Expire, Action::ReleaseAllocation { id: 5.into() }],
+        }),
+        Action::Expire,
+        Action::CreateToken(CreateToken {
+            name: name("ci"),
+            purpose: Purpose::Join,
+            grant: grant(),
+            ttl_ms: Some(3_600_000),
+            description: Text::given("for nodes"),
+            secret_hash: [7; 32],
+            replaces: true,
+        }),
+        Action::RotateToken { name: name("ci"), secret_hash: [8; 32], expect: Expect::Revision(5) },
+        Action::Join { node: node(), secret_hash: [9; 32] },
+        Action::TrimJournal { through: 3 },
+        Action::RaiseLevel { level: 2 },
+        Action::SealJournal,
+        Action::ConfirmGeneration(ConfirmGeneration { generation: 2, pools: Some(vec![name("web")]) }),
+        Action::JoinMember(JoinMember {
+            name: name("n4"),
+            disk_id: Text::given("disk-4"),
+            peer_address: Text::given("10.0.0.4:7441"),
+            client_url: Text::given("https://10.0.0.4:7440"),
+            known: vec![known_member()],
+        }),
+        Action::Delegate(Delegate {
+            from: PrefixSource::Pool(name("web")),
+            realm: name("prod"),
+            levels: vec![PrefixLevel {
+                owner: "node-1".parse().unwrap(),
+                length: Some(26),
+                keep_edges: true,
+                ttl_ms: Some(900_000),
+            }],
+        }),
+        Action::ReleasePrefix { id: (1 << 40 | 9).into() },
+        Action::ChangeMembers(ChangeMembers {
+            promote: vec![4],
+            remove: vec![3],
+            voters: vec![1, 2, 3],
+            known: vec![known_member()],
+        }),
+        Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
+        Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
+        Action::SplitPool(SplitPool {
+            name: name("web"),
+            into: name("web-2"),
+            ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
+            expect: Expect::Revision(5),
+        }),
+        Action::ScaleController(ScaleController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+            replicas: 3,
+            start: 1,
+        }),
+        Action::Renew(Renew { which: Leases::Endpoint("host/db-07".parse().unwrap()), ttl_ms: Some(5_000) }),
+        Action::EndController(EndController {
+            realm: name("prod"),
+            namespace: "web".parse().unwrap(),
+            controller: controller(),
+        }),
+        Action::RenewToken,
+    ];
+    all.into_iter().map(|action| (action_name(&action), action)).collect()
+}
+
+fn action_name(action: &Action) -> &'static str {
+    match action {
+        Action::PutNetwork(_) => "put-network",
+        Action::PutSubnet(_) => "put-subnet",
+        Action::PutPool(_) => "put-pool",
+        Action::PutNode(_) => "put-node",
+        Action::PutNamespace(_) => "put-namespace",
+        Action::PutReservation(_) => "put-reservation",
+        Action::Delete(_) => "delete",
+        Action::Allocate(_) => "allocate",
+        Action::ReleaseAttachment(_) => "release-attachment",
+        Action::ReleaseAllocation { .. } => "release-allocation",
+        Action::ReleaseEndpoint { .. } => "release-endpoint",
+        Action::Transaction(_) => "transaction",
+        Action::Expire => "expire",
+        Action::CreateToken(_) => "create-token",
+        Action::RotateToken { .. } => "rotate-token",
+        Action::Join { .. } => "join",
+        Action::RenewToken => "renew-token",
+        Action::TrimJournal { .. } => "trim-journal",
+        Action::RaiseLevel { .. } => "raise-level",
+        Action::SealJournal => "seal-journal",
+        Action::ConfirmGeneration(_) => "confirm-generation",
+        Action::JoinMember(_) => "join-member",
+        Action::ChangeMembers(_) => "change-members",
+        Action::SplitPool(_) => "split-pool",
+        Action::Delegate(_) => "delegate",
+        Action::ReleasePrefix { .. } => "release-prefix",
+        Action::ScaleController(_) => "scale-controller",
+        Action::Renew(_) => "renew",
+        Action::EndController(_) => "end-controller",
+    }
+}

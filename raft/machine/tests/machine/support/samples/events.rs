@@ -1,0 +1,143 @@
+//! Of everything that can be said to have happened.
+
+use ipam_machine::command::Kind;
+use ipam_machine::{Action, By, Event, Id, What};
+
+use ipam_api::name::InterfaceName;
+use ipam_machine::change::{FieldChange, FieldName, Notation};
+use ipam_machine::event::{Readiness, Reason, Why};
+use ipam_machine::model::MemberStanding;
+
+use super::{command, given_prefix, name, prefix_owner, wish};
+
+/// Each kind of event once.
+pub(crate) fn events() -> Vec<(&'static str, Event)> {
+    let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), Id::new(1 << 40 | 9));
+    let (endpoint, interface): (_, InterfaceName) = (wish().endpoint, "eth0".parse().unwrap());
+    let reason = Reason::AllocationReleased;
+    let all = [
+        What::Created { kind: Kind::Network, name: (&name("blue")).into() },
+        What::Changed {
+            kind: Kind::Subnet,
+            name: (&name("lan")).into(),
+            changes: vec![FieldChange {
+                field: FieldName::Vlan,
+                from: Notation::default(),
+                to: notation("7"),
+            }],
+        },
+        What::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
+        What::Allocated {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason: Reason::AttachmentAdded,
+        },
+        What::Released {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason,
+            rests: true,
+        },
+        What::Cooled { network: name("blue"), address, pool: pool.clone() },
+        What::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
+        What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
+        What::LevelRaised { level: 2 },
+        What::GenerationBegun { generation: 2, from_revision: 1 << 40 | 9 },
+        What::PoolConfirmed { generation: 2, pool: pool.clone() },
+        What::GenerationConfirmed { generation: 2 },
+        What::PoolSplit {
+            pool: name("web"),
+            into: name("web-2"),
+            ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
+        },
+        What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
+        What::Delegated {
+            network: name("blue"),
+            cidr: given_prefix().cidr,
+            pool: pool.clone(),
+            owner: prefix_owner(),
+            prefix: given_prefix().id,
+            parent: given_prefix().parent,
+        },
+        What::TakenBack {
+            network: name("blue"),
+            cidr: given_prefix().cidr,
+            pool: pool.clone(),
+            owner: prefix_owner(),
+            prefix: given_prefix().id,
+            with: (1 << 40 | 8).into(),
+            released: true,
+        },
+        What::Attached {
+            network: name("blue"),
+            address,
+            pool: pool.clone(),
+            endpoint: endpoint.clone(),
+            interface: interface.clone(),
+            node: wish().node,
+            allocation,
+            reason: Reason::Reattached,
+        },
+        What::Detached {
+            network: name("blue"),
+            address,
+            pool,
+            endpoint,
+            interface,
+            node: wish().node,
+            allocation,
+            reason: Reason::Kept,
+        },
+        What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
+        What::Withdrawn { endpoint: wish().endpoint },
+    ];
+    let origin = command(Action::Expire).origin;
+    let by = By {
+        principal: origin.principal,
+        via: origin.via,
+        request_id: origin.request_id,
+        comment: origin.comment,
+    };
+    let event = |what| Event { revision: 1 << 40 | 9, number: 2, wall_ms: 77, by: by.clone(), what };
+    all.into_iter().map(|what| (what_name(&what), event(what))).collect()
+}
+
+fn what_name(what: &What) -> &'static str {
+    match what {
+        What::Created { .. } => "created",
+        What::Changed { .. } => "changed",
+        What::Deleted { .. } => "deleted",
+        What::Allocated { .. } => "allocated",
+        What::Released { .. } => "released",
+        What::Cooled { .. } => "cooled",
+        What::PoolReady { .. } => "pool-ready",
+        What::JournalTrimmed { .. } => "journal-trimmed",
+        What::LevelRaised { .. } => "level-raised",
+        What::GenerationBegun { .. } => "generation-begun",
+        What::PoolConfirmed { .. } => "pool-confirmed",
+        What::GenerationConfirmed { .. } => "generation-confirmed",
+        What::Member { .. } => "member",
+        What::PoolSplit { .. } => "pool-split",
+        What::Delegated { .. } => "delegated",
+        What::TakenBack { .. } => "taken-back",
+        What::Attached { .. } => "attached",
+        What::Detached { .. } => "detached",
+        What::Waits { .. } => "waits",
+        What::Withdrawn { .. } => "withdrawn",
+    }
+}
+
+/// Only the machine makes a value; what was kept is read.
+fn notation(text: &str) -> Notation {
+    postcard::from_bytes(&postcard::to_stdvec(text).unwrap()).unwrap()
+}

@@ -1,0 +1,112 @@
+//! Of everything that can come of it.
+
+use ipam_machine::command::{Cause, Given, GivenInterface, Pending, Renewed, Stored, Text};
+use ipam_machine::{Answer, Applied, Outcome, Refusal};
+
+use ipam_api::Family;
+use ipam_machine::event::Why;
+use ipam_machine::model::Network;
+
+use super::{account, attachment, dns, given_prefix, lease, meta, name, network, note, subnet, wish};
+
+/// Each kind of answer once, and a refusal.
+pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
+    let given = Given {
+        allocation: (1 << 40 | 9).into(),
+        address: "10.1.2.5/24".parse().unwrap(),
+        gateway: Some("10.1.2.1".parse().unwrap()),
+        routes: subnet().routes,
+        dns: dns(),
+        clean_gateway: true,
+        vlan: Some(300),
+        mtu: Some(9000),
+        pool: name("web"),
+        checked: true,
+        lease: Some(lease()),
+        mac: Some(Text::given("0a:58:0a:0a:00:4d")),
+        note: note(),
+    };
+    let interface = GivenInterface {
+        name: "eth0".parse().unwrap(),
+        attachment: wish().attachment,
+        also_attached: vec![attachment()],
+        kept: true,
+        unclaimed: false,
+        addresses: vec![given],
+    };
+    let answers = [
+        Answer::Stored {
+            created: true,
+            revision: 1 << 40 | 7,
+            resource: Box::new(Stored::Network(Network { meta: meta(101), intention: network() })),
+        },
+        Answer::Gone,
+        Answer::Draining { held: 3 },
+        Answer::Allocated { repeated: true, interfaces: vec![interface] },
+        Answer::Released { addresses: wish().interfaces[0].addresses.clone(), more: 3, late: true },
+        Answer::Steps(vec![Answer::Gone]),
+        Answer::Expired { rows: 64 },
+        Answer::Trimmed { segments: 2 },
+        Answer::Level { level: 2 },
+        Answer::Sealed { segment: Some(3) },
+        Answer::Confirmed { pools: 1, waiting: 4 },
+        Answer::Members { ids: vec![3, 4] },
+        Answer::Delegated { repeated: true, prefixes: vec![given_prefix()] },
+        Answer::PrefixReleased { cidrs: vec!["10.1.2.128/26".parse().unwrap()], ending: true },
+        Answer::Pending(Pending {
+            repeated: true,
+            why: Why::PoolNotReady,
+            cause: Box::new(Cause::NothingFree { pools: vec![name("web")] }),
+            since_wall_ms: 7,
+        }),
+        Answer::Renewed {
+            leases: vec![Renewed {
+                allocation: (1 << 40 | 9).into(),
+                address: "10.1.2.5".parse().unwrap(),
+                lease: lease(),
+            }],
+            more: 3,
+        },
+    ];
+    let applied = |answer| Ok(Applied { revision: 1 << 40 | 400, answer, replayed: true });
+    let refusal = Refusal {
+        cause: Box::new(Cause::AddressesLost {
+            pool: name("web"),
+            held: 1,
+            examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)],
+        }),
+        step: Some(3),
+        replayed: true,
+    };
+    let by_quota = Refusal::from(Cause::QuotaExceeded {
+        account: account(),
+        family: Family::V6,
+        limit: 20,
+        is_own: true,
+        had: 19,
+        asked: 2,
+    });
+    let named = answers.into_iter().map(|answer| (answer_name(&answer), applied(answer)));
+    named.chain([("refused", Err(refusal)), ("refused-by-quota", Err(by_quota))]).collect()
+}
+
+fn answer_name(answer: &Answer) -> &'static str {
+    match answer {
+        Answer::Stored { .. } => "stored",
+        Answer::Gone => "gone",
+        Answer::Draining { .. } => "draining",
+        Answer::Allocated { .. } => "allocated",
+        Answer::Released { .. } => "released",
+        Answer::Steps(_) => "steps",
+        Answer::Expired { .. } => "expired",
+        Answer::Trimmed { .. } => "trimmed",
+        Answer::Level { .. } => "level",
+        Answer::Sealed { .. } => "sealed",
+        Answer::Confirmed { .. } => "confirmed",
+        Answer::Members { .. } => "members",
+        Answer::Delegated { .. } => "delegated",
+        Answer::PrefixReleased { .. } => "prefix-released",
+        Answer::Renewed { .. } => "renewed",
+        Answer::Pending(_) => "pending",
+    }
+}

@@ -1,0 +1,50 @@
+//! A snapshot on its way to this member, which asked for it.
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use crate::store::{SharedState, SnapshotFile};
+use crate::sync::held;
+
+/// How long the log may take to come to where a snapshot is.
+const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A snapshot that this member has asked for.
+#[derive(Default)]
+pub(in super::super) struct Awaited(Mutex<Option<oneshot::Sender<SnapshotFile>>>);
+
+impl Awaited {
+    pub(super) fn begin(&self) -> oneshot::Receiver<SnapshotFile> {
+        let (to, come) = oneshot::channel();
+        *held(&self.0) = Some(to);
+        come
+    }
+
+    pub(super) fn end(&self, mut come: oneshot::Receiver<SnapshotFile>) -> Option<SnapshotFile> {
+        held(&self.0).take();
+        come.try_recv().ok()
+    }
+
+    /// Takes a snapshot that has come, if one was asked for and this member is as far as it is; else gives it
+    /// back.
+    pub(in super::super) async fn take(
+        &self,
+        state: &SharedState,
+        file: SnapshotFile,
+    ) -> Option<SnapshotFile> {
+        if held(&self.0).is_none() {
+            return Some(file);
+        }
+        let last = file.meta().last_log_id;
+        if timeout(CATCH_UP_PATIENCE, state.until(|live| live.applied >= last)).await.is_err() {
+            return Some(file);
+        }
+        match held(&self.0).take() {
+            Some(to) => to.send(file).err(),
+            None => Some(file),
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The rounds of comparison: what follows for this member from the verdict over its state.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipam_api::limits::{
+    CHECKPOINT_COMPARE_MS, CHECKPOINT_IDLE_MS, CHECKPOINT_UNDECIDED_MS_MAX, STATE_REBUILDS_MAX,
+};
+use openraft::async_runtime::watch::WatchReceiver;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::super::counters::Counters;
+use super::super::error::Failure;
+use super::super::lifecycle::Lifecycle;
+use super::super::raft::{Leader, leader};
+use super::super::running::Running;
+use super::super::transfer::hand_over;
+use super::integrity::Integrity;
+use super::judging::{Verdict, judge};
+use super::{rebuilding, report};
+use crate::store::Doubt;
+use crate::sync::held;
+use crate::transport::Report;
+
+/// How long handing leadership over, or adding an entry to compare at, may take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Compares, for as long as the member runs.
+pub(in super::super) async fn run(lifecycle: Arc<Lifecycle>, integrity: Arc<Integrity>) {
+    let mut comparing = Comparing::default();
+    loop {
+        sleep(Duration::from_millis(CHECKPOINT_COMPARE_MS)).await;
+        if let Some(running) = lifecycle.running() {
+            comparing.round(&lifecycle, &integrity, &running).await;
+        }
+    }
+}
+
+/// What is remembered from round to round.
+#[derive(Default)]
+struct Comparing {
+    rebuilds: u32,
+    undecided_since: Option<Instant>,
+    /// The last entry applied when nothing more had come, and since when.
+    idle_since: Option<(u64, Instant)>,
+}
+
+impl Comparing {
+    async fn round(&mut self, lifecycle: &Lifecycle, integrity: &Integrity, running: &Running) {
+        let reports = report::ask_all(integrity, running).await;
+        self.prompt(integrity, running, &reports).await;
+        let (checkpoints, said) =
+            reports.into_iter().map(|(id, report)| ((id, report.checkpoints), (id, report.said))).unzip();
+        *held(&integrity.reports) = said;
+        let verdict = judge(running.me.member_id, &running.voters(), &checkpoints);
+        if !matches!(verdict, Verdict::Undecided { .. }) {
+            self.undecided_since = None;
+        }
+        match verdict {
+            Verdict::Nothing => {}
+            Verdict::Agrees => integrity.trust.restore(&running.elections),
+            Verdict::Odd { index, right, fellows } => {
+                self.correct(lifecycle, integrity, running, (index, right), &fellows).await;
+            }
+            Verdict::Undecided { index } => {
+                let since = *self.undecided_since.get_or_insert_with(Instant::now);
+                if since.elapsed() >= Duration::from_millis(CHECKPOINT_UNDECIDED_MS_MAX) {
+                    let why = format!(
+                        "at log entry {index} two members have different states, and too few others answer to \
+                         say which is wrong; start the other members"
+                    );
+                    integrity.trust.doubt(Doubt::in_doubt(why));
+                }
+            }
+            Verdict::Split { index } => {
+                let why = format!(
+                    "at log entry {index} no majority of the members has the same state, and which one is right \
+                     can't be told from here; stop all members, compare what they hold with the network \
+                     (ipamctl status names their digests), and found the cluster anew from a backup: ipamd restore"
+                );
+                integrity.trust.doubt(Doubt::halted(why));
+            }
+        }
+    }
+
+    /// A majority agrees, and this member has something else.
+    async fn correct(
+        &mut self,
+        lifecycle: &Lifecycle,
+        integrity: &Integrity,
+        running: &Running,
+        (index, right): (u64, u128),
+        fellows: &[u64],
+    ) {
+        let names = running.names(fellows);
+        let why =
+            format!("at log entry {index} its state differs from that of {names}; it is being made again");
+        integrity.trust.doubt(Doubt::in_doubt(why));
+        Counters::add(&integrity.counters.divergences);
+        // Until its state is right it mustn't lead; who leads answers from its state.
+        running.elections.allow(false);
+        if matches!(leader(&running.raft), Leader::Me) {
+            hand_over(running, integrity.timing, Instant::now() + PATIENCE, |_| true).await;
+        }
+        self.rebuilds += 1;
+        if self.rebuilds > STATE_REBUILDS_MAX {
+            lifecycle.fail(Failure::Other(format!(
+                "its state differs from that of {names} again, after it was made again {STATE_REBUILDS_MAX} times: \
+                 this machine's memory or disk changes what it is given, or this program is another one; check \
+                 both, then put {} aside and take the member in anew with an empty one",
+                integrity.trust.dir().display()
+            )));
+            return;
+        }
+        // What is here is tried once: it costs the others nothing.
+        let own = self.rebuilds == 1 && rebuilding::from_own(integrity, running, index, right).await;
+        if !own {
+            rebuilding::from_peers(integrity, running, fellows).await;
+        }
+    }
+
+    /// As the leader, adds an entry to compare at: when somebody who is in doubt can't be compared yet, and when
+    /// what was applied has stayed uncompared for long.
+    async fn prompt(&mut self, integrity: &Integrity, running: &Running, reports: &BTreeMap<u64, Report>) {
+        let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());
+        let applied = integrity.state.applied().map_or(0, |applied| applied.index);
+        let since = match self.idle_since {
+            Some((index, since)) if index == applied => since,
+            _ => self.idle_since.insert((applied, Instant::now())).1,
+        };
+        let idle = mine.is_none_or(|newest| newest.index < applied)
+            && since.elapsed() >= Duration::from_millis(CHECKPOINT_IDLE_MS);
+        let is_comparable = |report: &Report| {
+            let noted = &mut report.checkpoints.iter();
+            mine.is_some_and(|newest| noted.any(|noted| noted.index == newest.index))
+        };
+        let waits = reports.values().any(|report| report.waits && !is_comparable(report));
+        if (idle || waits) && matches!(leader(&running.raft), Leader::Me) {
+            // Whether it comes about shows in the next round.
+            let _ = timeout(PATIENCE, running.raft.write_blank()).await;
+        }
+    }
+}
+
+impl Running {
+    /// Those who decide.
+    fn voters(&self) -> std::collections::BTreeSet<u64> {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow_watched();
+        metrics.membership_config.membership().voter_ids().collect()
+    }
+
+    fn names(&self, ids: &[u64]) -> String {
+        let members = self.members().into_iter().filter(|(id, _)| ids.contains(id));
+        members.map(|(_, member)| member.name).collect::<Vec<_>>().join(" and ")
+    }
+}

@@ -1,0 +1,78 @@
+//! The disks of the voters, as their leader follows them: where another member is better placed, it hands over.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::join_all;
+use openraft::Instant as _;
+use openraft::async_runtime::watch::WatchReceiver;
+use tokio::time::{Instant, sleep};
+
+use super::config::Timing;
+use super::gate::{Gate, Rooms, Verdict};
+use super::lifecycle::Lifecycle;
+use super::raft::{Leader, leader};
+use super::running::Running;
+use super::transfer::hand_over;
+use crate::store::Room;
+use crate::transport::{Answer, Purpose, Request};
+
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(250);
+/// How long a member that could lead instead has for it.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// Follows the disks for as long as the member runs: its own, and while it leads those of the others.
+pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timing) {
+    loop {
+        sleep(LOOK).await;
+        let Some(running) = lifecycle.running() else { continue };
+        if !matches!(leader(&running.raft), Leader::Me) {
+            gate.note_others(None);
+            continue;
+        }
+        if let Some(stalled) = gate.stalled() {
+            tracing::warn!(?stalled, "the disk doesn't answer; another member shall lead");
+            // Even if none takes the office: from here on this member is silent, and the others elect.
+            hand_over(&running, timing, Instant::now() + PATIENCE, |_| true).await;
+            continue;
+        }
+        let (others, majority) = ask(&running, timing).await;
+        gate.note_others(Some((others.clone(), majority)));
+        if gate.verdict() == Verdict::HandOver {
+            let mine = gate.headroom.room();
+            tracing::warn!(room = mine.as_str(), "this disk is running full and others are not");
+            let roomier = |id| others.iter().any(|(other, room)| *other == id && *room > mine);
+            hand_over(&running, timing, Instant::now() + PATIENCE, roomier).await;
+        }
+    }
+}
+
+/// Asks the other voters how much room they have; and how many voters are a majority.
+async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
+    let recently = Duration::from_millis(timing.election_max_ms);
+    let (voters, alive) = {
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        let voters: Vec<u64> = metrics.membership_config.membership().voter_ids().collect();
+        let heard = metrics.heartbeat.iter().flatten().filter_map(|(id, seen)| Some((*id, (*seen)?)));
+        let alive = heard.filter(|(_, seen)| seen.into_inner().elapsed() < recently);
+        (voters, alive.map(|(id, _)| id).collect::<Vec<u64>>())
+    };
+    let others = running.members().into_iter();
+    let others = others.filter(|(id, _)| voters.contains(id) && *id != running.me.member_id);
+    let asked = others.map(|(id, member)| {
+        let alive = alive.contains(&id);
+        async move {
+            // Not beside the heartbeats: a member of an older version hangs up on a question that it can't read.
+            let channel = running.peers.channel(id, &member, Purpose::Journal);
+            match channel.call(Request::Headroom, Instant::now() + LOOK).await {
+                Ok(Answer::Headroom(room)) => Some((id, room)),
+                // It is there, and doesn't say: then nothing speaks against it.
+                _ => alive.then_some((id, Room::Enough)),
+            }
+        }
+    });
+    let answers = join_all(asked).await.into_iter().flatten().collect();
+    (answers, voters.len() / 2 + 1)
+}

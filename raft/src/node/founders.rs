@@ -1,0 +1,76 @@
+//! The founders of a cluster, written down before anything is founded, and the founding of the log with them.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use openraft::errors::{InitializeError, RaftError};
+use serde::{Deserialize, Serialize};
+
+use super::error::StartError;
+use super::raft::RaftHandle;
+use crate::store::{Identity, MachineStore, Restored};
+use crate::types::Member;
+
+/// Who founds the cluster, by id.
+pub(super) type Founders = BTreeMap<u64, Member>;
+
+/// Writes down who founds, before the identity says that anything is being founded at all: a start after a
+/// crash in between goes on with the same members.
+pub(super) fn write(dir: &Path, founders: &Founders) -> Result<(), StartError> {
+    let content = serde_json::to_vec_pretty(&FoundersFile { version: 1, founders: founders.clone() })
+        .map_err(|error| StartError::Founding(error.to_string()))?;
+    let (path, aside) = (path(dir), dir.join("founding.json.tmp"));
+    let written = File::create(&aside).and_then(|mut file| {
+        file.write_all(&content)?;
+        file.sync_all()?;
+        std::fs::rename(&aside, &path)?;
+        File::open(dir)?.sync_all()
+    });
+    written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
+}
+
+/// Makes a restored state, if one waits, the one that the cluster begins with.
+pub(super) async fn begin_restored(machine: &mut MachineStore, dir: &Path) -> Result<(), StartError> {
+    let founders = read(dir)?;
+    Ok(machine.begin_restored(dir, &founders).await?)
+}
+
+fn read(dir: &Path) -> Result<Founders, StartError> {
+    let path = path(dir);
+    let wrong = |error: &dyn std::fmt::Display| StartError::Founding(format!("{}: {error}", path.display()));
+    let content = std::fs::read(&path).map_err(|error| wrong(&error))?;
+    let FoundersFile { founders, .. } = serde_json::from_slice(&content).map_err(|error| wrong(&error))?;
+    Ok(founders)
+}
+
+/// Goes through with the founding that the identity says has begun.
+pub(super) async fn complete(
+    raft: &RaftHandle,
+    dir: &Path,
+    mut identity: Identity,
+) -> Result<Identity, StartError> {
+    match raft.initialize(read(dir)?).await {
+        // The crash came after it; or it begins with a state that says already who the members are.
+        Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => {}
+        Err(error) => return Err(StartError::Founding(error.to_string())),
+    }
+    // The log has the membership now.
+    identity.founding = false;
+    identity.save(dir)?;
+    // Of no use any more; should it stay, nobody reads it.
+    let _ = std::fs::remove_file(path(dir));
+    Restored::forget(dir);
+    Ok(identity)
+}
+
+#[derive(Serialize, Deserialize)]
+struct FoundersFile {
+    version: u32,
+    founders: Founders,
+}
+
+fn path(dir: &Path) -> PathBuf {
+    dir.join("founding.json")
+}

@@ -1,0 +1,359 @@
+//! The handle of a member: start, propose, read, and stop.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use tokio::sync::{Mutex as AsyncMutex, watch};
+use tokio::time::Instant;
+
+use super::callers::Callers;
+use super::config::NodeConfig;
+use super::counters::{Counters, NodeMetrics};
+use super::digests::{self, Integrity, Trust};
+use super::error::{Failure, HandOverError, ProposeError, ReadError, StartError};
+use super::gate::Gate;
+use super::host::Door;
+use super::inner::Inner;
+use super::leadership::Leadership;
+use super::lifecycle::Lifecycle;
+use super::profile::Profile;
+use super::running::Ingredients;
+use super::spent::Spent;
+use super::status::Status;
+use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting, working};
+use crate::store::{self, Closer, Identity, StoreError, lock_dir};
+use crate::sync::held;
+use crate::transport::serve;
+use crate::types::{Member, MemberInfo};
+use ipam_machine::command::KnownMember;
+use ipam_machine::{Command, Outcome, State};
+
+/// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
+/// and again while a peer is away, and what matters of it is said here.
+pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
+
+/// A member of the cluster. Cheap to clone; it stops when the last clone is dropped, as a crash would stop it, or
+/// in good order by [`Node::shutdown`].
+#[derive(Clone)]
+pub struct Node {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    inner: Arc<Inner>,
+    closer: Mutex<Option<Closer>>,
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        self.inner.lifecycle.tasks.abort();
+        self.inner.leadership.leads.send_replace(None);
+        let running = self.inner.lifecycle.running.send_replace(None);
+        if let Some(running) = running
+            && let Ok(runtime) = tokio::runtime::Handle::try_current()
+        {
+            // The directory stays locked until raft is gone.
+            let inner = self.inner.clone();
+            runtime.spawn(async move {
+                let _ = running.raft.shutdown().await;
+                drop((running, inner));
+            });
+        }
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Node").finish_non_exhaustive()
+    }
+}
+
+impl Node {
+    /// Opens the data directory, serves peers, and founds or joins the cluster in the background.
+    ///
+    /// # Errors
+    /// When the configuration can't work or the data directory can't be used.
+    pub async fn start(config: NodeConfig) -> Result<Self, StartError> {
+        config.check()?;
+        let raft_config = config.raft()?;
+        let addresses = config.addresses();
+        let mut initial_members: Vec<String> =
+            config.initial_members.iter().map(|member| member.name.to_string()).collect();
+        initial_members.sort_unstable();
+        let lock = lock_dir(&config.data_dir)?;
+        let identity = Identity::load_or_create(&config.data_dir, config.name.as_str())?;
+        let restored = store::Restored::waiting_in(&config.data_dir)?;
+        let mut store = store::open_with(&config.data_dir, config.progress.clone()).await?;
+        let trust = Trust::load(config.data_dir.clone(), store.shared.clone())?;
+        config.progress.begin("its log is applied and its cluster found");
+        store.machine.bytes_per_second = config.snapshots.bytes_per_second;
+        store.headroom.watch(config.disk).map_err(StoreError::thread)?;
+        let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
+        let counters = Arc::new(Counters::new(Arc::clone(&store.counters)));
+        let ingredients = Ingredients {
+            config: raft_config,
+            log: store.log,
+            machine: store.machine,
+            reach: store.reach,
+            snapshots: config.snapshots,
+            state: store.shared.clone(),
+            counters: Arc::clone(&counters),
+            store: store.counters,
+            timing: config.timing,
+            gate: Arc::clone(&gate),
+        };
+        let belongs = identity.cluster_id.is_some();
+        let profile = Profile {
+            dir: config.data_dir,
+            peer_address: config.peer_address,
+            client_url: config.client_url,
+            timing: config.timing,
+            initial_members,
+            restored: restored.map(|restored| restored.id()),
+            addresses,
+            peer_proof: config.peer_port.proof(),
+            identity: Mutex::new(identity),
+        };
+        let integrity = Integrity::new(trust, store.shared.clone(), Arc::clone(&counters), config.timing);
+        let inner = Arc::new(Inner {
+            profile,
+            lifecycle: Arc::new(Lifecycle::new(store.failed, lock)),
+            leadership: Arc::new(Leadership::new(config.timing.election_max_ms)),
+            integrity: Arc::new(integrity),
+            callers: Callers::default(),
+            ingredients: AsyncMutex::new(Some(ingredients)),
+            state: store.shared,
+            journal: store.journal,
+            counters,
+            gate: Arc::clone(&gate),
+        });
+        let Inner { lifecycle, leadership, integrity, .. } = &*inner;
+        let tasks = &lifecycle.tasks;
+        tasks.spawn(Arc::clone(leadership).follow(lifecycle.clone()));
+        tasks.spawn(fetching::run(lifecycle.clone(), inner.journal.clone()));
+        tasks.spawn(digests::run(lifecycle.clone(), integrity.clone()));
+        tasks.spawn(disks::run(lifecycle.clone(), gate, config.timing));
+        tasks.spawn(lifecycle.clone().follow_store());
+        tasks.spawn(serve(config.peer_port, Door(inner.clone())));
+        let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
+        if belongs {
+            let running = starting::resume(node.inner()).await?;
+            node.inner().profile.check_reachable(&running)?;
+        } else if config.joins {
+            node.inner().lifecycle.wait_for("a cluster to take it in".to_owned());
+        } else {
+            node.inner().lifecycle.tasks.spawn(founding::run(node.inner().clone()));
+        }
+        Ok(node)
+    }
+
+    pub(super) fn inner(&self) -> &Arc<Inner> {
+        &self.handle.inner
+    }
+
+    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on to
+    /// the one that does, waiting for there to be one until the deadline.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]: each says whether the command may have been applied.
+    pub async fn propose(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        self.propose_timed(command, deadline).await.map(|(outcome, _timing)| outcome)
+    }
+
+    /// The same, and where the time went.
+    ///
+    /// # Errors
+    /// See [`ProposeError`].
+    pub async fn propose_timed(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<(Outcome, Spent), ProposeError> {
+        working::propose(self.inner(), command, deadline.into()).await
+    }
+
+    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It has no
+    /// effect under another one, and is never forwarded.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]; [`ProposeError::NoLeader`] if that leadership has ended.
+    pub async fn propose_as_leader(
+        &self,
+        leadership: u64,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        working::propose_as_leader(self.inner(), leadership, command, deadline.into()).await
+    }
+
+    /// The state as this member has it, as soon as it is at `revision`. Asks nobody.
+    ///
+    /// # Errors
+    /// When it isn't until the deadline.
+    pub async fn reached(&self, revision: u64, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        working::reached(self.inner(), revision, deadline.into()).await
+    }
+
+    /// The address at which other members reach this one; empty if it has no peer port.
+    #[must_use]
+    pub fn peer_address(&self) -> &str {
+        &self.inner().profile.peer_address
+    }
+
+    /// The revision that this member is at.
+    #[must_use]
+    pub fn revision(&self) -> u64 {
+        self.inner().state.with(State::revision)
+    }
+
+    /// The state, with everything in it that was acknowledged before this call, by whichever member.
+    ///
+    /// # Errors
+    /// When nobody leads or this member doesn't catch up until the deadline.
+    pub async fn read(&self, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        working::read(self.inner(), deadline.into()).await
+    }
+
+    /// The state as this member has it, and for how many milliseconds it has known no working leader (0 if it
+    /// knows one).
+    #[must_use]
+    pub fn stale(&self) -> (State, u64) {
+        // In this order: the state is at least as new as it says.
+        let stale_ms = self.inner().stale_ms();
+        (self.inner().state.view(), stale_ms)
+    }
+
+    /// Returns the log time that this leader's next entry would carry; nothing if this member doesn't lead.
+    #[must_use]
+    pub fn log_time_ms(&self) -> Option<u64> {
+        let running = self.inner().lifecycle.running()?;
+        let tenure = running.office.borrow().clone()?;
+        Some(tenure.log_time_ms(Instant::now()))
+    }
+
+    /// Calls the machine on a copy of the state, as a dry run does. A broken invariant ends this member: its state
+    /// breaks the same one.
+    ///
+    /// # Errors
+    /// [`ReadError::InDoubt`] with the broken invariant.
+    pub fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, ReadError> {
+        self.inner().state.guard(call).map_err(|broken| ReadError::InDoubt(broken.to_string()))
+    }
+
+    /// Whether what this member has may be shown to anybody, however old it may be.
+    ///
+    /// # Errors
+    /// When its state is in doubt.
+    pub fn check_trust(&self) -> Result<(), ReadError> {
+        self.inner().integrity.trust.why_not().map_or(Ok(()), |why| Err(ReadError::InDoubt(why)))
+    }
+
+    /// The next level, if all members have said lately that they know it.
+    #[must_use]
+    pub fn next_level(&self) -> Option<u32> {
+        let status = self.status();
+        let next = self.inner().state.with(|state| state.header().level) + 1;
+        let known = |member: &MemberInfo| member.level.is_some_and(|level| level >= next);
+        (!status.members.is_empty() && status.members.iter().all(known)).then_some(next)
+    }
+
+    /// Changes the state of this member alone, as a defect would.
+    #[cfg(feature = "testing")]
+    pub fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
+        self.inner().state.spoil(how)
+    }
+
+    /// Makes each flush of this member's log longer, as a slow disk does.
+    #[cfg(feature = "testing")]
+    pub fn delay_flushes(&self, ms: u64) {
+        self.inner().counters.store.flush.delay_ms.store(ms, std::sync::atomic::Ordering::Relaxed);
+    }
+
+    /// How this member sees itself and its cluster.
+    #[must_use]
+    pub fn status(&self) -> Status {
+        self.inner().status()
+    }
+
+    /// All members as the leader sees them, which knows how far each is and when it last answered.
+    ///
+    /// # Errors
+    /// When nobody leads until the deadline.
+    pub async fn members(&self, deadline: impl Into<Instant>) -> Result<Vec<MemberInfo>, ReadError> {
+        members::of_leader(self.inner(), deadline.into()).await
+    }
+
+    /// Makes the voter with this id the leader; asks whoever leads to hand over. Nothing happens if it leads already.
+    ///
+    /// # Errors
+    /// When it can't lead, or doesn't until the deadline.
+    pub async fn hand_over(&self, to: u64, deadline: impl Into<Instant>) -> Result<(), HandOverError> {
+        handing_over::ask(self.inner(), to, deadline.into()).await
+    }
+
+    /// Where the leader answers clients, if one is known.
+    #[must_use]
+    pub fn leader_client_url(&self) -> Option<String> {
+        Some(self.inner().status().leader?.client_url)
+    }
+
+    /// Whether clients should come here.
+    ///
+    /// # Errors
+    /// Why not.
+    pub fn ready(&self) -> Result<(), String> {
+        self.inner().ready()
+    }
+
+    /// The counters, as they stand.
+    #[must_use]
+    pub fn metrics(&self) -> NodeMetrics {
+        self.inner().counters.read()
+    }
+
+    /// Number of this member's leadership, while it leads: from when it has applied everything of the leaders before.
+    /// For tasks that only the leader runs: they propose under it with [`Self::propose_as_leader`].
+    #[must_use]
+    pub fn leadership(&self) -> watch::Receiver<Option<u64>> {
+        self.inner().leadership.leads.subscribe()
+    }
+
+    /// Ends, with the reason, when this member can't go on: the process should then exit.
+    pub async fn failed(&self) -> Failure {
+        self.inner().lifecycle.failed().await
+    }
+
+    /// What a member that belongs to no cluster yet says of itself to be taken into one; nothing once it does.
+    #[must_use]
+    pub fn applicant(&self) -> Option<Member> {
+        let identity = self.inner().profile.identity();
+        identity.cluster_id.is_none().then(|| Member {
+            name: identity.name,
+            disk_id: identity.disk_id,
+            peer_address: self.inner().profile.peer_address.clone(),
+            client_url: self.inner().profile.client_url.clone(),
+        })
+    }
+
+    /// Notes what a member that belongs to no cluster yet waits for.
+    pub fn wait_for(&self, what: String) {
+        self.inner().lifecycle.wait_for(what);
+    }
+
+    /// The members as the log's membership has them, with their data directories: for what changes them.
+    #[must_use]
+    pub fn known_members(&self) -> Vec<KnownMember> {
+        self.inner().lifecycle.running().map(|running| membership::known(&running)).unwrap_or_default()
+    }
+
+    /// Stops in good order: takes nothing new, hands leadership to the voter that lacks least, and closes the
+    /// store. At the deadline it stops without waiting any longer.
+    pub async fn shutdown(&self, deadline: impl Into<Instant>) {
+        let closer = held(&self.handle.closer).take();
+        leaving::leave(self.inner(), closer, deadline.into()).await;
+    }
+}

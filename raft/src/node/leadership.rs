@@ -1,0 +1,84 @@
+//! The leadership of this member, and the last sign of a leader.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::{Instant as _, ServerState};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::lifecycle::Lifecycle;
+use super::running::Running;
+
+/// What this member knows of leaders, itself included.
+pub(super) struct Leadership {
+    /// Number of this member's leadership, while it leads.
+    pub(super) leads: watch::Sender<Option<u64>>,
+    election_max_ms: u64,
+    started: Instant,
+    /// When a leader was last heard, in milliseconds since the start; 0 before that.
+    heard_ms: AtomicU64,
+}
+
+impl Leadership {
+    /// No leader, from now on.
+    pub(super) fn new(election_max_ms: u64) -> Self {
+        let (started, heard_ms) = (Instant::now(), AtomicU64::new(0));
+        Self { leads: watch::Sender::new(None), election_max_ms, started, heard_ms }
+    }
+
+    /// Passes on the number of this member's leadership.
+    pub(super) async fn follow(self: Arc<Self>, lifecycle: Arc<Lifecycle>) {
+        let mut running = lifecycle.running.subscribe();
+        let office = match running.wait_for(Option::is_some).await {
+            Ok(running) => running.as_ref().map(|running| running.office.clone()),
+            Err(_) => return,
+        };
+        let Some(mut office) = office else { return };
+        loop {
+            let number = office.borrow_and_update().as_ref().map(|tenure| tenure.number);
+            self.leads.send_replace(number);
+            if office.changed().await.is_err() {
+                self.leads.send_replace(None);
+                return;
+            }
+        }
+    }
+
+    pub(super) fn note_leader_heard(&self) {
+        self.heard_ms.store(self.age_ms().max(1), Relaxed);
+    }
+
+    /// Milliseconds since the start.
+    fn age_ms(&self) -> u64 {
+        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// How long ago this member last knew a working leader; 0 if it does now.
+    pub(super) fn stale_ms(&self, running: Option<&Running>) -> u64 {
+        match running.and_then(|running| self.silent_ms(running)) {
+            // At least since the start.
+            None => self.age_ms().max(1),
+            Some(silent_ms) if silent_ms < self.election_max_ms => 0,
+            Some(silent_ms) => silent_ms,
+        }
+    }
+
+    /// How long ago a working leader was last heard; nothing if none was since the start, whatever the vote on
+    /// disk says about who led before it.
+    fn silent_ms(&self, running: &Running) -> Option<u64> {
+        let heard_at_ms = self.heard_ms.load(Relaxed);
+        let heard_ms = (heard_at_ms > 0).then(|| self.age_ms().saturating_sub(heard_at_ms));
+        let metrics = running.raft.metrics();
+        let metrics = metrics.borrow_watched();
+        if metrics.state != ServerState::Leader {
+            return heard_ms;
+        }
+        if metrics.membership_config.membership().voter_ids().count() == 1 {
+            return Some(0);
+        }
+        let confirmed = metrics.last_quorum_acked.map(|when| when.into_inner().elapsed().as_millis());
+        confirmed.map(|elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX)).or(heard_ms)
+    }
+}

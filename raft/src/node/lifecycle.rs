@@ -1,0 +1,168 @@
+//! A member from its start to its end: whether it runs, what it waits for, and why it had to stop.
+
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use openraft::async_runtime::watch::WatchReceiver;
+use openraft::errors::Fatal;
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use super::error::Failure;
+use super::raft::RaftHandle;
+use super::running::Running;
+use super::tasks::Tasks;
+use crate::store::{DirLock, StoreFailure};
+use crate::sync::held;
+
+/// How long to wait at most before looking again who leads.
+const LOOK_AGAIN: Duration = Duration::from_millis(25);
+
+/// The course of a member's life, and the tasks that end with it.
+pub(super) struct Lifecycle {
+    pub(super) running: watch::Sender<Option<Arc<Running>>>,
+    pub(super) stopping: watch::Sender<bool>,
+    pub(super) tasks: Tasks,
+    waiting_for: Mutex<Option<String>>,
+    failed: watch::Sender<Option<Failure>>,
+    /// Why the store can't be written any more.
+    store_failed: watch::Receiver<Option<StoreFailure>>,
+    lock: Mutex<Option<DirLock>>,
+}
+
+impl Lifecycle {
+    /// A member that doesn't run yet.
+    pub(super) fn new(store_failed: watch::Receiver<Option<StoreFailure>>, lock: DirLock) -> Self {
+        Self {
+            running: watch::Sender::new(None),
+            stopping: watch::Sender::new(false),
+            tasks: Tasks::default(),
+            waiting_for: Mutex::default(),
+            failed: watch::Sender::new(None),
+            store_failed,
+            lock: Mutex::new(Some(lock)),
+        }
+    }
+
+    pub(super) fn running(&self) -> Option<Arc<Running>> {
+        self.running.borrow().clone()
+    }
+
+    /// Notes that raft runs.
+    pub(super) fn begin(&self, running: Arc<Running>) {
+        self.running.send_replace(Some(running));
+        *held(&self.waiting_for) = None;
+    }
+
+    pub(super) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// What the member waits for before it runs.
+    pub(super) fn waiting_for(&self) -> Option<String> {
+        held(&self.waiting_for).clone()
+    }
+
+    /// Notes what the member waits for; logs it when it is something new.
+    pub(super) fn wait_for(&self, what: String) {
+        let mut waiting_for = held(&self.waiting_for);
+        // Whoever was still asking around when somebody called.
+        if self.running().is_some() {
+            return;
+        }
+        if waiting_for.as_ref() != Some(&what) {
+            tracing::info!(what, "waiting for");
+            *waiting_for = Some(what);
+        }
+    }
+
+    /// Notes that the process must end.
+    pub(super) fn fail(&self, why: Failure) {
+        tracing::error!(%why, "this member can't go on");
+        self.failed.send_if_modified(|failed| {
+            let first = failed.is_none();
+            failed.get_or_insert(why);
+            first
+        });
+    }
+
+    /// Why the process must end, if it must.
+    pub(super) fn failure(&self) -> Option<Failure> {
+        self.failed.borrow().clone()
+    }
+
+    /// Ends when the process must end, with the reason.
+    pub(super) async fn failed(&self) -> Failure {
+        let mut failed = self.failed.subscribe();
+        loop {
+            if let Some(why) = failed.borrow_and_update().clone() {
+                return why;
+            }
+            if failed.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+
+    /// Lets another process have the directory.
+    pub(super) fn unlock(&self) {
+        held(&self.lock).take();
+    }
+
+    /// The running member, once it runs. None when it is worth looking again whether that makes sense.
+    pub(super) async fn running_by(&self, deadline: Instant) -> Option<Arc<Running>> {
+        if let Some(running) = self.running() {
+            return Some(running);
+        }
+        let mut running = self.running.subscribe();
+        let mut stopping = self.stopping.subscribe();
+        tokio::select! {
+            running = timeout_at(deadline, running.wait_for(Option::is_some)) => running.ok()?.ok()?.clone(),
+            _ = stopping.wait_for(|stopping| *stopping) => None,
+        }
+    }
+
+    /// Waits until somebody else may lead, or this member more surely.
+    pub(super) async fn change(&self, running: &Running, deadline: Instant) {
+        let mut leaders = running.raft.server_metrics();
+        let mut office = running.office.clone();
+        office.mark_unchanged();
+        let mut stopping = self.stopping.subscribe();
+        tokio::select! {
+            // Where raft has ended there are no changes to wait for.
+            Ok(()) = leaders.changed() => {}
+            Ok(()) = office.changed() => {}
+            _ = stopping.changed() => {}
+            () = sleep(LOOK_AGAIN.min(deadline.saturating_duration_since(Instant::now()))) => {}
+        }
+    }
+
+    /// Fails when the store does.
+    pub(super) async fn follow_store(self: Arc<Self>) {
+        let mut failed = self.store_failed.clone();
+        // Only awaited with nothing borrowed: the reason is copied out first.
+        let why = match failed.wait_for(Option::is_some).await {
+            Ok(why) => why.clone(),
+            Err(_) => None,
+        };
+        if let Some(why) = why {
+            self.fail(why.into());
+        }
+    }
+
+    /// Fails when raft ends by itself.
+    pub(super) async fn follow_raft(self: Arc<Self>, raft: RaftHandle) {
+        let mut changes = raft.server_metrics();
+        while changes.changed().await.is_ok() {}
+        let ended = raft.metrics().borrow_watched().running_state.clone();
+        if !self.is_stopping() {
+            let known = self.store_failed.borrow().clone();
+            self.fail(match (known, ended.err()) {
+                (Some(why), _) => why.into(),
+                (None, Some(Fatal::StorageError(error))) => Failure::Disk(format!("raft has ended: {error}")),
+                (None, Some(error)) => Failure::Other(format!("raft has ended: {error}")),
+                (None, None) => Failure::Other("raft has ended: it stopped".to_owned()),
+            });
+        }
+    }
+}

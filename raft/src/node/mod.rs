@@ -1,0 +1,53 @@
+//! A member of the cluster, as the daemon sees it: propose, read, and know who leads.
+//!
+//! **Invariant:** nothing of openraft shows here, and nothing here decides about addresses.
+
+mod backup;
+mod callers;
+mod config;
+mod counters;
+mod digests;
+mod disks;
+mod elections;
+mod error;
+mod fetching;
+mod founders;
+mod founding;
+mod gate;
+mod handing_over;
+mod handle;
+mod history;
+mod host;
+mod inner;
+mod leadership;
+mod leaving;
+mod lifecycle;
+mod members;
+mod membership;
+mod profile;
+mod proposals;
+mod queue;
+mod raft;
+mod reads;
+mod running;
+mod snapshots;
+mod spent;
+mod starting;
+mod status;
+mod tasks;
+mod tenure;
+mod transfer;
+mod working;
+
+pub use backup::BackupError;
+pub use config::{InitialMember, NodeConfig, Timing};
+pub use counters::NodeMetrics;
+pub use error::{Failure, HandOverError, ProposeError, ReadError, StartError};
+pub use handle::{LOG_DIRECTIVES, Node};
+pub use snapshots::SnapshotPolicy;
+pub use spent::Spent;
+pub use status::Status;
+
+pub use crate::store::{DiskLimits, DiskSpace, Room};
+pub use crate::transport::{PeerCredentials, PeerPort, PeerTls};
+pub use crate::types::{Member, MemberInfo, Role};

@@ -1,0 +1,95 @@
+//! The start of raft: once this member founds a cluster, is taken into one, or belongs to one already.
+
+use std::sync::Arc;
+
+use super::error::StartError;
+use super::founders::{self, Founders};
+use super::inner::Inner;
+use super::membership;
+use super::running::{Ingredients, Running};
+use crate::store::{Identity, Restored, StoreError};
+use crate::transport::{Party, Peers, Ticket};
+
+/// Founds a cluster, unless this member has come to belong to one meanwhile.
+pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
+    let mut ingredients = inner.ingredients.lock().await;
+    let mut identity = inner.profile.identity();
+    if identity.cluster_id.is_some() {
+        return Ok(());
+    }
+    let me = founders.iter().find(|(_, member)| member.disk_id == identity.disk_id);
+    identity.member_id = me.map(|(id, _)| *id);
+    identity.cluster_id = Some(uuid::Uuid::new_v4().to_string());
+    identity.founding = true;
+    founders::write(&inner.profile.dir, &founders)?;
+    start_as(inner, identity, &mut ingredients).await.map(drop)
+}
+
+/// Joins the cluster whose member has called this disk by its id.
+pub(super) async fn join(inner: &Arc<Inner>, ticket: &Ticket) -> Result<(), StartError> {
+    let mut ingredients = inner.ingredients.lock().await;
+    let mut identity = inner.profile.identity();
+    if identity.cluster_id.is_some() {
+        return Ok(());
+    }
+    tracing::info!(
+        cluster = ticket.cluster_id,
+        member = ticket.to.member_id,
+        from = ticket.from.name,
+        "taken into a cluster"
+    );
+    identity.cluster_id = Some(ticket.cluster_id.clone());
+    identity.member_id = Some(ticket.to.member_id);
+    start_as(inner, identity, &mut ingredients).await.map(drop)
+}
+
+/// Starts again as the member that the directory belongs to.
+pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartError> {
+    let mut ingredients = inner.ingredients.lock().await;
+    let started = start_as(inner, inner.profile.identity(), &mut ingredients).await;
+    // Raft applies what the log still has, and hands a broken invariant on as text.
+    started.map_err(|error| inner.state.broken().map_or(error, |broken| StoreError::Broken(broken).into()))
+}
+
+/// Makes the identity durable, then starts raft with it; in this order, so that a disk which has spoken for
+/// a cluster never speaks for another one.
+async fn start_as(
+    inner: &Arc<Inner>,
+    identity: Identity,
+    ingredients: &mut Option<Ingredients>,
+) -> Result<Arc<Running>, StartError> {
+    let (Some(cluster_id), Some(member_id)) = (identity.cluster_id.clone(), identity.member_id) else {
+        return Err(StartError::Founding("the identity lacks cluster or member id".to_owned()));
+    };
+    identity.save(&inner.profile.dir)?;
+    inner.profile.set_identity(identity.clone());
+    let Some(mut ingredients) = ingredients.take() else {
+        return Err(StartError::Raft("it was started before".to_owned()));
+    };
+    if identity.founding {
+        founders::begin_restored(&mut ingredients.machine, &inner.profile.dir).await?;
+    }
+    let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
+    let peers = Peers::new(
+        cluster_id.clone(),
+        me.clone(),
+        inner.profile.client_url.clone(),
+        inner.profile.peer_address.clone(),
+        inner.profile.addresses.clone(),
+        inner.profile.peer_proof.clone(),
+    );
+    let running = Running::start(ingredients, cluster_id, me, peers, &inner.lifecycle.tasks).await?;
+    let running = Arc::new(running);
+    inner.lifecycle.tasks.spawn(inner.lifecycle.clone().follow_raft(running.raft.clone()));
+    inner.lifecycle.tasks.spawn(membership::run(inner.clone(), running.clone()));
+    inner.lifecycle.begin(running.clone());
+    if !identity.founding {
+        // Its cluster began with another member's copy of it.
+        Restored::forget(&inner.profile.dir);
+    }
+    if identity.founding {
+        let identity = founders::complete(&running.raft, &inner.profile.dir, identity).await?;
+        inner.profile.set_identity(identity);
+    }
+    Ok(running)
+}

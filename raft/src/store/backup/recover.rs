@@ -1,0 +1,171 @@
+//! The state of a member that is stopped and whose majority is lost, as a backup: restored, it begins another
+//! cluster. The directory isn't changed, so that the member can still be started if the others come back.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use futures::stream;
+use ipam_api::backup::Header;
+use ipam_api::time::Timestamp;
+use openraft::RaftLogReader as _;
+use openraft::storage::{RaftLogStorage as _, RaftStateMachine as _};
+
+use super::write::{Backup, Source};
+use crate::progress::Progress;
+use crate::store::directory::{DirLock, Identity, StoreError, disk, lock_dir};
+use crate::store::log::next;
+use crate::store::open::{Store, open_with};
+use crate::store::rows;
+
+/// Entries that are applied at once.
+const ENTRIES_AT_ONCE: u64 = 1024;
+
+/// A member's data directory, held so that the member can't be started meanwhile.
+pub struct Survivor {
+    dir: PathBuf,
+    identity: Identity,
+    _lock: DirLock,
+}
+
+/// What was taken from it.
+#[derive(Debug)]
+pub struct Recovered {
+    /// What the backup says of itself.
+    pub header: Header,
+    /// Entries of the log that this member didn't know to be acknowledged. They are in it, too: they may have been.
+    pub unknown: u64,
+}
+
+impl Survivor {
+    /// Takes a directory of a member that is stopped.
+    ///
+    /// # Errors
+    /// When it runs, or the directory is no member's.
+    pub fn hold(dir: &Path) -> Result<Self, StoreError> {
+        let nobody = || StoreError::damaged(dir, "it belongs to no member of a cluster");
+        if !dir.join("lock").exists() {
+            return Err(nobody());
+        }
+        let lock = lock_dir(dir)?;
+        let identity =
+            Identity::load(dir)?.filter(|identity| identity.cluster_id.is_some()).ok_or_else(nobody)?;
+        Ok(Self { dir: dir.to_owned(), identity, _lock: lock })
+    }
+
+    /// The cluster that it was a member of.
+    #[must_use]
+    pub fn cluster(&self) -> &str {
+        self.identity.cluster_id.as_deref().unwrap_or_default()
+    }
+
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.identity.name
+    }
+
+    /// Writes all that is in it as a backup, all of its log applied. Works on a copy beside the file, which needs as
+    /// much room as snapshot, log and history do.
+    ///
+    /// # Errors
+    /// When the directory is damaged, or the file is there already or can't be written.
+    pub async fn export(
+        &self,
+        file: &Path,
+        history: bool,
+        taken_at: Timestamp,
+    ) -> Result<Recovered, StoreError> {
+        if file.exists() {
+            let there =
+                io::Error::new(io::ErrorKind::AlreadyExists, "it is there already, and was not touched");
+            return Err(StoreError::io(file)(there));
+        }
+        let copy = Copy(beside(file, "recovering"));
+        copy_all(&self.dir, &copy.0).map_err(StoreError::io(&copy.0))?;
+        let mut store = open_with(&copy.0, Progress::default()).await?;
+        let unknown = replay(&mut store).await.map_err(StoreError::io(&self.dir))?;
+        let source = Source { cluster: self.cluster().to_owned(), member: self.name().to_owned(), taken_at };
+        let (shared, journal, file) = (store.shared.clone(), store.journal.clone(), file.to_owned());
+        let written = tokio::task::spawn_blocking(move || {
+            let backup = Backup::take(&shared, &journal, source, history).map_err(StoreError::io(&file))?;
+            let header = backup.header().clone();
+            write(backup, &file).map_err(StoreError::io(&file))?;
+            Ok(header)
+        });
+        let written = written.await.map_err(|error| StoreError::Stopped(error.to_string()))?;
+        // Its threads must be gone before the copy is.
+        let Store { closer, .. } = store;
+        closer.close().await?;
+        written.map(|header| Recovered { header, unknown })
+    }
+}
+
+/// Applies all of the log; how many entries were not known to be committed.
+async fn replay(store: &mut Store) -> io::Result<u64> {
+    let state = store.log.get_log_state().await?;
+    let committed = store.log.read_committed().await?;
+    let (applied, _) = store.shared.applied_state();
+    let (mut from, end) = (next(applied), next(state.last_log_id));
+    let unknown = end.saturating_sub(next(committed).max(from));
+    while from < end {
+        let entries = store.log.try_get_log_entries(from..end.min(from + ENTRIES_AT_ONCE)).await?;
+        if entries.is_empty() {
+            return Err(io::Error::other(format!("entry {from} of the log is missing")));
+        }
+        from += entries.len() as u64;
+        store.machine.apply(stream::iter(entries.into_iter().map(|entry| Ok((entry, None))))).await?;
+    }
+    Ok(unknown)
+}
+
+fn write(backup: Backup, file: &Path) -> io::Result<()> {
+    let aside = beside(file, "unfinished");
+    let written = File::create(&aside).and_then(|to| {
+        backup.write(&to)?;
+        to.sync_all()?;
+        disk::rename(&aside, file)
+    });
+    if written.is_err() {
+        // What can't be removed says by its name what it is.
+        let _ = fs::remove_file(&aside);
+    }
+    written
+}
+
+fn beside(file: &Path, what: &str) -> PathBuf {
+    let mut name = file.as_os_str().to_owned();
+    name.push(format!(".{what}-{}", std::process::id()));
+    name.into()
+}
+
+/// A copy of a data directory; gone when it is dropped.
+struct Copy(PathBuf);
+
+impl Drop for Copy {
+    fn drop(&mut self) {
+        // What can't be removed says by its name what it is.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Copies a directory without its rows, which are made afresh, and without its lock.
+fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let (path, target) = (entry.path(), to.join(entry.file_name()));
+        let rows = rows::path(from)
+            .file_name()
+            .is_some_and(|rows| entry.file_name().to_string_lossy().starts_with(&*rows.to_string_lossy()));
+        if rows || entry.file_name() == "lock" {
+            continue;
+        }
+        if entry.file_type()?.is_dir() {
+            copy_all(&path, &target)?;
+        } else if entry.file_type()?.is_file() {
+            fs::copy(&path, &target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,299 @@
+//! Making a new data directory of a backup: the beginning of another cluster, in another generation.
+//!
+//! The restored state waits beside an empty store until its member founds a cluster. Only then it is known who the
+//! members are, and it becomes a snapshot like any other, which they get as any member gets one. So one member is
+//! restored, and the others begin with empty disks.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter, Read, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ipam_api::backup::{self, Header, Piece, Reader, Unusable};
+use openraft::StoredMembership;
+use serde::{Deserialize, Serialize};
+
+use crate::progress::Progress;
+use crate::store::directory::frame::invalid;
+use crate::store::directory::json_file::{self, Note, VERSION};
+use crate::store::directory::{StoreError, disk, lock_dir};
+use crate::store::journal::{Blocks, JournalFiles, Recent};
+use crate::store::snapshot::{self, Instant, Meta};
+use crate::store::state::{MachineStore, blocking};
+use crate::types::{LogId, Member, Types};
+use ipam_machine::State;
+
+const BUFFER_BYTES: usize = 1 << 20;
+
+type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
+
+/// A backup that can't be restored. The data directory was not touched, or says itself that it is unfinished.
+#[derive(Debug, thiserror::Error)]
+pub enum RestoreError {
+    /// The backup is no use.
+    #[error("{}: {source}", file.display())]
+    Backup {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong.
+        source: Unusable,
+    },
+    /// There is something in the directory already.
+    #[error(
+        "{} isn't empty: a backup is only restored into an empty directory, so that nothing is lost. Move away \
+         what is there, or name another one",
+        .0.display()
+    )]
+    NotEmpty(PathBuf),
+    /// The generation can't be.
+    #[error("{0}")]
+    Generation(String),
+    /// The directory can't be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What was restored, as it stands beside the state.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restored {
+    version: u32,
+    /// The seal of the backup.
+    pub backup: String,
+    /// The generation that begins.
+    pub generation: u64,
+    /// What the backup says of itself.
+    pub header: Header,
+}
+
+impl Restored {
+    /// Tells what was restored from what was restored otherwise.
+    pub(crate) fn id(&self) -> String {
+        format!("{} as generation {}", self.backup, self.generation)
+    }
+
+    /// What waits in a data directory for its cluster to be founded.
+    ///
+    /// # Errors
+    /// When a restore was broken off, or the file can't be read.
+    pub(crate) fn waiting_in(dir: &Path) -> Result<Option<Self>, StoreError> {
+        if unfinished(dir).exists() {
+            let what = "a restore into this directory was broken off; empty it, and restore again";
+            return Err(StoreError::damaged(dir, what));
+        }
+        json_file::load(dir)
+    }
+
+    /// The state that waits, with the open segment of its journal.
+    pub(super) fn load(dir: &Path) -> io::Result<(State, Blocks)> {
+        let file = BufReader::with_capacity(BUFFER_BYTES, File::open(state(dir))?);
+        let (_, state, journal) = snapshot::load(file, &Progress::default())?;
+        Ok((state, journal))
+    }
+
+    /// Nothing waits any more.
+    pub(crate) fn forget(dir: &Path) {
+        // Should they stay, nobody looks at them any more: the directory belongs to a cluster.
+        let _ = fs::remove_file(dir.join(Self::FILE));
+        let _ = fs::remove_file(state(dir));
+    }
+}
+
+impl Note for Restored {
+    const FILE: &'static str = "restored.json";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+fn unfinished(dir: &Path) -> PathBuf {
+    dir.join("restore-unfinished")
+}
+
+fn state(dir: &Path) -> PathBuf {
+    dir.join("restored")
+}
+
+/// Makes a data directory of a backup. `generation` is the next one if nothing is said.
+///
+/// # Errors
+/// See [`RestoreError`].
+pub fn restore(
+    file: &Path,
+    dir: &Path,
+    generation: Option<u64>,
+    wall_ms: u64,
+) -> Result<Restored, RestoreError> {
+    let wrong = |source| RestoreError::Backup { file: file.to_owned(), source };
+    let open = || File::open(file).map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
+    // Who uses the directory is said first, if somebody does.
+    if dir.join("lock").exists() {
+        drop(lock_dir(dir)?);
+    }
+    if !is_empty(dir).map_err(StoreError::io(dir))? {
+        return Err(RestoreError::NotEmpty(dir.to_owned()));
+    }
+    // All of it is looked at before the first byte is written.
+    let checked = open().map_err(Unusable::Io).and_then(backup::check).map_err(wrong)?;
+    let last = checked.header.generation;
+    let generation = generation.unwrap_or(last + 1);
+    if generation <= last {
+        return Err(RestoreError::Generation(format!(
+            "generation {generation} can't follow on generation {last}; name a number above that, and above that of \
+             every other restore of this cluster"
+        )));
+    }
+    let _lock = lock_dir(dir)?;
+    let write = || -> io::Result<Result<(), RestoreError>> {
+        File::create(unfinished(dir))?.sync_all()?;
+        disk::sync_dir(dir)?;
+        let mut pieces =
+            Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: Vec::new(), next: None };
+        let (_, mut state, blocks) = snapshot::load(&mut pieces, &Progress::default())?;
+        let mut recent = Recent::new(&state.header().journal, blocks);
+        if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
+            return Ok(Err(RestoreError::Generation(refusal.detail())));
+        }
+        recent.take(state.take_journaled());
+        pieces.write_segments(dir, &state, &recent)?;
+        write_state(dir, &state, &recent)?;
+        Ok(Ok(()))
+    };
+    let done = write().map_err(StoreError::io(dir))?;
+    let restored = Restored { version: VERSION, backup: checked.seal, generation, header: checked.header };
+    let finish = || -> io::Result<()> {
+        fs::remove_file(unfinished(dir))?;
+        disk::sync_dir(dir)
+    };
+    if done.is_ok() {
+        json_file::save(dir, &restored)?;
+    }
+    finish().map_err(StoreError::io(dir))?;
+    done.map(|()| restored)
+}
+
+/// Whether there is nothing in a directory, or no directory. A file system's own is nobody's.
+fn is_empty(dir: &Path) -> io::Result<bool> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(error),
+    };
+    for entry in entries {
+        if entry?.file_name() != "lost+found" {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn write_state(dir: &Path, state: &State, recent: &Recent) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(self::state(dir))?);
+    let meta = Meta { last_log_id: None, last_membership: Default::default() };
+    snapshot::write(&mut to, state, &recent.open().to_vec(), meta)?;
+    to.flush()?;
+    to.get_ref().sync_all()
+}
+
+/// The pieces of a backup: as a reader, those of the state.
+struct Pieces<R> {
+    reader: Reader<R>,
+    left: Vec<u8>,
+    next: Option<Piece>,
+}
+
+impl<R: Read> Read for Pieces<R> {
+    fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
+        if self.left.is_empty() && self.next.is_none() {
+            match self.reader.next_piece().map_err(unusable)? {
+                Some(Piece::State(bytes)) => self.left = bytes,
+                next => self.next = next,
+            }
+        }
+        let length = self.left.len().min(to.len());
+        let rest = self.left.split_off(length);
+        for (to, from) in to.iter_mut().zip(&self.left) {
+            *to = *from;
+        }
+        self.left = rest;
+        Ok(length)
+    }
+}
+
+impl<R: Read> Pieces<R> {
+    /// Writes the history, each segment checked against the state.
+    fn write_segments(mut self, dir: &Path, state: &State, recent: &Recent) -> io::Result<()> {
+        let files = JournalFiles::open(dir).map_err(io::Error::other)?;
+        let mut number = None;
+        while let Some(piece) = self
+            .next
+            .take()
+            .map_or_else(|| self.reader.next_piece(), |next| Ok(Some(next)))
+            .map_err(unusable)?
+        {
+            match (piece, number) {
+                (Piece::Segment { number: next, .. }, before) => {
+                    accept(&files, state, before)?;
+                    number = Some(next);
+                }
+                (Piece::Bytes(bytes), Some(number)) => files.add_piece(number, &bytes)?,
+                _ => return Err(invalid("a piece of the backup is not where it belongs")),
+            }
+        }
+        accept(&files, state, number)?;
+        files.write_sealed(recent)?;
+        match state.segments.iter().find(|(number, _)| !files.has(*number)) {
+            Some((number, _)) => {
+                Err(invalid(format!("segment {number} of the history is missing in the backup")))
+            }
+            None => Ok(()),
+        }
+    }
+}
+
+fn accept(files: &JournalFiles, state: &State, number: Option<u64>) -> io::Result<()> {
+    let Some(number) = number else { return Ok(()) };
+    let segment = state.segments.get(number);
+    let segment =
+        segment.ok_or_else(|| invalid(format!("nothing is known of segment {number} of the history")))?;
+    files.accept(number, segment)
+}
+
+fn unusable(error: Unusable) -> io::Error {
+    match error {
+        Unusable::Io(error) => error,
+        other => invalid(other.to_string()),
+    }
+}
+
+impl MachineStore {
+    /// Makes of a restored state, if one waits, the one that the founders' cluster begins with: as if the entry
+    /// that says who they are had come first and brought it along, and were only in the snapshot any more.
+    pub(crate) async fn begin_restored(
+        &mut self,
+        dir: &Path,
+        founders: &BTreeMap<u64, Member>,
+    ) -> Result<(), StoreError> {
+        if self.shared.applied_state().0.is_some() || Restored::waiting_in(dir)?.is_none() {
+            return Ok(());
+        }
+        let first = LogId { leader_id: LeaderId { term: 0, node_id: 0 }, index: 0 };
+        let voters = vec![founders.keys().copied().collect()];
+        let membership = openraft::Membership::new(voters, founders.clone());
+        let membership = membership.map_err(|error| StoreError::damaged(dir, error.to_string()))?;
+        let membership = StoredMembership::new(Some(first), membership);
+        let (snapshots, journal, path) =
+            (Arc::clone(&self.snapshots), Arc::clone(&self.journal), dir.to_owned());
+        let (durable, shared) = (Arc::clone(&self.durable), self.shared.clone());
+        let begun = blocking(move || {
+            let (state, blocks) = Restored::load(&path)?;
+            journal.look_again(&state);
+            let instant = Instant { state, applied: Some(first), membership, journal: blocks };
+            snapshots.build(&instant, u64::MAX, || true)?;
+            durable.set_snapshot(instant.applied);
+            shared.replace(instant)
+        });
+        begun.await.map_err(StoreError::io(dir))
+    }
+}

@@ -1,0 +1,105 @@
+//! A backup, as a member writes it: the state of one instant as a snapshot, and the sealed segments of its
+//! journal. Of Raft there is nothing in it: whoever restores it founds another cluster.
+
+use std::io::{self, BufWriter, Write};
+
+use ipam_api::backup::{Counts, Header, Writer};
+use ipam_api::time::Timestamp;
+
+use crate::store::journal::{Journal, Whole};
+use crate::store::snapshot::{self, Instant, Meta};
+use crate::store::state::SharedState;
+use ipam_machine::State;
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// What a backup says of where it comes from.
+#[derive(Debug, Clone)]
+pub(crate) struct Source {
+    pub(crate) cluster: String,
+    pub(crate) member: String,
+    pub(crate) taken_at: Timestamp,
+}
+
+/// A backup that waits to be written. What it holds doesn't change any more, and keeps nobody waiting.
+pub struct Backup {
+    header: Header,
+    point: Instant,
+    segments: Vec<Whole>,
+}
+
+impl Backup {
+    /// Takes the state as it is now. Not for async threads.
+    ///
+    /// # Errors
+    /// When part of the history isn't here, or can't be read.
+    pub(crate) fn take(
+        shared: &SharedState,
+        journal: &Journal,
+        source: Source,
+        history: bool,
+    ) -> io::Result<Self> {
+        let point = shared.live().point();
+        let mut segments = Vec::new();
+        if history {
+            // What was sealed a moment ago may still be in memory only.
+            journal.files().write_out(shared, false)?;
+            segments = journal.files().open_all(&point.state)?;
+        }
+        let Source { cluster, member, taken_at } = source;
+        let state = &point.state;
+        let header = Header {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            cluster,
+            member,
+            taken_at,
+            generation: state.header().generation,
+            revision: state.revision(),
+            level: state.header().level,
+            digest: format!("{:032x}", state.digest()),
+            history,
+            segments: segments.len() as u64,
+            counts: counts(state, history),
+        };
+        Ok(Self { header, point, segments })
+    }
+
+    /// What it says of itself.
+    #[must_use]
+    pub fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// Writes it, and checks on the way that the history is what the state vouches for. It takes a while: not for
+    /// async threads. Returns its seal.
+    ///
+    /// # Errors
+    /// When it can't be written, or a segment isn't whole. What was written then is no backup, and shows it.
+    pub fn write(self, to: impl Write) -> io::Result<[u8; blake3::OUT_LEN]> {
+        let Self { header, point, segments } = self;
+        let mut writer = Writer::begin(BufWriter::with_capacity(BUFFER_BYTES, to), &header)?;
+        let mut state = writer.state();
+        let meta = Meta { last_log_id: None, last_membership: Default::default() };
+        snapshot::write(&mut state, &point.state, &point.journal, meta)?;
+        state.flush()?;
+        for segment in segments {
+            segment.verify()?;
+            writer.segment(segment.number, segment.length()?, segment.bytes()?)?;
+        }
+        writer.finish()
+    }
+}
+
+fn counts(state: &State, history: bool) -> Counts {
+    let sealed: u64 = state.segments.iter().map(|(_, segment)| segment.events).sum();
+    Counts {
+        networks: state.networks.len() as u64,
+        subnets: state.subnets.len() as u64,
+        pools: state.pools.len() as u64,
+        reservations: state.reservations.len() as u64,
+        endpoints: state.endpoints.len() as u64,
+        allocations: state.allocations.len() as u64,
+        tokens: state.tokens.len() as u64,
+        events: state.header().journal.open.events + if history { sealed } else { 0 },
+    }
+}

@@ -1,0 +1,78 @@
+//! Work behind everybody's back: what is large and may take its time.
+//!
+//! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice either.
+//! So each is written by a thread of its own that comes after all others. A snapshot has a set pace too, and reaches
+//! the disk in small steps: one sync of all of it at the end would hold up the log, which shares the disk.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::thread;
+
+use rustix::process::setpriority_process;
+use tokio::sync::oneshot;
+
+use crate::pace::Pace;
+
+/// How far this work steps back; 19 would be last of all.
+const NICENESS: i32 = 10;
+/// What one sync has to write: the log may have to wait for it.
+pub(in crate::store) const SYNC_BYTES: u64 = 1 << 20;
+
+/// The work has ended in the middle, by a defect of its own.
+#[derive(Debug, thiserror::Error)]
+#[error("the thread of the snapshots has panicked")]
+pub(in crate::store) struct Panicked;
+
+/// Runs work on a thread of its own that comes after all others, and waits for it.
+pub(in crate::store) async fn run<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    let (done, wait) = oneshot::channel();
+    thread::Builder::new().name("ipamd-snapshot".to_owned()).spawn(move || {
+        step_back();
+        // Nobody waits any more: the member stops.
+        let _gone = done.send(work());
+    })?;
+    wait.await.map_err(|_| io::Error::other(Panicked))?
+}
+
+/// Lets this thread come after all others.
+pub(in crate::store) fn step_back() {
+    // On Linux this is about the calling thread alone. Where it is refused the pace must do.
+    let _refused = setpriority_process(None, NICENESS);
+}
+
+/// A file that is written at a set pace and synced as it grows.
+pub(in crate::store) struct PacedFile {
+    file: File,
+    pace: Pace,
+    unsynced: u64,
+}
+
+impl PacedFile {
+    pub(in crate::store) fn new(file: File, bytes_per_second: u64) -> Self {
+        Self { file, pace: Pace::new(bytes_per_second), unsynced: 0 }
+    }
+
+    /// Syncs what is left.
+    pub(in crate::store) fn finish(self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+}
+
+impl Write for PacedFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.unsynced += written as u64;
+        if self.unsynced >= SYNC_BYTES {
+            self.file.sync_data()?;
+            self.unsynced = 0;
+        }
+        thread::sleep(self.pace.rest(written as u64));
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}

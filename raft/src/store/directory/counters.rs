@@ -1,0 +1,119 @@
+//! What the store counts about itself.
+
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+
+use crate::durations::Durations;
+
+/// The number of flushes that are typical together: a single one that was slow has no say.
+const RECENT: usize = 9;
+
+/// Counters since the start of the process.
+#[derive(Debug, Default)]
+pub(crate) struct StoreCounters {
+    /// Time from handing a group to the disk until it is on it.
+    pub(crate) fsync: Durations,
+    /// Time to apply the entries that come under one lock.
+    pub(crate) apply: Durations,
+    /// How often rows were put aside and made afresh.
+    pub(crate) rows_rebuilt: AtomicU64,
+    /// Snapshots that this member made.
+    pub(crate) snapshots_built: AtomicU64,
+    /// How often a snapshot was due and couldn't be made of the state.
+    pub(crate) snapshots_failed: AtomicU64,
+    /// What the log writes at the moment.
+    pub(crate) flush: Flush,
+}
+
+/// A flush of the log that may be under way. There is never more than one.
+#[derive(Debug)]
+pub(crate) struct Flush {
+    start: Instant,
+    /// When it began, in milliseconds since the start, and one more; 0 while there is none.
+    begun_ms: AtomicU64,
+    /// The lengths of the newest flushes, in milliseconds, and the number of all.
+    recent_ms: [AtomicU64; RECENT],
+    count: AtomicUsize,
+    /// Milliseconds that a test adds to each flush.
+    #[cfg(feature = "testing")]
+    pub(crate) delay_ms: AtomicU64,
+}
+
+impl Default for Flush {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            begun_ms: AtomicU64::new(0),
+            recent_ms: Default::default(),
+            count: AtomicUsize::new(0),
+            #[cfg(feature = "testing")]
+            delay_ms: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Flush {
+    /// The disk is given something.
+    pub(in crate::store) fn begin(&self) {
+        self.begun_ms.store(self.now_ms().saturating_add(1), Relaxed);
+    }
+
+    /// It has it, or has refused it.
+    pub(in crate::store) fn end(&self) {
+        self.begun_ms.store(0, Relaxed);
+    }
+
+    /// For how long the disk has owed an answer.
+    pub(crate) fn outstanding(&self) -> Duration {
+        match self.begun_ms.load(Relaxed) {
+            0 => Duration::ZERO,
+            begun_ms => Duration::from_millis(self.now_ms().saturating_sub(begun_ms.saturating_sub(1))),
+        }
+    }
+
+    /// Something is on the disk after so long.
+    pub(in crate::store) fn took(&self, took: Duration) {
+        let at = self.count.fetch_add(1, Relaxed);
+        if let Some(place) = self.recent_ms.get(at % RECENT) {
+            place.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Relaxed);
+        }
+    }
+
+    /// Stands still like a slow disk.
+    #[cfg(feature = "testing")]
+    pub(in crate::store) fn linger(&self) {
+        std::thread::sleep(Duration::from_millis(self.delay_ms.load(Relaxed)));
+    }
+
+    /// The median length of the newest flushes.
+    pub(crate) fn median_ms(&self) -> u64 {
+        let known = self.count.load(Relaxed).min(RECENT);
+        let mut recent: Vec<u64> = self.recent_ms.iter().take(known).map(|ms| ms.load(Relaxed)).collect();
+        recent.sort_unstable();
+        recent.get(known / 2).copied().unwrap_or_default()
+    }
+
+    fn now_ms(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_usual_flush_is_the_median_of_the_newest() {
+        let flush = Flush::default();
+        assert_eq!(flush.median_ms(), 0);
+        let took = |all: &[u64]| {
+            all.iter().for_each(|ms| flush.took(Duration::from_millis(*ms)));
+            flush.median_ms()
+        };
+        assert_eq!(took(&[200]), 200);
+        assert_eq!(took(&[1, 1, 1, 900, 1]), 1, "one slow flush is no slow disk");
+        assert_eq!(took(&[100; RECENT]), 100);
+        assert_eq!(took(&[1; RECENT / 2]), 100);
+        assert_eq!(took(&[1]), 1);
+    }
+}

@@ -1,0 +1,62 @@
+//! What is on disk by now, shared by those who write and those who may only follow.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use super::marker::LogMark;
+use crate::sync::held;
+use crate::types::LogId;
+
+/// openraft applies an entry once a majority has it, which may be before this disk has. Rows must not get ahead
+/// of the log that vouches for them, so their thread waits here.
+#[derive(Debug, Default)]
+pub(in crate::store) struct Durable {
+    point: Mutex<Point>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Point {
+    log: LogMark,
+    snapshot: Option<LogId>,
+    ended: bool,
+}
+
+impl Durable {
+    pub(in crate::store) fn log(&self) -> LogMark {
+        self.lock().log.clone()
+    }
+
+    pub(in crate::store) fn set_log(&self, log: LogMark) {
+        self.lock().log = log;
+        self.changed.notify_all();
+    }
+
+    pub(in crate::store) fn set_snapshot(&self, last: Option<LogId>) {
+        self.lock().snapshot = last;
+        self.changed.notify_all();
+    }
+
+    /// The log writes nothing more: who waits, waits in vain.
+    pub(in crate::store) fn end(&self) {
+        self.lock().ended = true;
+        self.changed.notify_all();
+    }
+
+    /// Waits until log or snapshot hold everything up to `applied`; false if they never will.
+    pub(in crate::store) fn wait_for(&self, applied: Option<LogId>) -> bool {
+        let mut point = self.lock();
+        loop {
+            if point.log.last.max(point.snapshot) >= applied {
+                return true;
+            }
+            if point.ended {
+                return false;
+            }
+            point = self.changed.wait(point).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Point> {
+        held(&self.point)
+    }
+}

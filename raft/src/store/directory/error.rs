@@ -1,0 +1,104 @@
+//! What can go wrong with a data directory, and what to do then.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ipam_machine::Broken;
+use ipam_machine::level::UnknownLevel;
+
+/// A data directory that can't be used as it is.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// Another process has it.
+    #[error(
+        "another ipamd (pid {pid}) uses {}: stop it, or give this one a data directory of its own",
+        dir.display()
+    )]
+    Locked {
+        /// The directory.
+        dir: PathBuf,
+        /// Whoever holds it, as it wrote into the lock file; `?` if it wrote nothing.
+        pid: String,
+    },
+    /// It belongs to another member.
+    #[error(
+        "{} belongs to the member {found:?}, but this one is called {wanted:?}: correct the name in the \
+         configuration, or point it at another data directory",
+        dir.display()
+    )]
+    OtherName {
+        /// The directory.
+        dir: PathBuf,
+        /// Whose it is.
+        found: String,
+        /// Who asked.
+        wanted: String,
+    },
+    /// The state in it breaks an invariant of the machine.
+    #[error("the state in the data directory can't be right, and isn't served: {0}")]
+    Broken(#[from] Broken),
+    /// Something in it doesn't read as it was written, and nothing else here can replace it.
+    #[error(
+        "{} is damaged: {what}. This member can no longer vouch for what it acknowledged, so it doesn't start. \
+         If a majority of the others is healthy, move this data directory away (keep it until all is well), let a \
+         new member join and take this one's place: ipamctl cluster replace; if none is, restore a backup",
+        path.display()
+    )]
+    Damaged {
+        /// The file or directory.
+        path: PathBuf,
+        /// How it shows.
+        what: String,
+    },
+    /// It was written by a newer version.
+    #[error(
+        "{} has version {version}, this ipamd reads up to {newest}: start the newer ipamd again",
+        path.display()
+    )]
+    TooNew {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        version: u32,
+        /// The newest version known here.
+        newest: u32,
+    },
+    /// The state in it follows rules that this program doesn't know.
+    #[error("{}: {source}", dir.display())]
+    Level {
+        /// The directory.
+        dir: PathBuf,
+        /// Which level, and what to do.
+        source: UnknownLevel,
+    },
+    /// The operating system refused.
+    #[error(
+        "{}: {source}; check the disk, its free space and the rights of the data directory, then start again",
+        path.display()
+    )]
+    Io {
+        /// On which file or directory.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A thread of the store is gone.
+    #[error("the store has stopped: {0}; look at the log lines before this one, then start again")]
+    Stopped(String),
+}
+
+impl StoreError {
+    /// For `map_err`: an error of the operating system with the path that it was about.
+    pub(in crate::store) fn io(path: &Path) -> impl FnOnce(io::Error) -> Self + '_ {
+        move |source| Self::Io { path: path.to_owned(), source }
+    }
+
+    /// For `map_err`: there was no thread to be had.
+    pub(crate) fn thread(error: io::Error) -> Self {
+        Self::Stopped(format!("a thread can't be started: {error}"))
+    }
+
+    pub(in crate::store) fn damaged(path: &Path, what: impl Into<String>) -> Self {
+        Self::Damaged { path: path.to_owned(), what: what.into() }
+    }
+}

@@ -1,0 +1,365 @@
+//! How much room the disk has left, looked at before the disk says so itself.
+//!
+//! A log that was refused a write is dead until the process starts again. So nothing new is let in while there
+//! is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot. And a part
+//! of the disk is held by a *ballast* file, which whoever else fills the disk can't take: when one of our own
+//! writes would not find room, as much of it is given up as that needs. It is made again when there is space.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::time::Duration;
+
+use rustix::fs::{FallocateFlags, fallocate, statvfs};
+use serde::{Deserialize, Serialize};
+
+use super::disk;
+use crate::sync::held;
+
+/// How often to look.
+const LOOK: Duration = Duration::from_millis(250);
+/// Looks until a ballast that couldn't be made is tried again.
+const LOOKS_OFF: u32 = 240;
+/// How much more must be free for enough than what once was too little, in parts of what counts as low.
+const SWING: u64 = 8;
+/// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a neighbour
+/// that fills the disk gets more of the ballast than we do.
+const SPARE_BYTES: u64 = 256 << 10;
+/// What a start writes.
+const START_BYTES: u64 = 1 << 20;
+/// What of free bytes and ballast is kept from entries, in parts of what counts as low.
+const KEPT: u64 = 4;
+
+/// From when on a disk counts as full.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskLimits {
+    /// With fewer free bytes than these, and those of another snapshot, only what makes the state smaller is
+    /// let in; with half of them, nothing.
+    pub low_bytes: u64,
+    /// The size of the ballast file; 0 for none.
+    pub ballast_bytes: u64,
+}
+
+impl Default for DiskLimits {
+    fn default() -> Self {
+        Self { low_bytes: 64 << 20, ballast_bytes: 32 << 20 }
+    }
+}
+
+impl DiskLimits {
+    /// A disk that is never full before it is.
+    const NONE: Self = Self { low_bytes: 0, ballast_bytes: 0 };
+}
+
+/// What a disk has room for. Travels between members by position: only ever appended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Room {
+    /// For nothing.
+    Nothing,
+    /// For what makes the state smaller.
+    Little,
+    /// For everything.
+    Enough,
+}
+
+impl Room {
+    const ALL: [Self; 3] = [Self::Nothing, Self::Little, Self::Enough];
+
+    /// As people and programs read it.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Nothing => "nothing",
+            Self::Little => "little",
+            Self::Enough => "enough",
+        }
+    }
+
+    /// What `free` bytes are room for where `needed` must be free. What once was too little needs a little more
+    /// to be enough again, so that nothing swings to and fro.
+    fn judge(free: u64, needed: u64, limits: DiskLimits, before: Self) -> Self {
+        let enough =
+            if before == Self::Enough { needed } else { needed.saturating_add(limits.low_bytes / SWING) };
+        if free >= enough {
+            Self::Enough
+        } else if free >= limits.low_bytes / 2 {
+            Self::Little
+        } else {
+            Self::Nothing
+        }
+    }
+}
+
+/// The disk as it was when it was last looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// Bytes that are free.
+    pub free_bytes: u64,
+    /// Bytes that must be, for everything to be let in.
+    pub needed_bytes: u64,
+    /// What follows.
+    pub room: Room,
+}
+
+/// Watches the disk of a data directory.
+#[derive(Debug)]
+pub(crate) struct Headroom {
+    dir: PathBuf,
+    /// The file of the current snapshot: the next one needs as much.
+    snapshot: PathBuf,
+    limits: OnceLock<DiskLimits>,
+    free_bytes: AtomicU64,
+    needed_bytes: AtomicU64,
+    /// What there is room for, as its place in [`Room::ALL`].
+    room: AtomicU8,
+    /// The ballast that there is.
+    ballast_bytes: AtomicU64,
+    /// Held while it is made or given up.
+    ballast: Mutex<Ballast>,
+}
+
+#[derive(Debug, Default)]
+struct Ballast {
+    /// Looks until it is tried again.
+    off: u32,
+}
+
+impl Headroom {
+    /// Knows the directory, and whether an earlier run left a ballast there.
+    pub(in crate::store) fn new(dir: &Path, snapshot: PathBuf) -> Self {
+        let bytes = fs::metadata(ballast_path(dir)).map_or(0, |file| file.len());
+        Self {
+            dir: dir.to_owned(),
+            snapshot,
+            limits: OnceLock::new(),
+            free_bytes: AtomicU64::new(0),
+            needed_bytes: AtomicU64::new(0),
+            room: AtomicU8::new(Room::Enough as u8),
+            ballast_bytes: AtomicU64::new(bytes),
+            ballast: Mutex::default(),
+        }
+    }
+
+    /// Begins to look, for as long as somebody else holds this.
+    ///
+    /// # Errors
+    /// When there is no thread to be had.
+    pub(crate) fn watch(self: &Arc<Self>, limits: DiskLimits) -> io::Result<()> {
+        if self.limits.set(limits).is_err() {
+            return Ok(());
+        }
+        self.look();
+        let weak = Arc::downgrade(self);
+        std::thread::Builder::new()
+            .name("ipamd-disk".to_owned())
+            .spawn(move || {
+                loop {
+                    std::thread::sleep(LOOK);
+                    let Some(headroom) = weak.upgrade() else { return };
+                    headroom.look();
+                }
+            })
+            .map(drop)
+    }
+
+    /// The disk as it was when it was last looked at.
+    pub(crate) fn space(&self) -> DiskSpace {
+        DiskSpace {
+            free_bytes: self.free_bytes.load(Relaxed),
+            needed_bytes: self.needed_bytes.load(Relaxed),
+            room: self.room(),
+        }
+    }
+
+    /// What there is room for.
+    pub(crate) fn room(&self) -> Room {
+        Room::ALL.get(usize::from(self.room.load(Relaxed))).copied().unwrap_or(Room::Nothing)
+    }
+
+    /// Whether entries that another member proposed still go in. They do for some time after nothing new is let
+    /// in here: where this member is needed for a majority, it can't be one without them.
+    pub(crate) fn takes_entries(&self) -> bool {
+        if self.room() > Room::Nothing {
+            return true;
+        }
+        let ballast = self.ballast_bytes.load(Relaxed);
+        free_bytes(&self.dir).is_ok_and(|free| free.saturating_add(ballast) >= self.limits().low_bytes / KEPT)
+    }
+
+    /// Gives up as much of the ballast as so many bytes need that might not find room otherwise. What is to be
+    /// written is written either way: whether there was room is for the disk to say.
+    pub(in crate::store) fn make_room(&self, bytes: u64) {
+        let limits = self.limits();
+        let due = bytes.saturating_add(SPARE_BYTES);
+        let Ok(free) = free_bytes(&self.dir) else { return };
+        if free >= due.max(limits.low_bytes) {
+            return;
+        }
+        let ballast = self.ballast();
+        let there = self.ballast_bytes.load(Relaxed);
+        if free < due && there > 0 {
+            let left = there.saturating_sub(due);
+            tracing::warn!(left, "the disk is full: giving up some of the ballast");
+            self.give_up(left);
+        }
+        // Not only at the next look: a quick neighbour fills a disk in less.
+        self.judge(&ballast);
+    }
+
+    /// The same for what is small: the marker, and events that nobody has written yet.
+    pub(in crate::store) fn make_some_room(&self) {
+        self.make_room(0);
+    }
+
+    /// The same for a start.
+    pub(in crate::store) fn make_room_to_start(&self) {
+        self.make_room(START_BYTES);
+    }
+
+    /// The same for a snapshot that is about to be written: it will be about as large as the last one.
+    pub(in crate::store) fn make_room_for_snapshot(&self) {
+        self.make_room(self.snapshot_bytes());
+    }
+
+    /// Looks at the disk, and makes the ballast where there is space for it.
+    fn look(&self) {
+        let limits = self.limits();
+        let mut ballast = self.ballast();
+        ballast.off = ballast.off.saturating_sub(1);
+        let there = self.ballast_bytes.load(Relaxed);
+        if there > limits.ballast_bytes {
+            self.give_up(limits.ballast_bytes);
+        }
+        let room = self.judge(&ballast);
+        if room == Room::Enough && there < limits.ballast_bytes && ballast.off == 0 {
+            match make(&ballast_path(&self.dir), limits.ballast_bytes) {
+                Ok(()) => self.ballast_bytes.store(limits.ballast_bytes, Relaxed),
+                Err(error) => {
+                    tracing::warn!(%error, "there is no ballast on the disk; it will be tried again");
+                    ballast.off = LOOKS_OFF;
+                }
+            }
+            self.judge(&ballast);
+        }
+    }
+
+    fn judge(&self, ballast: &Ballast) -> Room {
+        let before = self.room();
+        // A disk that doesn't say is as it was.
+        let Ok(free) = free_bytes(&self.dir) else { return before };
+        let limits = self.limits();
+        let there = self.ballast_bytes.load(Relaxed);
+        let missing = if ballast.off > 0 { 0 } else { limits.ballast_bytes.saturating_sub(there) };
+        let snapshot = self.snapshot_bytes();
+        let needed = limits.low_bytes.saturating_add(snapshot);
+        // What the ballast has given up isn't there to be used up.
+        let room = Room::judge(free.saturating_sub(missing), needed, limits, before);
+        let needed = needed.saturating_add(missing);
+        self.free_bytes.store(free, Relaxed);
+        self.needed_bytes.store(needed, Relaxed);
+        self.room.store(room as u8, Relaxed);
+        match room {
+            _ if room == before => {}
+            Room::Enough => tracing::info!(free, needed, "the disk has enough room again"),
+            Room::Little | Room::Nothing => {
+                tracing::warn!(free, needed, room = room.as_str(), "the disk is running full");
+            }
+        }
+        room
+    }
+
+    fn give_up(&self, left: u64) {
+        let path = ballast_path(&self.dir);
+        // Some file systems let go of blocks only once it is durable that they are nobody's.
+        let given_up = match File::options().write(true).open(&path) {
+            Ok(file) if left > 0 => file.set_len(left).and_then(|()| file.sync_all()),
+            Ok(_) => fs::remove_file(&path).and_then(|()| disk::sync_dir(&self.dir)),
+            Err(error) => Err(error),
+        };
+        match given_up {
+            Ok(()) => self.ballast_bytes.store(left, Relaxed),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => self.ballast_bytes.store(0, Relaxed),
+            Err(error) => tracing::error!(%error, "the ballast can't be given up"),
+        }
+    }
+
+    /// The size of the current snapshot; 0 without one.
+    fn snapshot_bytes(&self) -> u64 {
+        fs::metadata(&self.snapshot).map_or(0, |file| file.len())
+    }
+
+    fn limits(&self) -> DiskLimits {
+        self.limits.get().copied().unwrap_or(DiskLimits::NONE)
+    }
+
+    fn ballast(&self) -> MutexGuard<'_, Ballast> {
+        held(&self.ballast)
+    }
+}
+
+fn ballast_path(dir: &Path) -> PathBuf {
+    dir.join("ballast")
+}
+
+/// Bytes that whoever isn't root may still write.
+fn free_bytes(dir: &Path) -> io::Result<u64> {
+    let stat = statvfs(dir)?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Makes a file that really has its bytes, durably.
+fn make(path: &Path, bytes: u64) -> io::Result<()> {
+    let made = File::options().create(true).truncate(false).write(true).open(path).and_then(|file| {
+        fallocate(&file, FallocateFlags::empty(), 0, bytes)?;
+        file.sync_all()
+    });
+    if made.is_err() {
+        let _gone = fs::remove_file(path);
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    const LIMITS: DiskLimits = DiskLimits { low_bytes: 80, ballast_bytes: 0 };
+
+    #[test]
+    fn room_is_judged_by_what_must_be_free_and_doesnt_swing() {
+        let judge = |free, before| Room::judge(free, 100, LIMITS, before);
+        assert_eq!(judge(100, Room::Enough), Room::Enough);
+        assert_eq!(judge(99, Room::Enough), Room::Little);
+        assert_eq!(judge(109, Room::Little), Room::Little, "a tenth of what is low more");
+        assert_eq!(judge(110, Room::Little), Room::Enough);
+        assert_eq!(judge(40, Room::Enough), Room::Little);
+        assert_eq!(judge(39, Room::Enough), Room::Nothing);
+        assert_eq!(judge(40, Room::Nothing), Room::Little);
+    }
+
+    #[test]
+    fn a_ballast_has_its_bytes_and_goes_when_there_is_no_room_without_it() {
+        let dir = tempfile::TempDir::new().unwrap();
+        let headroom = Arc::new(Headroom::new(dir.path(), dir.path().join("snapshot")));
+        headroom.watch(DiskLimits { low_bytes: 1 << 20, ballast_bytes: 1 << 20 }).unwrap();
+        let file = fs::metadata(ballast_path(dir.path())).unwrap();
+        assert!(file.blocks() * 512 >= 1 << 20, "{file:?}");
+        assert_eq!(headroom.room(), Room::Enough);
+        headroom.make_room(1);
+        assert_eq!(fs::metadata(ballast_path(dir.path())).unwrap().len(), 1 << 20);
+        // More than any disk has.
+        headroom.make_room(u64::MAX);
+        assert!(!ballast_path(dir.path()).exists());
+        headroom.look();
+        assert!(ballast_path(dir.path()).exists(), "made again");
+        assert_eq!(
+            Headroom::new(dir.path(), dir.path().join("snapshot")).ballast_bytes.load(Relaxed),
+            1 << 20,
+            "found by the next run"
+        );
+    }
+}

@@ -1,0 +1,87 @@
+//! Who a data directory is.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::disk;
+use super::error::StoreError;
+use super::json_file::{self, Note, VERSION};
+
+/// What ties a directory to one member of one cluster. Made with the directory; a directory without it is a new
+/// one, and never takes up an old member's id.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Identity {
+    /// Version of this file.
+    pub version: u32,
+    /// Made at random with the directory: tells a wiped disk from the one that was there before.
+    pub disk_id: String,
+    /// The member's name, as in everybody's configuration.
+    pub name: String,
+    /// The cluster it belongs to, once it belongs to one.
+    #[serde(default)]
+    pub cluster_id: Option<String>,
+    /// Its id in the log's membership, once it has one. Never reused.
+    #[serde(default)]
+    pub member_id: Option<u64>,
+    /// It has begun to found its cluster. Set before the first step of it, so that a start after a crash in
+    /// between goes on with the same cluster instead of founding a second one.
+    #[serde(default)]
+    pub founding: bool,
+}
+
+impl Identity {
+    /// The identity of a directory; a new one if it has none.
+    ///
+    /// # Errors
+    /// When the directory belongs to another name, or the file can't be read or written.
+    pub fn load_or_create(dir: &Path, name: &str) -> Result<Self, StoreError> {
+        if let Some(identity) = Self::load(dir)? {
+            if identity.name == name {
+                return Ok(identity);
+            }
+            let (found, wanted) = (identity.name, name.to_owned());
+            return Err(StoreError::OtherName { dir: dir.to_owned(), found, wanted });
+        }
+        // The marker is written before the first byte of log, and the identity before the marker.
+        if super::marker::Marker::path(dir).exists() {
+            let path = dir.join(Self::FILE);
+            return Err(StoreError::damaged(&path, "the file is gone, but the directory was in use"));
+        }
+        let identity = Self {
+            version: VERSION,
+            disk_id: uuid::Uuid::new_v4().to_string(),
+            name: name.to_owned(),
+            cluster_id: None,
+            member_id: None,
+            founding: false,
+        };
+        identity.save(dir)?;
+        Ok(identity)
+    }
+
+    /// The identity of a directory, if it has one.
+    ///
+    /// # Errors
+    /// When the file is there but can't be read.
+    pub fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
+        json_file::load(dir)
+    }
+
+    /// Puts it on disk, durably.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub fn save(&self, dir: &Path) -> Result<(), StoreError> {
+        disk::create_dir(dir).map_err(StoreError::io(dir))?;
+        json_file::save(dir, self)
+    }
+}
+
+impl Note for Identity {
+    const FILE: &'static str = "identity.json";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+}

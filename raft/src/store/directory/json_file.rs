@@ -1,0 +1,50 @@
+//! Small files that say one thing of a data directory, as JSON that people can read too.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::disk;
+use super::error::StoreError;
+
+/// The newest version of such files that this build reads, and the one it writes.
+pub(in crate::store) const VERSION: u32 = 1;
+
+/// What such a file holds.
+pub(in crate::store) trait Note: Serialize + DeserializeOwned {
+    /// The file's name in the data directory.
+    const FILE: &'static str;
+
+    /// The version that it was written in.
+    fn version(&self) -> u32;
+}
+
+/// What a directory has written down, if anything.
+///
+/// # Errors
+/// When the file is there but can't be read: damaged is not absent.
+pub(in crate::store) fn load<N: Note>(dir: &Path) -> Result<Option<N>, StoreError> {
+    let path = dir.join(N::FILE);
+    let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
+        return Ok(None);
+    };
+    let note: N =
+        serde_json::from_slice(&content).map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+    match note.version() {
+        version if version > VERSION => Err(StoreError::TooNew { path, version, newest: VERSION }),
+        _ => Ok(Some(note)),
+    }
+}
+
+/// Puts it on disk, durably.
+///
+/// # Errors
+/// When it can't be written.
+pub(in crate::store) fn save<N: Note>(dir: &Path, note: &N) -> Result<(), StoreError> {
+    let path = dir.join(N::FILE);
+    let mut content = serde_json::to_vec_pretty(note)
+        .map_err(|error| StoreError::io(&path)(std::io::Error::other(error)))?;
+    content.push(b'\n');
+    disk::replace(&path, &content).map_err(StoreError::io(&path))
+}

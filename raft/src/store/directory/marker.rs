@@ -1,0 +1,73 @@
+//! The marker: a small fsynced file that says how much must be here.
+//!
+//! No checksum can see that a file was cut at a record's border, or that sled went back to an older page. The
+//! marker can: whatever ends before it is damaged, not torn. It is written at the pace of the row store, not
+//! per append, so what lies between it and the end of the log can't be told from a torn write.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::error::StoreError;
+use super::{disk, frame};
+use crate::types::{LogId, Vote};
+
+const KIND: u8 = 0xB1;
+const VERSION: u8 = 1;
+
+/// How far the log is known to be on disk.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct LogMark {
+    /// Bytes ever written to the log. Unlike an index it never falls, not even when entries are truncated.
+    pub(in crate::store) end: u64,
+    /// Its last entry then.
+    pub(in crate::store) last: Option<LogId>,
+    /// The vote then.
+    pub(in crate::store) vote: Option<Vote>,
+}
+
+/// What the file says.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct Marker {
+    /// The boot that wrote it.
+    pub(in crate::store) boot_id: String,
+    /// Everything was closed in good order after it; nothing has been written since.
+    pub(in crate::store) clean: bool,
+    /// The log.
+    pub(in crate::store) log: LogMark,
+    /// Up to where the row store holds the state.
+    pub(in crate::store) rows_applied: Option<LogId>,
+}
+
+impl Marker {
+    pub(in crate::store) fn path(dir: &Path) -> PathBuf {
+        dir.join("marker")
+    }
+
+    /// What the last run left; nothing in a new directory.
+    pub(in crate::store) fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
+        let path = Self::path(dir);
+        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
+            return Ok(None);
+        };
+        let frame = frame::read(content.as_slice(), KIND)
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))?;
+        if frame.version != VERSION {
+            let (version, newest) = (frame.version.into(), VERSION.into());
+            return Err(StoreError::TooNew { path, version, newest });
+        }
+        postcard::from_bytes(&frame.body)
+            .map(Some)
+            .map_err(|error| StoreError::damaged(&path, error.to_string()))
+    }
+
+    /// Puts it on disk, durably.
+    pub(in crate::store) fn write(&self, dir: &Path) -> Result<(), StoreError> {
+        let path = Self::path(dir);
+        let body = postcard::to_stdvec(self).map_err(|error| StoreError::io(&path)(frame::codec(error)))?;
+        let mut content = Vec::new();
+        frame::write(&mut content, KIND, VERSION, &body)
+            .and_then(|_| disk::replace(&path, &content))
+            .map_err(StoreError::io(&path))
+    }
+}

@@ -1,0 +1,87 @@
+//! That a directory's state is not to be believed, written down so that a start doesn't forget it.
+
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use super::disk;
+use super::error::StoreError;
+use super::json_file::{self, Note, VERSION};
+
+/// Why a member doesn't serve from the state that it has.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Doubt {
+    /// Version of this file.
+    version: u32,
+    /// No majority agrees on any state, so nobody knows whose is right.
+    pub(crate) halted: bool,
+    /// Why, as a sentence.
+    pub(crate) why: String,
+}
+
+impl Doubt {
+    /// This member differs, or may differ, from a majority that agrees.
+    pub(crate) fn in_doubt(why: String) -> Self {
+        Self { version: VERSION, halted: false, why }
+    }
+
+    /// No majority agrees.
+    pub(crate) fn halted(why: String) -> Self {
+        Self { version: VERSION, halted: true, why }
+    }
+
+    /// What a directory has written down.
+    ///
+    /// # Errors
+    /// When the file is there but can't be read.
+    pub(crate) fn load(dir: &Path) -> Result<Option<Self>, StoreError> {
+        json_file::load(dir)
+    }
+
+    /// Puts it on disk, durably.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) fn save(&self, dir: &Path) -> Result<(), StoreError> {
+        json_file::save(dir, self)
+    }
+
+    /// Takes it back: the state is the majority's.
+    ///
+    /// # Errors
+    /// When the file can't be removed.
+    pub(crate) fn lift(dir: &Path) -> Result<(), StoreError> {
+        let path = dir.join(Self::FILE);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(&path)(error)),
+            _ => disk::sync_dir(dir).map_err(StoreError::io(dir)),
+        }
+    }
+}
+
+impl Note for Doubt {
+    const FILE: &'static str = "doubt.json";
+
+    fn version(&self) -> u32 {
+        self.version
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_doubt_stays_so_until_it_is_lifted() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
+        let doubt = Doubt::halted("because".to_owned());
+        doubt.save(dir.path()).unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), Some(doubt));
+        Doubt::lift(dir.path()).unwrap();
+        Doubt::lift(dir.path()).unwrap();
+        assert_eq!(Doubt::load(dir.path()).unwrap(), None);
+        std::fs::write(dir.path().join(Doubt::FILE), "{").unwrap();
+        assert!(Doubt::load(dir.path()).is_err(), "damaged is not absent");
+    }
+}

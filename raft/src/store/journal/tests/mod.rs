@@ -1,0 +1,3 @@
+mod check;
+mod format;
+pub(in crate::store) mod pages;

@@ -1,0 +1,155 @@
+//! How many bytes of the log lie between two entries.
+//!
+//! The log itself knows how many bytes were ever written to it, and which entry was the last then. Remembered
+//! every so often this tells, about as exactly as it matters, where each entry stands.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use crate::store::directory::Durable;
+use crate::types::LogId;
+
+/// How far apart what is remembered is.
+const STEP_BYTES: u64 = 1 << 20;
+
+/// Handle on the log's length.
+pub(crate) struct LogReach {
+    durable: Arc<Durable>,
+    marks: Marks,
+}
+
+impl LogReach {
+    /// `begin` is the first byte that is still there, `purged` the entry before it.
+    pub(in crate::store) fn new(durable: Arc<Durable>, begin: u64, purged: Option<LogId>) -> Self {
+        let mut marks = Marks::default();
+        marks.note(purged.map_or(0, |purged| purged.index), begin);
+        Self { durable, marks }
+    }
+
+    /// Looks how far the log is by now.
+    pub(crate) fn look(&mut self) {
+        let log = self.durable.log();
+        if let Some(last) = log.last {
+            self.marks.note(last.index, log.end);
+        }
+    }
+
+    /// Bytes written up to an entry.
+    pub(crate) fn byte_at(&self, index: u64) -> u64 {
+        self.marks.byte_at(index)
+    }
+
+    /// The last entry that ends before a byte.
+    pub(crate) fn index_at(&self, byte: u64) -> u64 {
+        self.marks.index_at(byte)
+    }
+
+    /// Forgets where entries stood that are gone.
+    pub(crate) fn forget(&mut self, purged: u64) {
+        self.marks.forget(purged);
+    }
+}
+
+/// Entries and where they end, both ascending; the last is where the log is now. Never empty once one is noted.
+#[derive(Debug, Default)]
+struct Marks(VecDeque<(u64, u64)>);
+
+impl Marks {
+    fn note(&mut self, index: u64, byte: u64) {
+        // What was cut off may be written again, elsewhere.
+        while self.0.len() > 1 && self.0.back().is_some_and(|(last, _)| *last >= index) {
+            self.0.pop_back();
+        }
+        // The newest moves along until it is far enough from the one before it.
+        if let [.., (_, before), _] = *self.0.make_contiguous()
+            && byte.saturating_sub(before) < STEP_BYTES
+        {
+            self.0.pop_back();
+        }
+        self.0.push_back((index, byte));
+    }
+
+    fn byte_at(&self, index: u64) -> u64 {
+        self.between(
+            |(at, _)| *at <= index,
+            |(from, from_byte), (to, to_byte)| {
+                from_byte
+                    + share(index.min(to).saturating_sub(from), to - from, to_byte.saturating_sub(from_byte))
+            },
+        )
+    }
+
+    fn index_at(&self, byte: u64) -> u64 {
+        self.between(
+            |(_, at)| *at <= byte,
+            |(from, from_byte), (to, to_byte)| {
+                from + share(
+                    byte.min(to_byte).saturating_sub(from_byte),
+                    to_byte - from_byte,
+                    to.saturating_sub(from),
+                )
+            },
+        )
+    }
+
+    /// Finds the two marks around a place and asks what lies between them.
+    fn between(
+        &self,
+        is_before: impl Fn(&(u64, u64)) -> bool,
+        look: impl Fn((u64, u64), (u64, u64)) -> u64,
+    ) -> u64 {
+        let after = self.0.partition_point(is_before).clamp(1, self.0.len().max(2) - 1);
+        match (self.0.get(after - 1), self.0.get(after)) {
+            (Some(from), Some(to)) => look(*from, *to),
+            (Some(from), None) => look(*from, *from),
+            _ => 0,
+        }
+    }
+
+    fn forget(&mut self, purged: u64) {
+        while self.0.len() > 2 && self.0.get(1).is_some_and(|(index, _)| *index <= purged) {
+            self.0.pop_front();
+        }
+    }
+}
+
+/// As much of `whole` as `part` is of `of`.
+fn share(part: u64, of: u64, whole: u64) -> u64 {
+    let share = u128::from(part) * u128::from(whole) / u128::from(of.max(1));
+    u64::try_from(share).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_found_where_they_were_seen_and_guessed_between() {
+        let mut marks = Marks::default();
+        assert_eq!((marks.byte_at(5), marks.index_at(5)), (0, 0));
+        marks.note(100, 1000);
+        assert_eq!((marks.byte_at(500), marks.index_at(5000)), (1000, 100), "nothing was written yet");
+        // What an earlier run has left: known at its ends alone.
+        marks.note(300, 1000 + 2 * STEP_BYTES);
+        assert_eq!(marks.byte_at(200), 1000 + STEP_BYTES);
+        assert_eq!(marks.index_at(1000 + STEP_BYTES), 200);
+        // Large entries are told from small ones.
+        marks.note(310, 1000 + 12 * STEP_BYTES);
+        assert_eq!(marks.byte_at(305), 1000 + 7 * STEP_BYTES);
+        assert_eq!(marks.byte_at(310), 1000 + 12 * STEP_BYTES);
+        assert_eq!(marks.byte_at(9999), 1000 + 12 * STEP_BYTES);
+        assert_eq!(marks.index_at(1000 + 2 * STEP_BYTES), 300);
+        // Little by little takes no more room than all at once.
+        for more in 1..5000 {
+            marks.note(310 + more, 1000 + 12 * STEP_BYTES + more * 1024);
+        }
+        assert!(marks.0.len() < 10, "{marks:?}");
+        assert_eq!(marks.byte_at(310 + 2048), 1000 + 14 * STEP_BYTES);
+        // Cut off, and written anew: bytes only ever grow.
+        marks.note(305, 1000 + 20 * STEP_BYTES);
+        assert_eq!(marks.byte_at(305), 1000 + 20 * STEP_BYTES);
+        marks.forget(300);
+        assert_eq!(marks.0.front(), Some(&(300, 1000 + 2 * STEP_BYTES)));
+        assert_eq!(marks.byte_at(5), 1000 + 2 * STEP_BYTES, "what is gone counts as before all");
+    }
+}

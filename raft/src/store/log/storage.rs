@@ -1,0 +1,213 @@
+//! The log as openraft sees it.
+
+use std::fmt::Debug;
+use std::io;
+use std::ops::{Bound, Range, RangeBounds};
+use std::path::Path;
+#[cfg(test)]
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::thread::JoinHandle;
+
+use openraft::storage::{IOFlushed, LogState, RaftLogStorage};
+use openraft::{OptionalSend, RaftLogReader};
+use tokio::sync::{oneshot, watch};
+
+use super::open::Opened;
+use super::thread::{Command, LogThread};
+use super::view::View;
+use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
+use crate::store::rows::Nudger;
+use crate::sync::held;
+use crate::types::{Entry, LogId, Types, Vote};
+
+/// The newest entries, for replication, in memory. The log's own cache holds its open file besides.
+const TAIL_BYTES_MAX: usize = 32 << 20;
+
+/// What one message to a lagging peer carries, roughly.
+const PIECE_BYTES_MAX: usize = 1 << 20;
+
+/// Handle on the log; clones share it. Nothing here touches the disk: `append` returns once its entries are in
+/// memory and in the thread's queue.
+#[derive(Clone)]
+pub(crate) struct LogStore {
+    view: Arc<Mutex<View>>,
+    commands: Sender<Command>,
+    #[cfg(test)]
+    pub(super) flushes: Arc<AtomicU64>,
+}
+
+impl LogStore {
+    /// Starts the thread that owns the files.
+    pub(in crate::store) fn start(
+        dir: &Path,
+        opened: Opened,
+        durable: Arc<Durable>,
+        nudger: Nudger,
+        failed: watch::Sender<Option<StoreFailure>>,
+        headroom: Arc<Headroom>,
+        counters: Arc<StoreCounters>,
+    ) -> Result<(Self, JoinHandle<()>), StoreError> {
+        let Opened { log, mark } = opened;
+        let state = log.log_state();
+        let mut view = View::new(TAIL_BYTES_MAX, state.purged().map(|id| id.0), mark.last);
+        view.vote = mark.vote;
+        view.committed = state.committed().map(|id| id.0);
+        let view = Arc::new(Mutex::new(view));
+        #[cfg(test)]
+        let flushes = Arc::new(AtomicU64::new(0));
+        let (commands, queue) = channel();
+        let thread = LogThread {
+            log,
+            end: mark.end,
+            view: Arc::clone(&view),
+            durable,
+            nudger,
+            failed,
+            headroom,
+            counters,
+            #[cfg(test)]
+            flushes: Arc::clone(&flushes),
+        };
+        let thread = std::thread::Builder::new()
+            .name("ipamd-log".to_owned())
+            .spawn(move || thread.run(&queue))
+            .map_err(StoreError::io(dir))?;
+        let store = Self {
+            view,
+            commands,
+            #[cfg(test)]
+            flushes,
+        };
+        Ok((store, thread))
+    }
+
+    /// Writes what waits and stops the thread.
+    pub(in crate::store) async fn close(&self) -> io::Result<()> {
+        let (done, wait) = oneshot::channel();
+        self.send(Command::Close { done })?;
+        wait.await.map_err(|_| stopped())?
+    }
+
+    pub(super) fn send(&self, command: Command) -> io::Result<()> {
+        self.commands.send(command).map_err(|_| stopped())
+    }
+
+    fn view(&self) -> MutexGuard<'_, View> {
+        held(&self.view)
+    }
+
+    /// The view, unless nothing can be written any more. Held while a command is queued, so that the queue has
+    /// the order of the view.
+    fn writable(&self) -> io::Result<MutexGuard<'_, View>> {
+        let view = self.view();
+        match &view.failed {
+            Some(reason) => Err(io::Error::other(reason.clone())),
+            None => Ok(view),
+        }
+    }
+
+    async fn read(&self, range: Range<u64>, bytes_max: usize) -> io::Result<Vec<Entry>> {
+        let found = self.view().find(range, bytes_max);
+        let Some(cold) = found.cold else { return Ok(found.hot) };
+        let end = cold.end;
+        let (done, wait) = oneshot::channel();
+        self.send(Command::Read { range: cold, bytes_max, done })?;
+        let mut entries = wait.await.map_err(|_| stopped())??;
+        // A reading that stopped short must not be followed by what comes after the gap.
+        if entries.last().is_none_or(|last| last.log_id.index + 1 == end) {
+            entries.extend(found.hot);
+        }
+        Ok(entries)
+    }
+}
+
+impl RaftLogReader<Types> for LogStore {
+    async fn try_get_log_entries<RB: RangeBounds<u64> + Clone + Debug + OptionalSend>(
+        &mut self,
+        range: RB,
+    ) -> Result<Vec<Entry>, io::Error> {
+        let start = match range.start_bound() {
+            Bound::Included(index) => *index,
+            Bound::Excluded(index) => index.saturating_add(1),
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(index) => index.saturating_add(1),
+            Bound::Excluded(index) => *index,
+            Bound::Unbounded => u64::MAX,
+        };
+        self.read(start..end, usize::MAX).await
+    }
+
+    async fn limited_get_log_entries(&mut self, start: u64, end: u64) -> Result<Vec<Entry>, io::Error> {
+        self.read(start..end, PIECE_BYTES_MAX).await
+    }
+
+    async fn read_vote(&mut self) -> Result<Option<Vote>, io::Error> {
+        Ok(self.view().vote)
+    }
+}
+
+impl RaftLogStorage<Types> for LogStore {
+    type LogReader = Self;
+
+    async fn get_log_state(&mut self) -> Result<LogState<Types>, io::Error> {
+        let view = self.view();
+        Ok(LogState { last_purged_log_id: view.purged(), last_log_id: view.last() })
+    }
+
+    async fn get_log_reader(&mut self) -> Self {
+        self.clone()
+    }
+
+    async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
+        let (done, wait) = oneshot::channel();
+        self.send(Command::Vote { vote: *vote, done })?;
+        wait.await.map_err(|_| stopped())?
+    }
+
+    async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {
+        let Some(committed) = committed else { return Ok(()) };
+        let mut view = self.writable()?;
+        view.committed = view.committed.max(Some(committed));
+        self.send(Command::Commit(committed))
+    }
+
+    async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {
+        Ok(self.view().committed)
+    }
+
+    async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> Result<(), io::Error>
+    where
+        I: IntoIterator<Item = Entry> + OptionalSend,
+        I::IntoIter: OptionalSend,
+    {
+        let entries: Vec<Entry> = entries.into_iter().collect();
+        let mut view = self.writable()?;
+        let number = view.append(&entries);
+        self.send(Command::Append { entries, number, done: callback })
+    }
+
+    async fn truncate_after(&mut self, last_log_id: Option<LogId>) -> Result<(), io::Error> {
+        let mut view = self.writable()?;
+        if view.truncate_after(last_log_id) {
+            let keep = view.last();
+            self.send(Command::Truncate { keep })?;
+        }
+        Ok(())
+    }
+
+    async fn purge(&mut self, log_id: LogId) -> Result<(), io::Error> {
+        let mut view = self.writable()?;
+        if view.purge(log_id) {
+            self.send(Command::Purge { upto: log_id })?;
+        }
+        Ok(())
+    }
+}
+
+fn stopped() -> io::Error {
+    io::Error::other("the log is closed")
+}

@@ -1,0 +1,4 @@
+mod damage;
+mod files;
+mod storage;
+mod suite;

@@ -1,0 +1,288 @@
+//! The thread that owns the log's files.
+//!
+//! It takes everything that waits, writes it, syncs once, answers, and begins again: while one sync is under
+//! way the next group gathers by itself, so the disk sets the pace and a lone writer waits for nobody.
+
+use std::io;
+use std::ops::Range;
+#[cfg(test)]
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::{Arc, Mutex};
+use std::time::Instant;
+
+use openraft::storage::IOFlushed;
+use raft_log::RaftLog;
+use raft_log::api::raft_log_writer::RaftLogWriter as _;
+use tokio::sync::{oneshot, watch};
+
+use super::view::{View, next};
+use super::wal::{Wal, WalLogId, WalPayload, WalVote};
+use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFailure};
+use crate::store::rows::Nudger;
+use crate::sync::held;
+use crate::types::{Entry, LogId, Types, Vote};
+
+/// A group is closed when it holds this many commands, so that the first in it isn't kept waiting by the last.
+const GROUP_COMMANDS_MAX: usize = 4096;
+
+type Answer<T> = oneshot::Sender<io::Result<T>>;
+
+/// What the thread is asked to do, in the order in which it is asked.
+pub(super) enum Command {
+    Append {
+        entries: Vec<Entry>,
+        number: u64,
+        done: IOFlushed<Types>,
+    },
+    Vote {
+        vote: Vote,
+        done: Answer<()>,
+    },
+    Commit(LogId),
+    Truncate {
+        keep: Option<LogId>,
+    },
+    Purge {
+        upto: LogId,
+    },
+    Read {
+        range: Range<u64>,
+        bytes_max: usize,
+        done: Answer<Vec<Entry>>,
+    },
+    Close {
+        done: Answer<()>,
+    },
+    /// Stands still until the other end is dropped, so that a test can let a group gather.
+    #[cfg(test)]
+    Hold(Receiver<()>),
+}
+
+/// The thread's state.
+pub(super) struct LogThread {
+    pub(super) log: RaftLog<Wal>,
+    pub(super) end: u64,
+    pub(super) view: Arc<Mutex<View>>,
+    pub(super) durable: Arc<Durable>,
+    pub(super) nudger: Nudger,
+    pub(super) failed: watch::Sender<Option<StoreFailure>>,
+    pub(super) headroom: Arc<Headroom>,
+    pub(super) counters: Arc<StoreCounters>,
+    #[cfg(test)]
+    pub(super) flushes: Arc<AtomicU64>,
+}
+
+/// Who waits for the sync of the current group.
+#[derive(Default)]
+struct Group {
+    appends: Vec<IOFlushed<Types>>,
+    votes: Vec<(Vote, Answer<()>)>,
+    closing: Vec<Answer<()>>,
+    /// Something must reach the disk.
+    sync: bool,
+    /// Something may ride along, or go to the page cache alone.
+    unsynced: bool,
+}
+
+impl LogThread {
+    /// Serves until it is told to close, or until nobody is left who could ask for anything.
+    pub(super) fn run(mut self, commands: &Receiver<Command>) {
+        let mut closing = Vec::new();
+        while closing.is_empty() {
+            let Ok(first) = commands.recv() else { break };
+            self.counters.flush.begin();
+            let mut group = Group::default();
+            let mut outcome = self.take(first, &mut group);
+            for _ in 1..GROUP_COMMANDS_MAX {
+                match commands.try_recv() {
+                    Ok(command) if outcome.is_ok() => outcome = self.take(command, &mut group),
+                    Ok(command) => refuse(command, &mut group),
+                    Err(_) => break,
+                }
+            }
+            outcome = outcome.and_then(|()| self.flush(&group));
+            self.counters.flush.end();
+            if outcome.is_ok() {
+                closing = std::mem::take(&mut group.closing);
+            }
+            let failed = outcome.is_err();
+            self.answer(group, outcome);
+            if failed {
+                break;
+            }
+        }
+        // Never written again after an error: the kernel may have dropped the dirty pages, and a second fsync
+        // would then succeed without them. What still comes is refused until the process ends.
+        drop(self);
+        for done in closing {
+            let _gone = done.send(Ok(()));
+        }
+        for command in commands {
+            let mut group = Group::default();
+            refuse(command, &mut group);
+            group.refuse("the log is closed");
+        }
+    }
+
+    fn take(&mut self, command: Command, group: &mut Group) -> io::Result<()> {
+        match command {
+            Command::Append { entries, number, done } => {
+                group.appends.push(done);
+                group.sync = true;
+                let records = entries.into_iter().map(|e| (WalLogId(e.log_id), WalPayload(e.payload)));
+                self.end = end_of(self.log.append(records)?);
+                held(&self.view).pass_on(number);
+            }
+            Command::Vote { vote, done } => {
+                group.votes.push((vote, done));
+                // The vote on disk has won, which is a note on it: a majority has the vote even if the note is
+                // lost, and no entry of that leader is on disk before the note. An election has one fsync less on
+                // each side.
+                let known = self.log.log_state().vote().map(|known| known.0.leader_id);
+                if vote.committed && known == Some(vote.leader_id) {
+                    group.unsynced = true;
+                } else {
+                    group.sync = true;
+                }
+                self.end = end_of(self.log.save_vote(WalVote(vote))?);
+            }
+            Command::Commit(log_id) => self.commit(log_id, group)?,
+            Command::Truncate { keep } => {
+                group.sync = true;
+                self.end = end_of(self.log.truncate(next(keep))?);
+            }
+            Command::Purge { upto } => {
+                group.sync = true;
+                self.end = end_of(self.log.purge(WalLogId(upto))?);
+            }
+            Command::Read { range, bytes_max, done } => {
+                let _gone = done.send(self.read(range, bytes_max));
+            }
+            Command::Close { done } => {
+                group.closing.push(done);
+                group.sync = true;
+            }
+            #[cfg(test)]
+            Command::Hold(until) => drop(until.recv()),
+        }
+        Ok(())
+    }
+
+    /// Notes what is committed, which is never needed for safety: it only shortens the way back after a start.
+    /// raft-log refuses to go backwards or beyond its end.
+    fn commit(&mut self, log_id: LogId, group: &mut Group) -> io::Result<()> {
+        let state = self.log.log_state();
+        let Some(log_id) = state.last().map(|last| WalLogId(log_id).min(*last)) else { return Ok(()) };
+        if state.committed().is_none_or(|before| *before < log_id) {
+            self.end = end_of(self.log.commit(log_id)?);
+            group.unsynced = true;
+        }
+        Ok(())
+    }
+
+    fn read(&self, range: Range<u64>, bytes_max: usize) -> io::Result<Vec<Entry>> {
+        let mut left = bytes_max;
+        let mut entries = Vec::new();
+        for item in self.log.read(range.start, range.end) {
+            let (WalLogId(log_id), WalPayload(payload)) = item?;
+            left = left.saturating_sub(super::wal::payload_size(&payload));
+            entries.push(Entry { log_id, payload });
+            if left == 0 {
+                break;
+            }
+        }
+        Ok(entries)
+    }
+
+    fn flush(&mut self, group: &Group) -> io::Result<()> {
+        if !group.sync {
+            return if group.unsynced { self.log.flush(false, None) } else { Ok(()) };
+        }
+        self.headroom.make_room(self.end.saturating_sub(self.durable.log().end));
+        let (done, wait) = sync_channel(1);
+        let begun = Instant::now();
+        #[cfg(feature = "testing")]
+        self.counters.flush.linger();
+        self.log.flush(true, Some(done))?;
+        #[cfg(test)]
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
+        let took = begun.elapsed();
+        self.counters.fsync.observe(took);
+        self.counters.flush.took(took);
+        let state = self.log.log_state();
+        let (last, vote) = (state.last().map(|id| id.0), state.vote().map(|vote| vote.0));
+        self.durable.set_log(LogMark { end: self.end, last, vote });
+        if group.votes.is_empty() {
+            self.nudger.changed()
+        } else {
+            self.nudger.soon()
+        }
+        Ok(())
+    }
+
+    fn answer(&self, group: Group, outcome: io::Result<()>) {
+        let Err(error) = outcome else { return group.grant(&self.view) };
+        let reason = format!("the log can't be written: {error}");
+        tracing::error!(reason, "the process must be started again; nothing acknowledged is lost");
+        held(&self.view).failed = Some(reason.clone());
+        self.durable.end();
+        // First of all, so that whoever sees raft end knows why.
+        self.failed.send_replace(Some(StoreFailure::Disk(reason.clone())));
+        group.refuse(&reason);
+    }
+}
+
+impl Drop for LogThread {
+    fn drop(&mut self) {
+        self.durable.end();
+        let mut view = held(&self.view);
+        if view.failed.is_none() {
+            view.failed = Some("the log is closed".to_owned());
+        }
+        drop(view);
+        if std::thread::panicking() {
+            let why = "the thread of the log has panicked".to_owned();
+            self.failed.send_replace(Some(StoreFailure::Disk(why)));
+        }
+    }
+}
+
+impl Group {
+    fn grant(self, view: &Mutex<View>) {
+        for done in self.appends {
+            done.io_completed(Ok(()));
+        }
+        for (vote, done) in self.votes {
+            held(view).vote = Some(vote);
+            let _gone = done.send(Ok(()));
+        }
+    }
+
+    fn refuse(self, reason: &str) {
+        for done in self.appends {
+            done.io_completed(Err(io::Error::other(reason)));
+        }
+        for done in self.votes.into_iter().map(|(_, done)| done).chain(self.closing) {
+            let _gone = done.send(Err(io::Error::other(reason)));
+        }
+    }
+}
+
+/// Puts a command where it will be refused with its group.
+fn refuse(command: Command, group: &mut Group) {
+    match command {
+        Command::Append { done, .. } => group.appends.push(done),
+        Command::Vote { vote, done } => group.votes.push((vote, done)),
+        Command::Close { done } => group.closing.push(done),
+        // A reader sees its channel close.
+        Command::Read { .. } | Command::Commit(_) | Command::Truncate { .. } | Command::Purge { .. } => {}
+        #[cfg(test)]
+        Command::Hold(_) => {}
+    }
+}
+
+fn end_of(segment: raft_log::types::Segment) -> u64 {
+    segment.offset + segment.size
+}

@@ -1,0 +1,250 @@
+//! The state's rows in sled, so that a start need not read the whole snapshot and log.
+//!
+//! sled 0.34 doesn't sync, and on damage it panics or quietly goes back to an older page. So nothing is
+//! believed here that isn't checked: every row has a sum, the batch's point has the digest of all rows, and the
+//! marker says how far the rows must reach. On any doubt the directory is put aside: log and snapshot have all
+//! of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::loading;
+use crate::progress::Progress;
+use crate::store::directory::{disk, frame, truncating};
+use crate::types::{LogId, StoredMembership};
+use ipam_machine::{RowKey, State};
+
+const ROW_VERSION: u8 = 1;
+const POINT_KIND: u8 = 0xC1;
+const POINT_VERSION: u8 = 1;
+/// Shorter than any row's key, so it can't be one.
+const POINT_KEY: &[u8] = b"p";
+const CACHE_BYTES: u64 = 32 << 20;
+/// Rows that are written at once. sled copies a node for every row, frees none of the copies before the batch is
+/// over, and after a batch frees only so many: with 256 rows a batch its memory stays flat, with 1,024 it grows for
+/// ever.
+const BATCH_ROWS: usize = 128;
+/// Rows after which they are synced, a megabyte or so: one sync of all of them at the end would hold up the log,
+/// which shares the disk.
+const SYNC_ROWS: usize = 32 * BATCH_ROWS;
+
+/// How long to wait for a lock of sled's own; the directory's lock is held already.
+const LOCK_TRIES: u32 = 100;
+const LOCK_PAUSE: Duration = Duration::from_millis(20);
+
+/// Up to where the rows hold the state.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(in crate::store) struct Point {
+    pub(in crate::store) applied: Option<LogId>,
+    pub(in crate::store) membership: StoredMembership,
+    pub(in crate::store) digest: u128,
+}
+
+/// The row store, open.
+pub(in crate::store) struct Rows {
+    db: sled::Db,
+    /// sled's file a second time, since its own flush doesn't sync.
+    file: File,
+}
+
+pub(in crate::store) fn path(dir: &Path) -> PathBuf {
+    dir.join("rows")
+}
+
+/// Puts a directory in doubt aside, for whoever wants to look into it; only the newest is kept.
+pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
+    let rows = path(dir);
+    if !rows.exists() {
+        return Ok(());
+    }
+    let mut newest = 0;
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        if let Some(number) = entry.file_name().to_str().and_then(|name| name.strip_prefix("rows.damaged-")) {
+            newest = newest.max(number.parse::<u64>().unwrap_or(0));
+            truncating::remove_dir(&entry.path())?;
+        }
+    }
+    disk::rename(&rows, &dir.join(format!("rows.damaged-{}", newest.saturating_add(1))))
+}
+
+impl Rows {
+    /// Opens the rows of a data directory, and looks how far they say that they are. The error is the reason to
+    /// rebuild them.
+    pub(in crate::store) fn open_at(dir: &Path) -> Result<(Self, Point), String> {
+        let dir = path(dir);
+        unharmed(|| {
+            let rows = Self::open(&dir)?;
+            if rows.db.is_empty() {
+                return Ok((rows, Point::default()));
+            }
+            let point = rows.point()?.ok_or("the last write of it was broken off")?;
+            Ok((rows, point))
+        })
+    }
+
+    /// Reads all of them, believing nothing.
+    pub(in crate::store) fn read(&self, point: &Point, progress: &Progress) -> Result<State, String> {
+        unharmed(|| {
+            if self.db.is_empty() {
+                return Ok(State::default());
+            }
+            let mut items = self.db.iter();
+            let next = || match items.next() {
+                Some(item) => unseal(&item.map_err(|error| error.to_string())?),
+                None => Ok(None),
+            };
+            let state = loading::load(next, |damaged| damaged.0, progress)?;
+            if point.digest != state.digest() {
+                return Err("the digest of its rows isn't the one it had".to_owned());
+            }
+            // What the last run left in the page cache becomes durable before anybody builds on it.
+            self.sync()?;
+            Ok(state)
+        })
+    }
+
+    /// Makes a new row store with all rows of a state.
+    pub(in crate::store) fn create(dir: &Path, state: &State, point: &Point) -> Result<Self, String> {
+        let dir = path(dir);
+        unharmed(|| {
+            if dir.exists() {
+                truncating::remove_dir(&dir).map_err(|error| error.to_string())?;
+            }
+            let rows = Self::open(&dir)?;
+            rows.put(state.rows().map(|(key, row)| (key, Some(row))), point)?;
+            Ok(rows)
+        })
+    }
+
+    /// Writes what changed, and up to where; durable when it returns.
+    pub(in crate::store) fn write(
+        &self,
+        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
+        point: &Point,
+    ) -> Result<(), String> {
+        unharmed(|| self.put(changes, point))
+    }
+
+    /// A few rows and the point are one batch, whole or not there. With many, the point is taken away by the first
+    /// batch and comes back with the last: a directory without one isn't believed.
+    fn put(
+        &self,
+        changes: impl Iterator<Item = (RowKey, Option<Vec<u8>>)>,
+        point: &Point,
+    ) -> Result<(), String> {
+        let mut batch = sled::Batch::default();
+        for (count, (key, row)) in changes.enumerate() {
+            if count > 0 && count % BATCH_ROWS == 0 {
+                batch.remove(POINT_KEY);
+                self.apply(std::mem::take(&mut batch))?;
+            }
+            if count > 0 && count % SYNC_ROWS == 0 {
+                self.file.sync_data().map_err(|error| error.to_string())?;
+            }
+            match row {
+                Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
+                None => batch.remove(key.to_bytes().as_slice()),
+            }
+        }
+        batch.insert(POINT_KEY, seal_point(point)?);
+        self.apply(batch)?;
+        self.sync()
+    }
+
+    fn open(dir: &Path) -> Result<Self, String> {
+        disk::create_dir(dir).map_err(|error| error.to_string())?;
+        let config = sled::Config::new().path(dir).cache_capacity(CACHE_BYTES).flush_every_ms(None);
+        let mut tries = LOCK_TRIES;
+        let db = loop {
+            match config.open() {
+                Ok(db) => break db,
+                // sled lets go of its lock some time after it was dropped.
+                Err(error) if tries > 0 && error.to_string().contains("could not acquire lock") => {
+                    tries -= 1;
+                    std::thread::sleep(LOCK_PAUSE);
+                }
+                Err(error) => return Err(error.to_string()),
+            }
+        };
+        let file = File::open(dir.join("db")).map_err(|error| error.to_string())?;
+        disk::sync_dir(dir).map_err(|error| error.to_string())?;
+        Ok(Self { db, file })
+    }
+
+    fn point(&self) -> Result<Option<Point>, String> {
+        let Some(sealed) = self.db.get(POINT_KEY).map_err(|error| error.to_string())? else {
+            return Ok(None);
+        };
+        let frame = frame::read(sealed.as_ref(), POINT_KIND).map_err(|error| error.to_string())?;
+        if frame.version != POINT_VERSION {
+            return Err(format!("its version is {}", frame.version));
+        }
+        postcard::from_bytes(&frame.body).map(Some).map_err(|error| error.to_string())
+    }
+
+    fn apply(&self, batch: sled::Batch) -> Result<(), String> {
+        self.db.apply_batch(batch).map_err(|error| error.to_string())
+    }
+
+    fn sync(&self) -> Result<(), String> {
+        self.db.flush().map_err(|error| error.to_string())?;
+        self.file.sync_data().map_err(|error| error.to_string())
+    }
+}
+
+/// sled panics where others return an error.
+fn unharmed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        let said = panic.downcast_ref::<String>().map(String::as_str);
+        let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
+        Err(format!("the row store panicked: {}", said.unwrap_or("without a word")))
+    })
+}
+
+fn seal_point(point: &Point) -> Result<Vec<u8>, String> {
+    let body = postcard::to_stdvec(point).map_err(|error| error.to_string())?;
+    let mut sealed = Vec::new();
+    frame::write(&mut sealed, POINT_KIND, POINT_VERSION, &body).map_err(|error| error.to_string())?;
+    Ok(sealed)
+}
+
+/// Version, row, and a sum over key, version and row: a row under another's key is damage too.
+pub(in crate::store) fn seal(key: RowKey, row: &[u8]) -> Vec<u8> {
+    let mut sealed = Vec::with_capacity(row.len() + 5);
+    sealed.push(ROW_VERSION);
+    sealed.extend_from_slice(row);
+    let sum = sum(&key.to_bytes(), &sealed);
+    sealed.extend_from_slice(&sum);
+    sealed
+}
+
+/// The reverse; nothing for the point, which isn't a row and sorts after all of them.
+pub(in crate::store) fn unseal(
+    (key, sealed): &(sled::IVec, sled::IVec),
+) -> Result<Option<(RowKey, Vec<u8>)>, String> {
+    if key.as_ref() == POINT_KEY {
+        return Ok(None);
+    }
+    let key = RowKey::from_bytes(key).ok_or("a key isn't a row's")?;
+    let (body, found) = sealed.split_last_chunk::<4>().ok_or("a row is too short")?;
+    if *found != sum(&key.to_bytes(), body) {
+        return Err(format!("the row {key:?} is damaged"));
+    }
+    match body.split_first() {
+        Some((&ROW_VERSION, row)) => Ok(Some((key, row.to_vec()))),
+        _ => Err(format!("the row {key:?} has an unknown version")),
+    }
+}
+
+fn sum(key: &[u8], body: &[u8]) -> [u8; 4] {
+    let mut hasher = crc32fast::Hasher::new();
+    hasher.update(key);
+    hasher.update(body);
+    hasher.finalize().to_be_bytes()
+}

@@ -1,0 +1,12 @@
+//! The rows of the state in sled, and how a state is made of rows.
+
+mod database;
+pub(super) mod loading;
+mod nudge;
+#[cfg(test)]
+mod tests;
+
+pub(super) use database::{Point, Rows, path, put_aside};
+#[cfg(feature = "testing")]
+pub(super) use database::{seal, unseal};
+pub(super) use nudge::{Nudge, Nudger};

@@ -1,0 +1,64 @@
+//! Wakeups of the thread that writes rows.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+
+use tokio::sync::oneshot;
+
+use crate::store::directory::StoreError;
+
+/// What the thread has been told and hasn't acted on yet.
+const CHANGED: u8 = 1;
+const SOON: u8 = 2;
+
+/// What wakes the thread.
+pub(in crate::store) enum Nudge {
+    /// Something has changed; it may wait for more.
+    Changed,
+    /// Much has changed, or something that shouldn't wait.
+    Soon,
+    /// Write now and say when that is done.
+    #[cfg(test)]
+    Flush(oneshot::Sender<()>),
+    /// Write the rest, say that all is clean, and stop.
+    Close(oneshot::Sender<Result<(), StoreError>>),
+}
+
+/// Wakes the thread, cheaply enough for every group of the log and every applied chunk.
+#[derive(Debug, Clone)]
+pub(in crate::store) struct Nudger {
+    to: Sender<Nudge>,
+    pending: Arc<AtomicU8>,
+}
+
+impl Nudger {
+    pub(in crate::store) fn new() -> (Self, Receiver<Nudge>) {
+        let (to, from) = channel();
+        (Self { to, pending: Arc::default() }, from)
+    }
+
+    pub(in crate::store) fn pending(&self) -> Arc<AtomicU8> {
+        Arc::clone(&self.pending)
+    }
+
+    pub(in crate::store) fn changed(&self) {
+        self.raise(CHANGED, Nudge::Changed);
+    }
+
+    pub(in crate::store) fn soon(&self) {
+        self.raise(SOON, Nudge::Soon);
+    }
+
+    /// Sends nothing if the thread knows already: it would make a round of its own for every message.
+    fn raise(&self, level: u8, nudge: Nudge) {
+        if self.pending.fetch_max(level, Ordering::AcqRel) < level {
+            self.send(nudge);
+        }
+    }
+
+    pub(in crate::store) fn send(&self, nudge: Nudge) {
+        // Nobody there: the store is closed, and what wakes whom doesn't matter any more.
+        let _gone = self.to.send(nudge);
+    }
+}

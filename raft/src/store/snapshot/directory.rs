@@ -1,0 +1,374 @@
+//! Where snapshots are kept: one whole one, and what is on its way to become the next.
+
+use std::fmt;
+use std::fs::{self, File};
+use std::io::{self, BufReader, BufWriter};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use bytes::{Bytes, BytesMut};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+use super::format::{self, Header, Meta};
+use super::instant::Instant;
+use crate::progress::Progress;
+use crate::store::directory::background::{self, PacedFile, SYNC_BYTES};
+use crate::store::directory::truncating::{self, Replaceable};
+use crate::store::directory::{StoreError, disk, frame};
+use crate::store::journal::Blocks;
+use crate::sync::held;
+use crate::types::{LogId, Types};
+use ipam_machine::State;
+use ipam_machine::level::check_known;
+
+const BUFFER_BYTES: usize = 256 << 10;
+
+/// A snapshot, as openraft has it.
+pub(in crate::store) type Snapshot = openraft::type_config::alias::SnapshotOf<Types, SnapshotFile>;
+
+/// Tells files on their way apart, within this process; what another process left is removed at its start.
+static NUMBER: AtomicU64 = AtomicU64::new(0);
+
+/// The directory of the snapshots.
+#[derive(Debug)]
+pub(in crate::store) struct SnapshotDir {
+    dir: PathBuf,
+    /// Held while a file takes the current one's place: the newer stays, whoever comes last.
+    newest: Mutex<Newest>,
+}
+
+/// The current snapshot.
+#[derive(Debug, Default)]
+struct Newest {
+    last: Option<LogId>,
+    /// Its file, kept as it is while somebody reads it; none if there is no snapshot.
+    file: Option<Arc<Replaceable>>,
+}
+
+impl SnapshotDir {
+    /// Opens the directory, and removes what was never finished.
+    pub(in crate::store) fn open(data_dir: &Path) -> Result<Self, StoreError> {
+        let dir = path(data_dir);
+        disk::create_dir(&dir).map_err(StoreError::io(&dir))?;
+        for entry in fs::read_dir(&dir).map_err(StoreError::io(&dir))? {
+            let path = entry.map_err(StoreError::io(&dir))?.path();
+            if path != current_path(&dir) {
+                fs::remove_file(&path).map_err(StoreError::io(&path))?;
+            }
+        }
+        let path = current_path(&dir);
+        let header = match File::open(&path) {
+            Ok(file) => Some(format::read_header(&file).map_err(|error| damaged(&path, &error))?),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => return Err(StoreError::io(&path)(error)),
+        };
+        let newest = header.map_or_else(Newest::default, |header| Newest {
+            last: header.meta.last_log_id,
+            file: Some(Arc::new(Replaceable::new(path))),
+        });
+        Ok(Self { dir, newest: Mutex::new(newest) })
+    }
+
+    /// Up to where the current snapshot reaches.
+    pub(in crate::store) fn last(&self) -> Option<LogId> {
+        self.newest().last
+    }
+
+    fn newest(&self) -> MutexGuard<'_, Newest> {
+        held(&self.newest)
+    }
+
+    /// Checks that the current snapshot, if there is one, is whole.
+    pub(in crate::store) fn verify_current(&self) -> Result<(), StoreError> {
+        self.read_current(format::verify).map(drop)
+    }
+
+    /// The state in the current snapshot, if there is one.
+    pub(in crate::store) fn load_current(
+        &self,
+        progress: &Progress,
+    ) -> Result<Option<(Header, State, Blocks)>, StoreError> {
+        self.read_current(|from| format::load(from, progress))
+    }
+
+    fn read_current<T>(
+        &self,
+        read: impl FnOnce(BufReader<File>) -> io::Result<T>,
+    ) -> Result<Option<T>, StoreError> {
+        let path = current_path(&self.dir);
+        let newest = self.newest();
+        let Some(_kept) = newest.file.clone() else { return Ok(None) };
+        let opened = File::open(&path);
+        drop(newest);
+        match opened {
+            Ok(file) => read(buffered(file)).map(Some).map_err(|error| damaged(&path, &error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(StoreError::io(&path)(error)),
+        }
+    }
+
+    /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
+    /// the current one. Takes its time, so that nobody else has to. Nothing if it isn't wanted any more when it is
+    /// written.
+    pub(in crate::store) fn build(
+        &self,
+        point: &Instant,
+        bytes_per_second: u64,
+        is_wanted: impl FnOnce() -> bool,
+    ) -> io::Result<Option<SnapshotFile>> {
+        let (last_log_id, last_membership) = (point.applied, point.membership.clone());
+        let aside = Aside::new(&self.dir);
+        let to = PacedFile::new(File::create(&aside.path)?, bytes_per_second);
+        let mut to = BufWriter::with_capacity(BUFFER_BYTES, to);
+        format::write(&mut to, &point.state, &point.journal, Meta { last_log_id, last_membership })?;
+        to.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
+        if !is_wanted() {
+            return Ok(None);
+        }
+        self.make_current(aside, last_log_id)?;
+        self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone")).map(Some)
+    }
+
+    /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
+    pub(in crate::store) fn install(
+        &self,
+        mut snapshot: SnapshotFile,
+        meta: &Meta,
+    ) -> io::Result<(State, Blocks)> {
+        let Held { state, journal } = match snapshot.held.take() {
+            Some(held) => *held,
+            None => Held::load(&snapshot.path)?,
+        };
+        check_known(state.header().level).map_err(io::Error::other)?;
+        if snapshot.meta != *meta {
+            return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", snapshot.meta)));
+        }
+        if snapshot.path != current_path(&self.dir) {
+            let mut aside = Aside::new(&self.dir);
+            match snapshot.aside {
+                // Written and synced in this very directory.
+                Some(received) if received.path.parent() == Some(&self.dir) => aside = received,
+                _ => {
+                    fs::copy(&snapshot.path, &aside.path)?;
+                    File::open(&aside.path)?.sync_all()?;
+                }
+            }
+            self.make_current(aside, meta.last_log_id)?;
+        }
+        Ok((state, journal))
+    }
+
+    /// The current snapshot, if there is one.
+    pub(in crate::store) fn current(&self) -> io::Result<Option<SnapshotFile>> {
+        let newest = self.newest();
+        let Some(kept) = newest.file.clone() else { return Ok(None) };
+        match SnapshotFile::open(current_path(&self.dir)) {
+            Ok(file) => Ok(Some(SnapshotFile { kept: Some(kept), ..file })),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// A snapshot of nothing, before the first entry, for those who must be given one.
+    pub(in crate::store) fn none(&self) -> io::Result<SnapshotFile> {
+        let file = tokio::fs::File::from_std(File::open(&self.dir)?);
+        let meta = Meta { last_log_id: None, last_membership: Default::default() };
+        let path = self.dir.clone();
+        Ok(SnapshotFile { path, file, length: 0, meta, aside: None, kept: None, held: None })
+    }
+
+    fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
+        let mut newest = self.newest();
+        if last < newest.last {
+            return Ok(());
+        }
+        let path = current_path(&self.dir);
+        let rename = || disk::rename(&aside.path, &path);
+        match &newest.file {
+            Some(old) => old.replace(rename)?,
+            None => rename()?,
+        }
+        aside.kept = true;
+        *newest = Newest { last, file: Some(Arc::new(Replaceable::new(path))) };
+        Ok(())
+    }
+}
+
+fn path(data_dir: &Path) -> PathBuf {
+    data_dir.join("snapshot")
+}
+
+/// The file of the current snapshot of a data directory.
+pub(in crate::store) fn path_in(data_dir: &Path) -> PathBuf {
+    current_path(&path(data_dir))
+}
+
+fn current_path(dir: &Path) -> PathBuf {
+    dir.join("current")
+}
+
+fn buffered(file: File) -> BufReader<File> {
+    BufReader::with_capacity(BUFFER_BYTES, file)
+}
+
+fn damaged(path: &Path, error: &io::Error) -> StoreError {
+    StoreError::damaged(path, error.to_string())
+}
+
+/// A file on its way; removed again unless it takes its place.
+#[derive(Debug)]
+struct Aside {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl Aside {
+    fn new(dir: &Path) -> Self {
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        Self { path: dir.join(format!("unfinished-{number}")), kept: false }
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if !self.kept {
+            // It may never have been made; a leftover goes at the next start.
+            let _gone = truncating::remove_file(&self.path);
+        }
+    }
+}
+
+/// A whole snapshot, open for reading from its beginning.
+#[derive(Debug)]
+pub(crate) struct SnapshotFile {
+    path: PathBuf,
+    file: tokio::fs::File,
+    length: u64,
+    meta: Meta,
+    aside: Option<Aside>,
+    /// Held while it is read, if it is or was the current one.
+    #[expect(dead_code, reason = "held, not read")]
+    kept: Option<Arc<Replaceable>>,
+    /// What is in it, if that was read already.
+    held: Option<Box<Held>>,
+}
+
+/// What a snapshot holds, read and found whole.
+struct Held {
+    state: State,
+    journal: Blocks,
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").finish_non_exhaustive()
+    }
+}
+
+impl Held {
+    fn load(path: &Path) -> io::Result<Self> {
+        let (_header, state, journal) = format::load(buffered(File::open(path)?), &Progress::default())?;
+        Ok(Self { state, journal })
+    }
+}
+
+impl SnapshotFile {
+    fn open(path: PathBuf) -> io::Result<Self> {
+        let file = File::open(&path)?;
+        let length = file.metadata()?.len();
+        let meta = format::read_header(&file)?.meta;
+        io::Seek::rewind(&mut &file)?;
+        Ok(Self {
+            path,
+            file: tokio::fs::File::from_std(file),
+            length,
+            meta,
+            aside: None,
+            kept: None,
+            held: None,
+        })
+    }
+
+    /// Prepares to receive a snapshot into a data directory.
+    ///
+    /// # Errors
+    /// When the file can't be made.
+    pub(crate) async fn incoming(data_dir: &Path) -> io::Result<IncomingSnapshot> {
+        let aside = Aside::new(&path(data_dir));
+        let file = tokio::fs::File::create(&aside.path).await?;
+        Ok(IncomingSnapshot { file, aside, unsynced: 0 })
+    }
+
+    /// Its length in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Up to which entry it holds the state, and the membership then.
+    pub(crate) fn meta(&self) -> &Meta {
+        &self.meta
+    }
+
+    /// The next piece, of at most `bytes_max`; empty at the end.
+    ///
+    /// # Errors
+    /// When the file can't be read.
+    pub(crate) async fn read_piece(&mut self, bytes_max: usize) -> io::Result<Bytes> {
+        let mut piece = BytesMut::with_capacity(bytes_max);
+        while piece.len() < bytes_max {
+            let left = (bytes_max - piece.len()) as u64;
+            if (&mut self.file).take(left).read_buf(&mut piece).await? == 0 {
+                break;
+            }
+        }
+        Ok(piece.freeze())
+    }
+
+    pub(in crate::store) fn into_snapshot(self) -> Snapshot {
+        openraft::Snapshot { meta: self.meta.clone(), snapshot: self }
+    }
+}
+
+/// A snapshot being received. Dropped before it is sealed, it leaves nothing behind.
+#[derive(Debug)]
+pub(crate) struct IncomingSnapshot {
+    file: tokio::fs::File,
+    aside: Aside,
+    unsynced: u64,
+}
+
+impl IncomingSnapshot {
+    /// Adds a piece.
+    ///
+    /// # Errors
+    /// When it can't be written.
+    pub(crate) async fn write_piece(&mut self, piece: &[u8]) -> io::Result<()> {
+        self.file.write_all(piece).await?;
+        self.unsynced += piece.len() as u64;
+        if self.unsynced >= SYNC_BYTES {
+            // One sync of all of it at the end would hold up the log, which shares the disk.
+            self.file.sync_data().await?;
+            self.unsynced = 0;
+        }
+        Ok(())
+    }
+
+    /// Makes it durable, reads what is in it and checks that it is whole. Once only: what was read is what is
+    /// installed, and anything wrong with it is refused before it could do harm.
+    ///
+    /// # Errors
+    /// When it can't be written, or isn't what its seal says (`InvalidData`, `UnexpectedEof`).
+    pub(crate) async fn seal_and_verify(mut self) -> io::Result<SnapshotFile> {
+        self.file.flush().await?;
+        self.file.sync_all().await?;
+        let work = move || {
+            let held = Held::load(&self.aside.path)?;
+            let mut file = SnapshotFile::open(self.aside.path.clone())?;
+            file.held = Some(Box::new(held));
+            file.aside = Some(self.aside);
+            Ok(file)
+        };
+        background::run(work).await
+    }
+}

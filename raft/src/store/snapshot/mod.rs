@@ -1,0 +1,14 @@
+//! Snapshots: the whole state at one log entry, in one file, and the directory in which the files are kept.
+
+mod directory;
+mod format;
+mod instant;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use directory::{IncomingSnapshot, SnapshotFile};
+pub(super) use directory::{Snapshot, SnapshotDir, path_in};
+#[cfg(feature = "testing")]
+pub(super) use format::verify;
+pub(super) use format::{Header, Meta, Unwritable, load, write};
+pub(super) use instant::Instant;

@@ -1,0 +1,119 @@
+//! What a start begins with: the rows, or the snapshot if that is quicker or the rows are in doubt.
+
+use std::path::Path;
+use std::thread;
+
+use crate::progress::Progress;
+use crate::store::directory::{Marker, StoreError};
+use crate::store::journal::{Blocks, JournalFiles};
+use crate::store::log::next;
+use crate::store::rows::{self, Point, Rows};
+use crate::store::snapshot::{Header, SnapshotDir};
+use crate::types::LogId;
+use ipam_machine::State;
+
+/// Entries that are applied in a moment: one takes 12 ms at most, when it carries 1,000 allocations.
+const NEAR_ENTRIES: u64 = 256;
+
+/// The rows and how far they are, if there is no doubt about that; whatever is doubtful is put aside.
+pub(super) fn sound_rows(
+    dir: &Path,
+    marker: &Marker,
+    same_boot: bool,
+    covered: Option<LogId>,
+) -> Result<Option<(Rows, Point)>, StoreError> {
+    let fresh = !rows::path(dir).exists();
+    let opened = if !same_boot && !marker.clean && !fresh {
+        Err("the machine went down without a clean stop".to_owned())
+    } else {
+        Rows::open_at(dir).and_then(|opened| match opened.1.applied {
+            applied if applied < marker.rows_applied => {
+                Err(format!("they went back to {applied:?}, from {:?}", marker.rows_applied))
+            }
+            applied if applied > covered => Err(format!("they are ahead of the log, at {applied:?}")),
+            _ => Ok(opened),
+        })
+    };
+    believed(dir, opened)
+}
+
+fn believed<T>(dir: &Path, rows: Result<T, String>) -> Result<Option<T>, StoreError> {
+    match rows {
+        Ok(rows) => Ok(Some(rows)),
+        Err(doubt) => {
+            tracing::warn!(doubt, "rows put aside; they are rebuilt from snapshot and log");
+            rows::put_aside(dir).map_err(StoreError::io(&rows::path(dir)))?;
+            Ok(None)
+        }
+    }
+}
+
+/// What to begin with.
+pub(super) struct Start {
+    pub(super) state: State,
+    pub(super) point: Point,
+    /// The open segment of its journal.
+    pub(super) journal: Blocks,
+    /// The row store and how far it is, which may be further than the state; none if it must be written afresh.
+    pub(super) rows: Option<(Rows, Option<LogId>)>,
+}
+
+/// Begins with the snapshot if the log leads on from it in a moment, since it is read in half the time; with the
+/// rows otherwise. Whatever the start is made of, the snapshot must be whole: it is what a peer will ask for.
+pub(super) fn begin(
+    dir: &Path,
+    rows: Option<(Rows, Point)>,
+    snapshots: &SnapshotDir,
+    covered: Option<LogId>,
+    journal: &JournalFiles,
+    progress: &Progress,
+) -> Result<Start, StoreError> {
+    let rows = rows.filter(|(_, point)| point.applied >= snapshots.last());
+    let near = snapshots.last().is_some_and(|last| is_near(Some(last), covered));
+    let Some((rows, point)) = rows else { return from_snapshot(snapshots, None, progress) };
+    if near {
+        return from_snapshot(snapshots, Some((rows, point.applied)), progress);
+    }
+    progress.begin("its rows are read");
+    let (read, sound) = thread::scope(|scope| {
+        let sound = scope.spawn(|| snapshots.verify_current());
+        let read = rows.read(&point, progress).and_then(|state| {
+            let blocks = journal.load_open(&state.header().journal);
+            let blocks = blocks.map_err(|error| format!("the journal doesn't reach them: {error}"))?;
+            Ok((state, blocks))
+        });
+        (read, sound.join())
+    });
+    sound.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+    match read {
+        Ok((state, journal)) => {
+            let rows = Some((rows, point.applied));
+            Ok(Start { state, point, journal, rows })
+        }
+        Err(doubt) => {
+            // sled writes on while it is open.
+            drop(rows);
+            believed::<()>(dir, Err(doubt))?;
+            from_snapshot(snapshots, None, progress)
+        }
+    }
+}
+
+fn from_snapshot(
+    snapshots: &SnapshotDir,
+    rows: Option<(Rows, Option<LogId>)>,
+    progress: &Progress,
+) -> Result<Start, StoreError> {
+    progress.begin("its snapshot is read");
+    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current(progress)? else {
+        let (state, point) = (State::default(), Point::default());
+        return Ok(Start { state, point, journal: Blocks::new(), rows });
+    };
+    let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
+    Ok(Start { state, point, journal, rows })
+}
+
+/// Whether the log leads from one entry to another in a moment, even if each one carries as much as it can.
+pub(super) fn is_near(from: Option<LogId>, to: Option<LogId>) -> bool {
+    next(to).saturating_sub(next(from)) <= NEAR_ENTRIES
+}

@@ -1,0 +1,116 @@
+//! The thread that owns the state and applies log entries to it.
+//!
+//! Nothing else runs here, and nothing waits here: no disk, no network, no lock that is held for longer than it
+//! takes to put a value in its place. So a command, however expensive, delays commands behind it and no other part of
+//! the member: not elections, not heartbeats, not readers of the published state.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Instant;
+use std::{io, thread};
+
+use openraft::storage::EntryResponder;
+use tokio::sync::oneshot;
+
+use super::board::Board;
+use super::entry::Ready;
+use super::live::Live;
+use crate::store::directory::{StoreCounters, StoreFailure};
+use crate::types::Types;
+
+/// Commands after which the state is published, at the next end of an entry.
+const COMMANDS_PER_PUBLICATION_MAX: usize = 256;
+
+/// A change beside the log.
+type Change = Box<dyn FnOnce(&mut Live) + Send>;
+/// A change beside the log, and what to do once it is published.
+type ChangeAndTell = Box<dyn FnOnce(&mut Live) -> Box<dyn FnOnce() + Send> + Send>;
+
+/// What the thread is asked to do, in the order in which it is asked.
+pub(super) enum Job {
+    /// Apply entries, and publish their effect.
+    Apply {
+        /// In the order of the log.
+        entries: Vec<EntryResponder<Types>>,
+        /// Where to say that all is published.
+        done: oneshot::Sender<io::Result<()>>,
+    },
+    /// Change the state beside the log, and publish it.
+    Change(Change),
+    /// Do the same, then tell whoever waits for it.
+    ChangeAndTell(ChangeAndTell),
+}
+
+/// The thread's state.
+pub(super) struct ApplyThread {
+    pub(super) live: Live,
+    pub(super) board: Arc<Board>,
+    pub(super) counters: Arc<StoreCounters>,
+}
+
+impl Drop for ApplyThread {
+    fn drop(&mut self) {
+        if thread::panicking() {
+            let why = "the thread that applies commands has panicked".to_owned();
+            self.board.fail(StoreFailure::Disk(why));
+        }
+    }
+}
+
+impl ApplyThread {
+    /// Starts the thread. It ends when the last sender of jobs is gone.
+    pub(super) fn start(self) -> io::Result<Sender<Job>> {
+        let (jobs, queue) = channel();
+        thread::Builder::new().name("ipamd-apply".to_owned()).spawn(move || self.run(&queue))?;
+        Ok(jobs)
+    }
+
+    fn run(mut self, jobs: &Receiver<Job>) {
+        for job in jobs {
+            match job {
+                Job::Apply { entries, done } => {
+                    // Nobody there: raft has ended.
+                    let _gone = done.send(self.apply(entries));
+                }
+                Job::Change(change) => {
+                    if self.board.guard(|| change(&mut self.live)).is_ok() {
+                        self.board.publish(&mut self.live, 0);
+                    }
+                }
+                Job::ChangeAndTell(change) => {
+                    if let Ok(tell) = self.board.guard(|| change(&mut self.live)) {
+                        self.board.publish(&mut self.live, 0);
+                        tell();
+                    }
+                }
+            }
+            // What the machine was changing is neither the state before nor the one after, and is never published.
+            if self.board.broken().is_some() {
+                return;
+            }
+        }
+    }
+
+    fn apply(&mut self, entries: Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let (mut commands, mut answers) = (0, Vec::new());
+        let mut begun = Instant::now();
+        let mut entries = entries.into_iter().peekable();
+        while let Some(entry) = entries.next() {
+            let ready = Ready::new(entry)?;
+            let applied = self.board.guard(|| ready.apply(&mut self.live));
+            let (applied, answer) = applied.map_err(io::Error::other)?;
+            commands += applied;
+            answers.extend(answer);
+            if commands >= COMMANDS_PER_PUBLICATION_MAX || entries.peek().is_none() {
+                self.board.publish(&mut self.live, std::mem::take(&mut commands));
+                self.counters.apply.observe(begun.elapsed());
+                // After the publication: an acknowledged write is in every state that is read later.
+                for (responder, outcomes) in answers.drain(..) {
+                    responder.send(outcomes);
+                }
+                begun = Instant::now();
+            }
+        }
+        Ok(())
+    }
+}

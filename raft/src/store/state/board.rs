@@ -1,0 +1,110 @@
+//! The place where the thread that applies publishes, and where all others look.
+
+use std::sync::{Arc, Mutex, OnceLock};
+
+use tokio::sync::watch;
+
+use super::live::Live;
+use crate::store::directory::StoreFailure;
+use crate::store::rows::Nudger;
+use crate::sync::held;
+use ipam_machine::{Broken, RowKey};
+
+/// With so many commands unwritten the rows don't wait for the clock.
+const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
+
+/// Where the thread that applies publishes, and where all others look.
+pub(super) struct Board {
+    pub(super) published: watch::Sender<Arc<Live>>,
+    /// The newest revision that has events.
+    pub(super) events: watch::Sender<u64>,
+    rows: Mutex<Unwritten>,
+    nudger: Nudger,
+    /// The invariant that the state breaks, once one is found broken.
+    broken: OnceLock<Broken>,
+    /// Tells the member why the process must end.
+    failed: watch::Sender<Option<StoreFailure>>,
+}
+
+/// What the row writer takes: a published state, with the keys of all rows that were touched up to it.
+struct Unwritten {
+    live: Arc<Live>,
+    touched: Vec<RowKey>,
+    commands: usize,
+}
+
+impl Board {
+    pub(super) fn new(first: &Live, nudger: Nudger, failed: watch::Sender<Option<StoreFailure>>) -> Self {
+        let live = Arc::new(first.clone());
+        let events = watch::Sender::new(live.state.newest_event().revision);
+        let rows = Unwritten { live: Arc::clone(&live), touched: Vec::new(), commands: 0 };
+        Self {
+            published: watch::Sender::new(live),
+            events,
+            rows: Mutex::new(rows),
+            nudger,
+            broken: OnceLock::new(),
+            failed,
+        }
+    }
+
+    /// Publishes the state after so many more commands. No lock is held but for putting values in their place.
+    pub(super) fn publish(&self, live: &mut Live, commands: usize) {
+        live.keep_journal();
+        let touched = live.state.take_touched();
+        let fresh = Arc::new(live.clone());
+        let mut rows = held(&self.rows);
+        rows.touched.extend(touched);
+        rows.commands = rows.commands.saturating_add(commands);
+        let many = rows.commands >= UNWRITTEN_COMMANDS_MAX;
+        let _before = std::mem::replace(&mut rows.live, Arc::clone(&fresh));
+        drop(rows);
+        let newest = fresh.state.newest_event().revision;
+        let _before = self.published.send_replace(fresh);
+        self.events.send_if_modified(|known| std::mem::replace(known, newest) != newest);
+        if many { self.nudger.soon() } else { self.nudger.changed() }
+    }
+
+    /// Calls the machine. A broken invariant stops the member, whether the state or a copy of it breaks it.
+    pub(super) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
+        Broken::catch(call).inspect_err(|broken| {
+            let Broken { invariant, detail } = broken;
+            // First of all, or somebody reads meanwhile.
+            let _known = self.broken.set(broken.clone());
+            tracing::error!(
+                invariant,
+                detail,
+                "INVARIANT BROKEN: the state can't be right; this member stops"
+            );
+            self.fail(StoreFailure::Broken(broken.clone()));
+        })
+    }
+
+    /// The invariant that the state breaks: nothing may be read or written from it then.
+    pub(super) fn broken(&self) -> Option<&Broken> {
+        self.broken.get()
+    }
+
+    /// Tells the member why it must end.
+    pub(super) fn fail(&self, why: StoreFailure) {
+        self.failed.send_replace(Some(why));
+    }
+
+    /// Takes what the rows lack.
+    pub(super) fn take_for_rows(&self) -> Taken {
+        let mut rows = held(&self.rows);
+        rows.commands = 0;
+        let (live, mut touched) = (Arc::clone(&rows.live), std::mem::take(&mut rows.touched));
+        drop(rows);
+        touched.sort_unstable();
+        touched.dedup();
+        Taken { live, touched }
+    }
+}
+
+/// What the row writer takes at one instant.
+pub(super) struct Taken {
+    pub(super) live: Arc<Live>,
+    /// Each key once.
+    pub(super) touched: Vec<RowKey>,
+}

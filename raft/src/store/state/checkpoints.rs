@@ -1,0 +1,69 @@
+//! Where replicas are compared: the state's digest at places that follow from the log alone.
+
+use std::collections::VecDeque;
+
+use ipam_api::limits::{CHECKPOINT_EVERY_ENTRIES, CHECKPOINTS_KEPT};
+use serde::{Deserialize, Serialize};
+
+use ipam_machine::State;
+
+/// The state after one log entry, in so few bytes that members can ask each other for it all the time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Checkpoint {
+    /// The log entry.
+    pub(crate) index: u64,
+    /// The revision after it.
+    pub(crate) revision: u64,
+    /// The digest after it.
+    pub(crate) digest: u128,
+}
+
+/// The newest checkpoints of a member. They begin anew with every start and with every state that is put in the
+/// place of another one: what it says, this very state has been through.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Checkpoints(VecDeque<Checkpoint>);
+
+impl Checkpoints {
+    /// Whether members compare themselves after an entry. Entries without commands are compared as well: each
+    /// leader begins with one, and can add one when somebody waits for the next comparison.
+    pub(super) fn is_due(index: u64, carries_commands: bool) -> bool {
+        !carries_commands || index.is_multiple_of(CHECKPOINT_EVERY_ENTRIES)
+    }
+
+    pub(super) fn note(&mut self, index: u64, state: &State) {
+        if self.0.len() >= CHECKPOINTS_KEPT {
+            self.0.pop_front();
+        }
+        self.0.push_back(Checkpoint { index, revision: state.revision(), digest: state.digest() });
+    }
+
+    /// All of them, oldest first.
+    pub(super) fn all(&self) -> Vec<Checkpoint> {
+        self.0.iter().copied().collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_newest_are_kept() {
+        let mut checkpoints = Checkpoints::default();
+        let state = State::new();
+        for index in 0..2 * CHECKPOINTS_KEPT as u64 {
+            checkpoints.note(index, &state);
+        }
+        let all = checkpoints.all();
+        assert_eq!((all.len(), all[0].index), (CHECKPOINTS_KEPT, CHECKPOINTS_KEPT as u64));
+        assert_eq!(all[0].digest, state.digest());
+    }
+
+    #[test]
+    fn they_are_where_the_log_says() {
+        let due: Vec<u64> =
+            (1..=2 * CHECKPOINT_EVERY_ENTRIES).filter(|index| Checkpoints::is_due(*index, true)).collect();
+        assert_eq!(due, [CHECKPOINT_EVERY_ENTRIES, 2 * CHECKPOINT_EVERY_ENTRIES]);
+        assert!(Checkpoints::is_due(1, false));
+    }
+}

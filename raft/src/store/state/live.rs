@@ -1,0 +1,50 @@
+//! The applied state with what Raft knows of it.
+
+use std::sync::Arc;
+
+use super::checkpoints::Checkpoints;
+use crate::store::journal::Recent;
+use crate::store::snapshot::Instant;
+use crate::types::{LogId, StoredMembership};
+use ipam_machine::State;
+
+/// The state with what Raft knows of it. A clone costs microseconds, and is not touched by later changes.
+#[derive(Clone)]
+pub(crate) struct Live {
+    pub(crate) state: State,
+    /// The last entry whose effect is in the state.
+    pub(crate) applied: Option<LogId>,
+    pub(super) membership: StoredMembership,
+    pub(super) checkpoints: Arc<Checkpoints>,
+    pub(super) recent: Recent,
+    /// Changes when another state is put in the place of the present one.
+    pub(super) epoch: u64,
+    /// It was put in the place of one that was wrong.
+    pub(super) corrects: bool,
+}
+
+impl Live {
+    /// The state of an instant, to go on from.
+    pub(super) fn of(instant: Instant) -> Self {
+        let Instant { state, applied, membership, journal } = instant;
+        let recent = Recent::new(&state.header().journal, journal);
+        let checkpoints = Arc::default();
+        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false }
+    }
+
+    /// All that a snapshot needs.
+    pub(in crate::store) fn point(&self) -> Instant {
+        Instant {
+            state: self.state.clone(),
+            applied: self.applied,
+            membership: self.membership.clone(),
+            journal: self.recent.open().to_vec(),
+        }
+    }
+
+    /// Takes what the state has written down since the last call into the journal.
+    pub(super) fn keep_journal(&mut self) {
+        let journaled = self.state.take_journaled();
+        self.recent.take(journaled);
+    }
+}

@@ -1,0 +1,20 @@
+//! The applied state: one thread owns it and applies log entries, all others read what it publishes.
+
+mod apply_thread;
+mod board;
+mod checkpoints;
+mod entry;
+mod live;
+mod rebuild;
+mod row_writer;
+mod shared;
+mod state_machine;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use checkpoints::Checkpoint;
+pub(crate) use rebuild::Source;
+pub(super) use row_writer::Behind;
+pub(crate) use shared::SharedState;
+pub(crate) use state_machine::MachineStore;
+pub(super) use state_machine::blocking;

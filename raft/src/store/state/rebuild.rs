@@ -1,0 +1,85 @@
+//! A state made again while the member runs, from what can be checked: a snapshot and the log behind it.
+
+use std::io;
+use std::sync::Arc;
+
+use openraft::RaftLogReader as _;
+
+use super::entry::Ready;
+use super::live::Live;
+use super::state_machine::{MachineStore, blocking};
+use crate::progress::Progress;
+use crate::store::directory::frame;
+use crate::store::log::{LogStore, next};
+use crate::store::snapshot::{Instant, SnapshotFile};
+use crate::types::LogId;
+
+/// What a state is made from, beside the log.
+pub(crate) enum Source {
+    /// This member's own snapshot; the beginning of the log if there is none.
+    Own,
+    /// A snapshot that another member has sent.
+    Peer(Box<SnapshotFile>),
+}
+
+impl MachineStore {
+    /// Makes the state again up to where it is applied, and puts it in the place of the present one. openraft
+    /// must be kept from applying meanwhile. The rows of the present one are put aside.
+    ///
+    /// # Errors
+    /// When snapshot or log can't be read, or don't reach each other; then nothing has changed.
+    pub(crate) async fn rebuild(&mut self, mut log: LogStore, source: Source) -> io::Result<()> {
+        let (applied, _) = self.shared.applied_state();
+        let mut live = Live::of(self.beginning(source, applied).await?);
+        while live.applied < applied {
+            let from = next(live.applied);
+            let entries = log.limited_get_log_entries(from, next(applied)).await?;
+            if entries.first().is_none_or(|entry| entry.log_id.index != from) {
+                return Err(frame::invalid(format!("entry {from} is gone from the log, and in no snapshot")));
+            }
+            let shared = self.shared.clone();
+            live = blocking(move || {
+                for entry in entries {
+                    let ready = Ready::new((entry, None))?;
+                    shared.guard(|| ready.apply(&mut live)).map_err(io::Error::other)?;
+                    live.keep_journal();
+                }
+                Ok(live)
+            })
+            .await?;
+        }
+        self.journal.fit(&live.state);
+        let shared = self.shared.clone();
+        blocking(move || shared.put_in_place(live)).await
+    }
+
+    async fn beginning(&self, source: Source, applied: Option<LogId>) -> io::Result<Instant> {
+        let snapshots = Arc::clone(&self.snapshots);
+        let (meta, state, journal) = match source {
+            Source::Own => {
+                let own =
+                    blocking(move || snapshots.load_current(&Progress::default()).map_err(io::Error::other))
+                        .await?;
+                match own {
+                    Some((header, state, journal)) => (header.meta, state, journal),
+                    None => return Ok(Instant::default()),
+                }
+            }
+            Source::Peer(file) => {
+                let meta = file.meta().clone();
+                if meta.last_log_id > applied || meta.last_log_id < snapshots.last() {
+                    return Err(frame::invalid(format!("a snapshot of {meta} doesn't fit to what is here")));
+                }
+                let (meta, state, journal) = blocking(move || {
+                    let (state, journal) = snapshots.install(*file, &meta)?;
+                    Ok((meta, state, journal))
+                })
+                .await?;
+                self.durable.set_snapshot(meta.last_log_id);
+                (meta, state, journal)
+            }
+        };
+        let (applied, membership) = (meta.last_log_id, meta.last_membership);
+        Ok(Instant { state, applied, membership, journal })
+    }
+}

@@ -1,0 +1,203 @@
+//! The thread that writes rows behind the log's back.
+//!
+//! Nobody waits for it on the way to an acknowledgement: it follows the applied state a quarter of a second
+//! behind, one batch at a time, and keeps the marker. What it hasn't written yet is in the log.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::{oneshot, watch};
+
+use super::board::Taken;
+use super::shared::{SharedState, WeakState};
+use crate::store::directory::{Durable, Headroom, Marker, StoreError, StoreFailure, background};
+use crate::store::journal::JournalFiles;
+use crate::store::rows::{Nudge, Point, Rows, put_aside};
+
+/// How far rows and marker may lag.
+const LAG: Duration = Duration::from_millis(250);
+
+/// After the row store has failed this many rounds pass before it is tried afresh.
+const ROUNDS_OFF: u32 = 64;
+
+/// The thread's state.
+pub(in crate::store) struct Behind {
+    pub(in crate::store) dir: PathBuf,
+    pub(in crate::store) shared: WeakState,
+    pub(in crate::store) durable: Arc<Durable>,
+    pub(in crate::store) journal: Arc<JournalFiles>,
+    pub(in crate::store) headroom: Arc<Headroom>,
+    /// What the marker shall say.
+    pub(in crate::store) marker: Marker,
+    /// What it says.
+    pub(in crate::store) marked: Marker,
+    /// The row store, unless it has to be made afresh.
+    pub(in crate::store) rows: Option<Rows>,
+    /// Which state the rows hold: it changes when a snapshot replaces the state as a whole.
+    pub(in crate::store) epoch: u64,
+    /// Rounds until the row store is tried again.
+    pub(in crate::store) off: u32,
+    pub(in crate::store) pending: Arc<AtomicU8>,
+    /// Where to say that this thread has panicked.
+    pub(in crate::store) failed: watch::Sender<Option<StoreFailure>>,
+}
+
+impl Drop for Behind {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let why = "the thread of the rows has panicked".to_owned();
+            self.failed.send_replace(Some(StoreFailure::Disk(why)));
+        }
+    }
+}
+
+impl Behind {
+    pub(in crate::store) fn run(mut self, nudges: &Receiver<Nudge>) {
+        background::step_back();
+        while let Ok(first) = nudges.recv() {
+            let waiting = Waiting::gather(first, nudges);
+            self.pending.store(0, Ordering::Release);
+            // Rows and marker must say nothing of a state that breaks an invariant, nor that its log is clean.
+            if self.shared.upgrade().is_some_and(|shared| shared.broken().is_some()) {
+                return;
+            }
+            self.write_rows();
+            let marked = self.write_marker(waiting.close.is_some());
+            #[cfg(test)]
+            waiting.flushed.into_iter().for_each(|done| done.send(()).unwrap_or_default());
+            if let Some(done) = waiting.close {
+                drop(self);
+                let _gone = done.send(marked);
+                return;
+            }
+        }
+    }
+
+    fn write_rows(&mut self) {
+        let Some(shared) = self.shared.upgrade() else { return };
+        if self.off > 0 {
+            self.off -= 1;
+            self.write_journal(&shared);
+            return;
+        }
+        // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
+        let same = self.rows.is_some() && self.epoch == shared.epoch();
+        if same && shared.applied() < self.marker.rows_applied {
+            self.write_journal(&shared);
+            return;
+        }
+        let taken = shared.take_for_rows();
+        // Before the rows, which must never be ahead of it.
+        if !self.write_journal(&shared) {
+            return;
+        }
+        drop(shared);
+        let Taken { live, touched } = taken;
+        let same = self.rows.is_some() && self.epoch == live.epoch;
+        if same && self.marker.rows_applied == live.applied && touched.is_empty() {
+            return;
+        }
+        if !self.durable.wait_for(live.applied) {
+            return;
+        }
+        let point =
+            Point { applied: live.applied, membership: live.membership.clone(), digest: live.state.digest() };
+        let written = match &self.rows {
+            Some(rows) if same => rows.write(touched.iter().map(|key| (*key, live.state.row(*key))), &point),
+            // Another state altogether: a new directory is quicker than deleting, and half a change can't be
+            // mistaken for a whole one.
+            _ => {
+                self.rows = None;
+                self.marker.rows_applied = None;
+                // The marker lets go of the old rows before they are gone.
+                let clean = self.marker.clean;
+                self.write_marker(clean).map_err(|error| error.to_string()).and_then(|()| {
+                    if live.corrects {
+                        put_aside(&self.dir).map_err(|error| error.to_string())?;
+                    }
+                    self.rows = Some(Rows::create(&self.dir, &live.state, &point)?);
+                    self.epoch = live.epoch;
+                    Ok(())
+                })
+            }
+        };
+        match written {
+            Ok(()) => self.marker.rows_applied = point.applied,
+            Err(error) => {
+                tracing::error!(
+                    error,
+                    "rows can't be written; the log keeps everything, a start will take longer"
+                );
+                self.rows = None;
+                self.off = ROUNDS_OFF;
+            }
+        }
+    }
+
+    /// False when it can't be written: the process must end then, since nothing else keeps it for ever.
+    fn write_journal(&self, shared: &SharedState) -> bool {
+        self.headroom.make_some_room();
+        let written = self.journal.write_out(shared, false);
+        if let Err(error) = &written {
+            let why = format!("the journal can't be written: {error}");
+            self.failed.send_replace(Some(StoreFailure::Disk(why)));
+        }
+        written.is_ok()
+    }
+
+    fn write_marker(&mut self, clean: bool) -> Result<(), StoreError> {
+        self.marker.log = self.durable.log();
+        self.marker.clean = clean;
+        if self.marker == self.marked {
+            return Ok(());
+        }
+        self.headroom.make_some_room();
+        let written = self.marker.write(&self.dir);
+        match &written {
+            Ok(()) => self.marked = self.marker.clone(),
+            Err(error) => {
+                tracing::error!(%error, "the marker can't be written; damage found at a start may go unnoticed");
+            }
+        }
+        written
+    }
+}
+
+/// Who waits for the next round.
+#[derive(Default)]
+struct Waiting {
+    close: Option<oneshot::Sender<Result<(), StoreError>>>,
+    #[cfg(test)]
+    flushed: Vec<oneshot::Sender<()>>,
+}
+
+impl Waiting {
+    /// Lets changes gather until the lag is used up or somebody can't wait.
+    fn gather(first: Nudge, nudges: &Receiver<Nudge>) -> Self {
+        let until = Instant::now() + LAG;
+        let mut waiting = Self::default();
+        let mut nudge = first;
+        loop {
+            match nudge {
+                Nudge::Changed => {}
+                Nudge::Soon => return waiting,
+                #[cfg(test)]
+                Nudge::Flush(done) => {
+                    waiting.flushed.push(done);
+                    return waiting;
+                }
+                Nudge::Close(done) => {
+                    waiting.close = Some(done);
+                    return waiting;
+                }
+            }
+            match nudges.recv_timeout(until.saturating_duration_since(Instant::now())) {
+                Ok(next) => nudge = next,
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => return waiting,
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! The applied state: published by the thread that applies, read by all others.
+//!
+//! One thread owns the state and changes it ([`super::apply_thread`]). After each bounded number of commands it
+//! publishes what it has, which costs a clone of persistent maps. Readers use the last published state and wait for
+//! no command; a reader that needs a newer one waits for its publication.
+
+use std::io;
+use std::sync::{Arc, Weak, mpsc};
+
+use openraft::storage::EntryResponder;
+use tokio::sync::{oneshot, watch};
+
+use super::apply_thread::{ApplyThread, Job};
+use super::board::{Board, Taken};
+use super::checkpoints::Checkpoint;
+use super::live::Live;
+use crate::store::directory::{StoreCounters, StoreFailure};
+use crate::store::journal::{JournalSource, Recent, View};
+use crate::store::rows::Nudger;
+use crate::store::snapshot::Instant;
+use crate::types::{LogId, StoredMembership, Types};
+use ipam_machine::{Broken, State};
+
+/// Handle on the applied state; clones share it.
+#[derive(Clone)]
+pub(crate) struct SharedState {
+    inner: Arc<Inner>,
+}
+
+/// The same for the row writer. It must not keep the state alive: the state wakes it, and once nobody else has
+/// the state, nothing will.
+pub(in crate::store) struct WeakState(Weak<Inner>);
+
+impl WeakState {
+    pub(super) fn upgrade(&self) -> Option<SharedState> {
+        self.0.upgrade().map(|inner| SharedState { inner })
+    }
+}
+
+struct Inner {
+    board: Arc<Board>,
+    jobs: mpsc::Sender<Job>,
+}
+
+impl SharedState {
+    /// Starts the thread that owns the state.
+    ///
+    /// # Errors
+    /// When the system has no thread left.
+    pub(in crate::store) fn start(
+        first: Instant,
+        nudger: Nudger,
+        counters: Arc<StoreCounters>,
+        failed: watch::Sender<Option<StoreFailure>>,
+    ) -> io::Result<Self> {
+        let live = Live::of(first);
+        let board = Arc::new(Board::new(&live, nudger, failed));
+        let jobs = ApplyThread { live, board: Arc::clone(&board), counters }.start()?;
+        Ok(Self { inner: Arc::new(Inner { board, jobs }) })
+    }
+
+    pub(in crate::store) fn downgrade(&self) -> WeakState {
+        WeakState(Arc::downgrade(&self.inner))
+    }
+
+    /// The last published state with what Raft knows of it.
+    pub(in crate::store) fn live(&self) -> Arc<Live> {
+        Arc::clone(&self.inner.board.published.borrow())
+    }
+
+    /// The last published state, to be read at leisure. Costs microseconds, whatever its size.
+    pub(crate) fn view(&self) -> State {
+        self.live().state.clone()
+    }
+
+    /// Looks at the last published state.
+    pub(crate) fn with<R>(&self, look: impl FnOnce(&State) -> R) -> R {
+        look(&self.live().state)
+    }
+
+    /// The last log entry whose effect is in the published state.
+    pub(crate) fn applied(&self) -> Option<LogId> {
+        self.live().applied
+    }
+
+    /// Waits for the first published state of which something holds.
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(crate) async fn until(&self, holds: impl FnMut(&Arc<Live>) -> bool) -> io::Result<Arc<Live>> {
+        let mut published = self.inner.board.published.subscribe();
+        // Cloned at once: a publication waits for those who look.
+        let found = published.wait_for(holds).await.map(|live| Arc::clone(&live));
+        found.map_err(|_| ended())
+    }
+
+    /// The newest revision that has events; raised by each publication that has brought some.
+    pub(crate) fn events(&self) -> watch::Receiver<u64> {
+        self.inner.board.events.subscribe()
+    }
+
+    /// Changes when another state is put in the place of the present one.
+    pub(super) fn epoch(&self) -> u64 {
+        self.live().epoch
+    }
+
+    pub(in crate::store) fn applied_state(&self) -> (Option<LogId>, StoredMembership) {
+        let live = self.live();
+        (live.applied, live.membership.clone())
+    }
+
+    /// Has entries applied, in their order and after all that was asked for before. The answer comes when they are
+    /// published.
+    ///
+    /// # Errors
+    /// When an entry can't be read, or the thread has ended.
+    pub(super) async fn apply(&self, entries: Vec<EntryResponder<Types>>) -> io::Result<()> {
+        let (done, answer) = oneshot::channel();
+        self.inner.jobs.send(Job::Apply { entries, done }).map_err(|_| ended())?;
+        answer.await.map_err(|_| ended())?
+    }
+
+    /// Changes the state beside the log, and waits until that is published. Blocks the calling thread.
+    fn change<R: Send + 'static>(
+        &self,
+        change: impl FnOnce(&mut Live) -> R + Send + 'static,
+    ) -> io::Result<R> {
+        let (done, answer) = mpsc::sync_channel(1);
+        let job = Job::ChangeAndTell(Box::new(move |live| {
+            let result = change(live);
+            Box::new(move || {
+                // Nobody waits any more: the member stops.
+                let _gone = done.send(result);
+            })
+        }));
+        self.inner.jobs.send(job).map_err(|_| ended())?;
+        answer.recv().map_err(|_| ended())
+    }
+
+    /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: the
+    /// caller does it, on a thread where that keeps nobody waiting.
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(in crate::store) fn replace(&self, instant: Instant) -> io::Result<()> {
+        self.put(Live::of(instant))
+    }
+
+    /// The same with a state that is right where this one is wrong.
+    ///
+    /// # Errors
+    /// When the thread that applies has ended.
+    pub(super) fn put_in_place(&self, mut fresh: Live) -> io::Result<()> {
+        fresh.corrects = true;
+        self.put(fresh)
+    }
+
+    fn put(&self, mut fresh: Live) -> io::Result<()> {
+        // Kept until the end, so that it is this thread that lets go of the last of it.
+        let published = self.live();
+        let before = self.change(move |live| {
+            fresh.epoch = live.epoch.wrapping_add(1);
+            fresh.recent = fresh.recent.after(&live.recent);
+            std::mem::replace(live, fresh)
+        })?;
+        drop((before, published));
+        Ok(())
+    }
+
+    /// Calls the machine on a copy of the state. A broken invariant stops this member: the state has the same.
+    ///
+    /// # Errors
+    /// The invariant that was found broken.
+    pub(crate) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
+        self.inner.board.guard(call)
+    }
+
+    /// The invariant that the state breaks: nothing may be read or written from it then.
+    pub(crate) fn broken(&self) -> Option<Broken> {
+        self.inner.board.broken().cloned()
+    }
+
+    /// Refuses to go on with a state that breaks an invariant.
+    ///
+    /// # Errors
+    /// The broken invariant.
+    pub(super) fn check_unbroken(&self) -> io::Result<()> {
+        self.inner.board.broken().map_or(Ok(()), |broken| Err(io::Error::other(broken.clone())))
+    }
+
+    /// The newest places at which this state can be compared with others'.
+    pub(crate) fn checkpoints(&self) -> Vec<Checkpoint> {
+        self.live().checkpoints.all()
+    }
+
+    /// Changes the state beside the log, as a defect would.
+    #[cfg(feature = "testing")]
+    #[expect(clippy::expect_used, reason = "for tests only: without its thread the member has failed")]
+    pub(crate) fn spoil<R: Send + 'static>(&self, how: impl FnOnce(&mut State) -> R + Send + 'static) -> R {
+        self.change(|live| how(&mut live.state)).expect("the thread that applies runs")
+    }
+
+    pub(super) fn take_for_rows(&self) -> Taken {
+        self.inner.board.take_for_rows()
+    }
+}
+
+impl JournalSource for SharedState {
+    fn view(&self) -> View {
+        let live = self.live();
+        View {
+            revision: live.state.revision(),
+            head: live.state.header().journal.clone(),
+            oldest: live.state.oldest_event(),
+            segments: live.state.segments.clone(),
+            recent: live.recent.clone(),
+        }
+    }
+
+    fn to_write(&self) -> (Recent, u64) {
+        let live = self.live();
+        (live.recent.clone(), live.state.oldest_segment())
+    }
+
+    /// Lets go of sealed segments that are on disk by now, as soon as the thread comes to it.
+    fn written(&self, through: u64, epoch: u64) {
+        let forget = move |live: &mut Live| live.recent.forget(through, epoch);
+        // The thread has ended: there is no memory left to save.
+        let _ended = self.inner.jobs.send(Job::Change(Box::new(forget)));
+    }
+}
+
+fn ended() -> io::Error {
+    io::Error::other("the thread that applies has ended")
+}

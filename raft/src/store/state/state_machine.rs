@@ -1,0 +1,164 @@
+//! The state machine as openraft sees it.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use futures::{Stream, StreamExt as _};
+use openraft::storage::{EntryResponder, RaftStateMachine};
+use openraft::type_config::alias::SnapshotMetaOf;
+use openraft::{OptionalSend, RaftSnapshotBuilder};
+
+use super::shared::SharedState;
+use crate::store::directory::{Durable, Headroom, StoreCounters, background};
+use crate::store::journal::JournalFiles;
+use crate::store::snapshot::{Instant, Snapshot, SnapshotDir, SnapshotFile, Unwritable};
+use crate::types::{LogId, Types};
+
+/// Entries that are handed to the thread that applies at once.
+const CHUNK_ENTRIES_MAX: usize = 256;
+
+type Membership = crate::types::StoredMembership;
+
+/// Applies what is committed, builds and installs snapshots.
+#[derive(Clone)]
+pub(crate) struct MachineStore {
+    pub(in crate::store) shared: SharedState,
+    pub(in crate::store) snapshots: Arc<SnapshotDir>,
+    pub(in crate::store) durable: Arc<Durable>,
+    pub(in crate::store) journal: Arc<JournalFiles>,
+    pub(in crate::store) headroom: Arc<Headroom>,
+    pub(in crate::store) counters: Arc<StoreCounters>,
+    /// How fast snapshots are written.
+    pub(crate) bytes_per_second: u64,
+}
+
+impl RaftStateMachine<Types> for MachineStore {
+    type SnapshotData = SnapshotFile;
+    type SnapshotBuilder = Builder;
+
+    async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), io::Error> {
+        Ok(self.shared.applied_state())
+    }
+
+    async fn apply<Strm>(&mut self, entries: Strm) -> Result<(), io::Error>
+    where
+        Strm: Stream<Item = Result<EntryResponder<Types>, io::Error>> + Unpin + OptionalSend,
+    {
+        let mut chunks = entries.ready_chunks(CHUNK_ENTRIES_MAX);
+        while let Some(chunk) = chunks.next().await {
+            self.shared.apply(chunk.into_iter().collect::<io::Result<_>>()?).await?;
+        }
+        Ok(())
+    }
+
+    async fn get_snapshot_builder(&mut self) -> Builder {
+        let live = self.shared.live();
+        Builder {
+            epoch: live.epoch,
+            point: live.point(),
+            shared: self.shared.clone(),
+            snapshots: Arc::clone(&self.snapshots),
+            durable: Arc::clone(&self.durable),
+            journal: Arc::clone(&self.journal),
+            counters: Arc::clone(&self.counters),
+            bytes_per_second: self.bytes_per_second,
+            headroom: Arc::clone(&self.headroom),
+        }
+    }
+
+    async fn install_snapshot(
+        &mut self,
+        meta: &SnapshotMetaOf<Types>,
+        snapshot: SnapshotFile,
+    ) -> Result<(), io::Error> {
+        let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
+        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
+        let durable = Arc::clone(&self.durable);
+        background::run(move || {
+            // What is sealed and only in memory would have to be fetched again.
+            journal.write_out(&shared, true)?;
+            let (state, blocks) = snapshots.install(snapshot, &meta)?;
+            journal.fit(&state);
+            let (applied, membership) = (meta.last_log_id, meta.last_membership);
+            durable.set_snapshot(applied);
+            shared.replace(Instant { state, applied, membership, journal: blocks })
+        })
+        .await
+    }
+
+    async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
+        let snapshots = Arc::clone(&self.snapshots);
+        Ok(blocking(move || snapshots.current()).await?.map(SnapshotFile::into_snapshot))
+    }
+}
+
+/// Builds a snapshot of the state at the instant at which the builder was made.
+pub(crate) struct Builder {
+    point: Instant,
+    /// Which state that is of.
+    epoch: u64,
+    shared: SharedState,
+    snapshots: Arc<SnapshotDir>,
+    durable: Arc<Durable>,
+    journal: Arc<JournalFiles>,
+    counters: Arc<StoreCounters>,
+    bytes_per_second: u64,
+    headroom: Arc<Headroom>,
+}
+
+impl RaftSnapshotBuilder<Types> for Builder {
+    type SnapshotData = SnapshotFile;
+
+    async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
+        let (mut point, mut epoch) = (self.point.clone(), self.epoch);
+        let snapshots = Arc::clone(&self.snapshots);
+        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
+        let bytes_per_second = self.bytes_per_second;
+        let headroom = Arc::clone(&self.headroom);
+        let file = background::run(move || {
+            headroom.make_room_for_snapshot();
+            loop {
+                shared.check_unbroken()?;
+                // The log may be purged of what a durable snapshot holds, and that holds no sealed segments.
+                journal.write_out(&shared, true)?;
+                let is_present = || shared.epoch() == epoch && shared.broken().is_none();
+                if let Some(file) = snapshots.build(&point, bytes_per_second, is_present)? {
+                    return Ok(file);
+                }
+                // Another state is in the place of this one, which may have been wrong.
+                let live = shared.live();
+                (point, epoch) = (live.point(), live.epoch);
+            }
+        })
+        .await;
+        match file {
+            Ok(file) => {
+                self.counters.snapshots_built.fetch_add(1, Relaxed);
+                self.durable.set_snapshot(file.meta().last_log_id);
+                Ok(file.into_snapshot())
+            }
+            Err(error) if Unwritable::is(&error) => self.go_on_without(&error).await,
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl Builder {
+    /// Returns the snapshot that is there already: to openraft an error is the end of the member, and one that it
+    /// knows is nothing new. So the member serves on, keeps its log, and tries again when the next one is due.
+    async fn go_on_without(&self, why: &io::Error) -> io::Result<Snapshot> {
+        tracing::error!(%why, "no snapshot can be made of this state; the member serves on and keeps its log");
+        self.counters.snapshots_failed.fetch_add(1, Relaxed);
+        let snapshots = Arc::clone(&self.snapshots);
+        let file =
+            blocking(move || snapshots.current().and_then(|file| file.map_or_else(|| snapshots.none(), Ok)));
+        Ok(file.await?.into_snapshot())
+    }
+}
+
+pub(in crate::store) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> io::Result<T> + Send + 'static,
+) -> io::Result<T> {
+    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+}

@@ -1,0 +1,153 @@
+//! The peer port, and the proof by which two members believe each other.
+//!
+//! **Invariant:** a connection gets as far as its first word only after the other end has proved that it is a member:
+//! by a certificate that names it, or by running as this member's user on this host. The one exception is a port that
+//! the operator has opened explicitly.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::{fmt, io};
+
+use ipam_api::name::shown;
+use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
+use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+use super::stream::PeerStream;
+use super::tls::{Caller, PeerTls};
+use crate::socket::{PrivateSocket, same_user};
+
+/// The port at which a member answers its peers.
+#[derive(Debug)]
+pub enum PeerPort {
+    /// None: the member is alone.
+    Closed,
+    /// A port that asks every caller for the certificate of a member.
+    Tls(TcpListener, PeerTls),
+    /// A unix socket that answers processes of this member's user.
+    Socket(PrivateSocket),
+    /// A port that believes every caller (`insecure = true`).
+    Open(TcpListener),
+}
+
+/// The proof that a member gives its peers and asks of them; that of its own port.
+#[derive(Debug, Clone)]
+pub(crate) enum PeerProof {
+    Tls(PeerTls),
+    SameUser,
+    Nothing,
+}
+
+/// An accepted connection before the first read.
+pub(super) enum Call {
+    Network(TcpStream, IpAddr),
+    Socket(UnixStream),
+}
+
+impl PeerPort {
+    /// The proof that belongs to this port.
+    pub(crate) fn proof(&self) -> PeerProof {
+        match self {
+            Self::Tls(_, tls) => PeerProof::Tls(tls.clone()),
+            Self::Closed | Self::Socket(_) => PeerProof::SameUser,
+            Self::Open(_) => PeerProof::Nothing,
+        }
+    }
+
+    /// The next connection; never one at a closed port.
+    pub(super) async fn accept(&self) -> io::Result<Call> {
+        match self {
+            Self::Closed => std::future::pending().await,
+            Self::Tls(listener, _) | Self::Open(listener) => {
+                let (stream, address) = listener.accept().await?;
+                Ok(Call::Network(stream, address.ip()))
+            }
+            Self::Socket(socket) => Ok(Call::Socket(socket.accept().await?)),
+        }
+    }
+}
+
+impl Call {
+    /// The host that calls, for those bounds that count connections by address.
+    pub(super) fn address(&self) -> IpAddr {
+        match self {
+            Self::Network(_, address) => *address,
+            Self::Socket(_) => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        }
+    }
+
+    /// The caller, as log lines name it.
+    pub(super) fn caller(&self) -> String {
+        match self {
+            Self::Network(_, address) => address.to_string(),
+            Self::Socket(stream) => match stream.peer_cred() {
+                Ok(credentials) => format!("user {}", credentials.uid()),
+                Err(_) => "a user of this host".to_owned(),
+            },
+        }
+    }
+
+    /// Refuses a process of another user: at once, so that it takes no place from a member.
+    pub(super) fn check_user(&self) -> io::Result<()> {
+        match self {
+            Self::Network(..) => Ok(()),
+            Self::Socket(stream) => same_user(stream),
+        }
+    }
+
+    /// The one place where a stream from a peer is made; its counterpart is [`dial`].
+    pub(super) async fn receive(self, proof: PeerProof) -> io::Result<(PeerStream, Caller)> {
+        match (self, proof) {
+            (Self::Socket(stream), _) => {
+                same_user(&stream)?;
+                Ok((PeerStream::Socket(stream), Caller::Believed))
+            }
+            (Self::Network(stream, _), PeerProof::Tls(tls)) => {
+                stream.set_nodelay(true)?;
+                tls.answer(stream).await
+            }
+            (Self::Network(stream, _), PeerProof::Nothing) => {
+                stream.set_nodelay(true)?;
+                Ok((PeerStream::Plain(stream), Caller::Believed))
+            }
+            // No port makes this pair.
+            (Self::Network(..), PeerProof::SameUser) => Err(refused("it gives no proof that it is a member")),
+        }
+    }
+}
+
+/// The one place where a stream to a peer is made: to the member of this name.
+///
+/// # Errors
+/// There is no answer, or no proof that the member of this name answers.
+pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Result<PeerStream> {
+    let place = PeerAddress::parse(address).ok_or_else(|| match address {
+        "" => refused("it has no peer port: it was started as the only member of its cluster"),
+        _ => refused(format!("{} is no peer address: {PEER_ADDRESS_FORM}", shown(address))),
+    })?;
+    match (place, proof) {
+        (PeerAddress::Socket(path), PeerProof::SameUser | PeerProof::Nothing) => {
+            let stream = UnixStream::connect(path).await?;
+            same_user(&stream)?;
+            Ok(PeerStream::Socket(stream))
+        }
+        (PeerAddress::Network(address), PeerProof::Tls(tls)) => {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            tls.call(stream, name).await
+        }
+        (PeerAddress::Network(address), PeerProof::Nothing) => {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(PeerStream::Plain(stream))
+        }
+        (PeerAddress::Socket(_), PeerProof::Tls(_)) => Err(refused(
+            "it answers at a unix socket, and this member has [peer_tls]: give all members [peer_tls] and an address host:port, or none",
+        )),
+        (PeerAddress::Network(_), PeerProof::SameUser) => Err(refused(
+            "it answers at an address of the network, and this member has no [peer_tls]: give all members [peer_tls]",
+        )),
+    }
+}
+
+fn refused(why: impl fmt::Display) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why.to_string())
+}
