@@ -76,7 +76,7 @@ impl State {
         is_theirs && pool.intention.reclaim == Some(true)
     }
 
-    /// Refuses a node that would scale or end an application with addresses or pools that aren't all its own.
+    /// Refuses a node that would scale or end an application without holding its last allocations, all of them.
     pub(crate) fn permit_scale_of_node(
         &self,
         scale: &ScaleController,
@@ -84,17 +84,20 @@ impl State {
     ) -> Result<(), Refusal> {
         let Some(node) = &search.grant.node else { return Ok(()) };
         let is_own = |id: AllocationId| {
-            let row = self.allocations.get(id);
-            // One without an attachment may go along with the scaling.
-            row.is_some_and(|row| self.is_on(row, node))
-                && (row.is_some_and(|row| row.attachment.is_some()) || self.may_free(search.grant, id))
+            self.allocations.get(id).is_some_and(|row| match row.attachment {
+                Some(_) => !self.is_of_others(row, node),
+                // The scaling frees it.
+                None => self.may_free(search.grant, id),
+            })
         };
-        let decides = |id: PoolId| self.pools.get(id).is_some_and(|pool| self.may_decide(id, pool, search));
-        let mut held = self.touched_by(scale).peekable();
+        let decides = |id: &PoolId| self.pools.get(*id).is_some_and(|row| self.may_decide(*id, row, search));
+        let is_held = |id: &PoolId| self.space(*id).is_some_and(|space| space.allocated > 0);
+        let pools = self.pools_touched_by(scale);
+        let mut kept = self.touched_by(scale).peekable();
         let is_last = scale.realm == node.realm
-            && held.peek().is_some()
-            && held.all(|id| search.work.take(1) && is_own(id))
-            && self.pools_touched_by(scale).into_iter().all(decides);
+            && (kept.peek().is_some() || pools.iter().any(is_held))
+            && kept.all(|id| search.work.take(1) && is_own(id))
+            && pools.iter().all(decides);
         // Beyond the budget nothing was looked at.
         if is_last && !search.work.is_exceeded() {
             return Ok(());

@@ -11,7 +11,7 @@ use ipam_machine::command::{
 use ipam_machine::model::AutomaticStanding;
 use ipam_machine::{Action, Grant, Terms};
 
-use crate::access::world::{World, add, admin, del, labelled, name, node, subnet, with_labels};
+use crate::access::world::{World, add, admin, attachment, del, labelled, name, node, subnet, with_labels};
 
 fn controller(name: &str, uid: Option<&str>) -> Controller {
     Controller {
@@ -51,6 +51,24 @@ fn ask(on: &str, pod: &str, subnet: &str, size: u32) -> Allocate {
 fn with(mut wish: Allocate, change: impl FnOnce(&mut Allocate)) -> Action {
     change(&mut wish);
     Action::Allocate(wish)
+}
+
+fn end(application: &str) -> Action {
+    Action::EndController(EndController {
+        realm: name("default"),
+        namespace: "shop".parse().unwrap(),
+        controller: controller(application, None),
+    })
+}
+
+fn scale(application: &str, replicas: u32) -> Action {
+    Action::ScaleController(ScaleController {
+        realm: name("default"),
+        namespace: "shop".parse().unwrap(),
+        controller: controller(application, None),
+        replicas,
+        start: 0,
+    })
 }
 
 fn own(wish: Allocate) -> Action {
@@ -134,12 +152,7 @@ fn red_team_a_node_makes_pools_without_end() {
     assert_eq!(world.code(node("n2"), of("n2", 0)), None);
     assert_eq!(world.code(operator(), kept), None);
     world.run(node("n1"), del("n1", "n1-0")).unwrap();
-    let end = EndController {
-        realm: name("default"),
-        namespace: "shop".parse().unwrap(),
-        controller: controller("n1-app-0", None),
-    };
-    world.run(operator(), Action::EndController(end)).unwrap();
+    world.run(operator(), end("n1-app-0")).unwrap();
     assert_eq!(world.code(node("n1"), more), None);
 }
 
@@ -164,20 +177,7 @@ fn red_team_a_node_names_the_application_of_others() {
     });
     world.run(node("n2"), smaller).unwrap();
     assert_eq!(row(&world), before);
-    for action in [
-        Action::EndController(EndController {
-            realm: name("default"),
-            namespace: "shop".parse().unwrap(),
-            controller: controller("web", None),
-        }),
-        Action::ScaleController(ScaleController {
-            realm: name("default"),
-            namespace: "shop".parse().unwrap(),
-            controller: controller("web", None),
-            replicas: 0,
-            start: 0,
-        }),
-    ] {
+    for action in [end("web"), scale("web", 0)] {
         assert_eq!(world.code(node("n2"), action), Some(Code::Forbidden));
     }
     // It may have more, as an ADD may, and an operator decides everything.
@@ -247,4 +247,66 @@ fn a_limited_operator_makes_no_pool_in_a_subnet_of_others() {
     assert_eq!(world.code(web(), second_add("theirs")), Some(Code::Forbidden));
     assert_eq!(pools(&world, "theirs"), []);
     world.run(web(), second_add("ours")).unwrap();
+}
+
+#[test]
+fn the_node_with_the_last_allocation_scales_and_ends_its_application() {
+    let mut world = World::new();
+    world.run(admin(), ruled("own", "10.77.0.0/24", rules(&[], &[], None))).unwrap();
+    let two_each = |on: &str, pod: &str| {
+        with(ask(on, pod, "own", 1), |wish| {
+            wish.automatic_pool =
+                Some(AutomaticPool { size: PoolSize::Flexible(1), replicas: 3, reclaim: true });
+        })
+    };
+    world.run(node("n1"), two_each("n1", "a")).unwrap();
+    world.run(node("n2"), two_each("n2", "b")).unwrap();
+    assert_eq!(ranges(&world, "own"), ["10.77.0.1-10.77.0.4"]);
+    for on in ["n1", "n2", "n3"] {
+        for action in [scale("web", 1), end("web")] {
+            assert_eq!(world.code(node(on), action), Some(Code::Forbidden), "{on}: two nodes hold addresses");
+        }
+    }
+    world.run(node("n2"), del("n2", "b")).unwrap();
+    for action in [scale("web", 1), end("web")] {
+        assert_eq!(world.code(node("n2"), action), Some(Code::Forbidden), "the other node holds the last");
+    }
+    world.run(node("n1"), scale("web", 1)).unwrap();
+    assert_eq!(ranges(&world, "own"), ["10.77.0.1-10.77.0.2"], "the pool follows the replicas");
+    world.run(node("n1"), end("web")).unwrap();
+    assert!(pools(&world, "own")[0].terminating);
+    world.run(node("n1"), del("n1", "a")).unwrap();
+    assert_eq!(pools(&world, "own"), []);
+    // Without an allocation no node has the last one.
+    assert_eq!(world.code(node("n1"), end("web")), Some(Code::Forbidden));
+}
+
+#[test]
+fn red_team_a_node_ends_an_application_with_kept_addresses() {
+    let mut world = World::new();
+    let member = |on: &str, pod: &str| {
+        with(add(on, &format!("pod/shop/{pod}"), "web"), |wish| {
+            wish.stickiness.controller =
+                Some(Controller { kind: Text::given("StatefulSet"), ..controller("db", None) });
+        })
+    };
+    let kind = |action: Action| match action {
+        Action::EndController(mut end) => {
+            end.controller.kind = Text::given("StatefulSet");
+            Action::EndController(end)
+        }
+        other => other,
+    };
+    world.run(node("n1"), member("n1", "db-0")).unwrap();
+    world.run(node("n1"), member("n1", "db-1")).unwrap();
+    world.run(node("n1"), del("n1", "db-1")).unwrap();
+    let before = world.state.digest();
+    assert_eq!(world.code(node("n1"), kind(end("db"))), Some(Code::Forbidden), "db-1 keeps its address");
+    assert_eq!(world.state.digest(), before);
+    let Action::Allocate(mut back) = member("n1", "db-1") else { unreachable!() };
+    back.attachment = Some(attachment("n1", "again"));
+    world.run(node("n1"), Action::Allocate(back)).unwrap();
+    world.run(node("n1"), kind(end("db"))).unwrap();
+    world.run(node("n1"), del("n1", "again")).unwrap();
+    assert_eq!(world.state.allocations.iter().count(), 1, "its address is kept no longer");
 }

@@ -9,7 +9,9 @@ use ipam_api::access::Role;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
-use ipam_machine::command::{Allocate, Leases, PoolPatterns, Renew, Started, Text};
+use ipam_machine::command::{
+    Allocate, EndController, Leases, PoolPatterns, Renew, ScaleController, Started, Text,
+};
 use ipam_machine::event::Reason;
 use ipam_machine::model::{Allocation, Endpoint};
 use ipam_machine::{Action, At, Command, Grant, Id, Outcome, State, Terms, What, apply};
@@ -275,6 +277,23 @@ impl Run {
         let place = usize::try_from(dice.below(rows.len().max(1) as u64)).unwrap();
         let (id, row) = *rows.get(place)?;
         let endpoint = self.state.endpoints.get(row.endpoint)?;
+        if let Some(controller) = endpoint.controller.clone().filter(|_| dice.chance(20)) {
+            let (realm, namespace) = (endpoint.key.realm.clone(), endpoint.key.namespace.clone());
+            let controller = *controller;
+            return Some(match dice.below(2) {
+                0 => Action::EndController(EndController { realm, namespace, controller }),
+                _ => {
+                    let replicas = u32::try_from(dice.below(3)).unwrap();
+                    Action::ScaleController(ScaleController {
+                        realm,
+                        namespace,
+                        controller,
+                        replicas,
+                        start: 0,
+                    })
+                }
+            });
+        }
         Some(match dice.below(10) {
             0 | 1 => Action::ReleaseAllocation { id },
             2 => Action::Renew(Renew {
@@ -335,6 +354,7 @@ fn word(action: &Action) -> &'static str {
         Action::ReleaseAttachment(_) => "release-attachment",
         Action::ReleaseAllocation { .. } => "release-allocation",
         Action::Renew(_) => "renew",
+        Action::ScaleController(_) | Action::EndController(_) => "scale",
         Action::Transaction(_) => "transaction",
         _ => "another",
     }
@@ -365,7 +385,7 @@ fn random_requests_of_a_node_have_effects_of_each_kind() {
     for index in 0..3_000 {
         run.step(index, index.wrapping_mul(0x9e37_79b9_7f4a_7c15));
     }
-    for kind in ["allocate", "release-attachment", "release-allocation", "renew", "transaction"] {
+    for kind in ["allocate", "release-attachment", "release-allocation", "renew", "scale", "transaction"] {
         assert!(run.effects.get(kind).is_some_and(|count| *count > 1), "{kind}: {:?}", run.effects);
     }
     assert_eq!(run.effects.get("another"), None);

@@ -16,6 +16,10 @@ fn actions(world: &mut World) -> Vec<Action> {
     let id = crate::access::world::ids(&held)[0];
     let other = world.run(crate::access::world::admin(), Action::Allocate(add("n1", "pod/web/other", "web")));
     other.unwrap();
+    // The application that ends below: all that it holds is on the node.
+    let mut member = add("n1", "pod/web/a-0", "web");
+    member.stickiness.controller = Some(application());
+    world.run(crate::access::world::admin(), Action::Allocate(member)).unwrap();
     for action in [network("gone"), subnet("gone", "10.9.0.0/24"), reservation("gone")] {
         world.run(crate::access::world::admin(), action).unwrap();
     }
@@ -48,24 +52,14 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::ScaleController(ScaleController {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
-            controller: Controller {
-                group: Text::given("apps"),
-                kind: Text::given("StatefulSet"),
-                name: "a".parse().unwrap(),
-                uid: None,
-            },
+            controller: application(),
             replicas: 0,
             start: 0,
         }),
         Action::EndController(EndController {
             realm: ipam_api::Name::default_name(),
             namespace: "web".parse().unwrap(),
-            controller: Controller {
-                group: Text::given("apps"),
-                kind: Text::given("StatefulSet"),
-                name: "a".parse().unwrap(),
-                uid: None,
-            },
+            controller: application(),
         }),
         crate::access::world::del("n1", "other"),
         Action::CreateToken(token("new", Purpose::Bearer, Grant::of(Role::Viewer), None)),
@@ -73,6 +67,15 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::Expire,
         Action::RaiseLevel { level: 1 },
     ]
+}
+
+fn application() -> Controller {
+    Controller {
+        group: Text::given("apps"),
+        kind: Text::given("StatefulSet"),
+        name: "a".parse().unwrap(),
+        uid: None,
+    }
 }
 
 fn grant_of(role: Role) -> Grant {
