@@ -2,9 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::routing::get;
+use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::{number, parse_address};
 use ipam_api::resource::Address;
@@ -14,23 +12,17 @@ use ipam_machine::command::Kind;
 use ipam_machine::state::Occupant;
 
 use crate::http::convert::{allocation, network_name};
-use crate::http::request::{AddressQuery, App, Asked, Asker, Refused, Shown};
+use crate::http::request::{AddressQuery, Read, Refused, Shown};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/addresses/{ip}", get(show))
-}
-
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn show(
     Path(ip): Path<String>,
-    Asked(query): Asked<AddressQuery>,
+    read: Read<AddressQuery>,
 ) -> Result<Shown<Address>, Refused> {
     let address = parse_address(&ip)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Address), query.consistency).await?;
-    let network = state
-        .id_of(Kind::Network, &query.network)
-        .ok_or_else(|| Problem::new(Code::NotFound, format!("network {} does not exist", query.network)))?;
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Address), read.query.consistency).await?;
+    let network = state.id_of(Kind::Network, &read.query.network).ok_or_else(|| {
+        Problem::new(Code::NotFound, format!("network {} does not exist", read.query.network))
+    })?;
     Ok(Shown { stale_ms, ..Shown::new(known(&state, network, address), state.revision()) })
 }
 

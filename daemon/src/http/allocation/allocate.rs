@@ -1,9 +1,7 @@
 //! `/v1/allocations`: give, list, release.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::{AddressRange, canonical_mac};
 use ipam_api::name::shown;
@@ -20,29 +18,18 @@ use super::controller::stickiness;
 use super::endpoint::released;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{allocation, interface, started, texts, waits};
-use crate::http::list::{Field, Holds, Listed, Shape, Test, list};
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::list::{Field, Holds, Listed, Shape, Test};
+use crate::http::request::{Read, Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/allocations", get(list::<Allocations>).post(allocate))
-        .route("/v1/allocations/{id}", get(show).delete(release))
-        .route("/v1/allocations/{id}/renew", post(renew))
-}
-
-async fn allocate(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Allocated>, Refused> {
+pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, Refused> {
     let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
-    let applied = app.propose(&write, via, Action::Allocate(wish(request)?)).await?;
+    let applied = write.propose_via(via, Action::Allocate(wish(request)?)).await?;
     if let Answer::Allocated { repeated, interfaces } = &applied.answer {
         let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
-        app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
+        write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
     }
     let (status, body) = allocated(endpoint, applied.answer, applied.revision)?;
     Ok(Shown { status, ..Shown::new(body, applied.revision) })
@@ -240,39 +227,27 @@ impl Listed for Allocations {
     }
 }
 
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Path(id): Path<String>,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<Shown<Allocation>, Refused> {
+pub(in crate::http) async fn show(Path(id): Path<String>, read: Read) -> Result<Shown<Allocation>, Refused> {
     let id = number(&id)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), query).await?;
+    let (state, stale_ms) = read.state((Verb::Read, Target::Allocation)).await?;
     let found = state.allocations.get(id.into()).and_then(|row| allocation(&state, id, row));
     let found =
         found.ok_or_else(|| Problem::new(Code::NotFound, format!("allocation {id} does not exist")))?;
     Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
 }
 
-async fn release(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn release(
     Path(id): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
     let action = Action::ReleaseAllocation { id: number(&id)?.into() };
-    let applied = app.propose(&write, Via::Http, action).await?;
-    Ok(released(applied.answer, applied.revision))
+    let applied = write.propose(action).await?;
+    Ok(released(applied))
 }
 
-async fn renew(
-    AppState(app): AppState<App>,
-    Path(id): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Renewed>, Refused> {
+pub(in crate::http) async fn renew(Path(id): Path<String>, write: Write) -> Result<Shown<Renewed>, Refused> {
     let action = renewal(Leases::Allocation(number(&id)?.into()), &write)?;
-    renewed(app.propose(&write, Via::Http, action).await?)
+    renewed(write.propose(action).await?)
 }
 
 fn number(id: &str) -> Result<u64, Problem> {

@@ -1,8 +1,6 @@
 //! `/v1/attachments`: what a CNI plugin asks for beside ADD.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::routing::{get, post};
+use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::request::{Attachment, AttachmentKey, ReleaseAttachmentRequest, Released};
@@ -12,24 +10,14 @@ use ipam_machine::command::{ReleaseAttachment, Via};
 
 use super::endpoint::released;
 use crate::http::convert::{interface, started};
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::request::{Read, Refused, Shown, Write};
 
 type KeyPath = (String, String, String, String, String);
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/attachments/release", post(release))
-        .route("/v1/attachments/{realm}/{node}/{config}/{container}/{interface}", get(show))
-}
-
-async fn release(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Released>, Refused> {
+pub(in crate::http) async fn release(write: Write) -> Result<Shown<Released>, Refused> {
     let action = release_of(write.read()?)?;
-    let applied = app.propose(&write, Via::Cni, action).await?;
-    Ok(released(applied.answer, applied.revision))
+    let applied = write.propose_via(Via::Cni, action).await?;
+    Ok(released(applied))
 }
 
 pub(in crate::http) fn release_of(request: ReleaseAttachmentRequest) -> Result<Action, Problem> {
@@ -40,15 +28,13 @@ pub(in crate::http) fn release_of(request: ReleaseAttachmentRequest) -> Result<A
     Ok(Action::ReleaseAttachment(ReleaseAttachment { key: request.attachment, started: started(began) }))
 }
 
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn show(
     Path(path): Path<KeyPath>,
-    Asked(query): Asked<ReadQuery>,
+    read: Read,
 ) -> Result<Shown<Attachment>, Refused> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Attachment), query).await?;
-    app.check_own(&asker, &state, &key)?;
+    let (state, stale_ms) = read.state((Verb::Read, Target::Attachment)).await?;
+    read.app.check_own(&read.asker, &state, &key)?;
     let revision = state.revision();
     let found = state.attachment(&key).and_then(|(id, row)| {
         Some(Attachment {

@@ -1,39 +1,24 @@
 //! `/v1/controllers`: what makes endpoints, and how many of them it wants.
 
-use axum::Router;
-use axum::extract::State as AppState;
-use axum::routing::post;
 use ipam_api::request::{Released, ScaleRequest};
 use ipam_api::resource as shown;
 use ipam_machine::Action;
-use ipam_machine::command::{Controller, ScaleController, Stickiness, Text, Via};
+use ipam_machine::command::{Controller, ScaleController, Stickiness, Text};
 
 use super::automatic::end_of;
 use super::endpoint::released;
-use crate::http::request::{App, Asked, NoQuery, Refused, Shown, Write};
+use crate::http::request::{Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/controllers/scale", post(scale)).route("/v1/controllers/end", post(end))
-}
-
-async fn scale(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Released>, Refused> {
+pub(in crate::http) async fn scale(write: Write) -> Result<Shown<Released>, Refused> {
     let action = scale_of(write.read()?);
-    let applied = app.propose(&write, Via::Http, action).await?;
-    Ok(released(applied.answer, applied.revision))
+    let applied = write.propose(action).await?;
+    Ok(released(applied))
 }
 
-async fn end(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Released>, Refused> {
+pub(in crate::http) async fn end(write: Write) -> Result<Shown<Released>, Refused> {
     let action = end_of(write.read()?);
-    let applied = app.propose(&write, Via::Http, action).await?;
-    Ok(released(applied.answer, applied.revision))
+    let applied = write.propose(action).await?;
+    Ok(released(applied))
 }
 
 pub(in crate::http) fn scale_of(request: ScaleRequest) -> Action {

@@ -1,30 +1,21 @@
 //! `/v1/endpoints`: who holds what.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::routing::{get, post};
+use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::request::{Released, Renewed};
 use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Resource};
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{Leases, Via};
-use ipam_machine::{Action, Answer, State};
+use ipam_machine::command::Leases;
+use ipam_machine::{Action, Answer, Applied, State};
 
 use super::controller::controller_out;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{interface, meta, waits};
-use crate::http::list::{Field, Listed, Shape, Test, list};
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::request::{Read, Refused, Shown, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
-
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/endpoints", get(list::<Endpoints>))
-        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}", get(show).delete(release))
-        .route("/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew", post(renew))
-}
 
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
@@ -68,7 +59,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 /// Endpoints, each incarnation by itself.
-struct Endpoints;
+pub(in crate::http) struct Endpoints;
 
 impl Listed for Endpoints {
     type Item = View;
@@ -115,47 +106,45 @@ impl Listed for Endpoints {
     }
 }
 
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn show(
     Path(path): Path<(String, String, String, String)>,
-    Asked(query): Asked<ReadQuery>,
+    read: Read,
 ) -> Result<Shown<View>, Refused> {
     let key = key(path)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Endpoint), query).await?;
+    let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
     let view = newest.ok_or_else(|| Problem::new(Code::NotFound, format!("endpoint {key} holds nothing")))?;
     Ok(Shown { stale_ms, etag: Some(view.meta.revision), ..Shown::new(view, state.revision()) })
 }
 
-async fn release(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn release(
     Path(path): Path<(String, String, String, String)>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
     let action = Action::ReleaseEndpoint { key: key(path)? };
-    let applied = app.propose(&write, Via::Http, action).await?;
-    Ok(released(applied.answer, applied.revision))
+    let applied = write.propose(action).await?;
+    Ok(released(applied))
 }
 
-async fn renew(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn renew(
     Path(path): Path<(String, String, String, String)>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<Renewed>, Refused> {
     let action = renewal(Leases::Endpoint(key(path)?), &write)?;
-    renewed(app.propose(&write, Via::Http, action).await?)
+    renewed(write.propose(action).await?)
 }
 
 /// The answer to any release.
-pub(in crate::http) fn released(answer: Answer, revision: u64) -> Shown<Released> {
+pub(super) fn released(applied: Applied) -> Shown<Released> {
+    Shown::new(freed(applied.answer, applied.revision), applied.revision)
+}
+
+pub(in crate::http) fn freed(answer: Answer, revision: u64) -> Released {
     let (addresses, more, late) = match answer {
         Answer::Released { addresses, more, late } => (addresses, more, late),
         _ => (Vec::new(), 0, false),
     };
-    Shown::new(Released { addresses, more, late, revision }, revision)
+    Released { addresses, more, late, revision }
 }
 
 fn key((kind, realm, namespace, name): (String, String, String, String)) -> Result<EndpointKey, Problem> {

@@ -1,34 +1,25 @@
 //! `/v1/allocations/explain`: what a request would get, and why, with no effect.
 
 use std::collections::BTreeSet;
-use std::time::SystemTime;
 
-use axum::Router;
-use axum::extract::State as AppState;
-use axum::routing::post;
 use ipam_api::access::{Role, Target, Verb};
 use ipam_api::explain::{Candidate, Choice, Explanation, Help, Skipped};
 use ipam_api::request::AllocateRequest;
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Credential, Text, Via};
 use ipam_machine::explain::{Considered, Explained, Fate, explain};
-use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Terms};
+use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 
 use super::allocate::wish;
 use crate::http::convert::interface;
-use crate::http::request::{App, Asked, ExplainQuery, Refused, Shown, Write};
+use crate::http::request::propose::now_in;
+use crate::http::request::{ExplainQuery, Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/allocations/explain", post(of_allocation))
-}
-
-async fn of_allocation(
-    AppState(app): AppState<App>,
-    Asked(query): Asked<ExplainQuery>,
-    write: Write,
+pub(in crate::http) async fn of_allocation(
+    write: Write<ExplainQuery>,
 ) -> Result<Shown<Explanation>, Refused> {
     let request: AllocateRequest = write.read()?;
-    let known = app.who(&write.asker).await?;
+    let known = write.app.who(&write.asker).await?;
     known.check((Verb::Read, Target::Allocation))?;
     let mut wish = wish(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
@@ -46,15 +37,13 @@ async fn of_allocation(
     };
     let terms = Terms { credential: rights, idempotency: None, manager: Default::default() };
     let command = Command { origin, terms, action };
-    let state = app.node.read(write.asker.deadline).await.map_err(Problem::from)?;
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-    let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
+    let state = write.app.node.read(write.asker.deadline).await.map_err(Problem::from)?;
+    let at = now_in(&state);
     let revision = state.revision();
     let principal = Text::clone(&command.origin.principal);
-    let node = app.node.clone();
+    let node = write.app.node.clone();
     let explain_it = move || node.guard(|| explain(&state, at, &command));
-    let explained = app.trials.run(&principal, write.asker.deadline, explain_it).await?;
+    let explained = write.app.trials.run(&principal, write.asker.deadline, explain_it).await?;
     let explained = explained.map_err(Problem::from)?;
     let helps = if explained.outcome.is_err() { helps(&explained.choices) } else { Vec::new() };
     let (outcome, interfaces, problem) = match explained.outcome {
@@ -67,7 +56,7 @@ async fn of_allocation(
         },
         Err(refusal) => ("refused", Vec::new(), Some(Problem::from(refusal))),
     };
-    let choice = |explained| choice(explained, query.all_skipped);
+    let choice = |explained| choice(explained, write.query.all_skipped);
     let choices = explained.choices.into_iter().map(choice).collect();
     let body = Explanation { outcome: outcome.to_owned(), interfaces, problem, choices, helps, revision };
     Ok(Shown::new(body, revision))

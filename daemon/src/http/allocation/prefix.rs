@@ -1,9 +1,7 @@
 //! `/v1/prefixes`: delegate, list, release.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
+use axum::extract::Path;
 use axum::http::StatusCode;
-use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::name::{ObjectName, shown};
@@ -11,25 +9,15 @@ use ipam_api::request::{DelegateRequest, Delegated, PrefixReleased};
 use ipam_api::resource::{Labels, Prefix};
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource, Via};
+use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
-use crate::http::list::{Field, Listed, Shape, Test, list};
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::request::{Read, Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/prefixes", get(list::<Prefixes>).post(delegate))
-        .route("/v1/prefixes/{id}", get(show).delete(release))
-}
-
-async fn delegate(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Delegated>, Refused> {
+pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, Refused> {
     let wish = wish(write.read()?)?;
-    let applied = app.propose(&write, Via::Http, Action::Delegate(wish)).await?;
+    let applied = write.propose(Action::Delegate(wish)).await?;
     let (status, body) = delegated(applied.answer, applied.revision)?;
     Ok(Shown { status, ..Shown::new(body, applied.revision) })
 }
@@ -180,27 +168,20 @@ impl Listed for Prefixes {
     }
 }
 
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Path(id): Path<String>,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<Shown<Prefix>, Refused> {
+pub(in crate::http) async fn show(Path(id): Path<String>, read: Read) -> Result<Shown<Prefix>, Refused> {
     let id = number(&id)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Prefix), query).await?;
+    let (state, stale_ms) = read.state((Verb::Read, Target::Prefix)).await?;
     let found = state.given_prefix(id.into()).map(prefix);
     let found = found.ok_or_else(|| Problem::new(Code::NotFound, format!("prefix {id} does not exist")))?;
     Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
 }
 
-async fn release(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn release(
     Path(id): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<PrefixReleased>, Refused> {
     let action = Action::ReleasePrefix { id: number(&id)?.into() };
-    let applied = app.propose(&write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     Ok(Shown::new(released(applied.answer, applied.revision), applied.revision))
 }
 

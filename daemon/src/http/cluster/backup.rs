@@ -2,12 +2,9 @@
 
 use std::io::{self, Write};
 
-use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::State as AppState;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use futures::stream;
 use ipam_api::access::{Target, Verb};
 use ipam_api::brand::HEADER_REVISION;
@@ -17,18 +14,14 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-use crate::http::request::{App, Asked, Asker, Refused};
+use crate::http::request::{Read, Refused};
 
 /// Pieces that wait for a slow reader.
 const PIECES_WAITING_MAX: usize = 4;
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/cluster/backup", get(write))
-}
-
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct BackupQuery {
+pub(in crate::http) struct BackupQuery {
     #[serde(default = "yes")]
     history: bool,
 }
@@ -37,25 +30,25 @@ fn yes() -> bool {
     true
 }
 
-async fn write(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Asked(query): Asked<BackupQuery>,
-) -> Result<Response, Refused> {
-    app.who(&asker).await?.check((Verb::Read, Target::Backup))?;
-    let alone = app.backing_up.clone().try_lock_owned().map_err(|_| {
+pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, Refused> {
+    read.app.who(&read.asker).await?.check((Verb::Read, Target::Backup))?;
+    let alone = read.app.backing_up.clone().try_lock_owned().map_err(|_| {
         Problem::new(Code::TooManyRequests, "this member is writing a backup already")
             .help("Wait until that one is written, or ask another member.")
     })?;
-    let backup =
-        app.node.backup(query.history, Timestamp::now(), asker.deadline).await.map_err(Problem::from)?;
+    let backup = read
+        .app
+        .node
+        .backup(read.query.history, Timestamp::now(), read.asker.deadline)
+        .await
+        .map_err(Problem::from)?;
     let revision = backup.header().revision;
     let (to, from) = channel(PIECES_WAITING_MAX);
-    let pipe = Pipe { to, stopping: app.node.stopping() };
+    let pipe = Pipe { to, stopping: read.app.node.stopping() };
     tokio::task::spawn_blocking(move || {
         let broken = pipe.to.clone();
         match backup.write(pipe) {
-            Ok(_) => app.metrics.backed_up(),
+            Ok(_) => read.app.metrics.backed_up(),
             Err(error) => {
                 tracing::warn!(%error, revision, "a backup was not written to its end");
                 // The reader must see that it is cut off, if it is still there.

@@ -1,40 +1,23 @@
 //! `/v1/cluster/generation`: what a restore has begun, and which pools wait to be confirmed.
 
-use axum::Router;
-use axum::extract::State as AppState;
-use axum::routing::{get, post};
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{ConfirmRequest, Generation};
 use ipam_api::time::Timestamp;
-use ipam_machine::command::{ConfirmGeneration, Via};
+use ipam_machine::command::ConfirmGeneration;
 use ipam_machine::{Action, State};
 
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::request::{Read, Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/cluster/generation", get(show))
-        .route("/v1/cluster/generation/confirm", post(confirm))
-}
-
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<Shown<Generation>, Refused> {
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Cluster), query).await?;
+pub(in crate::http) async fn show(read: Read) -> Result<Shown<Generation>, Refused> {
+    let (state, stale_ms) = read.state((Verb::Read, Target::Cluster)).await?;
     Ok(Shown { stale_ms, ..Shown::new(generation(&state), state.revision()) })
 }
 
-async fn confirm(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Generation>, Refused> {
+pub(in crate::http) async fn confirm(write: Write) -> Result<Shown<Generation>, Refused> {
     let ConfirmRequest { generation: number, pools } = write.read()?;
     let action = Action::ConfirmGeneration(ConfirmGeneration { generation: number, pools });
-    let done = app.carry_out(&write, Via::Http, action).await?;
-    let state = app.after(&write.asker, &done).await;
+    let done = write.carry_out(action).await?;
+    let state = write.after(&done).await;
     Ok(Shown::new(generation(&state), done.applied.revision))
 }
 

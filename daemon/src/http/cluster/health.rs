@@ -1,31 +1,28 @@
 //! `/livez`, `/readyz`, `/metrics`: for those who watch.
 
-use axum::Router;
 use axum::extract::State as AppState;
 use axum::http::StatusCode;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::{Code, Problem};
 
 use crate::http::request::{App, Asker, Notes, Refused};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/livez", get(|| async { "ok\n" }))
-        .route("/readyz", get(ready))
-        .route("/metrics", get(metrics))
-}
-
-async fn ready(AppState(app): AppState<App>, notes: Notes) -> Result<&'static str, Refused> {
+pub(in crate::http) async fn ready(
+    AppState(app): AppState<App>,
+    notes: Notes,
+) -> Result<&'static str, Refused> {
     let Err(why) = app.node.ready() else { return Ok("ok\n") };
     // A stranger learns the reason without its particulars: paths, numbers, and which members differ.
     let why = if notes.is_known() { &*why } else { why.split(": ").next().unwrap_or_default() };
     Err(Problem::new(Code::NoLeader, format!("not ready: {why}")).into())
 }
 
-async fn metrics(AppState(app): AppState<App>, asker: Asker) -> Result<Response, Refused> {
+pub(in crate::http) async fn metrics(
+    AppState(app): AppState<App>,
+    asker: Asker,
+) -> Result<Response, Refused> {
     app.check_here(&asker, (Verb::Read, Target::Metrics))?;
     let text = tokio::task::spawn_blocking(move || app.metrics.encode(&app.node)).await;
     Ok(match text {

@@ -1,8 +1,6 @@
 //! `/v1/cluster` and `/version`: the cluster as this member sees it. Answers without a leader too.
 
-use axum::extract::State as AppState;
-use axum::routing::get;
-use axum::{Json, Router};
+use axum::Json;
 use ipam_api::access::{Target, Verb};
 use ipam_api::brand::PRODUCT;
 use ipam_api::cluster::{Cluster, Member, Version};
@@ -10,20 +8,12 @@ use ipam_machine::level;
 use ipam_machine::space::Counts;
 use ipam_raft::node::{MemberInfo, Role};
 
-use crate::http::request::{App, Asked, Asker, ReadQuery, Refused, Shown};
+use crate::http::request::{Read, Refused, Shown};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/cluster", get(show)).route("/version", get(version))
-}
-
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Asked(_): Asked<ReadQuery>,
-) -> Result<Shown<Cluster>, Refused> {
-    app.check_here(&asker, (Verb::Read, Target::Cluster))?;
-    let status = app.node.status();
-    let (state, stale_ms) = app.node.stale();
+pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, Refused> {
+    read.app.check_here(&read.asker, (Verb::Read, Target::Cluster))?;
+    let status = read.app.node.status();
+    let (state, stale_ms) = read.app.node.stale();
     let sum = |a: Counts, b: Counts| Counts {
         size: a.size.saturating_add(b.size),
         allocated: a.allocated.saturating_add(b.allocated),
@@ -76,7 +66,7 @@ pub(in crate::http) fn member(info: MemberInfo) -> Member {
     }
 }
 
-async fn version() -> Json<Version> {
+pub(in crate::http) async fn version() -> Json<Version> {
     Json(Version {
         product: PRODUCT.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),

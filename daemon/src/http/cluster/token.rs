@@ -1,36 +1,24 @@
 //! `/v1/tokens` and `/v1/join`: what callers ask with.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::http::{HeaderMap, StatusCode};
-use axum::routing::{get, post};
+use axum::extract::Path;
+use axum::http::StatusCode;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::brand::SECRET_PREFIX;
-use ipam_api::name::{Name, shown};
+use ipam_api::name::Name;
 use ipam_api::resource::Labels;
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{self, CreateToken, Delete, Grant, Kind, Stored, Text, Via, secret_hash};
+use ipam_machine::command::{self, CreateToken, Delete, Grant, Kind, Stored, Text, secret_hash};
 use ipam_machine::{Action, Answer, Applied, State, model};
 
 use crate::access::parse_hash;
 use crate::http::convert::meta;
-use crate::http::list::{Field, Listed, Shape, Test, list};
-use crate::http::request::propose::expect;
-use crate::http::request::{App, Asked, Asker, NoQuery, ReadQuery, Refused, Shown, Write};
+use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::request::{Read, Refused, Shown, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
-
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/tokens", get(list::<Tokens>).post(create))
-        .route("/v1/tokens/{name}", get(show).delete(delete))
-        .route("/v1/tokens/{name}/rotate", post(rotate))
-        .route("/v1/tokens/self/renew", post(renew))
-        .route("/v1/join", post(join))
-}
 
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
@@ -110,22 +98,13 @@ impl Listed for Tokens {
     }
 }
 
-async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Path(name): Path<String>,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<Shown<Token>, Refused> {
-    let (state, stale_ms) = app.read(&asker, READ, query).await?;
+pub(in crate::http) async fn show(Path(name): Path<String>, read: Read) -> Result<Shown<Token>, Refused> {
+    let (state, stale_ms) = read.state(READ).await?;
     let found = find(&state, &name)?;
     Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
 }
 
-async fn create(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, Refused> {
     let request: TokenRequest = write.read()?;
     let secret = new_secret();
     let action = Action::CreateToken(CreateToken {
@@ -147,63 +126,43 @@ async fn create(
         secret_hash: secret_hash(&secret),
         replaces: request.replace,
     });
-    let applied = app.propose(&write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     Ok(made(applied, Some(secret))?)
 }
 
-async fn rotate(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
-    Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn rotate(Path(name): Path<String>, write: Write) -> Result<Shown<Token>, Refused> {
     let secret = new_secret();
     let action = Action::RotateToken {
         name: name_of(&name)?,
         secret_hash: secret_hash(&secret),
-        expect: expect(&headers)?,
+        expect: write.expect()?,
     };
-    let applied = app.propose(&write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     Ok(made(applied, Some(secret))?)
 }
 
-async fn delete(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
-    Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<StatusCode, Refused> {
+pub(in crate::http) async fn delete(Path(name): Path<String>, write: Write) -> Result<StatusCode, Refused> {
     let action = Action::Delete(Delete {
         kind: Kind::Token,
         name: (&name_of(&name)?).into(),
-        expect: expect(&headers)?,
+        expect: write.expect()?,
         drain: false,
     });
-    app.propose(&write, Via::Http, action).await?;
+    write.propose(action).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
-async fn renew(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Token>, Refused> {
-    let applied = app.propose(&write, Via::Http, Action::RenewToken).await?;
+pub(in crate::http) async fn renew(write: Write) -> Result<Shown<Token>, Refused> {
+    let applied = write.propose(Action::RenewToken).await?;
     Ok(made(applied, None)?)
 }
 
-async fn join(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn join(write: Write) -> Result<Shown<Token>, Refused> {
     let request: JoinRequest = write.read()?;
     let secret_hash = parse_hash(&request.secret_hash)
         .ok_or_else(|| Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits"))?;
     let action = Action::Join { node: request.node, secret_hash };
-    let applied = app.propose(&write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     Ok(made(applied, None)?)
 }
 
@@ -230,9 +189,7 @@ fn new_secret() -> String {
 }
 
 fn name_of(name: &str) -> Result<Name, Problem> {
-    Name::new(name).map_err(|problem| {
-        Problem::new(Code::NotFound, format!("no token can be called {}: {}", shown(name), problem.detail))
-    })
+    in_path("token", name, Name::new)
 }
 
 fn find<'a>(state: &'a State, name: &str) -> Result<&'a model::Token, Problem> {

@@ -3,16 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::LazyLock;
 
-use axum::Router;
 use axum::http::header::CONTENT_TYPE;
-use axum::response::Html;
-use axum::routing::get;
+use axum::response::{Html, IntoResponse};
 use ipam_api::Code;
 use ipam_api::brand::PRODUCT;
 use ipam_api::problem::Retry;
 
 use crate::http::describe::routes::{ALWAYS, Access, Body, Route, routes as table};
-use crate::http::request::App;
 
 /// Made from the same table by a test, and committed.
 const OPENAPI: &str = include_str!("../../../../api/openapi.json");
@@ -20,11 +17,16 @@ const OPENAPI: &str = include_str!("../../../../api/openapi.json");
 static API_PAGE: LazyLock<String> = LazyLock::new(api_page);
 static PROBLEMS_PAGE: LazyLock<String> = LazyLock::new(problems_page);
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/openapi.json", get(|| async { ([(CONTENT_TYPE, "application/json")], OPENAPI) }))
-        .route("/docs", get(|| async { Html(API_PAGE.as_str()) }))
-        .route("/docs/problems", get(|| async { Html(PROBLEMS_PAGE.as_str()) }))
+pub(super) async fn openapi() -> impl IntoResponse {
+    ([(CONTENT_TYPE, "application/json")], OPENAPI)
+}
+
+pub(super) async fn api() -> Html<&'static str> {
+    Html(API_PAGE.as_str())
+}
+
+pub(super) async fn problems() -> Html<&'static str> {
+    Html(PROBLEMS_PAGE.as_str())
 }
 
 fn page(title: &str, body: &str) -> String {

@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use axum::extract::{Path, State as AppState};
+use axum::extract::Path;
 use ipam_api::Problem;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::parse_address;
@@ -16,7 +16,7 @@ use ipam_raft::{EventPage, EventQuery};
 
 use super::item;
 use super::query::{HistoryQuery, moment};
-use crate::http::request::{App, Asked, Asker, Refused, Shown};
+use crate::http::request::{App, Read, Refused, Shown};
 
 /// How an address stood, and who held it then or last before.
 struct Standing {
@@ -24,25 +24,24 @@ struct Standing {
     holder: Option<EndpointKey>,
 }
 
-pub(super) async fn show(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn show(
     Path(ip): Path<String>,
-    Asked(query): Asked<HistoryQuery>,
+    read: Read<HistoryQuery>,
 ) -> Result<Shown<AddressHistory>, Refused> {
     let address = parse_address(&ip)?;
-    let at_ms = query.at.as_deref().map(moment).transpose()?;
-    let asked = query.page(address, at_ms)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.freshness()).await?;
-    let page = app.node.events(asked.clone()).await.map_err(Problem::from)?;
+    let at_ms = read.query.at.as_deref().map(moment).transpose()?;
+    let asked = read.query.page(address, at_ms)?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Event), freshness).await?;
+    let page = read.app.node.events(asked.clone()).await.map_err(Problem::from)?;
     let standing = match at_ms {
-        Some(at_ms) => Some(standing(&app, &state, address, &asked, at_ms).await?),
+        Some(at_ms) => Some(standing(&read.app, &state, address, &asked, at_ms).await?),
         None => None,
     };
     let (word, holder) = standing.map_or((None, None), |found| (Some(found.word.to_owned()), found.holder));
     let history = AddressHistory {
         address,
-        network: query.network,
+        network: read.query.network,
         at: at_ms.map(Timestamp),
         state: word,
         last_holder: holder,

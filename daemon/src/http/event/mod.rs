@@ -1,7 +1,7 @@
 //! Events: pages, streams, and the history of one address.
 
-mod history;
+pub(super) mod history;
 mod item;
+pub(super) mod pages;
 pub(super) mod query;
-pub(super) mod routes;
 mod stream;

@@ -3,7 +3,7 @@
 use std::net::IpAddr;
 
 use ipam_api::address::parse_address;
-use ipam_api::limits::{OBJECT_NAME_CHARS_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
+use ipam_api::limits::OBJECT_NAME_CHARS_MAX;
 use ipam_api::name::{Name, shown};
 use ipam_api::resource::EndpointKey;
 use ipam_api::time::Timestamp;
@@ -12,14 +12,14 @@ use ipam_machine::{EventId, event};
 use ipam_raft::{EventFilter, EventQuery};
 use serde::Deserialize;
 
-use crate::http::request::{Consistency, Freshness};
+use crate::http::request::{Consistency, page_limit};
 
 /// Parameters of a page or stream of events.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct EventsQuery {
-    consistency: Option<Consistency>,
-    at_least_revision: Option<u64>,
+    pub(super) consistency: Option<Consistency>,
+    pub(super) at_least_revision: Option<u64>,
     pub(super) after: Option<String>,
     limit: Option<usize>,
     #[serde(default)]
@@ -38,9 +38,9 @@ pub(in crate::http) struct EventsQuery {
 /// Parameters of an address's history.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct HistoryQuery {
-    consistency: Option<Consistency>,
-    at_least_revision: Option<u64>,
+pub(in crate::http) struct HistoryQuery {
+    pub(super) consistency: Option<Consistency>,
+    pub(super) at_least_revision: Option<u64>,
     #[serde(default = "Name::default_name")]
     pub(super) network: Name,
     pub(super) at: Option<String>,
@@ -50,16 +50,12 @@ pub(super) struct HistoryQuery {
 }
 
 impl EventsQuery {
-    pub(super) fn freshness(&self) -> Freshness {
-        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
-    }
-
     /// Which page.
     pub(in crate::http) fn page(&self) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
             after: self.after.as_deref().map(place).transpose()?,
             reverse: self.reverse,
-            limit: limit(self.limit)?,
+            limit: page_limit(self.limit)?,
             filter: self.filter()?,
         })
     }
@@ -83,16 +79,12 @@ impl EventsQuery {
 }
 
 impl HistoryQuery {
-    pub(super) fn freshness(&self) -> Freshness {
-        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
-    }
-
     /// The newest events of the address first.
     pub(super) fn page(&self, address: IpAddr, at_ms: Option<u64>) -> Result<EventQuery, Problem> {
         Ok(EventQuery {
             after: self.after.as_deref().map(place).transpose()?,
             reverse: true,
-            limit: limit(self.limit)?,
+            limit: page_limit(self.limit)?,
             filter: EventFilter {
                 network: Some(self.network.clone()),
                 address: Some(address),
@@ -114,17 +106,6 @@ pub(super) fn moment(text: &str) -> Result<u64, Problem> {
     moment.map(|moment| moment.0).map_err(|why| {
         Problem::new(Code::InvalidFilter, why).help("Write it like 2026-11-20T11:30:00Z; encode + as %2B.")
     })
-}
-
-fn limit(limit: Option<usize>) -> Result<usize, Problem> {
-    match limit {
-        None => Ok(PAGE_ITEMS_DEFAULT),
-        Some(limit) if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
-        Some(limit) => Err(Problem::new(
-            Code::InvalidFilter,
-            format!("limit is {limit} and must be 1 to {PAGE_ITEMS_MAX}"),
-        )),
-    }
 }
 
 /// Kinds behind commas, each one that events have.

@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::item;
 use super::query::{EventsQuery, place};
-use crate::http::request::{App, Asker, Flight};
+use crate::http::request::{App, Asker, Flight, Read};
 
 /// Where a reader that comes back says how far it was.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -48,12 +48,8 @@ struct Stream {
 }
 
 /// Begins to stream.
-pub(super) async fn open(
-    app: App,
-    asker: Asker,
-    headers: &HeaderMap,
-    asked: &EventsQuery,
-) -> Result<Response, Problem> {
+pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result<Response, Problem> {
+    let Read { app, asker, query: asked } = read;
     let mut query = EventQuery { limit: EVENT_STREAM_PAGE, ..asked.page()? };
     if query.reverse {
         return Err(Problem::new(Code::InvalidFilter, "a stream goes forward only")

@@ -9,6 +9,7 @@ mod notes;
 mod peer;
 pub(super) mod propose;
 mod query;
+mod read;
 pub(super) mod response;
 mod snapshots;
 mod trace;
@@ -22,10 +23,11 @@ pub(super) use self::in_flight::Flight;
 pub(super) use self::notes::Notes;
 pub use self::peer::{ClientName, Peer};
 pub(super) use self::propose::Done;
-#[cfg(feature = "testing")]
-pub(super) use self::query::WriteQuery;
 pub(super) use self::query::{
-    AddressQuery, Asked, Consistency, DeleteQuery, ExplainQuery, Freshness, NoQuery, ReadQuery,
+    AddressQuery, Consistency, DeleteQuery, ExplainQuery, Freshness, in_path, page_limit,
 };
+#[cfg(feature = "testing")]
+pub(super) use self::query::{Asked, NoQuery, ReadQuery, WriteQuery};
+pub(super) use self::read::Read;
 pub(super) use self::response::{Refused, Shown};
 pub(super) use self::write::Write;

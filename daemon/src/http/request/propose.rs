@@ -1,12 +1,13 @@
 //! How handlers ask the replicated state: with whose rights, how long, and what must be the case.
 
-use std::time::{Instant, SystemTime};
+use std::time::Instant;
 
 use axum::http::HeaderMap;
 use axum::http::header::{IF_MATCH, IF_NONE_MATCH};
 use ipam_api::access::{Target, Verb};
 use ipam_api::name::shown;
 use ipam_api::request::AttachmentKey;
+use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Expect, Text, Via};
 use ipam_machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, apply};
@@ -46,33 +47,33 @@ pub(in crate::http) struct Done {
     tried: Option<State>,
 }
 
-impl App {
+impl<Q> Write<Q> {
     /// Proposes an action and waits until it is carried out or refused.
-    pub(in crate::http) async fn propose(
-        &self,
-        write: &Write,
-        via: Via,
-        action: Action,
-    ) -> Result<Applied, Problem> {
-        Ok(self.carry_out(write, via, action).await?.applied)
+    pub(in crate::http) async fn propose(&self, action: Action) -> Result<Applied, Problem> {
+        self.propose_via(Via::Http, action).await
     }
 
-    /// The same for those who show the state after it. A dry run ends here: nothing is proposed.
-    pub(in crate::http) async fn carry_out(
-        &self,
-        write: &Write,
-        via: Via,
-        action: Action,
-    ) -> Result<Done, Problem> {
-        let asker = &write.asker;
-        let known = self.who(asker).await?;
+    /// Like [`Write::propose`], for what may come from a CNI plugin.
+    pub(in crate::http) async fn propose_via(&self, via: Via, action: Action) -> Result<Applied, Problem> {
+        Ok(self.carry_out_via(via, action).await?.applied)
+    }
+
+    /// Like [`Write::propose`], for handlers that show the state after it.
+    pub(in crate::http) async fn carry_out(&self, action: Action) -> Result<Done, Problem> {
+        self.carry_out_via(Via::Http, action).await
+    }
+
+    /// A dry run ends here: nothing is proposed.
+    async fn carry_out_via(&self, via: Via, action: Action) -> Result<Done, Problem> {
+        let (app, asker) = (&self.app, &self.asker);
+        let known = app.who(asker).await?;
         if let Some(deed) = action.deed() {
             known.check(deed)?;
         }
         let terms = Terms {
             credential: known.credential,
-            idempotency: write.idempotency.clone(),
-            manager: write.manager.clone().unwrap_or_default(),
+            idempotency: self.idempotency.clone(),
+            manager: self.manager.clone().unwrap_or_default(),
         };
         action.check()?;
         terms.check()?;
@@ -84,54 +85,65 @@ impl App {
             not_after_ms: None,
         };
         let command = Command { origin, terms, action };
-        let (outcome, tried) = if write.dry_run {
-            let (outcome, state) = self.try_out(asker, command).await?;
+        let (outcome, tried) = if self.dry_run {
+            let (outcome, state) = self.try_out(command).await?;
             (outcome, Some(state))
         } else {
-            let (outcome, spent) = self.node.propose_timed(command, asker.deadline).await?;
+            let (outcome, spent) = app.node.propose_timed(command, asker.deadline).await?;
             asker.notes.note_spent(spent);
             (outcome, None)
         };
-        write.note_replayed(&outcome);
+        self.note_replayed(&outcome);
         Ok(Done { applied: outcome?, tried })
     }
 
     /// What a command would do, on a copy of the state as of now.
-    async fn try_out(&self, asker: &Asker, command: Command) -> Result<(Outcome, State), Problem> {
-        let mut state = self.node.read(asker.deadline).await?;
-        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        let wall_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let at = At { log_time_ms: state.log_time_ms(), wall_ms, leadership: state.leadership() };
+    async fn try_out(&self, command: Command) -> Result<(Outcome, State), Problem> {
+        let (app, deadline) = (&self.app, self.asker.deadline);
+        let mut state = app.node.read(deadline).await?;
+        let at = now_in(&state);
         let principal = Text::clone(&command.origin.principal);
-        let node = self.node.clone();
+        let node = app.node.clone();
         let try_it = move || {
             let (outcome, _) = node.guard(|| apply(&mut state, at, &command))?;
             Ok::<_, ReadError>((outcome, state))
         };
-        Ok(self.trials.run(&principal, asker.deadline, try_it).await??)
+        Ok(app.trials.run(&principal, deadline, try_it).await??)
     }
 
     /// A state that has everything in it that was done, for what is shown beside it.
-    pub(in crate::http) async fn after(&self, asker: &Asker, done: &Done) -> State {
+    pub(in crate::http) async fn after(&self, done: &Done) -> State {
         match &done.tried {
             Some(state) => state.clone(),
             // It is done, whatever becomes of showing it: then with the status as this member has it.
-            None => match self.node.reached(done.applied.revision, asker.deadline).await {
+            None => match self.app.node.reached(done.applied.revision, self.asker.deadline).await {
                 Ok(state) => state,
-                Err(_) => self.node.stale().0,
+                Err(_) => self.app.node.stale().0,
             },
         }
     }
 
     /// The answer that was kept for a request, if it was made before.
-    pub(in crate::http) fn kept(&self, write: &Write, state: &State) -> Result<Option<Done>, Problem> {
-        let Some(idempotency) = &write.idempotency else { return Ok(None) };
-        let known = write.asker.known_in(state)?.ok_or_else(unknown_token)?;
+    pub(in crate::http) fn kept(&self, state: &State) -> Result<Option<Done>, Problem> {
+        let Some(idempotency) = &self.idempotency else { return Ok(None) };
+        let known = self.asker.known_in(state)?.ok_or_else(unknown_token)?;
         let Some(outcome) = state.replayed(&known.principal, idempotency) else { return Ok(None) };
-        write.note_replayed(&outcome);
+        self.note_replayed(&outcome);
         Ok(Some(Done { applied: outcome?, tried: None }))
     }
 
+    /// What must be the case, by the request's conditions.
+    pub(in crate::http) fn expect(&self) -> Result<Expect, Problem> {
+        expect(&self.headers)
+    }
+}
+
+/// The moment of a trial: log time as the state has it, and the wall time of this member.
+pub(in crate::http) fn now_in(state: &State) -> At {
+    At { log_time_ms: state.log_time_ms(), wall_ms: Timestamp::now().0, leadership: state.leadership() }
+}
+
+impl App {
     /// Who asks. A token that this member has not heard of yet is looked up as of now.
     pub(in crate::http) async fn who(&self, asker: &Asker) -> Result<Known, Problem> {
         self.identify(asker.offer(), asker.deadline).await

@@ -1,10 +1,12 @@
 //! Query parameters, read strictly.
 
+use std::fmt::Display;
+
 use axum::extract::{FromRequestParts, Query};
 use axum::http::request::Parts;
 use axum::http::{Method, Uri};
-use ipam_api::limits::TEXT_CHARS_MAX;
-use ipam_api::name::Name;
+use ipam_api::limits::{PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX, TEXT_CHARS_MAX};
+use ipam_api::name::{Name, shown};
 use ipam_api::{Code, Problem, strict};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -36,8 +38,14 @@ impl From<Consistency> for Freshness {
     }
 }
 
+impl From<(Option<Consistency>, Option<u64>)> for Freshness {
+    fn from((consistency, at_least_revision): (Option<Consistency>, Option<u64>)) -> Self {
+        Self { consistency, at_least_revision }
+    }
+}
+
 /// Parameters of a read.
-#[derive(Debug, Default, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(in crate::http) struct ReadQuery {
     consistency: Option<Consistency>,
@@ -99,6 +107,29 @@ fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
         let unknown = text.find("unknown field `").and_then(|at| text.get(at..));
         let known = unknown.and_then(|text| strict::unknown_word(text, Code::InvalidFilter, "parameter"));
         known.map_or_else(|| Problem::new(Code::InvalidFilter, text), |(_, problem)| problem)
+    })
+}
+
+/// The number of items of a page, as the parameter `limit` has it.
+pub(in crate::http) fn page_limit(limit: Option<usize>) -> Result<usize, Problem> {
+    match limit.unwrap_or(PAGE_ITEMS_DEFAULT) {
+        limit if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
+        limit => {
+            let detail = format!("limit is {limit} and must be 1 to {PAGE_ITEMS_MAX}");
+            Err(Problem::new(Code::InvalidFilter, detail))
+        }
+    }
+}
+
+/// A name in a path: one that breaks the rule of names can't exist.
+pub(in crate::http) fn in_path<T>(
+    what: impl Display,
+    name: &str,
+    read: impl FnOnce(&str) -> Result<T, Problem>,
+) -> Result<T, Problem> {
+    read(name).map_err(|problem| {
+        let detail = format!("no {what} can be called {}: {}", shown(name), problem.detail);
+        Problem::new(Code::NotFound, detail)
     })
 }
 

@@ -15,13 +15,15 @@ use serde_json::{Map, Value};
 
 use super::app::App;
 use super::caller::{Asker, header_text};
-use super::query::WriteQuery;
+use super::query::{Asked, NoQuery, WriteQuery};
 use super::response::{Refused, refused_body};
 
-/// A request that changes something.
-#[derive(Debug)]
-pub(in crate::http) struct Write {
+/// A request that changes something, with the parameters of its own that it takes.
+pub(in crate::http) struct Write<Q = NoQuery> {
+    pub(in crate::http) app: App,
     pub(in crate::http) asker: Asker,
+    pub(in crate::http) query: Q,
+    pub(super) headers: HeaderMap,
     pub(in crate::http) body: Bytes,
     /// Its name, if the caller gave it one.
     pub(in crate::http) idempotency: Option<Idempotency>,
@@ -31,7 +33,7 @@ pub(in crate::http) struct Write {
     pub(in crate::http) dry_run: bool,
 }
 
-impl Write {
+impl<Q> Write<Q> {
     /// The body, read strictly.
     pub(in crate::http) fn read<T: DeserializeOwned>(&self) -> Result<T, Problem> {
         strict::from_slice(&self.body)
@@ -58,11 +60,12 @@ impl Write {
     }
 }
 
-impl FromRequest<App> for Write {
+impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
     type Rejection = Refused;
 
     async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
         let (mut parts, body) = request.into_parts();
+        let Asked(query) = Asked::from_request_parts(&mut parts, app).await?;
         let asker = Asker::from_request_parts(&mut parts, app).await?;
         let key = header_text(&parts.headers, HEADER_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_BYTES_MAX)?;
         let WriteQuery { dry_run, take_over, manager } = WriteQuery::of(&parts.uri)?;
@@ -81,7 +84,7 @@ impl FromRequest<App> for Write {
         check_json(&method, &headers, &body)?;
         let idempotency =
             key.map(|key| Idempotency { key, request: request_hash(&parts_of(&target, &headers, &body)) });
-        Ok(Self { asker, body, idempotency, manager, dry_run })
+        Ok(Self { app: app.clone(), asker, query, headers, body, idempotency, manager, dry_run })
     }
 }
 

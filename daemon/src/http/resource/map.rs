@@ -2,13 +2,11 @@
 
 use std::net::IpAddr;
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::routing::get;
+use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::{number, parse_address};
-use ipam_api::limits::{JSON_INTEGER_MAX, PAGE_ITEMS_DEFAULT, PAGE_ITEMS_MAX};
-use ipam_api::name::{ResourceName, shown};
+use ipam_api::limits::JSON_INTEGER_MAX;
+use ipam_api::name::shown;
 use ipam_api::resource::{AddressMap, AddressRun, Holders, NamespaceHolds, NetworkMap, SubnetSums};
 use ipam_api::{Code, Family, Problem};
 use ipam_machine::State;
@@ -16,21 +14,13 @@ use ipam_machine::command::Kind;
 use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use serde::Deserialize;
 
-use super::named::unknown;
-use crate::http::request::{App, Asked, Asker, Consistency, Freshness, Refused, Shown};
-
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/pools/{name}/map", get(of_pool))
-        .route("/v1/pools/{name}/holders", get(holders))
-        .route("/v1/subnets/{name}/map", get(of_subnet))
-        .route("/v1/networks/{name}/map", get(of_network))
-}
+use super::named::{name_in_path, unknown};
+use crate::http::request::{Consistency, Read, Refused, Shown, page_limit};
 
 /// What of a map somebody asks for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct MapQuery {
+pub(in crate::http) struct MapQuery {
     from: Option<String>,
     limit: Option<usize>,
     state: Option<String>,
@@ -39,10 +29,6 @@ struct MapQuery {
 }
 
 impl MapQuery {
-    fn freshness(&self) -> Freshness {
-        Freshness { consistency: self.consistency, at_least_revision: self.at_least_revision }
-    }
-
     fn wanted(&self, family: Family) -> Result<Wanted, Problem> {
         let from = self.from()?;
         if let Some(from) = from.filter(|from| Family::of(*from) != family) {
@@ -50,7 +36,7 @@ impl MapQuery {
             return Err(Problem::new(Code::FamilyMismatch, detail));
         }
         let only = self.state.as_deref().map(standing).transpose()?;
-        Ok(Wanted { from: from.map_or(0, number), limit: bounded(self.limit)?, only })
+        Ok(Wanted { from: from.map_or(0, number), limit: page_limit(self.limit)?, only })
     }
 
     fn from(&self) -> Result<Option<IpAddr>, Problem> {
@@ -61,7 +47,7 @@ impl MapQuery {
 /// What of a network's map somebody asks for.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct NetworkMapQuery {
+pub(in crate::http) struct NetworkMapQuery {
     from: Option<String>,
     limit: Option<usize>,
     consistency: Option<Consistency>,
@@ -71,20 +57,10 @@ struct NetworkMapQuery {
 /// How many namespaces somebody wants to see.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct HoldersQuery {
+pub(in crate::http) struct HoldersQuery {
     limit: Option<usize>,
     consistency: Option<Consistency>,
     at_least_revision: Option<u64>,
-}
-
-fn bounded(limit: Option<usize>) -> Result<usize, Problem> {
-    match limit.unwrap_or(PAGE_ITEMS_DEFAULT) {
-        limit if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
-        limit => {
-            let detail = format!("limit is {limit} and must be 1 to {PAGE_ITEMS_MAX}");
-            Err(Problem::new(Code::InvalidFilter, detail))
-        }
-    }
 }
 
 fn standing(word: &str) -> Result<Standing, Problem> {
@@ -96,42 +72,38 @@ fn standing(word: &str) -> Result<Standing, Problem> {
     })
 }
 
-async fn of_pool(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn of_pool(
     Path(name): Path<String>,
-    Asked(query): Asked<MapQuery>,
+    read: Read<MapQuery>,
 ) -> Result<Shown<AddressMap>, Refused> {
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Pool), query.freshness()).await?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Pool), freshness).await?;
     let id = find(&state, Kind::Pool, &name)?;
     let family = state.space(id.into()).map_or(Family::V4, |space| space.family);
-    let page = state.map_of_pool(id.into(), query.wanted(family)?).unwrap_or_default();
+    let page = state.map_of_pool(id.into(), read.query.wanted(family)?).unwrap_or_default();
     Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
 }
 
-async fn of_subnet(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn of_subnet(
     Path(name): Path<String>,
-    Asked(query): Asked<MapQuery>,
+    read: Read<MapQuery>,
 ) -> Result<Shown<AddressMap>, Refused> {
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Subnet), query.freshness()).await?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Subnet), freshness).await?;
     let id = find(&state, Kind::Subnet, &name)?;
     let family = state.subnets.get(id.into()).map_or(Family::V4, |row| Family::of(row.intention.cidr.addr()));
-    let page = state.map_of_subnet(id.into(), query.wanted(family)?).unwrap_or_default();
+    let page = state.map_of_subnet(id.into(), read.query.wanted(family)?).unwrap_or_default();
     Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
 }
 
-async fn of_network(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn of_network(
     Path(name): Path<String>,
-    Asked(query): Asked<NetworkMapQuery>,
+    read: Read<NetworkMapQuery>,
 ) -> Result<Shown<NetworkMap>, Refused> {
-    let from = query.from.as_deref().map(parse_address).transpose()?;
-    let limit = bounded(query.limit)?;
-    let freshness = Freshness { consistency: query.consistency, at_least_revision: query.at_least_revision };
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Network), freshness).await?;
+    let from = read.query.from.as_deref().map(parse_address).transpose()?;
+    let limit = page_limit(read.query.limit)?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Network), freshness).await?;
     let id = find(&state, Kind::Network, &name)?;
     let mut subnets = state.subnets_from(id.into(), from).filter_map(|id| Some((id, state.subnets.get(id)?)));
     let items = subnets.by_ref().take(limit).map(|(id, row)| SubnetSums {
@@ -146,15 +118,13 @@ async fn of_network(
     Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
 }
 
-async fn holders(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn holders(
     Path(name): Path<String>,
-    Asked(query): Asked<HoldersQuery>,
+    read: Read<HoldersQuery>,
 ) -> Result<Shown<Holders>, Refused> {
-    let limit = bounded(query.limit)?;
-    let freshness = Freshness { consistency: query.consistency, at_least_revision: query.at_least_revision };
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, Target::Allocation), freshness).await?;
+    let limit = page_limit(read.query.limit)?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (state, stale_ms) = read.state_at((Verb::Read, Target::Allocation), freshness).await?;
     let found = state.holders_of(find(&state, Kind::Pool, &name)?.into()).unwrap_or_default();
     let namespaces = found.namespaces.len() as u64;
     let first = found.namespaces.into_iter().take(limit);
@@ -171,9 +141,7 @@ async fn holders(
 }
 
 fn find(state: &State, kind: Kind, name: &str) -> Result<u64, Problem> {
-    let name = ResourceName::new(name).map_err(|problem| {
-        Problem::new(Code::NotFound, format!("no {kind} can be called {}: {}", shown(name), problem.detail))
-    })?;
+    let name = name_in_path(kind, name)?;
     state.id_of(kind, &name).ok_or_else(|| unknown(state, kind, &name))
 }
 

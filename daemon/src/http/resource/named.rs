@@ -2,28 +2,23 @@
 
 use std::collections::BTreeSet;
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::http::{HeaderMap, StatusCode};
+use axum::extract::Path;
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::name::{ResourceName, shown};
 use ipam_api::resource::{Labels, Resource};
 use ipam_api::{Code, Problem, strict};
-use ipam_machine::command::{Delete, Expect, Kind, Stored, Via};
+use ipam_machine::command::{Delete, Expect, Kind, Stored};
 use ipam_machine::{Action, Answer, State};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::http::list::{Listed, Shape, Test, list};
+use crate::http::list::{Listed, Shape, Test};
 use crate::http::request::merge_patch::merge;
-use crate::http::request::propose::expect;
-use crate::http::request::{
-    App, Asked, Asker, Consistency, DeleteQuery, Done, NoQuery, ReadQuery, Refused, Shown, Write,
-};
+use crate::http::request::{Consistency, DeleteQuery, Done, Read, Refused, Shown, Write, in_path};
 
 /// How often a change is merged anew when others are faster.
 pub(in crate::http) const TRIES_MAX: usize = 32;
@@ -50,33 +45,24 @@ pub(in crate::http) trait Kinded: Send + Sync + 'static {
     /// The labels in an intention.
     fn labels(intention: &Self::Intention) -> &Labels;
     /// The addresses that it is about.
-    fn ranges(resource: &Resource<Self::Intention, Self::Status>) -> Vec<AddressRange>;
+    fn ranges(resource: &View<Self>) -> Vec<AddressRange>;
     /// A row.
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
     fn stored(stored: Stored) -> Option<Self::Row>;
     /// The resource as people read it: the row's intention, and what the state says of it.
-    fn view(state: &State, row: &Self::Row) -> Resource<Self::Intention, Self::Status>;
+    fn view(state: &State, row: &Self::Row) -> View<Self>;
 
     /// A resource of the state as people read it.
-    fn show(state: &State, id: u64) -> Option<Resource<Self::Intention, Self::Status>> {
+    fn show(state: &State, id: u64) -> Option<View<Self>> {
         Self::row(state, id).map(|row| Self::view(state, row))
     }
 }
 
-type Read<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
-type View<K> = Shown<Read<K>>;
-
-pub(in crate::http) fn routes<K: Kinded>() -> Router<App> {
-    let collection = <K as Kinded>::SHAPE.path;
-    let item = format!("{collection}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
-    Router::new()
-        .route(collection, get(list::<K>).post(create::<K>))
-        .route(&item, get(show::<K>).put(put::<K>).patch(patch::<K>).delete(delete::<K>))
-}
+type View<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
 
 impl<K: Kinded> Listed for K {
-    type Item = Read<K>;
+    type Item = View<K>;
     const SHAPE: &'static Shape = <K as Kinded>::SHAPE;
 
     fn target() -> Target {
@@ -105,66 +91,57 @@ impl<K: Kinded> Listed for K {
         Some(names.iter().filter_map(|name| state.id_of(K::KIND, name)).collect())
     }
 
-    fn item(state: &State, id: u64) -> Option<Read<K>> {
+    fn item(state: &State, id: u64) -> Option<View<K>> {
         K::show(state, id)
     }
 
-    fn labels(item: &Read<K>) -> Option<&Labels> {
+    fn labels(item: &View<K>) -> Option<&Labels> {
         Some(K::labels(&item.intention))
     }
 
-    fn ranges(item: &Read<K>) -> Vec<AddressRange> {
+    fn ranges(item: &View<K>) -> Vec<AddressRange> {
         K::ranges(item)
     }
 }
 
-async fn show<K: Kinded>(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn show<K: Kinded>(
     Path(name): Path<Vec<String>>,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<View<K>, Refused> {
-    let name = name_in_path::<K>(&name)?;
-    let (state, stale_ms) = app.read(&asker, (Verb::Read, K::KIND.target()), query).await?;
+    read: Read,
+) -> Result<Shown<View<K>>, Refused> {
+    let name = name_in_path(K::KIND, &name.join("/"))?;
+    let (state, stale_ms) = read.state((Verb::Read, K::KIND.target())).await?;
     let view = view::<K>(&state, &name).ok_or_else(|| unknown(&state, K::KIND, &name))?;
     Ok(Shown { stale_ms, ..view })
 }
 
-async fn create<K: Kinded>(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    mut write: Write,
-) -> Result<Response, Refused> {
+pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Response, Refused> {
     let object = write.object()?;
     write.manage_as(&object);
     let intention: K::Intention = strict::from_object(object)?;
-    let done = app.carry_out(&write, Via::Http, K::put(intention, Expect::Absent)).await?;
-    Ok(stored::<K>(&app, &write.asker, done).await?)
+    let done = write.carry_out(K::put(intention, Expect::Absent)).await?;
+    Ok(stored::<K>(&write, done).await?)
 }
 
-async fn put<K: Kinded>(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
+pub(in crate::http) async fn put<K: Kinded>(
     Path(name): Path<Vec<String>>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     mut write: Write,
 ) -> Result<Response, Refused> {
     let object = write.object()?;
     write.manage_as(&object);
-    let expect = expected(&headers, &object)?;
+    let expect = expected(&write, &object)?;
     let intention: K::Intention = strict::from_object(object)?;
     let (own, name) = (K::name(&intention), name.join("/"));
     if own.as_str() != name {
         let detail = format!("the body names {own} and the path {}", shown(&name));
         return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
     }
-    let done = app.carry_out(&write, Via::Http, K::put(intention, expect)).await?;
-    Ok(stored::<K>(&app, &write.asker, done).await?)
+    let done = write.carry_out(K::put(intention, expect)).await?;
+    Ok(stored::<K>(&write, done).await?)
 }
 
 /// What must be the case. What was shown and comes back says in `meta.revision` what it was made from.
-fn expected(headers: &HeaderMap, body: &Map<String, Value>) -> Result<Expect, Problem> {
-    Ok(match expect(headers)? {
+fn expected(write: &Write, body: &Map<String, Value>) -> Result<Expect, Problem> {
+    Ok(match write.expect()? {
         Expect::Anything => revision_in(body).map_or(Expect::Anything, Expect::Revision),
         said => said,
     })
@@ -174,32 +151,39 @@ pub(in crate::http) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
     body.get("meta")?.get("revision")?.as_u64()
 }
 
-async fn patch<K: Kinded>(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
+pub(in crate::http) async fn patch<K: Kinded>(
     Path(name): Path<Vec<String>>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     mut write: Write,
 ) -> Result<Response, Refused> {
-    let (name, change) = (name_in_path::<K>(&name)?, write.object()?);
+    let (name, change) = (name_in_path(K::KIND, &name.join("/"))?, write.object()?);
     write.manage_as(&change);
-    let expect = expected(&headers, &change)?;
+    let expect = expected(&write, &change)?;
+    let done = merge_and_put::<K>(&write, &name, &change, expect).await?;
+    Ok(stored::<K>(&write, done).await?)
+}
+
+/// Writes a resource with a change merged into it; again if another write comes between and none was ruled out.
+pub(super) async fn merge_and_put<K: Kinded>(
+    write: &Write,
+    name: &ResourceName,
+    change: &Map<String, Value>,
+    expect: Expect,
+) -> Result<Done, Problem> {
     let deed = (Verb::Write, K::KIND.target());
     let mut tries_left = TRIES_MAX;
     loop {
-        let (state, _) = app.read(&write.asker, deed, Consistency::Linearizable).await?;
-        if let Some(done) = app.kept(&write, &state)? {
-            return Ok(stored::<K>(&app, &write.asker, done).await?);
+        let (state, _) = write.app.read(&write.asker, deed, Consistency::Linearizable).await?;
+        if let Some(done) = write.kept(&state)? {
+            return Ok(done);
         }
-        let (intention, read_at) = merged::<K>(&state, &name, change.clone())?;
+        let (intention, read_at) = merged::<K>(&state, name, change.clone())?;
         let expecting = if expect == Expect::Anything { Expect::Revision(read_at) } else { expect };
         tries_left -= 1;
-        match app.carry_out(&write, Via::Http, K::put(intention, expecting)).await {
-            // Somebody else was faster, and nobody said that this must not happen.
+        match write.carry_out(K::put(intention, expecting)).await {
             Err(problem)
                 if problem.code == Code::RevisionMismatch && expect == Expect::Anything && tries_left > 0 => {
             }
-            done => return Ok(stored::<K>(&app, &write.asker, done?).await?),
+            done => return done,
         }
     }
 }
@@ -236,12 +220,8 @@ pub(in crate::http) fn merge_into<K: Kinded>(
 }
 
 /// The answer to a write that has stored something, or ended it.
-pub(in crate::http) async fn stored<K: Kinded>(
-    app: &App,
-    asker: &Asker,
-    done: Done,
-) -> Result<Response, Problem> {
-    let state = app.after(asker, &done).await;
+pub(super) async fn stored<K: Kinded>(write: &Write, done: Done) -> Result<Response, Problem> {
+    let state = write.after(&done).await;
     let Answer::Stored { created, resource, .. } = done.applied.answer else {
         // A pool told to end that was empty.
         return Ok(StatusCode::NO_CONTENT.into_response());
@@ -255,20 +235,18 @@ pub(in crate::http) async fn stored<K: Kinded>(
     Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())
 }
 
-async fn delete<K: Kinded>(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
+pub(in crate::http) async fn delete<K: Kinded>(
     Path(name): Path<Vec<String>>,
-    Asked(query): Asked<DeleteQuery>,
-    write: Write,
+    write: Write<DeleteQuery>,
 ) -> Result<Response, Refused> {
-    let name = name_in_path::<K>(&name)?;
-    let delete = Delete { kind: K::KIND, name: name.clone(), expect: expect(&headers)?, drain: query.drain };
-    let done = app.carry_out(&write, Via::Http, Action::Delete(delete)).await?;
+    let name = name_in_path(K::KIND, &name.join("/"))?;
+    let delete =
+        Delete { kind: K::KIND, name: name.clone(), expect: write.expect()?, drain: write.query.drain };
+    let done = write.carry_out(Action::Delete(delete)).await?;
     if !matches!(done.applied.answer, Answer::Draining { .. }) {
         return Ok(StatusCode::NO_CONTENT.into_response());
     }
-    let state = app.after(&write.asker, &done).await;
+    let state = write.after(&done).await;
     Ok(match view::<K>(&state, &name) {
         Some(view) => Shown { status: StatusCode::ACCEPTED, ..view }.into_response(),
         // Empty, and gone meanwhile.
@@ -276,21 +254,15 @@ async fn delete<K: Kinded>(
     })
 }
 
-fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<View<K>> {
+fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<Shown<View<K>>> {
     let resource = K::show(state, state.id_of(K::KIND, name)?)?;
     let etag = Some(resource.meta.revision);
     Some(Shown { etag, ..Shown::new(resource, state.revision()) })
 }
 
 /// A name in a path: one that breaks the rule of names can't exist.
-pub(super) fn name_in_path<K: Kinded>(segments: &[String]) -> Result<ResourceName, Problem> {
-    let name = segments.join("/");
-    ResourceName::new(&name).map_err(|problem| {
-        Problem::new(
-            Code::NotFound,
-            format!("no {} can be called {}: {}", K::KIND, shown(&name), problem.detail),
-        )
-    })
+pub(super) fn name_in_path(kind: Kind, name: &str) -> Result<ResourceName, Problem> {
+    in_path(kind, name, ResourceName::new)
 }
 
 /// Nothing of that kind has that name.

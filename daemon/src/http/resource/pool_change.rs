@@ -1,91 +1,46 @@
 //! `/v1/pools/{name}/split` and `/v1/pools/{name}/drain`: changes of pools while their addresses are held.
 
-use axum::Router;
-use axum::extract::{Path, State as AppState};
-use axum::http::HeaderMap;
+use axum::extract::Path;
 use axum::response::Response;
-use axum::routing::post;
-use ipam_api::access::{Target, Verb};
 use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::name::{Name, ResourceName, shown};
 use ipam_api::request::{DrainRequest, Drained, SplitRequest};
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{Expect, Kind, SplitPool, Via};
+use ipam_machine::command::{Kind, SplitPool};
 use ipam_machine::state::Occupant;
 use ipam_machine::{Action, State};
 use serde_json::{Map, Value};
 
-use super::named::{Kinded as _, TRIES_MAX, merged, name_in_path, stored};
+use super::named::{merge_and_put, name_in_path, stored};
 use super::pool::Pools;
 use crate::http::convert::allocation;
-use crate::http::request::propose::expect;
-use crate::http::request::{App, Asked, Consistency, Done, NoQuery, Refused, Shown, Write};
+use crate::http::request::{Refused, Shown, Write};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/pools/{name}/split", post(split)).route("/v1/pools/{name}/drain", post(drain))
-}
-
-async fn split(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
-    Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Response, Refused> {
+pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Result<Response, Refused> {
     let name = pool_in_path(name)?;
     let SplitRequest { into, ranges } = write.read()?;
-    let split = SplitPool { name, into, ranges, expect: expect(&headers)? };
-    let done = app.carry_out(&write, Via::Http, Action::SplitPool(split)).await?;
-    Ok(stored::<Pools>(&app, &write.asker, done).await?)
+    let split = SplitPool { name, into, ranges, expect: write.expect()? };
+    let done = write.carry_out(Action::SplitPool(split)).await?;
+    Ok(stored::<Pools>(&write, done).await?)
 }
 
-async fn drain(
-    AppState(app): AppState<App>,
-    headers: HeaderMap,
+pub(in crate::http) async fn drain(
     Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<Drained>, Refused> {
     let name = pool_in_path(name)?;
     let DrainRequest { to } = write.read()?;
-    let expect = expect(&headers)?;
-    let done = drained_to(&app, &write, &name, &to, expect).await?;
-    let state = app.after(&write.asker, &done).await;
+    let expect = write.expect()?;
+    let change = Map::from_iter([("drains_to".to_owned(), Value::from(to.as_str()))]);
+    let done = merge_and_put::<Pools>(&write, &ResourceName::from(&name), &change, expect).await?;
+    let state = write.after(&done).await;
     Ok(Shown::new(affected(&state, name, to), done.applied.revision))
 }
 
 fn pool_in_path(name: String) -> Result<Name, Problem> {
-    let name = name_in_path::<Pools>(&[name])?;
+    let name = name_in_path(Kind::Pool, &name)?;
     let none = || Problem::new(Code::NotFound, format!("no pool can be called {}", shown(name.as_str())));
     name.name().ok_or_else(none)
-}
-
-/// Writes into a pool where it is drained to; once more if somebody else was faster.
-async fn drained_to(
-    app: &App,
-    write: &Write,
-    name: &Name,
-    to: &Name,
-    expect: Expect,
-) -> Result<Done, Problem> {
-    let change = Map::from_iter([("drains_to".to_owned(), Value::from(to.as_str()))]);
-    let mut tries_left = TRIES_MAX;
-    loop {
-        let deed = (Verb::Write, Target::Pool);
-        let (state, _) = app.read(&write.asker, deed, Consistency::Linearizable).await?;
-        if let Some(done) = app.kept(write, &state)? {
-            return Ok(done);
-        }
-        let (intention, read_at) = merged::<Pools>(&state, &ResourceName::from(name), change.clone())?;
-        let expecting = if expect == Expect::Anything { Expect::Revision(read_at) } else { expect };
-        tries_left -= 1;
-        match app.carry_out(write, Via::Http, Pools::put(intention, expecting)).await {
-            Err(problem)
-                if problem.code == Code::RevisionMismatch && expect == Expect::Anything && tries_left > 0 => {
-            }
-            done => return done,
-        }
-    }
 }
 
 /// Whom it concerns that a pool is drained: all that still hold something of it, the lowest address first.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use axum::http::StatusCode;
 use ipam_api::access::Verb;
 use ipam_api::name::ResourceName;
-use ipam_api::request::{AllocateRequest, DelegateRequest, ReleaseAttachmentRequest, Released, RenewRequest};
+use ipam_api::request::{AllocateRequest, DelegateRequest, ReleaseAttachmentRequest, RenewRequest};
 use ipam_api::resource::EndpointKey;
 use ipam_api::transaction::{StepMethod, TransactionRequest, TransactionStep};
 use ipam_api::{Code, Problem, strict};
@@ -16,7 +16,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::paths::{Place, place};
-use crate::http::allocation::{allocate, attachment, automatic, controller, lease, prefix};
+use crate::http::allocation::{allocate, attachment, automatic, controller, endpoint, lease, prefix};
 use crate::http::request::Known;
 use crate::http::request::propose::revision;
 use crate::http::resource::named::{self, Kinded};
@@ -266,9 +266,5 @@ fn released(
     answer: Answer,
     revision: u64,
 ) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
-    let (addresses, more, late) = match answer {
-        Answer::Released { addresses, more, late } => (addresses, more, late),
-        _ => (Vec::new(), 0, false),
-    };
-    Ok((StatusCode::OK, json(&Released { addresses, more, late, revision })?))
+    Ok((StatusCode::OK, json(&endpoint::freed(answer, revision))?))
 }

@@ -2,33 +2,22 @@
 
 use std::collections::BTreeSet;
 
-use axum::Router;
-use axum::extract::State as AppState;
-use axum::routing::post;
 use ipam_api::limits::TRANSACTION_STEPS_MAX;
 use ipam_api::transaction::{StepMethod, StepResult, TransactionAnswer, TransactionRequest};
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{Manager, Text, Transaction, Via};
+use ipam_machine::command::{Manager, Text, Transaction};
 use ipam_machine::{Action, Answer, State};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::paths;
 use super::steps::{Plan, Render};
-use crate::http::request::{App, Asked, Done, NoQuery, Refused, Shown, Write};
+use crate::http::request::{Done, Refused, Shown, Write};
 use crate::http::resource::named::TRIES_MAX;
 
 type Body = TransactionAnswer<Box<RawValue>>;
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new().route("/v1/transactions", post(transact))
-}
-
-async fn transact(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    mut write: Write,
-) -> Result<Shown<Body>, Refused> {
+pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, Refused> {
     let request: TransactionRequest = write.read()?;
     if request.steps.len() > TRANSACTION_STEPS_MAX {
         let detail = format!("{} steps; at most {TRANSACTION_STEPS_MAX} fit", request.steps.len());
@@ -37,27 +26,27 @@ async fn transact(
     if write.manager.is_none() {
         write.manager = common_manager(&request);
     }
-    let known = app.who(&write.asker).await?;
+    let known = write.app.who(&write.asker).await?;
     let preconditions = paths::preconditions(&request.conditions)?;
     let merges = request.steps.iter().any(|step| step.method == StepMethod::Patch);
     let mut tries_left = TRIES_MAX;
     loop {
         let state = match merges {
-            true => app.node.read(write.asker.deadline).await.map_err(Problem::from)?,
+            true => write.app.node.read(write.asker.deadline).await.map_err(Problem::from)?,
             // Nothing is merged, so nothing is looked at.
             false => State::new(),
         };
         let plan = Plan::of(&request, &state, &known)?;
-        if merges && let Some(done) = app.kept(&write, &state)? {
-            return Ok(shown(&app, &write, &plan.renders, done).await?);
+        if merges && let Some(done) = write.kept(&state)? {
+            return Ok(shown(&write, &plan.renders, done).await?);
         }
         let steps = plan.actions;
         let action = Action::Transaction(Transaction { preconditions: preconditions.clone(), steps });
         tries_left -= 1;
-        match app.carry_out(&write, Via::Http, action).await {
+        match write.carry_out(action).await {
             // Somebody was faster than a merge, and nobody said that this must not happen.
             Err(problem) if tries_left > 0 && is_of(&problem, &plan.merged) => {}
-            done => return Ok(shown(&app, &write, &plan.renders, done?).await?),
+            done => return Ok(shown(&write, &plan.renders, done?).await?),
         }
     }
 }
@@ -80,8 +69,8 @@ fn common_manager(request: &TransactionRequest) -> Option<Manager> {
     }
 }
 
-async fn shown(app: &App, write: &Write, renders: &[Render], done: Done) -> Result<Shown<Body>, Problem> {
-    let state = app.after(&write.asker, &done).await;
+async fn shown(write: &Write, renders: &[Render], done: Done) -> Result<Shown<Body>, Problem> {
+    let state = write.after(&done).await;
     let revision = done.applied.revision;
     let Answer::Steps(answers) = done.applied.answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for"));
@@ -89,7 +78,7 @@ async fn shown(app: &App, write: &Write, renders: &[Render], done: Done) -> Resu
     let counts = !write.dry_run;
     let result = |(answer, render): (Answer, &Render)| {
         if let (true, Answer::Allocated { repeated, interfaces }) = (counts, &answer) {
-            app.metrics.allocated(interfaces.iter(), *repeated);
+            write.app.metrics.allocated(interfaces.iter(), *repeated);
         }
         let (status, body) = render(&state, answer, revision)?;
         Ok(StepResult { status: status.as_u16(), body })

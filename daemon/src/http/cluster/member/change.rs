@@ -2,62 +2,55 @@
 
 use std::time::{Duration, Instant};
 
-use axum::extract::{Path, State as AppState};
+use axum::extract::Path;
 use ipam_api::cluster::{MemberChange, ReplaceRequest};
-use ipam_api::name::{Name, shown};
+use ipam_api::name::Name;
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{ChangeMembers, Via};
+use ipam_machine::command::ChangeMembers;
 use ipam_machine::model::MemberStanding;
 use ipam_machine::{Action, State};
 use ipam_raft::node::MemberInfo;
 
 use super::list::WRITE;
 use super::plan::{self, Plan};
-use crate::http::request::{App, Asked, Consistency, NoQuery, Refused, Shown, Write};
+use crate::http::request::{Consistency, Refused, Shown, Write, in_path};
 
 /// How often to look whether it has come about.
 const LOOK: Duration = Duration::from_millis(50);
 /// How much of the caller's time is left for the answer.
 const ANSWERING: Duration = Duration::from_millis(500);
 
-pub(super) async fn promote(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn promote(
     Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<MemberChange>, Refused> {
     let name = name_of(&name)?;
-    Ok(carry_out(&app, &write, |all, _| plan::promote(all, &name)).await?)
+    Ok(carry_out(&write, |all, _| plan::promote(all, &name)).await?)
 }
 
-pub(super) async fn remove(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn remove(
     Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<MemberChange>, Refused> {
     let name = name_of(&name)?;
-    Ok(carry_out(&app, &write, |all, state| plan::remove(all, &name, was_removed(state, &name))).await?)
+    Ok(carry_out(&write, |all, state| plan::remove(all, &name, was_removed(state, &name))).await?)
 }
 
-pub(super) async fn replace(
-    AppState(app): AppState<App>,
+pub(in crate::http) async fn replace(
     Path(name): Path<String>,
-    Asked(NoQuery {}): Asked<NoQuery>,
     write: Write,
 ) -> Result<Shown<MemberChange>, Refused> {
     let old = name_of(&name)?;
     let ReplaceRequest { with } = write.read()?;
-    Ok(carry_out(&app, &write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old)))
-        .await?)
+    Ok(carry_out(&write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old))).await?)
 }
 
 /// Plans on what the leader sees, has the machine decide, and waits until the membership has followed.
 async fn carry_out(
-    app: &App,
     write: &Write,
     plan: impl Fn(&[MemberInfo], &State) -> Result<Plan, Problem>,
 ) -> Result<Shown<MemberChange>, Problem> {
+    let app = &write.app;
     let (state, _) = app.read(&write.asker, WRITE, Consistency::Linearizable).await?;
     let all = app.node.members(write.asker.deadline).await?;
     let voters = voters(&all);
@@ -75,7 +68,7 @@ async fn carry_out(
     wanted.sort_unstable();
     let known = app.node.known_members();
     let action = Action::ChangeMembers(ChangeMembers { promote, remove: remove.clone(), voters, known });
-    let applied = app.propose(write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     let so = |all: &[MemberInfo]| {
         self::voters(all) == wanted && !all.iter().any(|member| remove.contains(&member.id))
     };
@@ -102,7 +95,5 @@ fn was_removed(state: &State, name: &Name) -> bool {
 }
 
 fn name_of(name: &str) -> Result<Name, Problem> {
-    Name::new(name).map_err(|problem| {
-        Problem::new(Code::NotFound, format!("no member can be called {}: {}", shown(name), problem.detail))
-    })
+    in_path("member", name, Name::new)
 }

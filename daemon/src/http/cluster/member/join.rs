@@ -1,14 +1,13 @@
 //! A member that is new asks to be taken in.
 
-use axum::extract::State as AppState;
 use ipam_api::cluster::{JoinMemberRequest, MemberJoined};
 use ipam_api::place::PeerAddress;
 use ipam_api::{Code, Problem};
-use ipam_machine::command::{JoinMember, Text, Via};
+use ipam_machine::command::{JoinMember, Text};
 use ipam_machine::{Action, Answer};
 
 use crate::http::cluster::status::member;
-use crate::http::request::{App, Asked, NoQuery, Refused, Shown, Write};
+use crate::http::request::{Refused, Shown, Write};
 
 /// Refuses a member that this one could not reach, or be reached by.
 fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
@@ -31,32 +30,28 @@ fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(super) async fn join(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<MemberJoined>, Refused> {
+pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, Refused> {
     let request: JoinMemberRequest = write.read()?;
-    let members = app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
-    let level = app.node.stale().0.header().level;
+    let members = write.app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
+    let level = write.app.node.stale().0.header().level;
     if request.level < level {
         let detail = format!("{} knows level {} and the cluster is at {level}", request.name, request.level);
         return Err(Problem::new(Code::FeatureLevel, detail).help("Upgrade it, then start it again.").into());
     }
-    reachable(app.node.peer_address(), &request)?;
+    reachable(write.app.node.peer_address(), &request)?;
     let action = Action::JoinMember(JoinMember {
         name: request.name,
         disk_id: Text::given(request.disk_id),
         peer_address: Text::given(request.peer_address),
         client_url: Text::given(request.client_url),
-        known: app.node.known_members(),
+        known: write.app.node.known_members(),
     });
-    let applied = app.propose(&write, Via::Http, action).await?;
+    let applied = write.propose(action).await?;
     let Answer::Members { ids } = applied.answer else {
         return Err(Problem::new(Code::Internal, "the machine gave another answer than was asked for").into());
     };
     let body = MemberJoined {
-        cluster_id: app.node.status().cluster_id.unwrap_or_default(),
+        cluster_id: write.app.node.status().cluster_id.unwrap_or_default(),
         id: ids.first().copied().unwrap_or_default(),
         level,
         members: members.into_iter().map(member).collect(),

@@ -1,44 +1,26 @@
 //! `/v1/cluster/members`: who belongs to the cluster, and who leads it.
 
-use axum::Router;
-use axum::extract::State as AppState;
-use axum::routing::{delete, get, post};
 use ipam_api::Problem;
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{MemberChange, Members, TransferRequest};
 use ipam_raft::node::{MemberInfo, Role};
 
+use super::plan;
 use super::plan::{can_lose, needed};
-use super::{change, join, plan};
 use crate::http::cluster::status::member;
-use crate::http::request::{
-    App, Asked, Asker, Consistency, Freshness, NoQuery, ReadQuery, Refused, Shown, Write,
-};
+use crate::http::request::{Consistency, Freshness, Read, Refused, Shown, Write};
 
 pub(super) const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/cluster/members", get(list).post(join::join))
-        .route("/v1/cluster/members/{name}", delete(change::remove))
-        .route("/v1/cluster/members/{name}/promote", post(change::promote))
-        .route("/v1/cluster/members/{name}/replace", post(change::replace))
-        .route("/v1/cluster/transfer-leader", post(transfer_leader))
-}
-
-async fn list(
-    AppState(app): AppState<App>,
-    asker: Asker,
-    Asked(query): Asked<ReadQuery>,
-) -> Result<Shown<Members>, Refused> {
-    app.check_here(&asker, (Verb::Read, Target::Cluster))?;
-    let stale = Freshness::from(query).consistency == Some(Consistency::Stale);
+pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, Refused> {
+    read.app.check_here(&read.asker, (Verb::Read, Target::Cluster))?;
+    let stale = Freshness::from(read.query).consistency == Some(Consistency::Stale);
     // Without a leader this member still knows who there is.
     let (all, stale_ms) = match stale {
-        true => (app.node.status().members, Some(app.node.stale().1)),
-        false => (app.node.members(asker.deadline).await.map_err(Problem::from)?, None),
+        true => (read.app.node.status().members, Some(read.app.node.stale().1)),
+        false => (read.app.node.members(read.asker.deadline).await.map_err(Problem::from)?, None),
     };
-    Ok(Shown { stale_ms, ..Shown::new(shown(all), app.node.revision()) })
+    Ok(Shown { stale_ms, ..Shown::new(shown(all), read.app.node.revision()) })
 }
 
 fn shown(all: Vec<MemberInfo>) -> Members {
@@ -52,18 +34,14 @@ fn shown(all: Vec<MemberInfo>) -> Members {
     }
 }
 
-async fn transfer_leader(
-    AppState(app): AppState<App>,
-    Asked(NoQuery {}): Asked<NoQuery>,
-    write: Write,
-) -> Result<Shown<MemberChange>, Refused> {
-    app.who(&write.asker).await?.check(WRITE)?;
+pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, Refused> {
+    write.app.who(&write.asker).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
-    let all = app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
+    let all = write.app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
     let (heir, mut change) = plan::transfer(&all, request.to.as_ref())?;
     if change.changes && !write.dry_run {
-        app.node.hand_over(heir, write.asker.deadline).await.map_err(Problem::from)?;
+        write.app.node.hand_over(heir, write.asker.deadline).await.map_err(Problem::from)?;
         change.done = true;
     }
-    Ok(Shown::new(change, app.node.revision()))
+    Ok(Shown::new(change, write.app.node.revision()))
 }

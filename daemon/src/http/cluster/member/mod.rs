@@ -1,8 +1,6 @@
 //! Members of the cluster: list, join, change, transfer of leadership.
 
-mod change;
-mod join;
-mod list;
+pub(in crate::http) mod change;
+pub(in crate::http) mod join;
+pub(in crate::http) mod list;
 mod plan;
-
-pub(in crate::http) use self::list::routes;

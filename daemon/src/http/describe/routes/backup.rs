@@ -4,10 +4,11 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::{fresh, parameter};
-use super::route::{Access, Route};
+use super::route::{Handled, Route};
+use crate::http::cluster::{backup, generation};
 
-pub(super) fn routes() -> Vec<Route> {
-    vec![
+pub(super) fn routes() -> [Handled; 3] {
+    [
         Route::get(
             "/v1/cluster/backup",
             Target::Backup,
@@ -15,7 +16,8 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .query(vec![parameter("history", "boolean", "With all of the history; true if nothing is said.")])
         .text("application/octet-stream")
-        .refuses(&[Code::TooManyRequests]),
+        .refuses(&[Code::TooManyRequests])
+        .to(backup::write),
         Route::get(
             "/v1/cluster/generation",
             Target::Cluster,
@@ -23,15 +25,16 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .query(fresh())
         .json(200, "Generation")
-        .refuses(&[Code::RevisionNotReached]),
-        Route::new(
-            "POST",
+        .refuses(&[Code::RevisionNotReached])
+        .to(generation::show),
+        Route::post(
             "/v1/cluster/generation/confirm",
-            Access::Deed(Verb::Write, Target::Cluster),
+            (Verb::Write, Target::Cluster),
             "Lets pools give again after a restore.",
         )
         .takes("ConfirmRequest")
         .json(200, "Generation")
-        .refuses(&[Code::NotFound, Code::RevisionMismatch]),
+        .refuses(&[Code::NotFound, Code::RevisionMismatch])
+        .to(generation::confirm),
     ]
 }

@@ -3,11 +3,12 @@
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::route::{Access, Route};
+use super::route::{Handled, Route};
+use crate::http::allocation::{allocate, endpoint};
 
-pub(super) fn routes() -> [Route; 2] {
+pub(super) fn routes() -> [Handled; 2] {
     let renew = |path: &str, summary: &str, gone: &[Code]| {
-        Route::new("POST", path, Access::Deed(Verb::Allocate, Target::Allocation), summary)
+        Route::post(path, (Verb::Allocate, Target::Allocation), summary)
             .takes("RenewRequest")
             .json(200, "Renewed")
             .refuses(&[Code::NotFound, Code::NotLeased, Code::ForeignNode])
@@ -18,11 +19,13 @@ pub(super) fn routes() -> [Route; 2] {
             "/v1/endpoints/{kind}/{realm}/{namespace}/{name}/renew",
             "Lets all leases of an endpoint last longer.",
             &[],
-        ),
+        )
+        .to(endpoint::renew),
         renew(
             "/v1/allocations/{id}/renew",
             "Lets the lease of an allocation last longer.",
             &[Code::AllocationChanged],
-        ),
+        )
+        .to(allocate::renew),
     ]
 }

@@ -4,9 +4,10 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::{Parameter, fresh, parameter};
-use super::route::{Access, OF_RULES, Route};
+use super::route::{Handled, OF_RULES, Route};
+use crate::http::resource::{map, pool_change};
 
-pub(super) fn routes() -> [Route; 4] {
+pub(super) fn routes() -> [Handled; 4] {
     let problems = [Code::NotFound, Code::RevisionNotReached];
     [
         Route::get(
@@ -17,7 +18,8 @@ pub(super) fn routes() -> [Route; 4] {
         .query(of_map())
         .json(200, "AddressMap")
         .refuses(&problems)
-        .refuses(&[Code::FamilyMismatch]),
+        .refuses(&[Code::FamilyMismatch])
+        .to(map::of_pool),
         Route::get(
             "/v1/pools/{name}/holders",
             Target::Allocation,
@@ -26,7 +28,8 @@ pub(super) fn routes() -> [Route; 4] {
         .query(vec![parameter("limit", "integer", "Namespaces to show, 1 to 1000.")])
         .query(fresh())
         .json(200, "Holders")
-        .refuses(&problems),
+        .refuses(&problems)
+        .to(map::holders),
         Route::get(
             "/v1/subnets/{name}/map",
             Target::Subnet,
@@ -35,7 +38,8 @@ pub(super) fn routes() -> [Route; 4] {
         .query(of_map())
         .json(200, "AddressMap")
         .refuses(&problems)
-        .refuses(&[Code::FamilyMismatch]),
+        .refuses(&[Code::FamilyMismatch])
+        .to(map::of_subnet),
         Route::get(
             "/v1/networks/{name}/map",
             Target::Network,
@@ -43,31 +47,32 @@ pub(super) fn routes() -> [Route; 4] {
         )
         .query(paged("Subnets of one page, 1 to 1000."))
         .json(200, "NetworkMap")
-        .refuses(&problems),
+        .refuses(&problems)
+        .to(map::of_network),
     ]
 }
 
-pub(super) fn changes_of_pools() -> [Route; 2] {
-    let write = Access::Deed(Verb::Write, Target::Pool);
+pub(super) fn changes_of_pools() -> [Handled; 2] {
+    let write = (Verb::Write, Target::Pool);
     [
-        Route::new(
-            "POST",
+        Route::post(
             "/v1/pools/{name}/split",
             write,
             "Makes some ranges of a pool a pool of their own, with all that is held there.",
         )
         .takes("SplitRequest")
         .json(201, "PoolView")
-        .refuses(OF_RULES),
-        Route::new(
-            "POST",
+        .refuses(OF_RULES)
+        .to(pool_change::split),
+        Route::post(
             "/v1/pools/{name}/drain",
             write,
             "Lets another pool stand in for a pool, and says who still holds something of it.",
         )
         .takes("DrainRequest")
         .json(200, "Drained")
-        .refuses(OF_RULES),
+        .refuses(OF_RULES)
+        .to(pool_change::drain),
     ]
 }
 

@@ -4,16 +4,18 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::fresh;
-use super::route::{Access, Route};
+use super::route::{Access, Handled, Route};
+use crate::http::cluster::member::{change, join, list};
 
 const CHANGES: &[Code] = &[Code::NotFound, Code::MemberUnfit, Code::QuorumAtRisk, Code::RevisionMismatch];
 
-pub(super) fn routes() -> Vec<Route> {
-    let write = Access::Deed(Verb::Write, Target::Cluster);
-    vec![
+pub(super) fn routes() -> [Handled; 6] {
+    let write = (Verb::Write, Target::Cluster);
+    [
         Route::get("/v1/cluster/members", Target::Cluster, "Shows the members as the leader sees them.")
             .query(fresh())
-            .json(200, "Members"),
+            .json(200, "Members")
+            .to(list::list),
         Route::new(
             "POST",
             "/v1/cluster/members",
@@ -22,40 +24,41 @@ pub(super) fn routes() -> Vec<Route> {
         )
         .takes("JoinMemberRequest")
         .json(200, "MemberJoined")
-        .refuses(&[Code::AlreadyExists, Code::FeatureLevel]),
-        Route::new(
-            "DELETE",
+        .refuses(&[Code::AlreadyExists, Code::FeatureLevel])
+        .to(join::join),
+        Route::delete(
             "/v1/cluster/members/{name}",
             write,
             "Removes a member; with dry_run says what that would do.",
         )
         .json(200, "MemberChange")
-        .refuses(CHANGES),
-        Route::new(
-            "POST",
+        .refuses(CHANGES)
+        .to(change::remove),
+        Route::post(
             "/v1/cluster/members/{name}/promote",
             write,
             "Gives a learner a vote; with dry_run says what that would do.",
         )
         .json(200, "MemberChange")
-        .refuses(CHANGES),
-        Route::new(
-            "POST",
+        .refuses(CHANGES)
+        .to(change::promote),
+        Route::post(
             "/v1/cluster/members/{name}/replace",
             write,
             "Gives a learner a vote and removes the member whose place it takes, in one step; with dry_run says what that would do.",
         )
         .takes("ReplaceRequest")
         .json(200, "MemberChange")
-        .refuses(CHANGES),
-        Route::new(
-            "POST",
+        .refuses(CHANGES)
+        .to(change::replace),
+        Route::post(
             "/v1/cluster/transfer-leader",
             write,
             "Makes another voter the leader; with dry_run says what that would do.",
         )
         .takes("TransferRequest")
         .json(200, "MemberChange")
-        .refuses(&[Code::NotFound, Code::MemberUnfit]),
+        .refuses(&[Code::NotFound, Code::MemberUnfit])
+        .to(list::transfer_leader),
     ]
 }

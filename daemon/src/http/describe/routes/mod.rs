@@ -1,4 +1,4 @@
-//! The one table of routes. The OpenAPI and the pages under `/docs` are made from it; tests hold it to the router.
+//! The one table of routes. The router, the `OpenAPI` document and the pages under `/docs` are made from it.
 
 mod backup;
 mod controllers;
@@ -13,4 +13,4 @@ mod table;
 
 pub(in crate::http) use self::route::Access;
 pub(super) use self::route::{ALWAYS, Body, Route};
-pub(in crate::http) use self::table::routes;
+pub(in crate::http) use self::table::{handlers, routes};

@@ -3,75 +3,64 @@
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::parameters::{fresh, of_list, parameter};
-use super::route::{Access, Body, OF_LISTS, OF_READS, OF_RULES, Route};
-use crate::http::list::Shape;
+use super::parameters::parameter;
+use super::route::{Access, Body, Handled, OF_RULES, Route};
+use crate::http::resource::named::{self, Kinded};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
-pub(super) fn routes() -> impl Iterator<Item = Route> {
+pub(super) fn routes() -> Vec<Handled> {
     [
-        named(Target::Network, "network", &network::SHAPE, ["Network", "NetworkView", "NetworkPage"]),
-        named(Target::Subnet, "subnet", &subnet::SHAPE, ["Subnet", "SubnetView", "SubnetPage"]),
-        named(Target::Pool, "pool", &pool::SHAPE, ["Pool", "PoolView", "PoolPage"]),
-        named(
-            Target::Reservation,
+        of_kind::<network::Networks>("network", ["Network", "NetworkView", "NetworkPage"]),
+        of_kind::<subnet::Subnets>("subnet", ["Subnet", "SubnetView", "SubnetPage"]),
+        of_kind::<pool::Pools>("pool", ["Pool", "PoolView", "PoolPage"]),
+        of_kind::<reservation::Reservations>(
             "reservation",
-            &reservation::SHAPE,
             ["Reservation", "ReservationView", "ReservationPage"],
         ),
-        named(Target::Node, "node", &node::SHAPE, ["Node", "NodeView", "NodePage"]),
-        named(
-            Target::Namespace,
-            "namespace",
-            &namespace::SHAPE,
-            ["Namespace", "NamespaceView", "NamespacePage"],
-        ),
+        of_kind::<node::Nodes>("node", ["Node", "NodeView", "NodePage"]),
+        of_kind::<namespace::Namespaces>("namespace", ["Namespace", "NamespaceView", "NamespacePage"]),
     ]
     .into_iter()
     .flatten()
+    .collect()
 }
 
 /// Routes of one kind of resource; `types` are its intention, its view and a page of it.
-fn named(target: Target, one: &str, shape: &'static Shape, types: [&'static str; 3]) -> [Route; 6] {
+fn of_kind<K: Kinded>(one: &str, types: [&'static str; 3]) -> [Handled; 6] {
     let [intention, view, page] = types;
-    let place = if matches!(target, Target::Node | Target::Namespace) { "{realm}/{name}" } else { "{name}" };
-    let (all, item) = (shape.path, format!("{}/{place}", shape.path));
+    let (all, target) = (<K as Kinded>::SHAPE.path, K::KIND.target());
+    let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     let write = Access::Deed(Verb::Write, target);
     let drain = match target {
-        Target::Pool => {
-            vec![parameter(
-                "drain",
-                "boolean",
-                "If it is in use, lets it end: it gives nothing more and goes once it is empty.",
-            )]
-        }
-        _ => vec![parameter("drain", "boolean", "Pools only.")],
+        Target::Pool => "If it is in use, lets it end: it gives nothing more and goes once it is empty.",
+        _ => "Pools only.",
     };
     [
-        Route::get(all, target, format!("Lists {one}s."))
-            .query(of_list(shape))
-            .json(200, page)
-            .refuses(OF_LISTS),
+        Route::list::<K>(format!("Lists {one}s."), page),
         Route::new("POST", all, write, format!("Creates a {one}."))
             .takes(intention)
             .json(201, view)
-            .refuses(OF_RULES),
-        Route::get(&item, target, format!("Shows a {one}.")).query(fresh()).json(200, view).refuses(OF_READS),
+            .refuses(OF_RULES)
+            .to(named::create::<K>),
+        Route::one(&item, target, format!("Shows a {one}."), view).to(named::show::<K>),
         Route::new("PUT", &item, write, format!("Creates or replaces a {one}."))
             .takes(intention)
             .json(200, view)
             .json(201, view)
             .gives(204, Body::Nothing)
-            .refuses(OF_RULES),
+            .refuses(OF_RULES)
+            .to(named::put::<K>),
         Route::new("PATCH", &item, write, format!("Changes some fields of a {one} (RFC 7396)."))
             .takes("MergePatch")
             .json(200, view)
             .gives(204, Body::Nothing)
-            .refuses(OF_RULES),
-        Route::new("DELETE", &item, Access::Deed(Verb::Delete, target), format!("Removes a {one}."))
-            .query(drain)
+            .refuses(OF_RULES)
+            .to(named::patch::<K>),
+        Route::delete(&item, (Verb::Delete, target), format!("Removes a {one}."))
+            .query(vec![parameter("drain", "boolean", drain)])
             .json(202, view)
             .gives(204, Body::Nothing)
-            .refuses(&[Code::NotFound, Code::InUse, Code::ManagedElsewhere, Code::RevisionMismatch]),
+            .refuses(&[Code::NotFound, Code::InUse, Code::ManagedElsewhere, Code::RevisionMismatch])
+            .to(named::delete::<K>),
     ]
 }

@@ -1,9 +1,16 @@
 //! A route: method, path, access rule, what is sent and answered.
 
+use axum::handler::Handler;
+use axum::routing::{self, MethodRouter};
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::parameters::{Parameter, of_writes};
+use super::parameters::{Parameter, fresh, of_list, of_writes};
+use crate::http::list::{Listed, list};
+use crate::http::request::App;
+
+/// A route with what answers it.
+pub(super) type Handled = (Route, MethodRouter<App>);
 
 /// One method at one path.
 #[derive(Debug)]
@@ -98,6 +105,48 @@ impl Route {
         Self::new("GET", path, Access::Public, summary)
     }
 
+    pub(super) fn post(path: impl Into<String>, deed: (Verb, Target), summary: impl Into<String>) -> Self {
+        Self::new("POST", path, Access::Deed(deed.0, deed.1), summary)
+    }
+
+    pub(super) fn delete(path: impl Into<String>, deed: (Verb, Target), summary: impl Into<String>) -> Self {
+        Self::new("DELETE", path, Access::Deed(deed.0, deed.1), summary)
+    }
+
+    /// A list with its pages, whose type is `page`.
+    pub(super) fn list<L: Listed>(summary: impl Into<String>, page: &'static str) -> Handled {
+        Self::get(L::SHAPE.path, L::target(), summary)
+            .query(of_list(L::SHAPE))
+            .json(200, page)
+            .refuses(&[Code::InvalidCursor, Code::CursorExpired, Code::RevisionNotReached])
+            .to(list::<L>)
+    }
+
+    /// A single thing that may not be there, of the type `body`.
+    pub(super) fn one(
+        path: impl Into<String>,
+        target: Target,
+        summary: impl Into<String>,
+        body: &'static str,
+    ) -> Self {
+        Self::get(path, target, summary)
+            .query(fresh())
+            .json(200, body)
+            .refuses(&[Code::NotFound, Code::RevisionNotReached])
+    }
+
+    /// What answers it.
+    pub(super) fn to<T: 'static>(self, handler: impl Handler<T, App>) -> Handled {
+        let handler = match self.method {
+            "GET" => routing::get(handler),
+            "POST" => routing::post(handler),
+            "PUT" => routing::put(handler),
+            "PATCH" => routing::patch(handler),
+            _ => routing::delete(handler),
+        };
+        (self, handler)
+    }
+
     pub(super) fn query(mut self, more: Vec<Parameter>) -> Self {
         self.query.extend(more);
         self
@@ -128,7 +177,6 @@ impl Route {
     }
 }
 
-pub(super) const OF_LISTS: &[Code] = &[Code::InvalidCursor, Code::CursorExpired, Code::RevisionNotReached];
 pub(super) const OF_READS: &[Code] = &[Code::NotFound, Code::RevisionNotReached];
 pub(super) const OF_RULES: &[Code] = &[
     Code::NotFound,

@@ -1,21 +1,27 @@
 //! All routes.
 
+use axum::Router;
 use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
-use super::parameters::{fresh, of_list, parameter};
-use super::route::{Access, Body, OF_ALLOCATING, OF_LISTS, OF_READS, OF_RELEASES, OF_RULES, Route};
+use super::parameters::{fresh, parameter};
+use super::route::{Access, Body, Handled, OF_ALLOCATING, OF_READS, OF_RELEASES, OF_RULES, Route};
 use super::{backup, controllers, leases, maps, members, named, prefixes};
-use crate::http::allocation::{allocate, endpoint};
-use crate::http::cluster::token;
+use crate::http::allocation::{address, allocate, attachment, controller, endpoint, explain};
+use crate::http::cluster::{health, status, token};
+use crate::http::describe::docs;
+use crate::http::event::{history, pages};
+use crate::http::request::App;
+use crate::http::transaction::transact::transact;
 
-/// Everything that can be asked.
-pub(in crate::http) fn routes() -> Vec<Route> {
-    let mut all: Vec<Route> = named::routes().collect();
+/// Everything that can be asked, with what answers it.
+fn table() -> Vec<Handled> {
+    let mut all: Vec<Handled> = named::routes();
     all.extend(maps::routes());
     all.extend(maps::changes_of_pools());
     all.extend(holding());
-    all.extend(controllers::routes());
+    let [scale, end] = controllers::routes();
+    all.extend([scale.to(controller::scale), end.to(controller::end)]);
     all.extend(prefixes::routes());
     all.extend(leases::routes());
     all.extend(telling());
@@ -25,45 +31,45 @@ pub(in crate::http) fn routes() -> Vec<Route> {
     all
 }
 
-fn holding() -> [Route; 12] {
-    let endpoint = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
+/// The description of everything that can be asked.
+pub(in crate::http) fn routes() -> Vec<Route> {
+    table().into_iter().map(|(route, _)| route).collect()
+}
+
+/// A router of everything that can be asked.
+pub(in crate::http) fn handlers() -> Router<App> {
+    table().into_iter().fold(Router::new(), |all, (route, handler)| all.route(&route.path, handler))
+}
+
+const TEXT: &str = "text/plain; charset=utf-8";
+const HTML: &str = "text/html; charset=utf-8";
+
+fn holding() -> [Handled; 12] {
+    let path = "/v1/endpoints/{kind}/{realm}/{namespace}/{name}";
     let network = || parameter("network", "string", "The address's network; `default` if nothing is said.");
     [
-        Route::get("/v1/endpoints", Target::Endpoint, "Lists endpoints.")
-            .query(of_list(&endpoint::SHAPE))
-            .json(200, "EndpointPage")
-            .refuses(OF_LISTS),
-        Route::get(endpoint, Target::Endpoint, "Shows an endpoint with all that it holds.")
-            .query(fresh())
-            .json(200, "EndpointView")
-            .refuses(OF_READS),
-        Route::new(
-            "DELETE",
-            endpoint,
-            Access::Deed(Verb::Release, Target::Endpoint),
-            "Takes back all that an endpoint holds.",
-        )
-        .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::get("/v1/allocations", Target::Allocation, "Lists allocations, the oldest first.")
-            .query(of_list(&allocate::SHAPE))
-            .json(200, "AllocationPage")
-            .refuses(OF_LISTS),
-        Route::new(
-            "POST",
+        Route::list::<endpoint::Endpoints>("Lists endpoints.", "EndpointPage"),
+        Route::one(path, Target::Endpoint, "Shows an endpoint with all that it holds.", "EndpointView")
+            .to(endpoint::show),
+        Route::delete(path, (Verb::Release, Target::Endpoint), "Takes back all that an endpoint holds.")
+            .json(200, "Released")
+            .refuses(OF_RELEASES)
+            .to(endpoint::release),
+        Route::list::<allocate::Allocations>("Lists allocations, the oldest first.", "AllocationPage"),
+        Route::post(
             "/v1/allocations",
-            Access::Deed(Verb::Allocate, Target::Allocation),
+            (Verb::Allocate, Target::Allocation),
             "Gives addresses: all that are asked for, or none.",
         )
         .takes("AllocateRequest")
         .json(200, "Allocated")
         .json(201, "Allocated")
         .json(202, "Allocated")
-        .refuses(OF_ALLOCATING),
-        Route::new(
-            "POST",
+        .refuses(OF_ALLOCATING)
+        .to(allocate::allocate),
+        Route::post(
             "/v1/allocations/explain",
-            Access::Deed(Verb::Read, Target::Allocation),
+            (Verb::Read, Target::Allocation),
             "Says what a request would get, and why; gives nothing.",
         )
         .takes("AllocateRequest")
@@ -72,40 +78,40 @@ fn holding() -> [Route; 12] {
             "boolean",
             "Names all default pools that are skipped, and not only the first for each reason.",
         )])
-        .json(200, "Explanation"),
-        Route::get("/v1/allocations/{id}", Target::Allocation, "Shows an allocation.")
-            .query(fresh())
-            .json(200, "Allocation")
-            .refuses(OF_READS),
-        Route::new(
-            "DELETE",
+        .json(200, "Explanation")
+        .to(explain::of_allocation),
+        Route::one("/v1/allocations/{id}", Target::Allocation, "Shows an allocation.", "Allocation")
+            .to(allocate::show),
+        Route::delete(
             "/v1/allocations/{id}",
-            Access::Deed(Verb::Release, Target::Allocation),
+            (Verb::Release, Target::Allocation),
             "Takes an allocation back, and no newer one of the same address.",
         )
         .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::new(
-            "POST",
+        .refuses(OF_RELEASES)
+        .to(allocate::release),
+        Route::post(
             "/v1/attachments/release",
-            Access::Deed(Verb::Release, Target::Attachment),
+            (Verb::Release, Target::Attachment),
             "Takes back what an attachment holds.",
         )
         .takes("ReleaseAttachmentRequest")
         .json(200, "Released")
-        .refuses(OF_RELEASES),
-        Route::get(
+        .refuses(OF_RELEASES)
+        .to(attachment::release),
+        Route::one(
             "/v1/attachments/{realm}/{node}/{config}/{container}/{interface}",
             Target::Attachment,
             "Shows an attachment.",
+            "Attachment",
         )
-        .query(fresh())
-        .json(200, "Attachment")
-        .refuses(&[Code::NotFound, Code::RevisionNotReached, Code::ForeignNode]),
+        .refuses(&[Code::ForeignNode])
+        .to(attachment::show),
         Route::get("/v1/addresses/{ip}", Target::Address, "Shows all that is known of one address.")
             .query(vec![parameter("consistency", "consistency", "How fresh the answer must be."), network()])
             .json(200, "Address")
-            .refuses(OF_READS),
+            .refuses(OF_READS)
+            .to(address::show),
         Route::get("/v1/addresses/{ip}/history", Target::Event, "Shows who had an address, and when.")
             .query(vec![
                 parameter("consistency", "consistency", "How fresh the answer must be."),
@@ -116,11 +122,12 @@ fn holding() -> [Route; 12] {
                 parameter("limit", "integer", "Events of one page."),
             ])
             .json(200, "AddressHistory")
-            .refuses(&[Code::NotFound, Code::InvalidCursor, Code::RevisionCompacted]),
+            .refuses(&[Code::NotFound, Code::InvalidCursor, Code::RevisionCompacted])
+            .to(history::show),
     ]
 }
 
-fn telling() -> Vec<Route> {
+fn telling() -> Vec<Handled> {
     let text = |name: &str, about: &str| parameter(name, "string", about);
     let events = vec![
         parameter("consistency", "consistency", "How fresh the answer must be."),
@@ -146,7 +153,8 @@ fn telling() -> Vec<Route> {
         .takes("TransactionRequest")
         .json(200, "TransactionAnswer")
         .refuses(OF_RULES)
-        .refuses(OF_ALLOCATING),
+        .refuses(OF_ALLOCATING)
+        .to(transact),
         Route::get(
             "/v1/events",
             Target::Event,
@@ -154,69 +162,63 @@ fn telling() -> Vec<Route> {
         )
         .query(events)
         .json(200, "EventPage")
-        .refuses(&[Code::RevisionCompacted, Code::InvalidCursor]),
+        .refuses(&[Code::RevisionCompacted, Code::InvalidCursor])
+        .to(pages::list_or_stream),
         Route::get(
             "/v1/cluster",
             Target::Cluster,
             "Shows the cluster as this member sees it. Needs no leader.",
         )
         .query(fresh())
-        .json(200, "Cluster"),
+        .json(200, "Cluster")
+        .to(status::show),
         Route::get("/metrics", Target::Metrics, "Metrics of this member.")
-            .text("application/openmetrics-text; version=1.0.0; charset=utf-8"),
-        Route::public("/version", "Says what runs here.").json(200, "Version"),
-        Route::public("/livez", "Answers while the process lives.").text("text/plain; charset=utf-8"),
-        Route::public("/readyz", "Says whether clients should come here.").text("text/plain; charset=utf-8"),
-        Route::public("/openapi.json", "This description.").text("application/json"),
-        Route::public("/docs", "This description, for people.").text("text/html; charset=utf-8"),
-        Route::public("/docs/problems", "What can go wrong, and what helps.")
-            .text("text/html; charset=utf-8"),
+            .text("application/openmetrics-text; version=1.0.0; charset=utf-8")
+            .to(health::metrics),
+        Route::public("/version", "Says what runs here.").json(200, "Version").to(status::version),
+        Route::public("/livez", "Answers while the process lives.").text(TEXT).to(async || "ok\n"),
+        Route::public("/readyz", "Says whether clients should come here.").text(TEXT).to(health::ready),
+        Route::public("/openapi.json", "This description.").text("application/json").to(docs::openapi),
+        Route::public("/docs", "This description, for people.").text(HTML).to(docs::api),
+        Route::public("/docs/problems", "What can go wrong, and what helps.").text(HTML).to(docs::problems),
     ]
 }
 
-fn tokens() -> [Route; 7] {
-    let deed = |verb| Access::Deed(verb, Target::Token);
+fn tokens() -> [Handled; 7] {
+    let deed = |verb| (verb, Target::Token);
     let item = "/v1/tokens/{name}";
     [
-        Route::get("/v1/tokens", Target::Token, "Lists tokens, without their secrets.")
-            .query(of_list(&token::SHAPE))
-            .json(200, "TokenPage")
-            .refuses(OF_LISTS),
-        Route::new(
-            "POST",
-            "/v1/tokens",
-            deed(Verb::Write),
-            "Makes a token. The answer has its secret, once.",
-        )
-        .takes("TokenRequest")
-        .json(201, "Token")
-        .refuses(&[Code::AlreadyExists]),
-        Route::get(item, Target::Token, "Shows a token, without its secret.")
-            .query(fresh())
-            .json(200, "Token")
-            .refuses(OF_READS),
-        Route::new("DELETE", item, deed(Verb::Delete), "Revokes a token.")
+        Route::list::<token::Tokens>("Lists tokens, without their secrets.", "TokenPage"),
+        Route::post("/v1/tokens", deed(Verb::Write), "Makes a token. The answer has its secret, once.")
+            .takes("TokenRequest")
+            .json(201, "Token")
+            .refuses(&[Code::AlreadyExists])
+            .to(token::create),
+        Route::one(item, Target::Token, "Shows a token, without its secret.", "Token").to(token::show),
+        Route::delete(item, deed(Verb::Delete), "Revokes a token.")
             .gives(204, Body::Nothing)
-            .refuses(&[Code::NotFound, Code::RevisionMismatch]),
-        Route::new(
-            "POST",
+            .refuses(&[Code::NotFound, Code::RevisionMismatch])
+            .to(token::delete),
+        Route::post(
             "/v1/tokens/{name}/rotate",
             deed(Verb::Write),
             "Gives a token another secret; the old one is worth nothing from then on.",
         )
         .json(200, "Token")
-        .refuses(&[Code::NotFound, Code::RevisionMismatch]),
-        Route::new(
-            "POST",
+        .refuses(&[Code::NotFound, Code::RevisionMismatch])
+        .to(token::rotate),
+        Route::post(
             "/v1/tokens/self/renew",
             deed(Verb::Renew),
             "Lets a node's token that was made by joining, and is presented, live for its whole time again.",
         )
-        .json(200, "Token"),
+        .json(200, "Token")
+        .to(token::renew),
         Route::new("POST", "/v1/join", Access::JoinToken, "Turns a join token into a node's token, once.")
             .takes("JoinRequest")
             .json(200, "Token")
             .json(201, "Token")
-            .refuses(&[Code::AlreadyExists]),
+            .refuses(&[Code::AlreadyExists])
+            .to(token::join),
     ]
 }

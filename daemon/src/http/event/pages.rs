@@ -1,40 +1,30 @@
 //! `/v1/events`: a page (history, audit) or a stream (watch) of what has happened, and the history of one
 //! address.
 
-use axum::Router;
-use axum::extract::State as AppState;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT;
 use axum::response::{IntoResponse as _, Response};
-use axum::routing::get;
 use ipam_api::access::{Target, Verb};
 use ipam_api::event as shown;
 
 use super::query::EventsQuery;
-use super::{history, item, stream};
-use crate::http::request::{App, Asked, Asker, Refused, Shown};
+use super::{item, stream};
+use crate::http::request::{Read, Refused, Shown};
 
-pub(in crate::http) fn routes() -> Router<App> {
-    Router::new()
-        .route("/v1/events", get(list_or_stream))
-        .route("/v1/addresses/{ip}/history", get(history::show))
-}
-
-async fn list_or_stream(
-    AppState(app): AppState<App>,
-    asker: Asker,
+pub(in crate::http) async fn list_or_stream(
     headers: HeaderMap,
-    Asked(query): Asked<EventsQuery>,
+    read: Read<EventsQuery>,
 ) -> Result<Response, Refused> {
     let streams = |value: &axum::http::HeaderValue| {
         value.to_str().is_ok_and(|text| text.to_ascii_lowercase().contains("text/event-stream"))
     };
     if headers.get_all(ACCEPT).iter().any(streams) {
-        return Ok(stream::open(app, asker, &headers, &query).await?);
+        return Ok(stream::open(read, &headers).await?);
     }
-    let asked = query.page()?;
-    let (_, stale_ms) = app.read(&asker, (Verb::Read, Target::Event), query.freshness()).await?;
-    let page = app.node.events(asked).await.map_err(ipam_api::Problem::from)?;
+    let asked = read.query.page()?;
+    let freshness = (read.query.consistency, read.query.at_least_revision);
+    let (_, stale_ms) = read.state_at((Verb::Read, Target::Event), freshness).await?;
+    let page = read.app.node.events(asked).await.map_err(ipam_api::Problem::from)?;
     let body = shown::EventPage {
         items: page.events.iter().map(item::event).collect(),
         revision: page.revision,

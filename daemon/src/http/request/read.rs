@@ -1,0 +1,48 @@
+//! A request that reads: who asks, and which parameters it has.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use ipam_api::Problem;
+use ipam_api::access::{Target, Verb};
+use ipam_machine::State;
+use serde::de::DeserializeOwned;
+
+use super::app::App;
+use super::caller::Asker;
+use super::query::{Asked, Freshness, ReadQuery};
+use super::response::Refused;
+
+/// A request that reads.
+pub(in crate::http) struct Read<Q = ReadQuery> {
+    pub(in crate::http) app: App,
+    pub(in crate::http) asker: Asker,
+    pub(in crate::http) query: Q,
+}
+
+impl Read {
+    /// The state for a caller that may do this, as fresh as the request wants it, with its age if it may be stale.
+    pub(in crate::http) async fn state(&self, deed: (Verb, Target)) -> Result<(State, Option<u64>), Problem> {
+        self.state_at(deed, self.query).await
+    }
+}
+
+impl<Q> Read<Q> {
+    /// Like [`Read::state`], for requests that say in their own parameters how fresh it must be.
+    pub(in crate::http) async fn state_at(
+        &self,
+        deed: (Verb, Target),
+        freshness: impl Into<Freshness>,
+    ) -> Result<(State, Option<u64>), Problem> {
+        self.app.read(&self.asker, deed, freshness).await
+    }
+}
+
+impl<Q: DeserializeOwned + Send> FromRequestParts<App> for Read<Q> {
+    type Rejection = Refused;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+        let asker = Asker::from_request_parts(parts, app).await?;
+        let Asked(query) = Asked::from_request_parts(parts, app).await?;
+        Ok(Self { app: app.clone(), asker, query })
+    }
+}
