@@ -1,7 +1,11 @@
 //! The catalogue of metrics: each with its name, kind and labels, and the registry that writes them.
 
 use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::family::Family;
 use prometheus_client::registry::{Metric, Registry};
+
+use super::labels::Labels;
+use super::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools};
 
 const PREFIX: &str = "ipamd";
 
@@ -30,23 +34,45 @@ impl Default for Catalogue {
 }
 
 impl Catalogue {
-    pub(super) fn add(
+    /// A metric without labels, at zero.
+    pub(super) fn plain<M: Metric + Default + Clone>(&mut self, name: &str, help: &'static str) -> M {
+        self.add(name, &[], help, M::default())
+    }
+
+    /// A metric by labels, without any value yet.
+    pub(super) fn by<L: Labels, M>(&mut self, name: &str, help: &'static str) -> Family<L, M>
+    where
+        Family<L, M>: Metric + Default,
+    {
+        self.add(name, L::NAMES, help, Family::default())
+    }
+
+    pub(super) fn add<M: Metric + Clone>(
         &mut self,
         name: &str,
         labels: &'static [&'static str],
         help: &'static str,
-        metric: impl Metric,
-    ) {
+        metric: M,
+    ) -> M {
         let kind = match metric.metric_type() {
             MetricType::Counter => "counter",
             MetricType::Histogram => "histogram",
             _ => "gauge",
         };
         self.describe(name, kind, labels, help);
-        self.registry.register(name, help, metric);
+        self.registry.register(name, help, metric.clone());
+        metric
     }
 
-    pub(super) fn describe(
+    /// The counts of each pool, without a state to read them from.
+    pub(super) fn pools(&mut self) -> Pools {
+        let pools = Pools::default();
+        self.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
+        self.registry.register_collector(Box::new(pools.clone()));
+        pools
+    }
+
+    fn describe(
         &mut self,
         name: &str,
         kind: &'static str,

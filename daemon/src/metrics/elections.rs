@@ -6,7 +6,7 @@ use prometheus_client::metrics::counter::Counter;
 use super::catalogue::Catalogue;
 use super::number::{Number, raise};
 
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Elections {
     leader_changes: Counter,
     quorum_losses: Counter,
@@ -16,18 +16,24 @@ pub(super) struct Elections {
 }
 
 impl Elections {
-    pub(super) fn register(&self, catalogue: &mut Catalogue) {
-        let changes = "How often this member learned of another leader";
-        catalogue.add("raft_leader_changes", &[], changes, self.leader_changes.clone());
-        let losses = "Leaderships of this member that ended because no majority acknowledged it";
-        catalogue.add("raft_quorum_losses", &[], losses, self.quorum_losses.clone());
-        let begun = "Elections that this member began with a majority that would vote for it";
-        catalogue.add("raft_elections", &[], begun, self.begun.clone());
-        let won = "Elections that made this member the leader";
-        catalogue.add("raft_elections_won", &[], won, self.won.clone());
-        let timeout =
-            "Time that votes have to reach the disks: election_min_ms, or more where the disk is slow";
-        catalogue.add("raft_election_timeout_ms", &[], timeout, self.timeout_ms.clone());
+    pub(super) fn new(catalogue: &mut Catalogue) -> Self {
+        Self {
+            leader_changes: catalogue
+                .plain("raft_leader_changes", "How often this member learned of another leader"),
+            quorum_losses: catalogue.plain(
+                "raft_quorum_losses",
+                "Leaderships of this member that ended because no majority acknowledged it",
+            ),
+            begun: catalogue.plain(
+                "raft_elections",
+                "Elections that this member began with a majority that would vote for it",
+            ),
+            won: catalogue.plain("raft_elections_won", "Elections that made this member the leader"),
+            timeout_ms: catalogue.plain(
+                "raft_election_timeout_ms",
+                "Time that votes have to reach the disks: election_min_ms, or more where the disk is slow",
+            ),
+        }
     }
 
     pub(super) fn set(&self, counters: &NodeMetrics) {

@@ -2,49 +2,32 @@
 
 use prometheus_client::encoding::EncodeLabelSet;
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RouteLabels {
-    pub(super) route: String,
-    pub(super) code: u16,
+/// Labels that a metric has, with their names for the catalogue.
+pub(super) trait Labels: EncodeLabelSet {
+    const NAMES: &'static [&'static str];
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct RouteOnly {
-    pub(super) route: String,
+macro_rules! labels {
+    ($($name:ident { $($label:ident: $type:ty),* })*) => {$(
+        #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+        pub(super) struct $name {
+            $(pub(super) $label: $type,)*
+        }
+
+        impl Labels for $name {
+            const NAMES: &'static [&'static str] = &[$(stringify!($label)),*];
+        }
+    )*};
 }
 
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct CodeLabels {
-    pub(super) code: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct AllocationLabels {
-    pub(super) family: &'static str,
-    pub(super) outcome: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PeerLabels {
-    pub(super) peer: String,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct TaskLabels {
-    pub(super) task: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct PartLabels {
-    pub(super) part: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct ShownLabels {
-    pub(super) shown_to: &'static str,
-}
-
-#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
-pub(super) struct BuildLabels {
-    pub(super) version: &'static str,
+labels! {
+    RouteLabels { route: String, code: u16 }
+    RouteOnly { route: String }
+    CodeLabels { code: &'static str }
+    AllocationLabels { family: &'static str, outcome: &'static str }
+    PeerLabels { peer: String }
+    TaskLabels { task: &'static str }
+    PartLabels { part: &'static str }
+    ShownLabels { shown_to: &'static str }
+    BuildLabels { version: &'static str }
 }

@@ -18,11 +18,11 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::catalogue::{Catalogue, Described};
 use super::elections::Elections;
 use super::labels::{
-    AllocationLabels, BuildLabels, CodeLabels, PartLabels, PeerLabels, RouteLabels, RouteOnly, ShownLabels,
-    TaskLabels,
+    AllocationLabels, BuildLabels, CodeLabels, Labels as _, PartLabels, PeerLabels, RouteLabels, RouteOnly,
+    ShownLabels, TaskLabels,
 };
 use super::number::{Number, raise};
-use super::shown::{POOLS_HELP, POOLS_LABELS, POOLS_NAME, Pools, Seconds};
+use super::shown::{Pools, Seconds};
 use crate::http::connection::tls::ClientTls;
 
 type RouteSeconds = Family<RouteOnly, Histogram, fn() -> Histogram>;
@@ -78,200 +78,52 @@ impl Metrics {
     /// All metrics, at zero; those of each pool only if `per_pool`.
     #[must_use]
     pub fn new(per_pool: bool) -> Self {
+        let mut all = Catalogue::default();
+        let build: Family<BuildLabels, Gauge> = all.by("build_info", "The version that runs");
+        build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
         let seconds = || Histogram::new(BUCKETS_US.map(|bound| Duration::from_micros(bound).as_secs_f64()));
-        let mut metrics = Self {
-            catalogue: Catalogue::default(),
+        Self {
             encoding: Mutex::default(),
             per_pool,
-            requests: Family::default(),
-            request_seconds: Family::new_with_constructor(seconds),
-            refusals: Family::default(),
-            allocations: Family::default(),
-            task_success: Family::default(),
-            backup_success: Number::default(),
-            is_leader: Gauge::default(),
-            term: Number::default(),
-            elections: Elections::default(),
-            peer_lag: Family::default(),
-            proposals_waiting: Number::default(),
-            commit_seconds: Seconds::default(),
-            fsync_seconds: Seconds::default(),
-            apply_seconds: Seconds::default(),
-            disk_free_bytes: Number::default(),
-            disk_needed_bytes: Number::default(),
-            oldest_revision: Number::default(),
-            oldest_seconds: Number::default(),
-            journal_bytes: Family::default(),
-            journal_segments: Family::default(),
-            certificate_expiry: Family::default(),
             certificates: Certificates::default(),
-            rows_rebuilt: Counter::default(),
-            snapshots_built: Counter::default(),
-            snapshots_failed: Counter::default(),
-            snapshots_installed: Counter::default(),
-            state_in_doubt: Gauge::default(),
-            state_divergences: Counter::default(),
-            states_rebuilt: Counter::default(),
-            start_rows: Number::default(),
-            pools: Pools::default(),
-        };
-        metrics.register();
-        metrics
+            is_leader: all.plain("raft_is_leader", "Whether this member leads"),
+            term: all.plain("raft_term", "The Raft term"),
+            elections: Elections::new(&mut all),
+            peer_lag: all.by("raft_peer_lag_entries", "Log entries that a member still lacks, as its leader knows"),
+            commit_seconds: all.plain("raft_commit_seconds", "Time from proposing a log entry to its outcome, on the leader"),
+            fsync_seconds: all.plain("log_fsync_seconds", "Time until a group of log entries is on the disk"),
+            apply_seconds: all.plain("apply_seconds", "Time to apply the log entries that come together"),
+            proposals_waiting: all.plain("proposals_waiting", "Proposals that wait for the log"),
+            requests: all.by("http_requests", "Requests answered"),
+            request_seconds: all.add("http_request_seconds", RouteOnly::NAMES, "Time to answer a request", Family::new_with_constructor(seconds)),
+            allocations: all.by("allocations", "Addresses given through this member"),
+            refusals: all.by("refusals", "Requests refused, by code"),
+            oldest_revision: all.plain("events_oldest_revision", "The revision of the oldest event that is kept"),
+            oldest_seconds: all.plain("events_oldest_timestamp_seconds", "When the oldest part that is kept of the journal begins, in seconds since 1970; 0 while there are no events"),
+            journal_bytes: all.by("journal_bytes", "Bytes of the events that are kept, before compression, sealed and open"),
+            journal_segments: all.by("journal_segments", "Segments of the journal that are kept, sealed and open"),
+            certificate_expiry: all.by("certificate_expiry_timestamp_seconds", "When this member's certificate for clients or members runs out, in seconds since 1970; absent without TLS"),
+            rows_rebuilt: all.plain("rows_rebuilt", "How often rows were doubtful at the start, and made afresh"),
+            snapshots_built: all.plain("raft_snapshots_built", "Snapshots that this member made"),
+            snapshots_failed: all.plain("raft_snapshots_failed", "How often a snapshot couldn't be made of the state; the log is kept then, and grows"),
+            snapshots_installed: all.plain("raft_snapshots_installed", "Snapshots that this member got from a leader, since the log no longer had what it lacked"),
+            state_in_doubt: all.plain("state_in_doubt", "Whether this member serves nobody, since its state differs from the others' or may differ"),
+            state_divergences: all.plain("state_divergences", "How often a majority of the members had another state than this one"),
+            states_rebuilt: all.plain("states_rebuilt", "How often this member made its state again while it ran"),
+            start_rows: all.plain("start_rows", "Rows of the state that a start under way has read; 0 when it is over"),
+            task_success: all.by("task_last_success_timestamp_seconds", "When a task last ran on this member without being refused, in seconds since 1970"),
+            backup_success: all.plain("backup_last_success_timestamp_seconds", "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did"),
+            disk_free_bytes: all.plain("disk_free_bytes", "Free bytes on the disk of the data directory"),
+            disk_needed_bytes: all.plain("disk_needed_bytes", "Bytes that must be free there, or writes are refused"),
+            pools: all.pools(),
+            catalogue: all,
+        }
     }
 
     /// The same, with these certificates.
     #[must_use]
     pub fn with(self, certificates: Certificates) -> Self {
         Self { certificates, ..self }
-    }
-
-    fn register(&mut self) {
-        let build = Family::<BuildLabels, Gauge>::default();
-        build.get_or_create(&BuildLabels { version: env!("CARGO_PKG_VERSION") }).set(1);
-        self.catalogue.add("build_info", &["version"], "The version that runs", build);
-        self.catalogue.add("raft_is_leader", &[], "Whether this member leads", self.is_leader.clone());
-        self.catalogue.add("raft_term", &[], "The Raft term", self.term.clone());
-        self.elections.register(&mut self.catalogue);
-        self.catalogue.add(
-            "raft_peer_lag_entries",
-            &["peer"],
-            "Log entries that a member still lacks, as its leader knows",
-            self.peer_lag.clone(),
-        );
-        self.catalogue.add(
-            "raft_commit_seconds",
-            &[],
-            "Time from proposing a log entry to its outcome, on the leader",
-            self.commit_seconds.clone(),
-        );
-        self.catalogue.add(
-            "log_fsync_seconds",
-            &[],
-            "Time until a group of log entries is on the disk",
-            self.fsync_seconds.clone(),
-        );
-        self.catalogue.add(
-            "apply_seconds",
-            &[],
-            "Time to apply the log entries that come together",
-            self.apply_seconds.clone(),
-        );
-        self.catalogue.add(
-            "proposals_waiting",
-            &[],
-            "Proposals that wait for the log",
-            self.proposals_waiting.clone(),
-        );
-        self.catalogue.add("http_requests", &["route", "code"], "Requests answered", self.requests.clone());
-        self.catalogue.add(
-            "http_request_seconds",
-            &["route"],
-            "Time to answer a request",
-            self.request_seconds.clone(),
-        );
-        self.catalogue.add(
-            "allocations",
-            &["family", "outcome"],
-            "Addresses given through this member",
-            self.allocations.clone(),
-        );
-        self.catalogue.add("refusals", &["code"], "Requests refused, by code", self.refusals.clone());
-        self.catalogue.add(
-            "events_oldest_revision",
-            &[],
-            "The revision of the oldest event that is kept",
-            self.oldest_revision.clone(),
-        );
-        self.catalogue.add(
-            "events_oldest_timestamp_seconds",
-            &[],
-            "When the oldest part that is kept of the journal begins, in seconds since 1970; 0 while there are no events",
-            self.oldest_seconds.clone(),
-        );
-        self.catalogue.add(
-            "journal_bytes",
-            &["part"],
-            "Bytes of the events that are kept, before compression, sealed and open",
-            self.journal_bytes.clone(),
-        );
-        self.catalogue.add(
-            "journal_segments",
-            &["part"],
-            "Segments of the journal that are kept, sealed and open",
-            self.journal_segments.clone(),
-        );
-        self.catalogue.add(
-            "certificate_expiry_timestamp_seconds",
-            &["shown_to"],
-            "When this member's certificate for clients or members runs out, in seconds since 1970; absent without TLS",
-            self.certificate_expiry.clone(),
-        );
-        self.catalogue.add(
-            "rows_rebuilt",
-            &[],
-            "How often rows were doubtful at the start, and made afresh",
-            self.rows_rebuilt.clone(),
-        );
-        let installed =
-            "Snapshots that this member got from a leader, since the log no longer had what it lacked";
-        let failed = "How often a snapshot couldn't be made of the state; the log is kept then, and grows";
-        for (name, says, counter) in [
-            ("raft_snapshots_built", "Snapshots that this member made", self.snapshots_built.clone()),
-            ("raft_snapshots_failed", failed, self.snapshots_failed.clone()),
-            ("raft_snapshots_installed", installed, self.snapshots_installed.clone()),
-        ] {
-            self.catalogue.add(name, &[], says, counter);
-        }
-        self.catalogue.add(
-            "state_in_doubt",
-            &[],
-            "Whether this member serves nobody, since its state differs from the others' or may differ",
-            self.state_in_doubt.clone(),
-        );
-        self.catalogue.add(
-            "state_divergences",
-            &[],
-            "How often a majority of the members had another state than this one",
-            self.state_divergences.clone(),
-        );
-        self.catalogue.add(
-            "states_rebuilt",
-            &[],
-            "How often this member made its state again while it ran",
-            self.states_rebuilt.clone(),
-        );
-        self.catalogue.add(
-            "start_rows",
-            &[],
-            "Rows of the state that a start under way has read; 0 when it is over",
-            self.start_rows.clone(),
-        );
-        self.catalogue.add(
-            "task_last_success_timestamp_seconds",
-            &["task"],
-            "When a task last ran on this member without being refused, in seconds since 1970",
-            self.task_success.clone(),
-        );
-        self.catalogue.add(
-            "backup_last_success_timestamp_seconds",
-            &[],
-            "When this member last wrote a whole backup, in seconds since 1970; 0 if it never did",
-            self.backup_success.clone(),
-        );
-        self.catalogue.add(
-            "disk_free_bytes",
-            &[],
-            "Free bytes on the disk of the data directory",
-            self.disk_free_bytes.clone(),
-        );
-        self.catalogue.add(
-            "disk_needed_bytes",
-            &[],
-            "Bytes that must be free there, or writes are refused",
-            self.disk_needed_bytes.clone(),
-        );
-        self.catalogue.describe(POOLS_NAME, "gauge", POOLS_LABELS, POOLS_HELP);
-        self.catalogue.registry.register_collector(Box::new(self.pools.clone()));
     }
 
     /// The catalogue, complete without any traffic.
