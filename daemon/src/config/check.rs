@@ -7,44 +7,13 @@ use std::time::Duration;
 
 use ipam_api::tls::{Credentials, expires_within};
 
-use super::environment::Environment;
 use super::error::{ConfigError, wrong};
-use super::file::File;
 use super::flags::Flags;
 use super::settings::Config;
+use super::sources::Sources;
 use super::tls::RENEW_WITHIN;
 use crate::access::Access;
 use crate::screen;
-
-/// What somebody has said, by the keys of the file.
-pub(super) struct Said {
-    flags: Vec<&'static str>,
-    environment: Vec<&'static str>,
-    file: toml::Table,
-}
-
-impl Said {
-    pub(super) fn of(flags: &Flags, environment: &Environment, file: &File) -> Self {
-        Self { flags: flags.said(), environment: environment.said.clone(), file: file.said.clone() }
-    }
-
-    /// Where a setting comes from: the last word wins.
-    fn source(&self, key: &str) -> &'static str {
-        let in_file = match key.split_once('.') {
-            Some((section, key)) => self.file.get(section).and_then(|section| section.get(key)).is_some(),
-            None => self.file.contains_key(key),
-        };
-        if self.flags.contains(&key) {
-            "flag"
-        } else if self.environment.contains(&key) {
-            "environment"
-        } else if in_file {
-            "file"
-        } else {
-            "default"
-        }
-    }
-}
 
 /// Runs the command.
 #[must_use]
@@ -64,13 +33,12 @@ pub fn main(flags: &Flags) -> ExitCode {
 
 /// The settings, and what was odd.
 fn report(flags: &Flags) -> Result<(String, String), ConfigError> {
-    let (environment, file) = Config::sources(flags)?;
-    let said = Said::of(flags, &environment, &file);
-    let config = Config::merge(flags, environment, file)?;
+    let sources = Sources::read(flags)?;
+    let config = Config::merge(flags, &sources)?;
     let mut warnings = config.warnings.clone();
     warnings.extend(files(&config)?);
     let warnings: String = warnings.iter().map(|warning| format!("warning: {warning}\n")).collect();
-    Ok((table(&config, &said) + "The configuration is valid.\n", warnings))
+    Ok((table(&config, &sources) + "The configuration is valid.\n", warnings))
 }
 
 /// Reads all files that a configuration names; warns of what will soon be wrong.
@@ -103,7 +71,7 @@ fn in_time(key: &str, own: &Credentials) -> Result<Option<String>, ConfigError> 
 }
 
 /// One setting a line, aligned.
-fn table(config: &Config, said: &Said) -> String {
+fn table(config: &Config, sources: &Sources) -> String {
     let settings = settings(config);
     let wide = |width: usize, text: &str| width.max(text.chars().count());
     let keys = settings.iter().fold(0, |width, (key, _)| wide(width, key));
@@ -111,7 +79,7 @@ fn table(config: &Config, said: &Said) -> String {
     let mut text = String::new();
     for (key, value) in settings {
         // Writing to a string doesn't fail.
-        let _ = writeln!(text, "{key:<keys$} = {value:<values$}   ({})", said.source(key));
+        let _ = writeln!(text, "{key:<keys$} = {value:<values$}   ({})", sources.source(key));
     }
     text
 }
@@ -183,6 +151,8 @@ mod tests {
     use clap::{CommandFactory as _, FromArgMatches as _, Parser};
 
     use super::*;
+    use crate::config::environment::Environment;
+    use crate::config::file::File;
     use crate::config::settings::tests::{example, load};
 
     #[derive(Parser)]
@@ -230,8 +200,10 @@ mod tests {
                 false => vec!["ipamd", flag.as_str()],
             };
             let matches = Line::command().try_get_matches_from(line).unwrap();
-            let said = Line::from_arg_matches(&matches).unwrap().flags.said();
-            assert!(said.len() == 1 && known.contains(&said[0]), "--{name}: {said:?}");
+            let mut said = Vec::new();
+            let table = Line::from_arg_matches(&matches).unwrap().flags.table().unwrap();
+            keys("", &serde_json::to_value(table).unwrap(), &mut said);
+            assert!(said.len() == 1 && known.contains(&said[0].as_str()), "--{name}: {said:?}");
             seen += 1;
         }
         assert!(seen > 10, "{seen}");
@@ -249,9 +221,9 @@ mod tests {
         let file = "name = \"a\"\nclient_url = \"http://a:1\"\ninsecure = false\n[raft]\nheartbeat_ms = 20\n\
                     [access]\nclients = {argocd = \"operator\"}";
         let file = File::parse(file).unwrap();
-        let said = Said::of(&flags, &environment, &file);
-        let config = Config::merge(&flags, environment, file).unwrap();
-        let table = table(&config, &said);
+        let sources = Sources::new(&flags, environment, file).unwrap();
+        let config = Config::merge(&flags, &sources).unwrap();
+        let table = table(&config, &sources);
         let line = |key: &str| {
             let found = table.lines().find(|line| line.split(' ').next() == Some(key));
             let words: Vec<&str> = found.unwrap().split_whitespace().collect();

@@ -4,17 +4,18 @@
 //! They and all else that only begins like ours are ignored with a warning, never fatal; so none of ours ends like
 //! them.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use ipam_api::brand::DAEMON_ENV_PREFIX;
 use ipam_api::name::shown;
+use toml::{Table, Value};
 
 use super::error::{ConfigError, wrong};
-use super::{cluster, raft, tls};
+use super::raft;
 
 /// Every name, with the key of the file that it stands for.
 pub const NAMES: &[(&str, &str)] = &[
-    ("IPAMD_CONFIG", "the file itself"),
+    ("IPAMD_CONFIG", OF_THE_FILE),
     ("IPAMD_NAME", "name"),
     ("IPAMD_DATA_DIR", "data_dir"),
     ("IPAMD_CLIENT_LISTEN", "client_listen"),
@@ -42,78 +43,79 @@ pub const NAMES: &[(&str, &str)] = &[
     ("IPAMD_RAFT_SNAPSHOT_MIB_PER_SECOND", "raft.snapshot_mib_per_second"),
 ];
 
-/// What it says.
+/// The key of [`NAMES`] that is none of the file's.
+const OF_THE_FILE: &str = "the file itself";
+
+/// The settings that it names.
 #[derive(Debug, Default)]
 pub(super) struct Environment {
-    pub(super) name: Option<String>,
-    pub(super) data_dir: Option<PathBuf>,
-    pub(super) client_listen: Option<String>,
-    pub(super) peer_listen: Option<String>,
-    pub(super) client_socket: Option<PathBuf>,
-    pub(super) client_url: Option<String>,
-    pub(super) insecure: Option<String>,
-    pub(super) log: Option<String>,
-    pub(super) config: Option<PathBuf>,
-    pub(super) tls: tls::EnvironmentTls,
-    pub(super) cluster: cluster::EnvironmentCluster,
-    pub(super) require_tokens: Option<String>,
-    pub(super) tokens_file: Option<PathBuf>,
-    pub(super) raft: raft::EnvironmentRaft,
+    /// Names, the keys of the file that they stand for, and what they say.
+    pub(super) said: Vec<(&'static str, &'static str, String)>,
     pub(super) warnings: Vec<String>,
-    /// The keys of the file that it says something for.
-    pub(super) said: Vec<&'static str>,
 }
 
 impl Environment {
     pub(super) fn read(variables: impl Iterator<Item = (String, String)>) -> Self {
         let mut environment = Self::default();
-        for (key, value) in variables {
-            let Some(setting) = key.strip_prefix(DAEMON_ENV_PREFIX) else { continue };
-            let Some((_, meant)) = NAMES.iter().find(|(name, _)| *name == key) else {
-                environment
+        for (key, value) in variables.filter(|(key, _)| key.starts_with(DAEMON_ENV_PREFIX)) {
+            match NAMES.iter().find(|(name, _)| *name == key) {
+                None => environment
                     .warnings
-                    .push(format!("{} in the environment is none of ours; ignored", shown(&key)));
-                continue;
-            };
-            // An empty one says nothing: units and manifests can't always leave one out.
-            if !value.is_empty() && environment.take(setting, value) {
-                environment.said.push(meant);
+                    .push(format!("{} in the environment is none of ours; ignored", shown(&key))),
+                // An empty one says nothing: units and manifests can't always leave one out.
+                Some(_) if value.is_empty() => {}
+                Some((name, key)) => environment.said.push((*name, *key, value)),
             }
         }
         environment
     }
 
-    fn take(&mut self, setting: &str, value: String) -> bool {
-        match setting {
-            "CONFIG" => self.config = Some(value.into()),
-            "NAME" => self.name = Some(value),
-            "DATA_DIR" => self.data_dir = Some(value.into()),
-            "CLIENT_LISTEN" => self.client_listen = Some(value),
-            "PEER_LISTEN" => self.peer_listen = Some(value),
-            "CLIENT_SOCKET" => self.client_socket = Some(value.into()),
-            "CLIENT_URL" => self.client_url = Some(value),
-            "INSECURE" => self.insecure = Some(value),
-            "LOG" => self.log = Some(value),
-            "ACCESS_REQUIRE_TOKENS" => self.require_tokens = Some(value),
-            "ACCESS_TOKENS_FILE" => self.tokens_file = Some(value.into()),
-            setting => {
-                return self.tls.take(setting, &value)
-                    || self.cluster.take(setting, &value)
-                    || self.raft.take(setting, &value);
-            }
+    /// The configuration file that it names.
+    pub(super) fn config(&self) -> Option<&Path> {
+        self.said.iter().find(|(_, key, _)| *key == OF_THE_FILE).map(|(_, _, path)| Path::new(path))
+    }
+
+    /// Its settings, as the file would have them.
+    pub(super) fn table(&self) -> Result<Table, ConfigError> {
+        let mut table = Table::new();
+        for (name, key, text) in self.said.iter().filter(|(_, key, _)| *key != OF_THE_FILE) {
+            let value = match *key {
+                "insecure" | "access.require_tokens" => Value::Boolean(switch(name, text)?),
+                "cluster.join" => {
+                    let all = text.split(',').map(str::trim).filter(|one| !one.is_empty());
+                    Value::Array(all.map(Value::from).collect())
+                }
+                key if key.starts_with("raft.") => Value::Integer(number(key, text)?),
+                _ => Value::from(text.as_str()),
+            };
+            match key.split_once('.') {
+                None => table.insert((*key).to_owned(), value),
+                Some((section, key)) => {
+                    let section = table.entry(section).or_insert_with(|| Value::Table(Table::new()));
+                    section.as_table_mut().and_then(|section| section.insert(key.to_owned(), value))
+                }
+            };
         }
-        true
+        Ok(table)
     }
 }
 
-/// Reads a switch; nothing where nothing is said.
-pub(super) fn switch(name: &str, value: Option<&str>) -> Result<Option<bool>, ConfigError> {
-    match value {
-        None | Some("") => Ok(None),
-        Some("true" | "1") => Ok(Some(true)),
-        Some("false" | "0") => Ok(Some(false)),
-        Some(other) => Err(wrong(name, &format!("{} is neither true nor false", shown(other)))),
+/// Reads a switch.
+fn switch(name: &str, text: &str) -> Result<bool, ConfigError> {
+    match text {
+        "true" | "1" => Ok(true),
+        "false" | "0" => Ok(false),
+        other => Err(wrong(name, &format!("{} is neither true nor false", shown(other)))),
     }
+}
+
+/// Reads a whole number; one that no file could hold is the largest that it could.
+fn number(key: &str, text: &str) -> Result<i64, ConfigError> {
+    let number: u64 = text.parse().map_err(|_| {
+        let (text, example) = (shown(text), raft::default_of(key));
+        wrong(key, &format!("{text} in the environment is no whole number; write {example}, for example"))
+    })?;
+    Ok(i64::try_from(number).unwrap_or(i64::MAX))
 }
 
 #[cfg(test)]

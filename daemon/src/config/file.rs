@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
+use toml::Table;
 
 use super::error::ConfigError;
 use super::members::FileMember;
@@ -39,19 +40,18 @@ pub(super) struct File {
     pub(super) metrics: metrics::FileMetrics,
     #[serde(default)]
     pub(super) disk: disk::FileDisk,
-    /// Its text as it was read, for who asks what it says itself.
-    #[serde(skip)]
-    pub(super) said: toml::Table,
 }
 
 impl File {
-    pub(super) fn read(path: &Path) -> Result<Self, ConfigError> {
+    /// Reads a file, and refuses one that says what no file can.
+    pub(super) fn read(path: &Path) -> Result<Table, ConfigError> {
         let text = std::fs::read_to_string(path)
             .map_err(|error| ConfigError(format!("{} can't be read: {error}", path.display())))?;
         Self::parse(&text).map_err(|error| ConfigError(format!("{}: {error}", path.display())))
     }
 
-    pub(super) fn parse(text: &str) -> Result<Self, toml::de::Error> {
-        Ok(Self { said: toml::from_str(text)?, ..toml::from_str(text)? })
+    pub(super) fn parse(text: &str) -> Result<Table, toml::de::Error> {
+        toml::from_str::<Self>(text)?;
+        toml::from_str(text)
     }
 }

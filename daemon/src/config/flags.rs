@@ -3,17 +3,21 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use serde::Serialize;
+use toml::Table;
 
+use super::error::ConfigError;
 use super::tls;
 
 /// Flags of `ipamd serve`.
-#[derive(Debug, Clone, Default, Args)]
+#[derive(Debug, Clone, Default, Args, Serialize)]
 #[command(
     after_help = "Examples:\n  ipamd serve --config /etc/ipamd/ipamd.toml\n  ipamd serve --name n1 --data-dir /var/lib/ipamd\n\nEvery setting may come from the file, from the environment (IPAMD_NAME, IPAMD_DATA_DIR, …) or from a\nflag; the later one wins. All members may share one file if their names come from elsewhere."
 )]
 pub struct Flags {
     /// The configuration file [default: /etc/ipamd/ipamd.toml, if it exists].
     #[arg(long, value_name = "FILE")]
+    #[serde(skip)]
     pub(super) config: Option<PathBuf>,
     /// This member's name [default: the host's name].
     #[arg(long)]
@@ -35,39 +39,34 @@ pub struct Flags {
     pub(super) client_url: Option<String>,
     /// A founding member, as NAME=ADDRESS; repeat for each, this one included.
     #[arg(long = "member", value_name = "NAME=ADDRESS")]
+    #[serde(rename = "initial_members", skip_serializing_if = "Vec::is_empty")]
     pub(super) members: Vec<String>,
     /// Serve beyond loopback without TLS, and believe every peer; for a host and a network that you trust.
     #[arg(long)]
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) insecure: bool,
     /// What is logged, such as `info` or `ipam_raft=debug`.
     #[arg(long, value_name = "FILTER")]
     pub(super) log: Option<String>,
     #[command(flatten)]
-    pub(super) tls: tls::TlsFlags,
+    pub(super) tls: tls::FileTls,
+    #[command(flatten)]
+    pub(super) peer_tls: tls::FilePeerTls,
     /// Stop when the process that started this one ends, however it ends.
     #[arg(long, hide = true)]
+    #[serde(skip)]
     pub(crate) stop_with_parent: bool,
     /// A deviation from the shipped program that a test needs; repeat for each.
     #[cfg(feature = "testing")]
     #[arg(long = "test-option", hide = true, value_name = "OPTION")]
+    #[serde(skip)]
     pub(crate) test_options: Vec<ipam_machine::testing::TestOption>,
 }
 
 impl Flags {
     /// The settings that they say, by the keys of the file.
-    pub(super) fn said(&self) -> Vec<&'static str> {
-        let all = [
-            ("name", self.name.is_some()),
-            ("data_dir", self.data_dir.is_some()),
-            ("client_listen", self.client_listen.is_some()),
-            ("peer_listen", self.peer_listen.is_some()),
-            ("client_socket", self.client_socket.is_some()),
-            ("client_url", self.client_url.is_some()),
-            ("initial_members", !self.members.is_empty()),
-            ("insecure", self.insecure),
-            ("log", self.log.is_some()),
-        ];
-        all.into_iter().chain(self.tls.said()).filter(|(_, said)| *said).map(|(key, _)| key).collect()
+    pub(super) fn table(&self) -> Result<Table, ConfigError> {
+        Table::try_from(self).map_err(|error| ConfigError(error.to_string()))
     }
 
     /// Nothing but a configuration file, if one is named.

@@ -14,6 +14,7 @@ mod metrics;
 mod peers;
 mod raft;
 mod settings;
+mod sources;
 mod tls;
 
 pub use self::cluster::JoinConfig;

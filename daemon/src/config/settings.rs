@@ -1,21 +1,20 @@
 //! A member's settings, merged of file, environment and flags, and checked.
 
-use std::net::{IpAddr, SocketAddr};
-use std::path::{Path, PathBuf};
+use std::net::SocketAddr;
+use std::path::PathBuf;
 
-use ipam_api::brand::{CLIENT_PORT, CONFIG_FILE, DATA_DIR};
+use ipam_api::brand::{CLIENT_PORT, DATA_DIR};
 use ipam_api::name::{Name, shown};
 use ipam_api::place::{CLIENT_URL_FORM, is_client_url};
 use ipam_raft::node::{DiskLimits, InitialMember, LOG_DIRECTIVES, SnapshotPolicy, Timing};
 use tracing_subscriber::EnvFilter;
 
-use super::cluster::{self, JoinConfig};
-use super::environment::{Environment, switch};
+use super::cluster::JoinConfig;
 use super::error::{ConfigError, wrong};
-use super::file::File;
 use super::flags::Flags;
 use super::members;
 use super::peers::{self, PeerListen};
+use super::sources::Sources;
 use super::tls::{ClientTlsFiles, PeerTlsFiles};
 use crate::access::AccessConfig;
 use crate::tasks::journal::JournalLimits;
@@ -71,36 +70,18 @@ impl Config {
     /// # Errors
     /// What is wrong, in words for the operator.
     pub fn load(flags: &Flags) -> Result<Self, ConfigError> {
-        let (environment, file) = Self::sources(flags)?;
-        Self::merge(flags, environment, file)
+        Self::merge(flags, &Sources::read(flags)?)
     }
 
-    pub(super) fn sources(flags: &Flags) -> Result<(Environment, File), ConfigError> {
-        let environment = Environment::read(std::env::vars());
-        let file = match flags.config.clone().or(environment.config.clone()) {
-            Some(path) => File::read(&path)?,
-            None if Path::new(CONFIG_FILE).exists() => File::read(Path::new(CONFIG_FILE))?,
-            None => File::default(),
-        };
-        Ok((environment, file))
-    }
-
-    pub(super) fn merge(flags: &Flags, environment: Environment, file: File) -> Result<Self, ConfigError> {
-        let name = first([&flags.name, &environment.name, &file.name]).map_or_else(host_name, Ok)?;
+    pub(super) fn merge(flags: &Flags, sources: &Sources) -> Result<Self, ConfigError> {
+        let said = sources.merged()?;
+        let name = said.name.unwrap_or_else(host_name);
         let name = Name::new(&name).map_err(|problem| wrong("name", &problem.detail))?;
-        let client_listen = first([&flags.client_listen, &environment.client_listen, &file.client_listen])
-            .unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
+        let client_listen = said.client_listen.unwrap_or_else(|| format!("127.0.0.1:{CLIENT_PORT}"));
         let client_listen = address("client_listen", &client_listen)?;
-        let insecure = flags.insecure
-            || switch("IPAMD_INSECURE", environment.insecure.as_deref())?.unwrap_or(file.insecure);
-        let mut access = file.access;
-        if let Some(required) = switch("IPAMD_ACCESS_REQUIRE_TOKENS", environment.require_tokens.as_deref())?
-        {
-            access.require_tokens = Some(required);
-        }
-        access.tokens_file = environment.tokens_file.or(access.tokens_file);
-        let tls = ClientTlsFiles::merge(&flags.tls, &environment.tls, &file.tls)?;
-        let peer_tls = PeerTlsFiles::merge(&flags.tls, &environment.tls, &file.peer_tls)?;
+        let insecure = said.insecure;
+        let tls = ClientTlsFiles::complete(said.tls)?;
+        let peer_tls = PeerTlsFiles::complete(said.peer_tls)?;
         if !insecure && tls.is_none() && !client_listen.ip().is_loopback() {
             return Err(wrong(
                 "client_listen",
@@ -109,7 +90,7 @@ impl Config {
                 ),
             ));
         }
-        let client_url = first([&flags.client_url, &environment.client_url, &file.client_url]);
+        let client_url = said.client_url;
         // The other way round there may be somebody in front who speaks TLS for this member.
         if let Some(url) = client_url.as_ref().filter(|url| tls.is_some() && !url.starts_with("https://")) {
             return Err(wrong(
@@ -121,21 +102,21 @@ impl Config {
             return Err(wrong("client_url", &format!("{} is none; {CLIENT_URL_FORM}", shown(url))));
         }
         let peer_ca = peer_tls.as_ref().map(|files| files.ca.clone());
-        let (peer_address, join) = cluster::merge(environment.cluster, file.cluster, peer_ca)?;
+        let (peer_address, join) = said.cluster.complete(peer_ca)?;
         let founds = join.is_none();
         let peers = peers::Said {
             name: &name,
-            listen: first([&flags.peer_listen, &environment.peer_listen, &file.peer_listen]),
+            listen: said.peer_listen,
             address: peer_address,
-            members: members::members(&flags.members, file.initial_members, &name, founds)?,
+            members: members::members(&flags.members, said.initial_members, &name, founds)?,
             founds,
             has_tls: peer_tls.is_some(),
             insecure,
         };
         let peers::Peers { listen: peer_listen, address: peer_address, members: initial_members } =
             peers.complete()?;
-        let access = access.complete(!client_listen.ip().is_loopback(), insecure)?;
-        let mut warnings = environment.warnings;
+        let access = said.access.complete(!client_listen.ip().is_loopback(), insecure)?;
+        let mut warnings = sources.warnings.clone();
         if insecure {
             let (clients, members) = (tls.is_some(), peer_tls.is_some());
             warnings.push(peers::opened(client_listen, clients, !access.open, &peer_listen, members));
@@ -148,29 +129,24 @@ impl Config {
         }
         Ok(Self {
             name,
-            data_dir: flags
-                .data_dir
-                .clone()
-                .or(environment.data_dir)
-                .or(file.data_dir)
-                .unwrap_or_else(|| DATA_DIR.into()),
+            data_dir: said.data_dir.unwrap_or_else(|| DATA_DIR.into()),
             client_listen,
             peer_listen,
-            client_socket: flags.client_socket.clone().or(environment.client_socket).or(file.client_socket),
+            client_socket: said.client_socket,
             client_url,
             tls,
             peer_tls,
             initial_members,
-            timing: file.raft.timing()?,
-            snapshots: file.raft.snapshots(&environment.raft)?,
+            timing: said.raft.timing()?,
+            snapshots: said.raft.snapshots()?,
             peer_address,
             join,
             access,
-            journal: file.journal.complete()?,
-            metrics_per_pool: file.metrics.per_pool(),
-            disk: file.disk.complete()?,
+            journal: said.journal.complete()?,
+            metrics_per_pool: said.metrics.per_pool(),
+            disk: said.disk.complete()?,
             insecure,
-            log: first([&flags.log, &environment.log, &file.log]).unwrap_or_else(|| "info".to_owned()),
+            log: said.log.unwrap_or_else(|| "info".to_owned()),
             warnings,
         })
     }
@@ -189,19 +165,15 @@ impl Config {
     }
 }
 
-fn first(choices: [&Option<String>; 3]) -> Option<String> {
-    choices.into_iter().flatten().next().cloned()
-}
-
 fn address(key: &str, text: &str) -> Result<SocketAddr, ConfigError> {
     text.parse().map_err(|_| {
         wrong(key, &format!("{} is no address with a port, such as 127.0.0.1:{CLIENT_PORT}", shown(text)))
     })
 }
 
-fn host_name() -> Result<String, ConfigError> {
+fn host_name() -> String {
     let name = rustix::system::uname().nodename().to_string_lossy().to_ascii_lowercase();
-    Ok(name.split('.').next().unwrap_or_default().to_owned())
+    name.split('.').next().unwrap_or_default().to_owned()
 }
 
 /// Where clients reach a listener that is bound to `listen`.
@@ -210,17 +182,18 @@ pub fn client_url(listen: SocketAddr, tls: bool) -> String {
     let scheme = if tls { "https" } else { "http" };
     match listen.ip() {
         // Bound to every address: the host's name is the best guess that others can use.
-        ip if ip.is_unspecified() => {
-            let host = host_name().unwrap_or_else(|_| IpAddr::from([127, 0, 0, 1]).to_string());
-            format!("{scheme}://{host}:{}", listen.port())
-        }
+        ip if ip.is_unspecified() => format!("{scheme}://{}:{}", host_name(), listen.port()),
         _ => format!("{scheme}://{listen}"),
     }
 }
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::{ENVIRONMENT_NAMES, raft};
+    use std::path::Path;
+
+    use super::super::ENVIRONMENT_NAMES;
+    use super::super::environment::Environment;
+    use super::super::file::File;
     use super::*;
 
     pub(in crate::config) fn load(
@@ -229,8 +202,8 @@ pub(super) mod tests {
         environment: &[(&str, &str)],
     ) -> Result<Config, ConfigError> {
         let variables = environment.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-        let file = toml::from_str(file).map_err(|error| ConfigError(error.to_string()))?;
-        Config::merge(flags, Environment::read(variables), file)
+        let file = File::parse(file).map_err(|error| ConfigError(error.to_string()))?;
+        Config::merge(flags, &Sources::new(flags, Environment::read(variables), file)?)
     }
 
     /// The example with its settings switched on.
@@ -276,7 +249,7 @@ pub(super) mod tests {
         assert_eq!(file.log.unwrap(), real.log);
         assert_eq!(file.raft.timing().unwrap(), real.timing);
         assert_eq!(file.raft.lease_grace_ms, Some(real.timing.lease_grace_ms));
-        assert_eq!(file.raft.snapshots(&raft::EnvironmentRaft::default()).unwrap(), real.snapshots);
+        assert_eq!(file.raft.snapshots().unwrap(), real.snapshots);
         assert_eq!(file.journal.keep_bytes, Some(real.journal.keep_bytes));
         assert_eq!(file.journal.keep_days, Some(real.journal.keep_days));
         assert_eq!(file.metrics.per_pool, Some(real.metrics_per_pool));

@@ -15,84 +15,36 @@ use crate::http::connection::tls::ClientTls;
 /// How long before its end a certificate is spoken of.
 pub(super) const RENEW_WITHIN: Duration = Duration::from_secs(14 * 24 * 3600);
 
-/// Flags of both.
-#[derive(Debug, Clone, Default, Args)]
+/// `[tls]` of the configuration file, and its flags.
+#[derive(Debug, Clone, Default, Args, Deserialize, Serialize)]
 #[command(next_help_heading = "TLS")]
-pub(super) struct TlsFlags {
-    /// This member's certificate for clients (PEM).
-    #[arg(long, value_name = "FILE")]
-    tls_certificate: Option<PathBuf>,
-    /// Its key.
-    #[arg(long, value_name = "FILE")]
-    tls_key: Option<PathBuf>,
-    /// The CAs whose certificates clients may show.
-    #[arg(long, value_name = "FILE")]
-    tls_client_ca: Option<PathBuf>,
-    /// This member's certificate for the other members (PEM).
-    #[arg(long, value_name = "FILE")]
-    peer_tls_certificate: Option<PathBuf>,
-    /// Its key.
-    #[arg(long, value_name = "FILE")]
-    peer_tls_key: Option<PathBuf>,
-    /// The CA of all members.
-    #[arg(long, value_name = "FILE")]
-    peer_tls_ca: Option<PathBuf>,
-}
-
-impl TlsFlags {
-    /// The keys of the file, and whether a flag says something for them.
-    pub(super) fn said(&self) -> [(&'static str, bool); 6] {
-        [
-            ("tls.certificate", self.tls_certificate.is_some()),
-            ("tls.key", self.tls_key.is_some()),
-            ("tls.client_ca", self.tls_client_ca.is_some()),
-            ("peer_tls.certificate", self.peer_tls_certificate.is_some()),
-            ("peer_tls.key", self.peer_tls_key.is_some()),
-            ("peer_tls.ca", self.peer_tls_ca.is_some()),
-        ]
-    }
-}
-
-/// `[tls]` of the configuration file.
-#[derive(Debug, Default, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct FileTls {
+    /// This member's certificate for clients (PEM).
+    #[arg(id = "tls-certificate", long, value_name = "FILE")]
     certificate: Option<PathBuf>,
+    /// Its key.
+    #[arg(id = "tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// The CAs whose certificates clients may show.
+    #[arg(id = "tls-client-ca", long, value_name = "FILE")]
     client_ca: Option<PathBuf>,
 }
 
-/// `[peer_tls]` of the configuration file.
-#[derive(Debug, Default, Deserialize, Serialize)]
+/// `[peer_tls]` of the configuration file, and its flags.
+#[derive(Debug, Clone, Default, Args, Deserialize, Serialize)]
+#[command(next_help_heading = "TLS")]
 #[serde(deny_unknown_fields)]
 pub(super) struct FilePeerTls {
+    /// This member's certificate for the other members (PEM).
+    #[arg(id = "peer-tls-certificate", long, value_name = "FILE")]
     certificate: Option<PathBuf>,
+    /// Its key.
+    #[arg(id = "peer-tls-key", long, value_name = "FILE")]
     key: Option<PathBuf>,
+    /// The CA of all members.
+    #[arg(id = "peer-tls-ca", long, value_name = "FILE")]
     ca: Option<PathBuf>,
-}
-
-/// What the environment says of both.
-#[derive(Debug, Default)]
-pub(super) struct EnvironmentTls {
-    clients: FileTls,
-    peers: FilePeerTls,
-}
-
-impl EnvironmentTls {
-    /// Takes a setting, named without our prefix; false if it isn't one of these.
-    pub(super) fn take(&mut self, setting: &str, value: &str) -> bool {
-        let place = match setting {
-            "TLS_CERTIFICATE" => &mut self.clients.certificate,
-            "TLS_KEY" => &mut self.clients.key,
-            "TLS_CLIENT_CA" => &mut self.clients.client_ca,
-            "PEER_TLS_CERTIFICATE" => &mut self.peers.certificate,
-            "PEER_TLS_KEY" => &mut self.peers.key,
-            "PEER_TLS_CA" => &mut self.peers.ca,
-            _ => return false,
-        };
-        *place = Some(value.into());
-        true
-    }
 }
 
 /// TLS for clients.
@@ -118,16 +70,9 @@ pub struct PeerTlsFiles {
 }
 
 impl ClientTlsFiles {
-    pub(super) fn merge(
-        flags: &TlsFlags,
-        environment: &EnvironmentTls,
-        file: &FileTls,
-    ) -> Result<Option<Self>, ConfigError> {
-        let environment = &environment.clients;
-        let certificate = first(&flags.tls_certificate, &environment.certificate, &file.certificate);
-        let key = first(&flags.tls_key, &environment.key, &file.key);
-        let client_ca = first(&flags.tls_client_ca, &environment.client_ca, &file.client_ca);
-        match (certificate, key) {
+    pub(super) fn complete(said: FileTls) -> Result<Option<Self>, ConfigError> {
+        let client_ca = named(said.client_ca);
+        match (named(said.certificate), named(said.key)) {
             (Some(certificate), Some(key)) => Ok(Some(Self { certificate, key, client_ca })),
             (None, None) if client_ca.is_none() => Ok(None),
             (None, _) => Err(wrong("tls.certificate", "it is missing; TLS needs a certificate and its key")),
@@ -157,16 +102,8 @@ impl ClientTlsFiles {
 }
 
 impl PeerTlsFiles {
-    pub(super) fn merge(
-        flags: &TlsFlags,
-        environment: &EnvironmentTls,
-        file: &FilePeerTls,
-    ) -> Result<Option<Self>, ConfigError> {
-        let environment = &environment.peers;
-        let certificate = first(&flags.peer_tls_certificate, &environment.certificate, &file.certificate);
-        let key = first(&flags.peer_tls_key, &environment.key, &file.key);
-        let ca = first(&flags.peer_tls_ca, &environment.ca, &file.ca);
-        match (certificate, key, ca) {
+    pub(super) fn complete(said: FilePeerTls) -> Result<Option<Self>, ConfigError> {
+        match (named(said.certificate), named(said.key), named(said.ca)) {
             (None, None, None) => Ok(None),
             (Some(certificate), Some(key), Some(ca)) => Ok(Some(Self { certificate, key, ca })),
             (certificate, key, _) => {
@@ -215,6 +152,7 @@ fn warn_in_time(file: &Path, own: &Credentials) {
     }
 }
 
-fn first(flag: &Option<PathBuf>, environment: &Option<PathBuf>, file: &Option<PathBuf>) -> Option<PathBuf> {
-    [flag, environment, file].into_iter().flatten().find(|path| **path != Path::new("")).cloned()
+/// A path that isn't empty.
+fn named(path: Option<PathBuf>) -> Option<PathBuf> {
+    path.filter(|path| path != Path::new(""))
 }
