@@ -12,7 +12,7 @@ use ipam_machine::{Action, Answer, Applied, State};
 use super::controller::controller_out;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{interface, meta, waits};
-use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::list::{Listed, Row, Shape, Test};
 use crate::http::request::{Read, Refused, Shown, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
@@ -20,39 +20,21 @@ type View = Resource<Endpoint, EndpointStatus>;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/endpoints",
-    own_fields: &[
-        Field::text("kind", "kind"),
-        Field::text("realm", "realm"),
-        Field::text("namespace", "namespace"),
-        Field::text("name", "name"),
-        Field::text("uid", "uid"),
-        Field::flag("sticky", "sticky"),
-        Field::text("controller", "controller.name"),
-        Field::number("id", "meta.id"),
-        Field::text("created_at", "meta.created_at"),
-        Field::text("created_by", "meta.created_by"),
-    ],
-    own_shown: &[
-        "kind",
-        "realm",
-        "namespace",
-        "name",
-        "uid",
-        "sticky",
-        "controller",
-        "controller.group",
-        "controller.kind",
-        "controller.name",
-        "controller.uid",
-        "scale_down",
-        "meta",
-        "meta.id",
-        "meta.revision",
-        "meta.created_at",
-        "meta.created_by",
-        "status",
-        "status.interfaces",
-        "status.conditions",
+    own: &[
+        Row::text("kind", "kind"),
+        Row::text("realm", "realm"),
+        Row::text("namespace", "namespace"),
+        Row::text("name", "name"),
+        Row::text("uid", "uid"),
+        Row::flag("sticky", "sticky"),
+        Row::shown(&["controller", "controller.group", "controller.kind"]),
+        Row::text("controller", "controller.name"),
+        Row::shown(&["controller.uid", "scale_down", "meta"]),
+        Row::number("id", "meta.id"),
+        Row::shown(&["meta.revision"]),
+        Row::text("created_at", "meta.created_at"),
+        Row::text("created_by", "meta.created_by"),
+        Row::shown(&["status", "status.interfaces", "status.conditions"]),
     ],
     named: false,
     addressed: true,

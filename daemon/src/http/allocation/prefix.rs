@@ -12,7 +12,7 @@ use ipam_api::{Code, Problem};
 use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
-use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::list::{Listed, Row, Shape, Test};
 use crate::http::request::{Read, Refused, Shown, Write};
 
 pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, Refused> {
@@ -79,37 +79,21 @@ pub(in crate::http) fn prefix(given: GivenPrefix) -> Prefix {
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/prefixes",
-    own_fields: &[
-        Field::number("id", "id"),
-        Field::address("cidr", "cidr"),
-        Field::text("network", "network"),
-        Field::text("subnet", "subnet"),
-        Field::text("pool", "pool"),
-        Field::number("parent", "parent"),
-        Field::text("realm", "realm"),
-        Field::text("owner", "owner"),
-        Field::text("path", "path"),
-        Field::number("ends_in_ms", "ends_in_ms"),
-        Field::number("children", "children"),
-        Field::text("created_at", "created_at"),
-        Field::text("created_by", "created_by"),
-    ],
-    own_shown: &[
-        "id",
-        "cidr",
-        "network",
-        "subnet",
-        "pool",
-        "parent",
-        "realm",
-        "owner",
-        "path",
-        "keep_edges",
-        "ttl_ms",
-        "ends_in_ms",
-        "children",
-        "created_at",
-        "created_by",
+    own: &[
+        Row::number("id", "id"),
+        Row::address("cidr", "cidr"),
+        Row::text("network", "network"),
+        Row::text("subnet", "subnet"),
+        Row::text("pool", "pool"),
+        Row::number("parent", "parent"),
+        Row::text("realm", "realm"),
+        Row::text("owner", "owner"),
+        Row::text("path", "path"),
+        Row::shown(&["keep_edges", "ttl_ms"]),
+        Row::number("ends_in_ms", "ends_in_ms"),
+        Row::number("children", "children"),
+        Row::text("created_at", "created_at"),
+        Row::text("created_by", "created_by"),
     ],
     named: false,
     addressed: true,

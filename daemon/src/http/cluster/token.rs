@@ -15,7 +15,7 @@ use ipam_machine::{Action, Answer, Applied, State, model};
 
 use crate::access::parse_hash;
 use crate::http::convert::meta;
-use crate::http::list::{Field, Listed, Shape, Test};
+use crate::http::list::{Listed, Row, Shape, Test};
 use crate::http::request::{Read, Refused, Shown, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
@@ -23,36 +23,18 @@ const READ: (Verb, Target) = (Verb::Read, Target::Token);
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/tokens",
-    own_fields: &[
-        Field::text("name", "name"),
-        Field::text("purpose", "purpose"),
-        Field::text("role", "role"),
-        Field::text("expires_at", "status.expires_at"),
-        Field::flag("used", "status.used"),
-        Field::number("id", "meta.id"),
-        Field::text("created_at", "meta.created_at"),
-        Field::text("created_by", "meta.created_by"),
-    ],
-    own_shown: &[
-        "name",
-        "purpose",
-        "role",
-        "node",
-        "replace",
-        "realms",
-        "labels",
-        "allow_shared",
-        "description",
-        "meta",
-        "meta.id",
-        "meta.revision",
-        "meta.created_at",
-        "meta.created_by",
-        "meta.updated_at",
-        "meta.updated_by",
-        "status",
-        "status.expires_at",
-        "status.used",
+    own: &[
+        Row::text("name", "name"),
+        Row::text("purpose", "purpose"),
+        Row::text("role", "role"),
+        Row::text("expires_at", "status.expires_at").unshown(),
+        Row::flag("used", "status.used").unshown(),
+        Row::shown(&["node", "replace", "realms", "labels", "allow_shared", "description", "meta"]),
+        Row::number("id", "meta.id"),
+        Row::shown(&["meta.revision"]),
+        Row::text("created_at", "meta.created_at"),
+        Row::text("created_by", "meta.created_by"),
+        Row::shown(&["meta.updated_at", "meta.updated_by", "status", "status.expires_at", "status.used"]),
     ],
     named: false,
     addressed: false,

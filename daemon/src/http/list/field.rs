@@ -34,6 +34,68 @@ pub(in crate::http) struct Field {
     pub(in crate::http) holds: Holds,
 }
 
+/// A row of the table of an item's parts.
+#[derive(Debug)]
+pub(in crate::http) enum Row {
+    /// A field that can be shown by itself, too.
+    Both(Field),
+    /// A field only.
+    Unshown(Field),
+    /// Paths that can be shown by themselves, and nothing else.
+    Shown(&'static [&'static str]),
+}
+
+impl Row {
+    pub(in crate::http) const fn text(name: &'static str, path: &'static str) -> Self {
+        Self::of(Holds::Text, name, path)
+    }
+
+    pub(in crate::http) const fn number(name: &'static str, path: &'static str) -> Self {
+        Self::of(Holds::Number, name, path)
+    }
+
+    pub(in crate::http) const fn flag(name: &'static str, path: &'static str) -> Self {
+        Self::of(Holds::Flag, name, path)
+    }
+
+    pub(in crate::http) const fn address(name: &'static str, path: &'static str) -> Self {
+        Self::of(Holds::Address, name, path)
+    }
+
+    pub(in crate::http) const fn of(holds: Holds, name: &'static str, path: &'static str) -> Self {
+        Self::Both(Field { name, path, holds })
+    }
+
+    /// A field of which no part is shown here: another row shows it, or none does.
+    pub(in crate::http) const fn unshown(self) -> Self {
+        match self {
+            Self::Both(field) => Self::Unshown(field),
+            other => other,
+        }
+    }
+
+    pub(in crate::http) const fn shown(paths: &'static [&'static str]) -> Self {
+        Self::Shown(paths)
+    }
+
+    /// The field that lists are filtered and sorted by.
+    pub(super) fn field(&self) -> Option<&Field> {
+        match self {
+            Self::Both(field) | Self::Unshown(field) => Some(field),
+            Self::Shown(_) => None,
+        }
+    }
+
+    /// The paths that can be shown by themselves.
+    pub(super) fn paths(&'static self) -> &'static [&'static str] {
+        match self {
+            Self::Both(field) => std::slice::from_ref(&field.path),
+            Self::Unshown(_) => &[],
+            Self::Shown(paths) => paths,
+        }
+    }
+}
+
 impl Holds {
     /// What it is in JSON's words.
     pub(in crate::http) fn schema(self) -> &'static str {
@@ -46,26 +108,6 @@ impl Holds {
 }
 
 impl Field {
-    pub(crate) const fn text(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, holds: Holds::Text }
-    }
-
-    pub(crate) const fn number(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, holds: Holds::Number }
-    }
-
-    pub(crate) const fn flag(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, holds: Holds::Flag }
-    }
-
-    pub(crate) const fn address(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, holds: Holds::Address }
-    }
-
-    pub(in crate::http) const fn mac(name: &'static str, path: &'static str) -> Self {
-        Self { name, path, holds: Holds::Mac }
-    }
-
     /// A value to compare with.
     pub(super) fn read(&self, text: &str) -> Result<Key, Problem> {
         let key = match self.holds {

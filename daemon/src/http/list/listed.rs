@@ -10,7 +10,7 @@ use ipam_machine::State;
 use serde::Serialize;
 
 use super::cursor::Cursor;
-use super::field::Field;
+use super::field::{Field, Row};
 use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
 use crate::http::request::{App, Asker, Refused, Shown};
@@ -27,28 +27,15 @@ pub(in crate::http) fn cursor_again(text: &str) -> Option<String> {
     Cursor::decode(text).ok().map(Cursor::encode)
 }
 
-/// Fields that lists of all named resources have.
-const NAMED_FIELDS: &[Field] = &[
-    Field::number("id", "meta.id"),
-    Field::number("revision", "meta.revision"),
-    Field::text("created_at", "meta.created_at"),
-    Field::text("created_by", "meta.created_by"),
-    Field::text("updated_at", "meta.updated_at"),
-    Field::text("updated_by", "meta.updated_by"),
-];
 /// Parts of an item that all named resources have.
-const NAMED_SHOWN: &[&str] = &[
-    "description",
-    "labels",
-    "annotations",
-    "managed_by",
-    "meta",
-    "meta.id",
-    "meta.revision",
-    "meta.created_at",
-    "meta.created_by",
-    "meta.updated_at",
-    "meta.updated_by",
+const NAMED: &[Row] = &[
+    Row::shown(&["description", "labels", "annotations", "managed_by", "meta"]),
+    Row::number("id", "meta.id"),
+    Row::number("revision", "meta.revision"),
+    Row::text("created_at", "meta.created_at"),
+    Row::text("created_by", "meta.created_by"),
+    Row::text("updated_at", "meta.updated_at"),
+    Row::text("updated_by", "meta.updated_by"),
 ];
 
 /// What can be asked of a list.
@@ -56,11 +43,9 @@ const NAMED_SHOWN: &[&str] = &[
 pub(in crate::http) struct Shape {
     /// Where it is.
     pub(in crate::http) path: &'static str,
-    /// What it can be filtered and sorted by.
-    pub(in crate::http) own_fields: &'static [Field],
-    /// What can be shown of an item by itself.
-    pub(in crate::http) own_shown: &'static [&'static str],
-    /// Its items are named resources: what these have in common follows what is said here.
+    /// Parts of an item.
+    pub(in crate::http) own: &'static [Row],
+    /// Its items are named resources: what these have in common follows the parts of their own.
     pub(in crate::http) named: bool,
     /// Its items are about addresses.
     pub(in crate::http) addressed: bool,
@@ -76,12 +61,18 @@ impl Shape {
         names
     }
 
-    pub(in crate::http) fn fields(&self) -> impl Iterator<Item = &'static Field> + Clone + use<> {
-        self.own_fields.iter().chain(if self.named { NAMED_FIELDS } else { &[] })
+    fn rows(&self) -> impl Iterator<Item = &'static Row> + Clone + use<> {
+        self.own.iter().chain(if self.named { NAMED } else { &[] })
     }
 
+    /// The fields that it can be filtered and sorted by.
+    pub(in crate::http) fn fields(&self) -> impl Iterator<Item = &'static Field> + Clone + use<> {
+        self.rows().filter_map(|row| row.field())
+    }
+
+    /// The paths of all that can be shown of an item by itself.
     pub(in crate::http) fn shown(&self) -> impl Iterator<Item = &'static str> + Clone + use<> {
-        self.own_shown.iter().chain(if self.named { NAMED_SHOWN } else { &[] }).copied()
+        self.rows().flat_map(Row::paths).copied()
     }
 }
 

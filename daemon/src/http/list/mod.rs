@@ -7,7 +7,7 @@ mod page;
 mod query;
 mod test;
 
-pub(super) use self::field::{Field, Holds};
+pub(super) use self::field::{Holds, Row};
 pub(super) use self::listed::{Listed, Shape, list};
 #[cfg(feature = "testing")]
 pub(super) use self::listed::{cursor_again, takes};

@@ -14,7 +14,7 @@ use ipam_machine::{Action, State, model};
 
 use super::named::Kinded;
 use crate::http::convert::{labels, meta, remarks};
-use crate::http::list::{Field, Shape};
+use crate::http::list::{Row, Shape};
 
 /// Namespaces.
 pub(in crate::http) struct Namespaces;
@@ -22,27 +22,23 @@ pub(in crate::http) struct Namespaces;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/namespaces",
-    own_fields: &[
-        Field::text("realm", "realm"),
-        Field::text("name", "name"),
-        Field::text("managed_by", "managed_by"),
-        Field::number("ipv4", "status.held.ipv4"),
-        Field::number("ipv6", "status.held.ipv6"),
-    ],
-    own_shown: &[
-        "realm",
-        "name",
-        "default_ipv4_pools",
-        "default_ipv6_pools",
-        "quota",
-        "quota.ipv4",
-        "quota.ipv6",
-        "quota.per_application",
-        "quota.applications",
-        "status",
-        "status.held",
-        "status.held.ipv4",
-        "status.held.ipv6",
+    own: &[
+        Row::text("realm", "realm"),
+        Row::text("name", "name"),
+        Row::text("managed_by", "managed_by").unshown(),
+        Row::shown(&[
+            "default_ipv4_pools",
+            "default_ipv6_pools",
+            "quota",
+            "quota.ipv4",
+            "quota.ipv6",
+            "quota.per_application",
+            "quota.applications",
+            "status",
+            "status.held",
+        ]),
+        Row::number("ipv4", "status.held.ipv4"),
+        Row::number("ipv6", "status.held.ipv6"),
     ],
     named: true,
     addressed: false,

@@ -10,7 +10,7 @@ use ipam_machine::{Action, State, model};
 use super::named::Kinded;
 use super::subnet::allocated_in;
 use crate::http::convert::{labels, meta, remarks};
-use crate::http::list::{Field, Shape};
+use crate::http::list::{Row, Shape};
 
 /// Networks.
 pub(in crate::http) struct Networks;
@@ -18,28 +18,23 @@ pub(in crate::http) struct Networks;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/networks",
-    own_fields: &[
-        Field::text("name", "name"),
-        Field::number("subnets", "status.subnets"),
-        Field::number("allocated", "status.allocated"),
-        Field::number("size", "status.counts.size"),
-        Field::number("free", "status.counts.free"),
-        Field::text("managed_by", "managed_by"),
-    ],
-    own_shown: &[
-        "name",
-        "status",
-        "status.subnets",
-        "status.allocated",
-        "status.counts",
-        "status.counts.size",
-        "status.counts.allocated",
-        "status.counts.cooling",
-        "status.counts.quarantined",
-        "status.counts.reserved",
-        "status.counts.excluded",
-        "status.counts.free",
-        "status.counts.saturated",
+    own: &[
+        Row::text("name", "name"),
+        Row::shown(&["status"]),
+        Row::number("subnets", "status.subnets"),
+        Row::number("allocated", "status.allocated"),
+        Row::shown(&["status.counts"]),
+        Row::number("size", "status.counts.size"),
+        Row::shown(&[
+            "status.counts.allocated",
+            "status.counts.cooling",
+            "status.counts.quarantined",
+            "status.counts.reserved",
+            "status.counts.excluded",
+        ]),
+        Row::number("free", "status.counts.free"),
+        Row::text("managed_by", "managed_by").unshown(),
+        Row::shown(&["status.counts.saturated"]),
     ],
     named: true,
     addressed: false,

@@ -8,7 +8,7 @@ use ipam_machine::{Action, State, model};
 
 use super::named::Kinded;
 use crate::http::convert::{labels, meta, remarks};
-use crate::http::list::{Field, Shape};
+use crate::http::list::{Row, Shape};
 
 /// Nodes.
 pub(in crate::http) struct Nodes;
@@ -16,13 +16,13 @@ pub(in crate::http) struct Nodes;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/nodes",
-    own_fields: &[
-        Field::text("realm", "realm"),
-        Field::text("name", "name"),
-        Field::text("boot_id", "status.boot_id"),
-        Field::text("managed_by", "managed_by"),
+    own: &[
+        Row::text("realm", "realm"),
+        Row::text("name", "name"),
+        Row::shown(&["status"]),
+        Row::text("boot_id", "status.boot_id"),
+        Row::text("managed_by", "managed_by").unshown(),
     ],
-    own_shown: &["realm", "name", "status", "status.boot_id"],
     named: true,
     addressed: false,
 };

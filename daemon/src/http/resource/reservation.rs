@@ -9,7 +9,7 @@ use ipam_machine::{Action, State, model};
 
 use super::named::Kinded;
 use crate::http::convert::{labels, meta, remarks};
-use crate::http::list::{Field, Shape};
+use crate::http::list::{Row, Shape};
 
 /// Reservations.
 pub(in crate::http) struct Reservations;
@@ -17,13 +17,13 @@ pub(in crate::http) struct Reservations;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/reservations",
-    own_fields: &[
-        Field::text("name", "name"),
-        Field::text("network", "network"),
-        Field::number("held", "status.held"),
-        Field::text("managed_by", "managed_by"),
+    own: &[
+        Row::text("name", "name"),
+        Row::text("network", "network"),
+        Row::shown(&["addresses", "status"]),
+        Row::number("held", "status.held"),
+        Row::text("managed_by", "managed_by").unshown(),
     ],
-    own_shown: &["name", "network", "addresses", "status", "status.held"],
     named: true,
     addressed: true,
 };

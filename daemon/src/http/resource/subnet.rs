@@ -11,7 +11,7 @@ use ipam_machine::{Action, State, model};
 
 use super::named::Kinded;
 use crate::http::convert::{dns_in, dns_out, labels, meta, remarks};
-use crate::http::list::{Field, Shape};
+use crate::http::list::{Row, Shape};
 
 /// Subnets.
 pub(in crate::http) struct Subnets;
@@ -19,43 +19,29 @@ pub(in crate::http) struct Subnets;
 /// What can be asked of the list.
 pub(in crate::http) const SHAPE: Shape = Shape {
     path: "/v1/subnets",
-    own_fields: &[
-        Field::text("name", "name"),
-        Field::text("network", "network"),
-        Field::address("cidr", "cidr"),
-        Field::address("gateway", "gateway"),
-        Field::number("vlan", "vlan"),
-        Field::number("mtu", "mtu"),
-        Field::number("family", "status.family"),
-        Field::number("pools", "status.pools"),
-        Field::number("allocated", "status.allocated"),
-        Field::number("size", "status.counts.size"),
-        Field::number("free", "status.counts.free"),
-        Field::text("managed_by", "managed_by"),
-    ],
-    own_shown: &[
-        "name",
-        "network",
-        "cidr",
-        "gateway",
-        "vlan",
-        "mtu",
-        "routes",
-        "dns",
-        "automatic",
-        "status",
-        "status.family",
-        "status.pools",
-        "status.allocated",
-        "status.counts",
-        "status.counts.size",
-        "status.counts.allocated",
-        "status.counts.cooling",
-        "status.counts.quarantined",
-        "status.counts.reserved",
-        "status.counts.excluded",
-        "status.counts.free",
-        "status.counts.saturated",
+    own: &[
+        Row::text("name", "name"),
+        Row::text("network", "network"),
+        Row::address("cidr", "cidr"),
+        Row::address("gateway", "gateway"),
+        Row::number("vlan", "vlan"),
+        Row::number("mtu", "mtu"),
+        Row::shown(&["routes", "dns", "automatic", "status"]),
+        Row::number("family", "status.family"),
+        Row::number("pools", "status.pools"),
+        Row::number("allocated", "status.allocated"),
+        Row::shown(&["status.counts"]),
+        Row::number("size", "status.counts.size"),
+        Row::shown(&[
+            "status.counts.allocated",
+            "status.counts.cooling",
+            "status.counts.quarantined",
+            "status.counts.reserved",
+            "status.counts.excluded",
+        ]),
+        Row::number("free", "status.counts.free"),
+        Row::text("managed_by", "managed_by").unshown(),
+        Row::shown(&["status.counts.saturated"]),
     ],
     named: true,
     addressed: true,
