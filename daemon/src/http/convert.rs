@@ -37,11 +37,17 @@ pub(super) fn remarks(
     }
 }
 
+/// What people write on a resource, as its four fields: description, labels, annotations, manager.
+pub(super) fn remarks_out(remarks: &Remarks) -> (String, shown::Labels, shown::Labels, Option<String>) {
+    let managed_by = remarks.managed_by.as_ref().map(ToString::to_string);
+    (remarks.description.to_string(), labels(&remarks.labels), labels(&remarks.annotations), managed_by)
+}
+
 pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {
     labels.into_iter().map(|(key, value)| (Text::given(key), Text::given(value))).collect()
 }
 
-pub(super) fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
+fn labels(texts: &BTreeMap<Text, Text>) -> shown::Labels {
     texts.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
 }
 

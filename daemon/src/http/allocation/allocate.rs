@@ -6,7 +6,7 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::address::{AddressRange, canonical_mac};
 use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
-use ipam_api::resource::{Allocation, EndpointKey, Labels, Lifecycle};
+use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
 use ipam_machine::command::{
     Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
@@ -194,10 +194,6 @@ impl Listed for Allocations {
 
     fn item(state: &State, id: u64) -> Option<Allocation> {
         allocation(state, id, state.allocations.get(id.into())?)
-    }
-
-    fn labels(_: &Allocation) -> Option<&Labels> {
-        None
     }
 
     fn ranges(item: &Allocation) -> Vec<AddressRange> {

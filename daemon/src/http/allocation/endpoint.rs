@@ -4,7 +4,7 @@ use axum::extract::Path;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::request::{Released, Renewed};
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Labels, Resource};
+use ipam_api::resource::{Endpoint, EndpointKey, EndpointStatus, Resource};
 use ipam_api::{Code, Problem};
 use ipam_machine::command::Leases;
 use ipam_machine::{Action, Answer, Applied, State};
@@ -76,10 +76,6 @@ impl Listed for Endpoints {
 
     fn item(state: &State, id: u64) -> Option<View> {
         view(state, id)
-    }
-
-    fn labels(_: &View) -> Option<&Labels> {
-        None
     }
 
     fn ranges(item: &View) -> Vec<AddressRange> {

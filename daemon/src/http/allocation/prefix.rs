@@ -6,7 +6,7 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
 use ipam_api::name::{ObjectName, shown};
 use ipam_api::request::{DelegateRequest, Delegated, PrefixReleased};
-use ipam_api::resource::{Labels, Prefix};
+use ipam_api::resource::Prefix;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Problem};
 use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
@@ -141,10 +141,6 @@ impl Listed for Prefixes {
 
     fn item(state: &State, id: u64) -> Option<Prefix> {
         state.given_prefix(id.into()).map(prefix)
-    }
-
-    fn labels(_: &Prefix) -> Option<&Labels> {
-        None
     }
 
     fn ranges(item: &Prefix) -> Vec<AddressRange> {

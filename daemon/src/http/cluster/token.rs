@@ -3,10 +3,8 @@
 use axum::extract::Path;
 use axum::http::StatusCode;
 use ipam_api::access::{Target, Verb};
-use ipam_api::address::AddressRange;
 use ipam_api::brand::SECRET_PREFIX;
 use ipam_api::name::Name;
-use ipam_api::resource::Labels;
 use ipam_api::time::Timestamp;
 use ipam_api::token::{JoinRequest, Purpose, Token, TokenRequest, TokenStatus};
 use ipam_api::{Code, Problem};
@@ -15,7 +13,7 @@ use ipam_machine::{Action, Answer, Applied, State, model};
 
 use crate::access::parse_hash;
 use crate::http::convert::meta;
-use crate::http::list::{Listed, Row, Shape, Test};
+use crate::http::list::{Listed, Row, Shape, ids_by_name};
 use crate::http::request::{Read, Refused, Shown, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
@@ -56,27 +54,11 @@ impl Listed for Tokens {
     }
 
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
-        let after = match after {
-            Some(id) => Some(state.name_of(Kind::Token, id)?),
-            None => None,
-        };
-        Some(Box::new(state.names(Kind::Token, after.as_ref()).map(|(_, id)| id)))
-    }
-
-    fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
-        None
+        ids_by_name(state, Kind::Token, after)
     }
 
     fn item(state: &State, id: u64) -> Option<Token> {
         state.tokens.get(id.into()).map(token)
-    }
-
-    fn labels(_: &Token) -> Option<&Labels> {
-        None
-    }
-
-    fn ranges(_: &Token) -> Vec<AddressRange> {
-        Vec::new()
     }
 }
 

@@ -7,6 +7,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::resource::{Labels, Page};
 use ipam_api::{Code, Problem};
 use ipam_machine::State;
+use ipam_machine::command::Kind;
 use serde::Serialize;
 
 use super::cursor::Cursor;
@@ -90,13 +91,32 @@ pub(in crate::http) trait Listed: Send + Sync + 'static {
     /// The ids of those behind `after`, in the list's own order. None, if there never was such an id.
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>>;
     /// The only ids that can fit, where an index knows: in the list's own order.
-    fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>>;
+    fn narrowed(_: &State, _: &[Test]) -> Option<Vec<u64>> {
+        None
+    }
     /// An item.
     fn item(state: &State, id: u64) -> Option<Self::Item>;
     /// Its labels.
-    fn labels(item: &Self::Item) -> Option<&Labels>;
+    fn labels(_: &Self::Item) -> Option<&Labels> {
+        None
+    }
     /// The addresses that it is about.
-    fn ranges(item: &Self::Item) -> Vec<AddressRange>;
+    fn ranges(_: &Self::Item) -> Vec<AddressRange> {
+        Vec::new()
+    }
+}
+
+/// The ids of a kind behind `after`, by their names. None, if there never was such an id.
+pub(in crate::http) fn ids_by_name(
+    state: &State,
+    kind: Kind,
+    after: Option<u64>,
+) -> Option<Box<dyn Iterator<Item = u64> + '_>> {
+    let after = match after {
+        Some(id) => Some(state.name_of(kind, id)?),
+        None => None,
+    };
+    Some(Box::new(state.names(kind, after.as_ref()).map(|(_, id)| id)))
 }
 
 /// Handler of a list: one page.

@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::http::list::{Listed, Shape, Test};
+use crate::http::list::{Listed, Shape, Test, ids_by_name};
 use crate::http::request::merge_patch::merge;
 use crate::http::request::{Consistency, DeleteQuery, Done, Read, Refused, Shown, Write, in_path};
 
@@ -45,7 +45,9 @@ pub(in crate::http) trait Kinded: Send + Sync + 'static {
     /// The labels in an intention.
     fn labels(intention: &Self::Intention) -> &Labels;
     /// The addresses that it is about.
-    fn ranges(resource: &View<Self>) -> Vec<AddressRange>;
+    fn ranges(_: &View<Self>) -> Vec<AddressRange> {
+        Vec::new()
+    }
     /// A row.
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
@@ -59,7 +61,34 @@ pub(in crate::http) trait Kinded: Send + Sync + 'static {
     }
 }
 
-type View<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
+pub(super) type View<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
+
+/// The part of [`Kinded`] that follows from the names of a kind, its status and its table.
+macro_rules! of_kind {
+    ($kind:ident, $status:ident, $table:ident) => {
+        const KIND: ipam_machine::command::Kind = ipam_machine::command::Kind::$kind;
+        const SHAPE: &'static crate::http::list::Shape = &SHAPE;
+        type Intention = ipam_api::resource::$kind;
+        type Status = ipam_api::resource::$status;
+        type Row = ipam_machine::model::$kind;
+
+        fn labels(intention: &Self::Intention) -> &ipam_api::resource::Labels {
+            &intention.labels
+        }
+
+        fn row(state: &ipam_machine::State, id: u64) -> Option<&Self::Row> {
+            state.$table.get(id.into())
+        }
+
+        fn stored(stored: ipam_machine::command::Stored) -> Option<Self::Row> {
+            match stored {
+                ipam_machine::command::Stored::$kind(row) => Some(row),
+                _ => None,
+            }
+        }
+    };
+}
+pub(super) use of_kind;
 
 impl<K: Kinded> Listed for K {
     type Item = View<K>;
@@ -74,11 +103,7 @@ impl<K: Kinded> Listed for K {
     }
 
     fn ids<'a>(state: &'a State, after: Option<u64>) -> Option<Box<dyn Iterator<Item = u64> + 'a>> {
-        let after = match after {
-            Some(id) => Some(state.name_of(K::KIND, id)?),
-            None => None,
-        };
-        Some(Box::new(state.names(K::KIND, after.as_ref()).map(|(_, id)| id)))
+        ids_by_name(state, K::KIND, after)
     }
 
     fn narrowed(state: &State, tests: &[Test]) -> Option<Vec<u64>> {

@@ -1,19 +1,18 @@
 //! `/v1/namespaces`.
 
-use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{
-    self as shown, ApplicationQuota, HeldAddresses, Labels, Namespace, NamespaceStatus, Resource,
+    self as shown, ApplicationQuota, HeldAddresses, Namespace, NamespaceStatus, Resource,
 };
 use ipam_machine::command::{
-    AddressLimits, ControllerName, Expect, Kind, NamespaceIntention, PoolPatterns, Put, Quota, Stored, Text,
+    AddressLimits, ControllerName, Expect, NamespaceIntention, PoolPatterns, Put, Quota, Text,
 };
 use ipam_machine::quota::Had;
-use ipam_machine::{Action, State, model};
+use ipam_machine::{Action, State};
 
-use super::named::Kinded;
-use crate::http::convert::{labels, meta, remarks};
+use super::named::{Kinded, View, of_kind};
+use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
 /// Namespaces.
@@ -45,11 +44,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Namespaces {
-    const KIND: Kind = Kind::Namespace;
-    type Intention = Namespace;
-    type Status = NamespaceStatus;
-    type Row = model::Namespace;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Namespace, NamespaceStatus, namespaces);
 
     fn name(intention: &Namespace) -> ResourceName {
         ResourceName::in_realm(&intention.realm, &intention.name)
@@ -75,37 +70,19 @@ impl Kinded for Namespaces {
         })
     }
 
-    fn labels(intention: &Namespace) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(_: &Resource<Namespace, NamespaceStatus>) -> Vec<AddressRange> {
-        Vec::new()
-    }
-
-    fn row(state: &State, id: u64) -> Option<&model::Namespace> {
-        state.namespaces.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Namespace> {
-        match stored {
-            Stored::Namespace(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Namespace) -> Resource<Namespace, NamespaceStatus> {
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
         let NamespaceIntention { realm, name, default_pools, quota, remarks } = &row.intention;
+        let (description, labels, annotations, managed_by) = remarks_out(remarks);
         let intention = Namespace {
             realm: realm.clone(),
             name: name.clone(),
             default_ipv4_pools: default_pools.ipv4.clone(),
             default_ipv6_pools: default_pools.ipv6.clone(),
             quota: quota_out(quota),
-            description: remarks.description.to_string(),
-            labels: labels(&remarks.labels),
-            annotations: labels(&remarks.annotations),
-            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+            description,
+            labels,
+            annotations,
+            managed_by,
         };
         let Had { ipv4, ipv6 } = state.had_by_namespace(realm, name);
         let held = HeldAddresses { ipv4: ipv4.min(JSON_INTEGER_MAX), ipv6: ipv6.min(JSON_INTEGER_MAX) };

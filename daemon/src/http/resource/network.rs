@@ -1,15 +1,14 @@
 //! `/v1/networks`.
 
-use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{Labels, Network, NetworkStatus, Resource};
-use ipam_machine::command::{Expect, Kind, NetworkIntention, Put, Stored};
-use ipam_machine::{Action, State, model};
+use ipam_api::resource::{Network, NetworkStatus, Resource};
+use ipam_machine::command::{Expect, NetworkIntention, Put};
+use ipam_machine::{Action, State};
 
-use super::named::Kinded;
+use super::named::{Kinded, View, of_kind};
 use super::subnet::allocated_in;
-use crate::http::convert::{labels, meta, remarks};
+use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
 /// Networks.
@@ -41,11 +40,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Networks {
-    const KIND: Kind = Kind::Network;
-    type Intention = Network;
-    type Status = NetworkStatus;
-    type Row = model::Network;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Network, NetworkStatus, networks);
 
     fn name(intention: &Network) -> ResourceName {
         (&intention.name).into()
@@ -57,34 +52,10 @@ impl Kinded for Networks {
         Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect })
     }
 
-    fn labels(intention: &Network) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(_: &Resource<Network, NetworkStatus>) -> Vec<AddressRange> {
-        Vec::new()
-    }
-
-    fn row(state: &State, id: u64) -> Option<&model::Network> {
-        state.networks.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Network> {
-        match stored {
-            Stored::Network(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Network) -> Resource<Network, NetworkStatus> {
-        let remarks = &row.intention.remarks;
-        let intention = Network {
-            name: row.intention.name.clone(),
-            description: remarks.description.to_string(),
-            labels: labels(&remarks.labels),
-            annotations: labels(&remarks.annotations),
-            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
-        };
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
+        let (description, labels, annotations, managed_by) = remarks_out(&row.intention.remarks);
+        let intention =
+            Network { name: row.intention.name.clone(), description, labels, annotations, managed_by };
         let subnets: Vec<_> = state.subnets_of(row.meta.id.into()).collect();
         let held = subnets.iter().map(|subnet| allocated_in(state, (*subnet).get()));
         let allocated = held.fold(0, u64::saturating_add).min(JSON_INTEGER_MAX);

@@ -1,13 +1,12 @@
 //! `/v1/nodes`.
 
-use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{Labels, Node, NodeStatus, Resource};
-use ipam_machine::command::{Expect, Kind, NodeIntention, Put, Stored};
-use ipam_machine::{Action, State, model};
+use ipam_api::resource::{Node, NodeStatus, Resource};
+use ipam_machine::command::{Expect, NodeIntention, Put};
+use ipam_machine::{Action, State};
 
-use super::named::Kinded;
-use crate::http::convert::{labels, meta, remarks};
+use super::named::{Kinded, View, of_kind};
+use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
 /// Nodes.
@@ -28,11 +27,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Nodes {
-    const KIND: Kind = Kind::Node;
-    type Intention = Node;
-    type Status = NodeStatus;
-    type Row = model::Node;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Node, NodeStatus, nodes);
 
     fn name(intention: &Node) -> ResourceName {
         ResourceName::in_realm(&intention.realm, &intention.name)
@@ -44,35 +39,11 @@ impl Kinded for Nodes {
         Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect })
     }
 
-    fn labels(intention: &Node) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(_: &Resource<Node, NodeStatus>) -> Vec<AddressRange> {
-        Vec::new()
-    }
-
-    fn row(state: &State, id: u64) -> Option<&model::Node> {
-        state.nodes.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Node> {
-        match stored {
-            Stored::Node(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Node) -> Resource<Node, NodeStatus> {
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
         let NodeIntention { realm, name, remarks } = &row.intention;
-        let intention = Node {
-            realm: realm.clone(),
-            name: name.clone(),
-            description: remarks.description.to_string(),
-            labels: labels(&remarks.labels),
-            annotations: labels(&remarks.annotations),
-            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
-        };
+        let (description, labels, annotations, managed_by) = remarks_out(remarks);
+        let intention =
+            Node { realm: realm.clone(), name: name.clone(), description, labels, annotations, managed_by };
         let boots = state.boots_of(realm, name);
         let boot_id =
             boots.and_then(|(_, boots)| boots.present()).map(|boot| boot.earliest.boot_id.to_string());

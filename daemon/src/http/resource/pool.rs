@@ -6,18 +6,18 @@ use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{Condition, Labels, Pool, PoolStatus, Resource};
+use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_machine::command::{Expect, Kind, PoolIntention, Put, Stored, Takers};
+use ipam_machine::command::{Expect, PoolIntention, Put, Takers};
 use ipam_machine::event::Readiness;
 use ipam_machine::model::PoolState;
 use ipam_machine::space::Space;
-use ipam_machine::{Action, State, model};
+use ipam_machine::{Action, State};
 use ipnet::IpNet;
 
-use super::named::Kinded;
+use super::named::{Kinded, View, of_kind};
 use crate::http::allocation::automatic::application;
-use crate::http::convert::{labels, meta, remarks};
+use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape, without};
 
 /// Pools.
@@ -68,11 +68,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Pools {
-    const KIND: Kind = Kind::Pool;
-    type Intention = Pool;
-    type Status = PoolStatus;
-    type Row = model::Pool;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Pool, PoolStatus, pools);
 
     fn name(intention: &Pool) -> ResourceName {
         (&intention.name).into()
@@ -111,31 +107,17 @@ impl Kinded for Pools {
         Action::PutPool(Put { intention, expect })
     }
 
-    fn labels(intention: &Pool) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(pool: &Resource<Pool, PoolStatus>) -> Vec<AddressRange> {
+    fn ranges(pool: &View<Self>) -> Vec<AddressRange> {
         let Pool { ranges, exclude, .. } = &pool.intention;
         let all = [AddressRange::of_cidr(pool.status.cidr)];
         without(if ranges.is_empty() { &all } else { ranges }, exclude)
     }
 
-    fn row(state: &State, id: u64) -> Option<&model::Pool> {
-        state.pools.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Pool> {
-        match stored {
-            Stored::Pool(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Pool) -> Resource<Pool, PoolStatus> {
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
         let id = row.meta.id;
         let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.intention);
         let pool = &row.intention;
+        let (description, labels, annotations, managed_by) = remarks_out(&pool.remarks);
         let intention = Pool {
             name: pool.name.clone(),
             subnet: pool.subnet.clone(),
@@ -161,10 +143,10 @@ impl Kinded for Pools {
             terminating: pool.terminating,
             drains_to: pool.drains_to.clone(),
             reclaim: pool.reclaim,
-            description: pool.remarks.description.to_string(),
-            labels: labels(&pool.remarks.labels),
-            annotations: labels(&pool.remarks.annotations),
-            managed_by: pool.remarks.managed_by.as_ref().map(ToString::to_string),
+            description,
+            labels,
+            annotations,
+            managed_by,
         };
         // A pool that is gone is shown as it was stored, with nothing in it: to whoever repeats the request that
         // stored it.

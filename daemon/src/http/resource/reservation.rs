@@ -2,13 +2,13 @@
 
 use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{Labels, Reservation, ReservationStatus, Resource};
-use ipam_machine::command::{Expect, Kind, Put, ReservationIntention, Stored};
+use ipam_api::resource::{Reservation, ReservationStatus, Resource};
+use ipam_machine::command::{Expect, Put, ReservationIntention};
 use ipam_machine::state::Occupant;
-use ipam_machine::{Action, State, model};
+use ipam_machine::{Action, State};
 
-use super::named::Kinded;
-use crate::http::convert::{labels, meta, remarks};
+use super::named::{Kinded, View, of_kind};
+use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
 /// Reservations.
@@ -29,11 +29,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Reservations {
-    const KIND: Kind = Kind::Reservation;
-    type Intention = Reservation;
-    type Status = ReservationStatus;
-    type Row = model::Reservation;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Reservation, ReservationStatus, reservations);
 
     fn name(intention: &Reservation) -> ResourceName {
         (&intention.name).into()
@@ -49,35 +45,21 @@ impl Kinded for Reservations {
         })
     }
 
-    fn labels(intention: &Reservation) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(reservation: &Resource<Reservation, ReservationStatus>) -> Vec<AddressRange> {
+    fn ranges(reservation: &View<Self>) -> Vec<AddressRange> {
         reservation.intention.addresses.clone()
     }
 
-    fn row(state: &State, id: u64) -> Option<&model::Reservation> {
-        state.reservations.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Reservation> {
-        match stored {
-            Stored::Reservation(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Reservation) -> Resource<Reservation, ReservationStatus> {
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
         let ReservationIntention { name, network, addresses, remarks } = &row.intention;
+        let (description, labels, annotations, managed_by) = remarks_out(remarks);
         let intention = Reservation {
             name: name.clone(),
             network: network.clone(),
             addresses: addresses.clone(),
-            description: remarks.description.to_string(),
-            labels: labels(&remarks.labels),
-            annotations: labels(&remarks.annotations),
-            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+            description,
+            labels,
+            annotations,
+            managed_by,
         };
         let held = addresses
             .iter()

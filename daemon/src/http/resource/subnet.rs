@@ -4,13 +4,13 @@ use ipam_api::Family;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
-use ipam_api::resource::{AutomaticRules, Labels, Resource, Subnet, SubnetStatus};
-use ipam_machine::command::{self, Expect, Kind, Put, Stored, SubnetIntention};
+use ipam_api::resource::{AutomaticRules, Resource, Subnet, SubnetStatus};
+use ipam_machine::command::{self, Expect, Put, SubnetIntention};
 use ipam_machine::space::Space;
-use ipam_machine::{Action, State, model};
+use ipam_machine::{Action, State};
 
-use super::named::Kinded;
-use crate::http::convert::{dns_in, dns_out, labels, meta, remarks};
+use super::named::{Kinded, View, of_kind};
+use crate::http::convert::{dns_in, dns_out, meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
 /// Subnets.
@@ -48,11 +48,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 };
 
 impl Kinded for Subnets {
-    const KIND: Kind = Kind::Subnet;
-    type Intention = Subnet;
-    type Status = SubnetStatus;
-    type Row = model::Subnet;
-    const SHAPE: &'static Shape = &SHAPE;
+    of_kind!(Subnet, SubnetStatus, subnets);
 
     fn name(intention: &Subnet) -> ResourceName {
         (&intention.name).into()
@@ -76,28 +72,14 @@ impl Kinded for Subnets {
         Action::PutSubnet(Put { intention, expect })
     }
 
-    fn labels(intention: &Subnet) -> &Labels {
-        &intention.labels
-    }
-
-    fn ranges(subnet: &Resource<Subnet, SubnetStatus>) -> Vec<AddressRange> {
+    fn ranges(subnet: &View<Self>) -> Vec<AddressRange> {
         vec![AddressRange::of_cidr(subnet.intention.cidr)]
     }
 
-    fn row(state: &State, id: u64) -> Option<&model::Subnet> {
-        state.subnets.get(id.into())
-    }
-
-    fn stored(stored: Stored) -> Option<model::Subnet> {
-        match stored {
-            Stored::Subnet(row) => Some(row),
-            _ => None,
-        }
-    }
-
-    fn view(state: &State, row: &model::Subnet) -> Resource<Subnet, SubnetStatus> {
+    fn view(state: &State, row: &Self::Row) -> View<Self> {
         let SubnetIntention { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, remarks } =
             &row.intention;
+        let (description, labels, annotations, managed_by) = remarks_out(remarks);
         let intention = Subnet {
             name: name.clone(),
             network: network.clone(),
@@ -112,10 +94,10 @@ impl Kinded for Subnets {
                 exclude: rules.exclude.clone(),
                 max_size: rules.max_size,
             }),
-            description: remarks.description.to_string(),
-            labels: labels(&remarks.labels),
-            annotations: labels(&remarks.annotations),
-            managed_by: remarks.managed_by.as_ref().map(ToString::to_string),
+            description,
+            labels,
+            annotations,
+            managed_by,
         };
         let id = row.meta.id;
         let status = SubnetStatus {
