@@ -59,7 +59,7 @@ impl Notes {
     }
 
     /// `Server-Timing`.
-    pub(in crate::http) fn timing(&self, total: Duration) -> String {
+    pub(super) fn timing(&self, total: Duration) -> String {
         let part = |name: &str, took: Duration| format!("{name};dur={:.3}, ", took.as_secs_f64() * 1000.0);
         let parts = match self.0.spent.get() {
             None => String::new(),
