@@ -8,7 +8,7 @@ use clap::Args;
 use ipam_api::time::Timestamp;
 use ipam_raft::{Recovered, StoreError, Survivor};
 
-use crate::config::{Config, Flags};
+use crate::config::data_dir;
 
 /// Flags of `ipamd recover`.
 #[derive(Debug, Args)]
@@ -50,13 +50,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 
 fn run(arguments: &Arguments) -> Result<String, (String, u8)> {
     let failed = |error: StoreError| (error.to_string(), 1);
-    let dir = match &arguments.data_dir {
-        Some(dir) => dir.clone(),
-        None => {
-            let flags = Flags::with_file(arguments.config.clone());
-            Config::load(&flags).map_err(|error| (error.to_string(), 2))?.data_dir
-        }
-    };
+    let dir = data_dir(arguments.data_dir.as_deref(), arguments.config.as_deref());
+    let dir = dir.map_err(|error| (error.to_string(), 2))?;
     let survivor = Survivor::hold(&dir).map_err(failed)?;
     confirm(arguments, &survivor)?;
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();

@@ -7,7 +7,7 @@ use clap::Args;
 use ipam_api::time::Timestamp;
 use ipam_raft::{RestoreError, Restored, restore};
 
-use crate::config::{Config, Flags};
+use crate::config::data_dir;
 
 /// Flags of `ipamd restore`.
 #[derive(Debug, Args)]
@@ -40,13 +40,8 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 }
 
 fn run(arguments: &Arguments) -> Result<(Restored, PathBuf), (String, u8)> {
-    let dir = match &arguments.data_dir {
-        Some(dir) => dir.clone(),
-        None => {
-            let flags = Flags::with_file(arguments.config.clone());
-            Config::load(&flags).map_err(|error| (error.to_string(), 2))?.data_dir
-        }
-    };
+    let dir = data_dir(arguments.data_dir.as_deref(), arguments.config.as_deref());
+    let dir = dir.map_err(|error| (error.to_string(), 2))?;
     match restore(&arguments.file, &dir, arguments.generation, Timestamp::now().0) {
         Ok(restored) => Ok((restored, dir)),
         Err(error) => {

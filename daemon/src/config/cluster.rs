@@ -31,7 +31,7 @@ pub struct JoinConfig {
 }
 
 impl FileCluster {
-    /// Complete and checked: where peers reach this member, if that was said, and whom it asks to join.
+    /// Checks the section. Gives the address for peers, if there is one, and the servers to join, if any.
     pub(super) fn complete(
         self,
         peer_ca: Option<PathBuf>,

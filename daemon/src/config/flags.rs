@@ -68,10 +68,4 @@ impl Flags {
     pub(super) fn table(&self) -> Result<Table, ConfigError> {
         Table::try_from(self).map_err(|error| ConfigError(error.to_string()))
     }
-
-    /// Nothing but a configuration file, if one is named.
-    #[must_use]
-    pub fn with_file(config: Option<PathBuf>) -> Self {
-        Self { config, ..Self::default() }
-    }
 }

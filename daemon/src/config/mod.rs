@@ -22,5 +22,5 @@ pub use self::environment::NAMES as ENVIRONMENT_NAMES;
 pub use self::error::ConfigError;
 pub use self::flags::Flags;
 pub use self::peers::PeerListen;
-pub use self::settings::{Config, client_url};
+pub use self::settings::{Config, client_url, data_dir};
 pub use self::tls::{ClientTlsFiles, PeerTlsFiles};

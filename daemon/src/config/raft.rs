@@ -53,7 +53,7 @@ impl FileRaft {
         let every = self.snapshot_every_entries;
         let every_entries = at_least("snapshot_every_entries", 1, every, default.every_entries)?;
         let every_bytes = mib("snapshot_every_mib", 1, self.snapshot_every_mib, default.every_bytes)?;
-        // Whoever wants snapshots often wants a short log.
+        // Frequent snapshots go with a short log.
         let (entries, bytes) = (default.keep_entries.min(every_entries), default.keep_bytes.min(every_bytes));
         let keep = self.keep_entries_behind_snapshot;
         let keep_entries = at_least("keep_entries_behind_snapshot", 0, keep, entries)?;

@@ -1,7 +1,7 @@
 //! A member's settings, merged of file, environment and flags, and checked.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ipam_api::brand::{CLIENT_PORT, DATA_DIR};
 use ipam_api::name::{Name, shown};
@@ -152,6 +152,20 @@ impl Config {
     }
 }
 
+/// The data directory that a command names, itself or by a configuration.
+///
+/// # Errors
+/// The mistake in the configuration, in words for the operator.
+pub fn data_dir(dir: Option<&Path>, config: Option<&Path>) -> Result<PathBuf, ConfigError> {
+    match dir {
+        Some(dir) => Ok(dir.to_owned()),
+        None => {
+            let flags = Flags { config: config.map(Path::to_owned), ..Flags::default() };
+            Ok(Config::load(&flags)?.data_dir)
+        }
+    }
+}
+
 impl Config {
     /// What is logged: what the operator says comes last and wins.
     ///
@@ -189,8 +203,6 @@ pub fn client_url(listen: SocketAddr, tls: bool) -> String {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use std::path::Path;
-
     use super::super::ENVIRONMENT_NAMES;
     use super::super::environment::Environment;
     use super::super::file::File;

@@ -1,4 +1,4 @@
-//! Settings as they were said: file, then environment, then flags, each a table by the keys of the file.
+//! Layers of settings: file, then environment, then flags, each a table by the keys of the file.
 
 use std::path::Path;
 
@@ -36,7 +36,7 @@ impl Sources {
         Ok(Self { file, environment: environment.table()?, flags, warnings })
     }
 
-    /// Where a setting comes from: the last word wins.
+    /// Names the source of a setting: the last layer that has it.
     pub(super) fn source(&self, key: &str) -> &'static str {
         let layers = [(&self.flags, "flag"), (&self.environment, "environment"), (&self.file, "file")];
         let said = |table: &Table| match key.split_once('.') {
@@ -46,7 +46,7 @@ impl Sources {
         layers.iter().find(|(table, _)| said(table)).map_or("default", |(_, source)| source)
     }
 
-    /// All that was said. The founding members of the flags are written in another way, and read elsewhere.
+    /// Merges the layers. Founding members in flags have a form of their own and are read elsewhere.
     pub(super) fn merged(&self) -> Result<File, ConfigError> {
         let mut merged = self.file.clone();
         lay(&mut merged, self.environment.clone());

@@ -37,7 +37,7 @@ pub(super) fn remarks(
     }
 }
 
-/// What people write on a resource, as its four fields: description, labels, annotations, manager.
+/// The remarks on a resource as four fields: description, labels, annotations, manager.
 pub(super) fn remarks_out(remarks: &Remarks) -> (String, shown::Labels, shown::Labels, Option<String>) {
     let managed_by = remarks.managed_by.as_ref().map(ToString::to_string);
     (remarks.description.to_string(), labels(&remarks.labels), labels(&remarks.annotations), managed_by)

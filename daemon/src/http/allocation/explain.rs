@@ -25,7 +25,7 @@ pub(in crate::http) async fn of_allocation(
     // Why it can't be given now is the answer, and not that one could wait.
     wish.manner.wait = false;
     let action = Action::Allocate(wish);
-    action.check().map_err(Problem::from)?;
+    action.check()?;
     // Whoever may look may ask what somebody would get who may take; what the asker's token limits stays so.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });
     let origin = Origin {
@@ -37,14 +37,14 @@ pub(in crate::http) async fn of_allocation(
     };
     let terms = Terms { credential: rights, idempotency: None, manager: Default::default() };
     let command = Command { origin, terms, action };
-    let state = write.app.node.read(write.asker.deadline).await.map_err(Problem::from)?;
+    let state = write.app.node.read(write.asker.deadline).await?;
     let at = now_in(&state);
     let revision = state.revision();
     let principal = Text::clone(&command.origin.principal);
     let node = write.app.node.clone();
     let explain_it = move || node.guard(|| explain(&state, at, &command));
     let explained = write.app.trials.run(&principal, write.asker.deadline, explain_it).await?;
-    let explained = explained.map_err(Problem::from)?;
+    let explained = explained?;
     let helps = if explained.outcome.is_err() { helps(&explained.choices) } else { Vec::new() };
     let (outcome, interfaces, problem) = match explained.outcome {
         Ok(applied) => match applied.answer {

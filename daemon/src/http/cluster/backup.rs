@@ -36,12 +36,7 @@ pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, 
         Problem::new(Code::TooManyRequests, "this member is writing a backup already")
             .help("Wait until that one is written, or ask another member.")
     })?;
-    let backup = read
-        .app
-        .node
-        .backup(read.query.history, Timestamp::now(), read.asker.deadline)
-        .await
-        .map_err(Problem::from)?;
+    let backup = read.app.node.backup(read.query.history, Timestamp::now(), read.asker.deadline).await?;
     let revision = backup.header().revision;
     let (to, from) = channel(PIECES_WAITING_MAX);
     let pipe = Pipe { to, stopping: read.app.node.stopping() };

@@ -1,12 +1,11 @@
 //! `/livez`, `/readyz`, `/metrics`: for those who watch.
 
 use axum::extract::State as AppState;
-use axum::http::StatusCode;
-use axum::http::header::CONTENT_TYPE;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use ipam_api::access::{Target, Verb};
 use ipam_api::{Code, Problem};
 
+use crate::http::request::response::exposition;
 use crate::http::request::{App, Asker, Notes, Refused};
 
 pub(in crate::http) async fn ready(
@@ -25,11 +24,5 @@ pub(in crate::http) async fn metrics(
 ) -> Result<Response, Refused> {
     app.check_here(&asker, (Verb::Read, Target::Metrics))?;
     let text = tokio::task::spawn_blocking(move || app.metrics.encode(&app.node)).await;
-    Ok(match text {
-        Ok(Ok(text)) => {
-            ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
-                .into_response()
-        }
-        Ok(Err(_)) | Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-    })
+    Ok(exposition(text.ok().and_then(Result::ok)))
 }

@@ -1,9 +1,8 @@
 //! Connections: accepting, TLS, time limits, and what is answered before a handler is reached.
 
 pub(super) mod head;
-mod linger;
 mod reject;
 pub mod server;
 pub mod starting;
+mod stream;
 pub mod tls;
-mod write_timeout;

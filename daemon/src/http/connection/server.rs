@@ -24,10 +24,9 @@ use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-use super::linger::{Lingering, Unread};
 use super::reject::last_word;
+use super::stream::{ClientStream, Unread};
 use super::tls::ClientTls;
-use super::write_timeout::Unstalled;
 use crate::http::request::{ClientName, Peer, TimedBody};
 
 /// Pause after an accept that failed, for instance for want of file descriptors.
@@ -199,7 +198,7 @@ impl Shared {
         peer: Peer,
     ) -> hyper::Result<()> {
         let (router, unread) = (self.router, Unread::default());
-        let stream = Lingering::new(Unstalled::new(stream), unread.clone());
+        let stream = ClientStream::new(stream, unread.clone());
         let service =
             TowerToHyperService::new(tower::service_fn(move |request: hyper::Request<Incoming>| {
                 let (router, unread) = (router.clone(), unread.clone());

@@ -7,8 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use axum::Router;
 use axum::extract::{Request, State as AppState};
-use axum::http::StatusCode;
-use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
+use axum::http::header::CACHE_CONTROL;
 use axum::response::{IntoResponse, Response};
 use ipam_api::brand::HEADER_REQUEST_ID;
 use ipam_api::{Code, Problem};
@@ -16,7 +15,7 @@ use ipam_raft::progress::Progress;
 use tower::ServiceExt as _;
 
 use crate::http::request::caller::request_id;
-use crate::http::request::response::{render, set};
+use crate::http::request::response::{exposition, render, set};
 use crate::metrics::Metrics;
 
 /// What is answered until the start is over, and who answers then.
@@ -62,13 +61,7 @@ impl Starting {
         let mut response = match request.uri().path() {
             "/livez" => "ok\n".into_response(),
             // To everybody: who may read them stands in the state, and so far they tell of nothing but the start.
-            "/metrics" => match self.metrics.encode_start(&self.progress) {
-                Ok(text) => {
-                    ([(CONTENT_TYPE, "application/openmetrics-text; version=1.0.0; charset=utf-8")], text)
-                        .into_response()
-                }
-                Err(_) => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
-            },
+            "/metrics" => exposition(self.metrics.encode_start(&self.progress).ok()),
             _ => {
                 let detail = format!("not ready: it is starting: {}", self.progress.tell());
                 let mut problem = Problem::new(Code::NoLeader, detail);

@@ -33,7 +33,7 @@ pub(in crate::http) async fn show(
     let asked = read.query.page(address, at_ms)?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Event), freshness).await?;
-    let page = read.app.node.events(asked.clone()).await.map_err(Problem::from)?;
+    let page = read.app.node.events(asked.clone()).await?;
     let standing = match at_ms {
         Some(at_ms) => Some(standing(&read.app, &state, address, &asked, at_ms).await?),
         None => None,

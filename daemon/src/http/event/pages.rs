@@ -24,7 +24,7 @@ pub(in crate::http) async fn list_or_stream(
     let asked = read.query.page()?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (_, stale_ms) = read.state_at((Verb::Read, Target::Event), freshness).await?;
-    let page = read.app.node.events(asked).await.map_err(ipam_api::Problem::from)?;
+    let page = read.app.node.events(asked).await?;
     let body = shown::EventPage {
         items: page.events.iter().map(item::event).collect(),
         revision: page.revision,

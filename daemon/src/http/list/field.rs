@@ -66,7 +66,7 @@ impl Row {
         Self::Both(Field { name, path, holds })
     }
 
-    /// A field of which no part is shown here: another row shows it, or none does.
+    /// Removes the field from what can be shown: another row shows it, or none does.
     pub(in crate::http) const fn unshown(self) -> Self {
         match self {
             Self::Both(field) => Self::Unshown(field),
@@ -97,7 +97,7 @@ impl Row {
 }
 
 impl Holds {
-    /// What it is in JSON's words.
+    /// Names the type in JSON Schema.
     pub(in crate::http) fn schema(self) -> &'static str {
         match self {
             Holds::Number => "integer",

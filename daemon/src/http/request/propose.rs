@@ -63,7 +63,7 @@ impl<Q> Write<Q> {
         self.carry_out_via(Via::Http, action).await
     }
 
-    /// A dry run ends here: nothing is proposed.
+    /// Checks and proposes an action. A dry run ends here: nothing is proposed.
     async fn carry_out_via(&self, via: Via, action: Action) -> Result<Done, Problem> {
         let (app, asker) = (&self.app, &self.asker);
         let known = app.who(asker).await?;
@@ -132,7 +132,7 @@ impl<Q> Write<Q> {
         Ok(Some(Done { applied: outcome?, tried: None }))
     }
 
-    /// What must be the case, by the request's conditions.
+    /// Reads the request's conditions.
     pub(in crate::http) fn expect(&self) -> Result<Expect, Problem> {
         expect(&self.headers)
     }

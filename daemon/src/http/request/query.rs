@@ -110,7 +110,7 @@ fn read<T: DeserializeOwned>(query: &str) -> Result<T, Problem> {
     })
 }
 
-/// The number of items of a page, as the parameter `limit` has it.
+/// Reads the number of items of a page from the parameter `limit`.
 pub(in crate::http) fn page_limit(limit: Option<usize>) -> Result<usize, Problem> {
     match limit.unwrap_or(PAGE_ITEMS_DEFAULT) {
         limit if (1..=PAGE_ITEMS_MAX).contains(&limit) => Ok(limit),
@@ -121,7 +121,7 @@ pub(in crate::http) fn page_limit(limit: Option<usize>) -> Result<usize, Problem
     }
 }
 
-/// A name in a path: one that breaks the rule of names can't exist.
+/// Reads a name in a path: one that breaks the rule of names can't exist.
 pub(in crate::http) fn in_path<T>(
     what: impl Display,
     name: &str,

@@ -1,4 +1,4 @@
-//! A request that reads: who asks, and which parameters it has.
+//! A request that reads: its caller and its parameters.
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
@@ -20,14 +20,16 @@ pub(in crate::http) struct Read<Q = ReadQuery> {
 }
 
 impl Read {
-    /// The state for a caller that may do this, as fresh as the request wants it, with its age if it may be stale.
+    /// Reads the state for a caller that may do this, as fresh as the request wants it.
+    ///
+    /// Also gives its age, if it may be stale.
     pub(in crate::http) async fn state(&self, deed: (Verb, Target)) -> Result<(State, Option<u64>), Problem> {
         self.state_at(deed, self.query).await
     }
 }
 
 impl<Q> Read<Q> {
-    /// Like [`Read::state`], for requests that say in their own parameters how fresh it must be.
+    /// Like [`Read::state`], for requests with other parameters.
     pub(in crate::http) async fn state_at(
         &self,
         deed: (Verb, Target),

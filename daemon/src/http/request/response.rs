@@ -30,9 +30,9 @@ use super::trace::trace_id;
 #[derive(Debug)]
 pub(in crate::http) struct Refused(pub(crate) Problem);
 
-impl From<Problem> for Refused {
-    fn from(problem: Problem) -> Self {
-        Self(problem)
+impl<P: Into<Problem>> From<P> for Refused {
+    fn from(problem: P) -> Self {
+        Self(problem.into())
     }
 }
 
@@ -173,6 +173,8 @@ fn unrendered(response: &Response) -> Option<Problem> {
     }
 }
 
+/// The media type of metrics.
+pub(in crate::http) const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 const PROBLEM_JSON: HeaderValue = HeaderValue::from_static("application/problem+json");
 
 pub(in crate::http) fn render(problem: &Problem) -> Response {
@@ -188,6 +190,14 @@ pub(in crate::http) fn render(problem: &Problem) -> Response {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
+}
+
+/// Metrics as text; none if they can't be written.
+pub(in crate::http) fn exposition(text: Option<String>) -> Response {
+    match text {
+        Some(text) => ([(CONTENT_TYPE, OPEN_METRICS)], text).into_response(),
+        None => StatusCode::INTERNAL_SERVER_ERROR.into_response(),
+    }
 }
 
 pub(in crate::http) async fn no_such_path(request: Request) -> Refused {

@@ -187,7 +187,9 @@ pub(in crate::http) async fn patch<K: Kinded>(
     Ok(stored::<K>(&write, done).await?)
 }
 
-/// Writes a resource with a change merged into it; again if another write comes between and none was ruled out.
+/// Writes a resource with a change merged into it.
+///
+/// Tries again if another write comes between, unless the request names a revision.
 pub(super) async fn merge_and_put<K: Kinded>(
     write: &Write,
     name: &ResourceName,
@@ -285,7 +287,7 @@ fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<Shown<View<K>>>
     Some(Shown { etag, ..Shown::new(resource, state.revision()) })
 }
 
-/// A name in a path: one that breaks the rule of names can't exist.
+/// Reads a name in a path: one that breaks the rule of names can't exist.
 pub(super) fn name_in_path(kind: Kind, name: &str) -> Result<ResourceName, Problem> {
     in_path(kind, name, ResourceName::new)
 }

@@ -23,8 +23,8 @@ use crate::http::resource::named::{self, Kinded};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
-pub(super) type Render =
-    Box<dyn Fn(&State, Answer, u64) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> + Send + Sync>;
+pub(super) type Render = Box<dyn Fn(&State, Answer, u64) -> Rendered + Send + Sync>;
+type Rendered = Result<(StatusCode, Option<Box<RawValue>>), Problem>;
 
 /// Steps made ready.
 #[derive(Default)]
@@ -257,14 +257,10 @@ fn allocated(endpoint: EndpointKey) -> Render {
     })
 }
 
-fn renewed(_: &State, answer: Answer, revision: u64) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
+fn renewed(_: &State, answer: Answer, revision: u64) -> Rendered {
     Ok((StatusCode::OK, json(&lease::answer(answer, revision)?)?))
 }
 
-fn released(
-    _: &State,
-    answer: Answer,
-    revision: u64,
-) -> Result<(StatusCode, Option<Box<RawValue>>), Problem> {
+fn released(_: &State, answer: Answer, revision: u64) -> Rendered {
     Ok((StatusCode::OK, json(&endpoint::freed(answer, revision))?))
 }

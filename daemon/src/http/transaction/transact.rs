@@ -32,7 +32,7 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, R
     let mut tries_left = TRIES_MAX;
     loop {
         let state = match merges {
-            true => write.app.node.read(write.asker.deadline).await.map_err(Problem::from)?,
+            true => write.app.node.read(write.asker.deadline).await?,
             // Nothing is merged, so nothing is looked at.
             false => State::new(),
         };

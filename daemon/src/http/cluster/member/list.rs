@@ -1,6 +1,5 @@
 //! `/v1/cluster/members`: who belongs to the cluster, and who leads it.
 
-use ipam_api::Problem;
 use ipam_api::access::{Target, Verb};
 use ipam_api::cluster::{MemberChange, Members, TransferRequest};
 use ipam_raft::node::{MemberInfo, Role};
@@ -18,7 +17,7 @@ pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, Refused>
     // Without a leader this member still knows who there is.
     let (all, stale_ms) = match stale {
         true => (read.app.node.status().members, Some(read.app.node.stale().1)),
-        false => (read.app.node.members(read.asker.deadline).await.map_err(Problem::from)?, None),
+        false => (read.app.node.members(read.asker.deadline).await?, None),
     };
     Ok(Shown { stale_ms, ..Shown::new(shown(all), read.app.node.revision()) })
 }
@@ -37,10 +36,10 @@ fn shown(all: Vec<MemberInfo>) -> Members {
 pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, Refused> {
     write.app.who(&write.asker).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
-    let all = write.app.node.members(write.asker.deadline).await.map_err(Problem::from)?;
+    let all = write.app.node.members(write.asker.deadline).await?;
     let (heir, mut change) = plan::transfer(&all, request.to.as_ref())?;
     if change.changes && !write.dry_run {
-        write.app.node.hand_over(heir, write.asker.deadline).await.map_err(Problem::from)?;
+        write.app.node.hand_over(heir, write.asker.deadline).await?;
         change.done = true;
     }
     Ok(Shown::new(change, write.app.node.revision()))

@@ -9,7 +9,7 @@ use super::parameters::{Parameter, fresh, of_list, of_writes};
 use crate::http::list::{Listed, list};
 use crate::http::request::App;
 
-/// A route with what answers it.
+/// A route with its handler.
 pub(super) type Handled = (Route, MethodRouter<App>);
 
 /// One method at one path.
@@ -122,7 +122,7 @@ impl Route {
             .to(list::<L>)
     }
 
-    /// A single thing that may not be there, of the type `body`.
+    /// A single resource of the type `body`, which may not exist.
     pub(super) fn one(
         path: impl Into<String>,
         target: Target,
@@ -135,7 +135,7 @@ impl Route {
             .refuses(&[Code::NotFound, Code::RevisionNotReached])
     }
 
-    /// What answers it.
+    /// Ties the route to its handler.
     pub(super) fn to<T: 'static>(self, handler: impl Handler<T, App>) -> Handled {
         let handler = match self.method {
             "GET" => routing::get(handler),

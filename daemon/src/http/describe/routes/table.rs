@@ -12,6 +12,7 @@ use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
 use crate::http::request::App;
+use crate::http::request::response::OPEN_METRICS;
 use crate::http::transaction::transact::transact;
 
 /// Everything that can be asked, with what answers it.
@@ -173,7 +174,7 @@ fn telling() -> Vec<Handled> {
         .json(200, "Cluster")
         .to(status::show),
         Route::get("/metrics", Target::Metrics, "Metrics of this member.")
-            .text("application/openmetrics-text; version=1.0.0; charset=utf-8")
+            .text(OPEN_METRICS)
             .to(health::metrics),
         Route::public("/version", "Says what runs here.").json(200, "Version").to(status::version),
         Route::public("/livez", "Answers while the process lives.").text(TEXT).to(async || "ok\n"),

@@ -1,5 +1,7 @@
-//! An orderly end for a connection whose client still sends: the end of the answer is sent, and what comes after it is
-//! discarded for a while. Closing at once would reset the connection, and the client could lose the answer.
+//! Streams of clients: an end for those that don't read, and an orderly end for those that still send.
+//!
+//! The latter get the end of the answer, and their input is discarded for a while: closing at once would reset the
+//! connection, and the client could lose the answer.
 
 use std::io;
 use std::pin::Pin;
@@ -8,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use ipam_api::limits::{LINGER_BYTES_MAX, LINGER_MS_MAX};
+use ipam_api::limits::{LINGER_BYTES_MAX, LINGER_MS_MAX, WRITE_STALL_MS_MAX};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
@@ -20,15 +22,20 @@ const PIECE_BYTES: usize = 8 << 10;
 pub(super) struct Unread(Arc<AtomicBool>);
 
 impl Unread {
-    pub(in crate::http) fn set(&self, unread: bool) {
+    pub(super) fn set(&self, unread: bool) {
         self.0.store(unread, Relaxed);
     }
 }
 
-/// A stream that is closed in order also when its reader has left something unread.
+/// A client's stream with bounds on its time, without a timer while the client reads.
+///
+/// Output that waits for too long ends it, since it would fill the memory while the client doesn't read. It is closed in
+/// order also when its reader has left something unread.
 #[derive(Debug)]
-pub(super) struct Lingering<S> {
+pub(super) struct ClientStream<S> {
     stream: S,
+    /// The end of the time that output may wait.
+    stalled: Option<Pin<Box<Sleep>>>,
     unread: Unread,
     /// The write half is closed.
     shut: bool,
@@ -36,13 +43,27 @@ pub(super) struct Lingering<S> {
     over: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Lingering<S> {
-    pub(in crate::http) fn new(stream: S, unread: Unread) -> Self {
-        Self { stream, unread, shut: false, discarded: 0, over: None }
+impl<S> ClientStream<S> {
+    pub(super) fn new(stream: S, unread: Unread) -> Self {
+        Self { stream, stalled: None, unread, shut: false, discarded: 0, over: None }
+    }
+
+    /// Passes on the result of a write, or an error when there has been none for too long.
+    fn judge<T>(&mut self, written: Poll<io::Result<T>>, context: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.stalled = None;
+            return written;
+        }
+        let stalled = self.stalled.get_or_insert_with(|| timer(WRITE_STALL_MS_MAX));
+        stalled.as_mut().poll(context).map(|()| Err(io::ErrorKind::TimedOut.into()))
     }
 }
 
-impl<S: AsyncRead + Unpin> Lingering<S> {
+fn timer(limit_ms: u64) -> Pin<Box<Sleep>> {
+    Box::pin(sleep(Duration::from_millis(limit_ms)))
+}
+
+impl<S: AsyncRead + Unpin> ClientStream<S> {
     /// Discards what comes until the client closes too, or it has been enough.
     fn discard(&mut self, context: &mut Context<'_>) -> Poll<()> {
         let mut piece = [std::mem::MaybeUninit::uninit(); PIECE_BYTES];
@@ -52,10 +73,7 @@ impl<S: AsyncRead + Unpin> Lingering<S> {
                 Poll::Ready(Ok(())) if !buffer.filled().is_empty() => self.discarded += buffer.filled().len(),
                 Poll::Ready(_) => return Poll::Ready(()),
                 Poll::Pending => {
-                    let over = self
-                        .over
-                        .get_or_insert_with(|| Box::pin(sleep(Duration::from_millis(LINGER_MS_MAX))));
-                    return over.as_mut().poll(context);
+                    return self.over.get_or_insert_with(|| timer(LINGER_MS_MAX)).as_mut().poll(context);
                 }
             }
         }
@@ -63,7 +81,7 @@ impl<S: AsyncRead + Unpin> Lingering<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for ClientStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -73,9 +91,11 @@ impl<S: AsyncRead + Unpin> AsyncRead for Lingering<S> {
     }
 }
 
-impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for ClientStream<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write(context, bytes)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.judge(written, context)
     }
 
     fn poll_write_vectored(
@@ -83,7 +103,9 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
         context: &mut Context<'_>,
         pieces: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        Pin::new(&mut self.get_mut().stream).poll_write_vectored(context, pieces)
+        let this = self.get_mut();
+        let written = Pin::new(&mut this.stream).poll_write_vectored(context, pieces);
+        this.judge(written, context)
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -91,13 +113,16 @@ impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for Lingering<S> {
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.get_mut().stream).poll_flush(context)
+        let this = self.get_mut();
+        let flushed = Pin::new(&mut this.stream).poll_flush(context);
+        this.judge(flushed, context)
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = self.get_mut();
         if !this.shut {
-            ready!(Pin::new(&mut this.stream).poll_shutdown(context))?;
+            let shut = Pin::new(&mut this.stream).poll_shutdown(context);
+            ready!(this.judge(shut, context))?;
             this.shut = true;
         }
         if this.unread.0.load(Relaxed) { this.discard(context).map(Ok) } else { Poll::Ready(Ok(())) }
@@ -116,7 +141,7 @@ mod tests {
             let (mut client, server) = duplex(PIECE_BYTES);
             let unread = Unread::default();
             unread.set(true);
-            let mut server = Lingering::new(server, unread);
+            let mut server = ClientStream::new(server, unread);
             let client = tokio::spawn(async move {
                 let sent = client.write_all(&vec![7; sends]).await;
                 let mut answer = Vec::new();
@@ -138,13 +163,13 @@ mod tests {
         let (_client, server) = duplex(64);
         let unread = Unread::default();
         unread.set(true);
-        Lingering::new(server, unread).shutdown().await.unwrap();
+        ClientStream::new(server, unread).shutdown().await.unwrap();
     }
 
     #[tokio::test]
     async fn a_connection_with_nothing_unread_ends_at_once() {
         let (client, server) = duplex(64);
-        let mut server = Lingering::new(server, Unread::default());
+        let mut server = ClientStream::new(server, Unread::default());
         server.shutdown().await.unwrap();
         assert!(server.over.is_none());
         drop(client);
