@@ -163,15 +163,16 @@ async fn first(app: &App, mut query: EventQuery) -> Result<(Option<Event>, Event
 #[cfg(test)]
 mod tests {
     use ipam_api::access::Role;
-    use ipam_api::resource::{Lifecycle, Strategy};
-    use ipam_machine::command::{
-        Allocate, Dns, Expect, InterfaceWish, Manner, PoolIntention, PoolPatterns, Put, Remarks, Routing,
-        SubnetIntention, Takers, Text, Via,
-    };
+    use ipam_machine::command::{Expect, Text, Via};
     use ipam_machine::{Action, At, Command, Grant, Origin, Terms, apply};
     use ipam_raft::EventFilter;
+    use serde_json::{from_value, json};
 
     use super::*;
+    use crate::http::allocation::allocate;
+    use crate::http::resource::named::Kinded as _;
+    use crate::http::resource::pool::Pools;
+    use crate::http::resource::subnet::Subnets;
 
     fn done(state: &mut State, wall_ms: u64, action: Action) {
         let origin = Origin {
@@ -188,64 +189,16 @@ mod tests {
     /// `10.0.0.1`, held by `host/a` since 1000.
     fn state() -> State {
         let mut state = State::new();
-        let lan = SubnetIntention {
-            name: "lan".parse().unwrap(),
-            network: "default".parse().unwrap(),
-            cidr: "10.0.0.0/24".parse().unwrap(),
-            gateway: None,
-            vlan: None,
-            mtu: None,
-            routes: Vec::new(),
-            dns: Dns::default(),
-            automatic: None,
-            remarks: Remarks::default(),
-        };
-        let web = PoolIntention {
-            name: "web".parse().unwrap(),
-            subnet: "lan".parse().unwrap(),
-            network: None,
-            ranges: Vec::new(),
-            exclude: Vec::new(),
-            strategy: Strategy::Sequential,
-            cooling_ms: 0,
-            strict_cooling: false,
-            allow_edges: false,
-            gateway: None,
-            routes: Vec::new(),
-            default: true,
-            takers: Takers::default(),
-            scale_down: Default::default(),
-            disabled: false,
-            terminating: false,
-            drains_to: None,
-            reclaim: None,
-            remarks: Remarks::default(),
-        };
-        done(&mut state, 1, Action::PutSubnet(Put { intention: lan, expect: Expect::Anything }));
-        done(&mut state, 1, Action::PutPool(Put { intention: web, expect: Expect::Anything }));
-        let wish = Allocate {
-            endpoint: "host/default/default/a".parse().unwrap(),
-            uid: None,
-            labels: std::collections::BTreeMap::new(),
-            node: None,
-            attachment: None,
-            stickiness: Default::default(),
-            automatic_pool: None,
-            lifecycle: Lifecycle::Held,
-            interfaces: vec![InterfaceWish {
-                name: "eth0".parse().unwrap(),
-                subnets: Vec::new(),
-                pools: PoolPatterns::default(),
-                default_pools: PoolPatterns::default(),
-                families: Vec::new(),
-                addresses: Vec::new(),
-                mac: None,
-                network_attachment: None,
-            }],
-            started: None,
-            manner: Manner::default(),
-            routing: Routing::default(),
-        };
+        let lan = json!({"name": "lan", "network": "default", "cidr": "10.0.0.0/24"});
+        let web = json!({
+            "name": "web", "subnet": "lan", "strategy": "sequential", "cooling_ms": 0, "default": true,
+        });
+        let request = json!({
+            "endpoint": {"kind": "host", "name": "a"}, "lifecycle": "held", "interfaces": [{"name": "eth0"}],
+        });
+        done(&mut state, 1, Subnets::put(from_value(lan).unwrap(), Expect::Anything));
+        done(&mut state, 1, Pools::put(from_value(web).unwrap(), Expect::Anything));
+        let wish = allocate::wish(from_value(request).unwrap()).unwrap();
         done(&mut state, 1000, Action::Allocate(wish));
         state
     }
