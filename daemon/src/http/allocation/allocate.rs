@@ -2,9 +2,8 @@
 
 use axum::extract::Path;
 use axum::http::StatusCode;
-use ipam_api::access::{Target, Verb};
+use ipam_api::access::Target;
 use ipam_api::address::{AddressRange, canonical_mac};
-use ipam_api::name::shown;
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, Renewed};
 use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
@@ -18,8 +17,8 @@ use super::controller::stickiness;
 use super::endpoint::released;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{allocation, interface, started, texts, waits};
-use crate::http::list::{Holds, Listed, Row, Shape, Test};
-use crate::http::request::{Read, Refused, Shown, Write};
+use crate::http::list::{Holds, Listed, Row, Shape, Test, id_in_path};
+use crate::http::request::{Refused, Shown, Write};
 
 pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, Refused> {
     let request: AllocateRequest = write.read()?;
@@ -201,29 +200,15 @@ impl Listed for Allocations {
     }
 }
 
-pub(in crate::http) async fn show(Path(id): Path<String>, read: Read) -> Result<Shown<Allocation>, Refused> {
-    let id = number(&id)?;
-    let (state, stale_ms) = read.state((Verb::Read, Target::Allocation)).await?;
-    let found = state.allocations.get(id.into()).and_then(|row| allocation(&state, id, row));
-    let found =
-        found.ok_or_else(|| Problem::new(Code::NotFound, format!("allocation {id} does not exist")))?;
-    Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
-}
-
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
-    let action = Action::ReleaseAllocation { id: number(&id)?.into() };
-    let applied = write.propose(action).await?;
-    Ok(released(applied))
+    let id = id_in_path(Target::Allocation, &id)?.into();
+    Ok(released(write.propose(Action::ReleaseAllocation { id }).await?))
 }
 
 pub(in crate::http) async fn renew(Path(id): Path<String>, write: Write) -> Result<Shown<Renewed>, Refused> {
-    let action = renewal(Leases::Allocation(number(&id)?.into()), &write)?;
+    let action = renewal(Leases::Allocation(id_in_path(Target::Allocation, &id)?.into()), &write)?;
     renewed(write.propose(action).await?)
-}
-
-fn number(id: &str) -> Result<u64, Problem> {
-    id.parse().map_err(|_| Problem::new(Code::NotFound, format!("{} is no allocation's id", shown(id))))
 }

@@ -10,15 +10,11 @@ use super::endpoint::released;
 use crate::http::request::{Refused, Shown, Write};
 
 pub(in crate::http) async fn scale(write: Write) -> Result<Shown<Released>, Refused> {
-    let action = scale_of(write.read()?);
-    let applied = write.propose(action).await?;
-    Ok(released(applied))
+    Ok(released(write.propose(scale_of(write.read()?)).await?))
 }
 
 pub(in crate::http) async fn end(write: Write) -> Result<Shown<Released>, Refused> {
-    let action = end_of(write.read()?);
-    let applied = write.propose(action).await?;
-    Ok(released(applied))
+    Ok(released(write.propose(end_of(write.read()?)).await?))
 }
 
 pub(in crate::http) fn scale_of(request: ScaleRequest) -> Action {

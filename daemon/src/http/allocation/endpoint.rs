@@ -99,9 +99,7 @@ pub(in crate::http) async fn release(
     Path(path): Path<(String, String, String, String)>,
     write: Write,
 ) -> Result<Shown<Released>, Refused> {
-    let action = Action::ReleaseEndpoint { key: key(path)? };
-    let applied = write.propose(action).await?;
-    Ok(released(applied))
+    Ok(released(write.propose(Action::ReleaseEndpoint { key: key(path)? }).await?))
 }
 
 pub(in crate::http) async fn renew(

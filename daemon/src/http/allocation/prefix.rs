@@ -2,9 +2,9 @@
 
 use axum::extract::Path;
 use axum::http::StatusCode;
-use ipam_api::access::{Target, Verb};
+use ipam_api::access::Target;
 use ipam_api::address::AddressRange;
-use ipam_api::name::{ObjectName, shown};
+use ipam_api::name::ObjectName;
 use ipam_api::request::{DelegateRequest, Delegated, PrefixReleased};
 use ipam_api::resource::Prefix;
 use ipam_api::time::Timestamp;
@@ -12,8 +12,8 @@ use ipam_api::{Code, Problem};
 use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
-use crate::http::list::{Listed, Row, Shape, Test};
-use crate::http::request::{Read, Refused, Shown, Write};
+use crate::http::list::{Listed, Row, Shape, Test, id_in_path};
+use crate::http::request::{Refused, Shown, Write};
 
 pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, Refused> {
     let wish = wish(write.read()?)?;
@@ -148,19 +148,11 @@ impl Listed for Prefixes {
     }
 }
 
-pub(in crate::http) async fn show(Path(id): Path<String>, read: Read) -> Result<Shown<Prefix>, Refused> {
-    let id = number(&id)?;
-    let (state, stale_ms) = read.state((Verb::Read, Target::Prefix)).await?;
-    let found = state.given_prefix(id.into()).map(prefix);
-    let found = found.ok_or_else(|| Problem::new(Code::NotFound, format!("prefix {id} does not exist")))?;
-    Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
-}
-
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
 ) -> Result<Shown<PrefixReleased>, Refused> {
-    let action = Action::ReleasePrefix { id: number(&id)?.into() };
+    let action = Action::ReleasePrefix { id: id_in_path(Target::Prefix, &id)?.into() };
     let applied = write.propose(action).await?;
     Ok(Shown::new(released(applied.answer, applied.revision), applied.revision))
 }
@@ -170,8 +162,4 @@ pub(in crate::http) fn released(answer: Answer, revision: u64) -> PrefixReleased
         Answer::PrefixReleased { cidrs, ending } => PrefixReleased { cidrs, ending, revision },
         _ => PrefixReleased { cidrs: Vec::new(), ending: false, revision },
     }
-}
-
-fn number(id: &str) -> Result<u64, Problem> {
-    id.parse().map_err(|_| Problem::new(Code::NotFound, format!("{} is no prefix's id", shown(id))))
 }

@@ -1,9 +1,10 @@
 //! Lists: filtered, sorted, cut down to some fields, and read page by page from one state.
 
-use axum::extract::State as AppState;
+use axum::extract::{Path, State as AppState};
 use axum::http::Uri;
 use ipam_api::access::{Target, Verb};
 use ipam_api::address::AddressRange;
+use ipam_api::name::shown;
 use ipam_api::resource::{Labels, Page};
 use ipam_api::{Code, Problem};
 use ipam_machine::State;
@@ -14,7 +15,7 @@ use super::cursor::Cursor;
 use super::field::{Field, Row};
 use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
-use crate::http::request::{App, Asker, Refused, Shown};
+use crate::http::request::{App, Asker, Read, Refused, Shown};
 
 /// For fuzz targets: whether a list takes this query.
 #[cfg(feature = "testing")]
@@ -147,6 +148,25 @@ pub(in crate::http) async fn list<L: Listed>(
         app.lists.keep(&caller, &state);
     }
     Ok(Shown { stale_ms, ..Shown::new(page, state.revision()) })
+}
+
+/// Handler of one item of a list whose items are named by their ids.
+pub(in crate::http) async fn show_by_id<L: Listed>(
+    Path(id): Path<String>,
+    read: Read,
+) -> Result<Shown<L::Item>, Refused> {
+    let target = L::target();
+    let id = id_in_path(target, &id)?;
+    let (state, stale_ms) = read.state((Verb::Read, target)).await?;
+    let found = L::item(&state, id);
+    let found = found.ok_or_else(|| Problem::new(Code::NotFound, format!("{target} {id} does not exist")))?;
+    Ok(Shown { stale_ms, ..Shown::new(found, state.revision()) })
+}
+
+/// Reads an id in a path.
+pub(in crate::http) fn id_in_path(target: Target, id: &str) -> Result<u64, Problem> {
+    let none = |_| Problem::new(Code::NotFound, format!("{} is no {target}'s id", shown(id)));
+    id.parse().map_err(none)
 }
 
 impl App {

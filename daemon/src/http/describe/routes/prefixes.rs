@@ -5,6 +5,7 @@ use ipam_api::access::{Target, Verb};
 
 use super::route::{Handled, Route};
 use crate::http::allocation::prefix;
+use crate::http::list::show_by_id;
 
 pub(super) fn routes() -> [Handled; 4] {
     let item = "/v1/prefixes/{id}";
@@ -29,7 +30,7 @@ pub(super) fn routes() -> [Handled; 4] {
             Code::InUse,
         ])
         .to(prefix::delegate),
-        Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(prefix::show),
+        Route::one(item, Target::Prefix, "Shows a prefix.", "Prefix").to(show_by_id::<prefix::Prefixes>),
         Route::delete(
             item,
             (Verb::Release, Target::Prefix),

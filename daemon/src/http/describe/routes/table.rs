@@ -11,6 +11,7 @@ use crate::http::allocation::{address, allocate, attachment, controller, endpoin
 use crate::http::cluster::{health, status, token};
 use crate::http::describe::docs;
 use crate::http::event::{history, pages};
+use crate::http::list::show_by_id;
 use crate::http::request::App;
 use crate::http::request::response::OPEN_METRICS;
 use crate::http::transaction::transact::transact;
@@ -82,7 +83,7 @@ fn holding() -> [Handled; 12] {
         .json(200, "Explanation")
         .to(explain::of_allocation),
         Route::one("/v1/allocations/{id}", Target::Allocation, "Shows an allocation.", "Allocation")
-            .to(allocate::show),
+            .to(show_by_id::<allocate::Allocations>),
         Route::delete(
             "/v1/allocations/{id}",
             (Verb::Release, Target::Allocation),
