@@ -123,3 +123,67 @@ async fn tokens_are_made_and_their_secrets_kept() {
     let said = done(&format!("support bundle {}", bundle.display())).await;
     assert!(said.stdout.contains("No tokens"), "{said:?}");
 }
+
+/// What `kubectl get spidersubnets -o yaml` prints.
+const SPIDER_SUBNETS: &str = "\
+apiVersion: v1
+items:
+- apiVersion: spiderpool.spidernet.io/v2beta1
+  kind: SpiderSubnet
+  metadata:
+    creationTimestamp: \"2026-03-02T09:14:55Z\"
+    finalizers: [spiderpool.spidernet.io]
+    generation: 1
+    labels: {ipam.spidernet.io/subnet-cidr: 10-1-0-0-24, team: web}
+    name: lan
+    resourceVersion: \"4819\"
+    uid: 0b9d1a1e-5c5c-4f43-9a51-7f5b1f7f8f11
+  spec:
+    excludeIPs: [10.1.0.40]
+    gateway: 10.1.0.1
+    ipVersion: 4
+    ips: [10.1.0.40-10.1.0.99]
+    routes: [{dst: 10.99.0.0/16, gw: 10.1.0.2}]
+    subnet: 10.1.0.0/24
+  status: {allocatedIPCount: 0, totalIPCount: 59}
+- apiVersion: spiderpool.spidernet.io/v2beta1
+  kind: SpiderSubnet
+  metadata: {name: lan-v6}
+  spec: {subnet: \"fd00:1::/64\", excludeIPs: [\"fd00:1:0::9\"]}
+kind: List
+metadata: {resourceVersion: \"\"}
+";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn spider_subnets_are_taken_over() {
+    let cluster = Cluster::up(1).await;
+    let servers = cluster.urls();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("spidersubnets.yaml");
+    let at = file.display();
+    let ends = async |line: &str, code: i32| ipamctl(&servers, line).await.ends(code);
+    std::fs::write(&file, SPIDER_SUBNETS).unwrap();
+
+    let diff = ends(&format!("diff -f {at}"), 7).await.stdout;
+    assert!(diff.contains("+ subnet lan ") && diff.contains("+ subnet lan-v6 "), "{diff}");
+    ends(&format!("apply -f {at}"), 0).await;
+    ends(&format!("diff -f {at}"), 0).await;
+    let automatic = ends("subnet show lan -o jsonpath={.automatic}", 0).await.json();
+    assert_eq!(automatic, json!({"ranges": ["10.1.0.40-10.1.0.99"], "exclude": ["10.1.0.40"]}));
+    let labels = ends("subnet show lan -o jsonpath={.labels}", 0).await.json();
+    assert_eq!(labels, json!({"team": "web"}));
+
+    // A pool of the application's own begins with the first address that isn't excluded.
+    let pod = "allocate --endpoint pod/shop/web-0 --controller apps/Deployment/web --replicas 2 --annotation";
+    let given =
+        ends(&format!("{pod} ipam.spidernet.io/subnet={{\"ipv4\":[\"lan\"]}} -o json"), 0).await.json();
+    assert_eq!(given["interfaces"][0]["addresses"][0]["address"], "10.1.0.41/24", "{given}");
+    // Without `ips` no pool may be cut from a subnet.
+    let other = pod.replace("web-0", "web-1");
+    let refused = ends(&format!("{other} ipam.spidernet.io/subnet={{\"ipv6\":[\"lan-v6\"]}}"), 1).await;
+    assert!(refused.stderr.contains("lan-v6"), "{refused:?}");
+
+    std::fs::write(&file, SPIDER_SUBNETS.replace("SpiderSubnet", "SpiderIPPool")).unwrap();
+    let refused = ends(&format!("apply -f {at}"), 2).await;
+    assert!(refused.stderr.contains("only SpiderSubnet is"), "{refused:?}");
+}

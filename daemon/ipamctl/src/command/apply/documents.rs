@@ -9,6 +9,7 @@ use ipam_api::name::{ResourceName, shown};
 use serde_json::Value;
 
 use super::kind::{Intention, Kind};
+use super::spiderpool;
 use crate::output::data::Data;
 use crate::output::error::Failure;
 
@@ -149,6 +150,8 @@ fn resources(
 
 fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Document, Failure> {
     let at = |detail: String, help: &str| Failure::usage(format!("{place}: {detail}"), help);
+    let translated = spiderpool::translated(data).map_err(|problem| at(problem.detail, &problem.help))?;
+    let data = translated.as_ref().unwrap_or(data);
     let Data::Map(fields) = data else {
         return Err(at("that is no resource".to_owned(), "A resource has fields, such as `kind: pool`."));
     };

@@ -4,6 +4,7 @@ mod documents;
 mod kind;
 mod plan;
 mod run;
+mod spiderpool;
 #[cfg(test)]
 mod tests;
 mod view;

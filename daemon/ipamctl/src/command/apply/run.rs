@@ -34,6 +34,10 @@ node, namespace), or a list as `-o yaml` shows it. What isn't said in a file get
 
 All fields of a kind: ipamctl explain pool. More about files: deploy/docs/files.md.
 
+Spiderpool's SpiderSubnets become subnets (deploy/docs/spiderpool.md):
+
+  kubectl get spidersubnets -o yaml | ipamctl apply -f -
+
 Examples:
   ipamctl apply -f pools.yaml
   ipamctl apply -f pools/ --comment NET-4711

@@ -164,3 +164,167 @@ async fn a_refused_step_is_said_with_its_file() {
     let expected = format!("overlap: pool web of {}, document 1: the ranges overlap", file.display());
     assert!(said.starts_with(&expected) && said.contains("Nothing was changed."), "{said}");
 }
+
+/// Two SpiderSubnets as `kubectl get spidersubnets -o yaml` prints them, and a document of our own.
+const SPIDER_SUBNETS: &str = r#"apiVersion: v1
+items:
+- apiVersion: spiderpool.spidernet.io/v2beta1
+  kind: SpiderSubnet
+  metadata:
+    annotations:
+      kubectl.kubernetes.io/last-applied-configuration: |
+        {"apiVersion":"spiderpool.spidernet.io/v2beta1","kind":"SpiderSubnet"}
+    creationTimestamp: "2026-03-02T09:14:55Z"
+    deletionGracePeriodSeconds: 0
+    deletionTimestamp: "2026-11-02T09:14:55Z"
+    finalizers:
+    - spiderpool.spidernet.io
+    generation: 3
+    labels:
+      ipam.spidernet.io/subnet-cidr: 10-12-0-0-24
+      team: web
+    managedFields:
+    - apiVersion: spiderpool.spidernet.io/v2beta1
+      manager: kubectl
+    name: lan-12
+    ownerReferences: []
+    resourceVersion: "48190233"
+    uid: 0b9d1a1e-5c5c-4f43-9a51-7f5b1f7f8f11
+  spec:
+    excludeIPs:
+    - 10.12.0.50
+    gateway: 10.12.0.1
+    ipVersion: 4
+    ips:
+    - 10.12.0.40-10.12.0.99
+    - 10.12.0.120
+    routes:
+    - dst: 10.99.0.0/16
+      gw: 10.12.0.2
+    subnet: 10.12.0.0/24
+  status:
+    allocatedIPCount: 4
+    controlledIPPools: '{"auto4-web-eth0-7b5f3":{"ips":["10.12.0.40-10.12.0.43"]}}'
+    totalIPCount: 60
+- apiVersion: spiderpool.spidernet.io/v2beta1
+  kind: SpiderSubnet
+  metadata:
+    creationTimestamp: null
+    name: lan-12-v6
+  spec:
+    excludeIPs:
+    - fd00:0:0:12::5
+    subnet: fd00:0:0:12::/64
+kind: List
+metadata:
+  resourceVersion: ""
+---
+kind: pool
+name: web-c
+subnet: lan-12
+ranges: [10.12.0.10-10.12.0.29]
+"#;
+
+#[tokio::test]
+async fn spider_subnets_become_subnets_beside_our_own_documents() {
+    let (code, text, seen) = with_file(SPIDER_SUBNETS, "apply -f FILE --dry-run").await;
+    assert_eq!(code, 0);
+    assert_eq!(
+        text,
+        "+ subnet lan-12      10.12.0.0/24, network default\n\
+         + subnet lan-12-v6   fd00:0:0:12::/64, network default\n\
+         + pool web-c         subnet lan-12, 20 addresses\n"
+    );
+    let steps = &sent(&seen)["steps"];
+    let body = |step: usize, fields: &[&str]| -> Vec<Value> {
+        fields.iter().map(|field| steps[step]["body"][*field].clone()).collect()
+    };
+    let subnet = body(0, &["name", "cidr", "gateway", "routes", "labels", "automatic", "annotations"]);
+    assert_eq!(
+        subnet,
+        [
+            json!("lan-12"),
+            json!("10.12.0.0/24"),
+            json!("10.12.0.1"),
+            json!([{"destination": "10.99.0.0/16", "gateway": "10.12.0.2"}]),
+            json!({"team": "web"}),
+            json!({"ranges": ["10.12.0.40-10.12.0.99", "10.12.0.120"], "exclude": ["10.12.0.50"]}),
+            json!({}),
+        ]
+    );
+    // Without `ips` nothing may be cut from it, whatever it excludes.
+    let second = body(1, &["name", "gateway", "routes", "automatic"]);
+    assert_eq!(second, [json!("lan-12-v6"), Value::Null, Value::Null, Value::Null]);
+}
+
+#[tokio::test]
+async fn addresses_of_spider_subnets_are_read_in_all_their_forms() {
+    let text = r#"{"apiVersion": "spiderpool.spidernet.io/v2beta1", "kind": "SpiderSubnet", "status": {},
+        "metadata": {"name": "six"}, "spec": {"subnet": "FD00:12:0:0::/64", "ipVersion": 6,
+        "ips": ["fd00:12::10-fd00:12:0:0:0:0:0:1f", "fd00:12::00ff"]}}"#;
+    let (code, _, seen) = with_file(text, "apply -f FILE --manager argocd").await;
+    assert_eq!(code, 0);
+    let body = sent(&seen)["steps"][0]["body"].clone();
+    assert_eq!(body["cidr"], "fd00:12::/64");
+    assert_eq!(body["automatic"], json!({"ranges": ["fd00:12::10-fd00:12::1f", "fd00:12::ff"]}));
+    assert_eq!(body["managed_by"], "argocd");
+}
+
+#[tokio::test]
+async fn what_spider_subnets_cannot_say_is_refused_with_the_field() {
+    let long = format!("name: {}", "n".repeat(64));
+    let whole = SPIDER_SUBNETS;
+    for (from, to, said) in [
+        (
+            "excludeIPs:\n    - 10",
+            "excludeIP:\n    - 10",
+            "spec.excludeIP: unknown field \"excludeIP\"; did you mean \"excludeIPs\"?",
+        ),
+        ("gateway: 10", "vlan: 12\n    gateway: 10", "spec.vlan: unknown field \"vlan\""),
+        ("dst:", "destination:", "spec.routes.0.destination: unknown field \"destination\""),
+        ("      gw: 10.12.0.2\n", "", "spec.routes.0.gw: missing field `gw`"),
+        ("    subnet: 10.12.0.0/24\n", "", "spec.subnet: missing field `subnet`"),
+        ("    name: lan-12\n", "", "SpiderSubnet \"\": metadata.name: missing field `name`"),
+        (
+            "    name: lan-12\n",
+            "    name: lan-12\n    namespace: shop\n",
+            "metadata.namespace: unknown field",
+        ),
+        ("ipVersion: 4", "ipVersion: 6", "spec.ipVersion: it is IPv6, and subnet 10.12.0.0/24 is IPv4"),
+        ("ipVersion: 4", "ipVersion: 5", "spec.ipVersion: 5 is no address family"),
+        ("10.12.0.40-", "10.12.0.100-", "spec.ips.0: 10.12.0.100-10.12.0.99 is reversed; did you mean"),
+        ("- 10.12.0.50", "- 10.12.0.500", "spec.excludeIPs.0: \"10.12.0.500\" is not an IP address"),
+        ("name: lan-12\n", &format!("{long}\n"), "is not a name: up to 63 of"),
+        ("  status:", "  stats: {}\n  status:", "SpiderSubnet \"lan-12\": stats: unknown field \"stats\""),
+        (
+            "kind: SpiderSubnet",
+            "kind: SpiderIPPool",
+            "\"SpiderIPPool\" is not taken over; of Spiderpool's resources only SpiderSubnet is",
+        ),
+        (
+            "kind: SpiderSubnet",
+            "kind: SpiderIPPool",
+            "Write it as a document of `kind: pool`; ipamctl explain pool has the fields.",
+        ),
+        ("kind: SpiderSubnet", "kind: SpiderReservedIP", "`kind: reservation`"),
+        ("kind: SpiderSubnet", "kind: SpiderEndpoint", "Take it out of the files."),
+        ("kind: pool\n", "apiVersion: spiderpool.spidernet.io/v1\n", "\"\" is not taken over"),
+        ("name: web-c", "name: lan-12\ncidr: 10.13.0.0/24", "unknown field \"cidr\""),
+        (
+            "kind: pool\nname: web-c\nsubnet: lan-12\nranges: [10.12.0.10-10.12.0.29]",
+            "name: lan-12\ncidr: 10.13.0.0/24",
+            "subnet lan-12 is there twice",
+        ),
+    ] {
+        assert!(whole.contains(from), "{from}");
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("all.yaml");
+        std::fs::write(&file, whole.replacen(from, to, 1)).unwrap();
+        let (server, seen) = pretend(answers).await;
+        let (result, _) = run(&server, &format!("apply -f {}", file.display())).await;
+        assert_eq!(code(&result), 2, "{to}");
+        let text = result.unwrap_err().text(false).unwrap();
+        assert!(text.contains(said) && text.contains("document "), "{said}\n{text}");
+        assert!(seen.lock().unwrap().is_empty(), "{to}");
+    }
+}
