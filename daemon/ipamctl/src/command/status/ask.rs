@@ -1,4 +1,4 @@
-//! Questions to every server on its own, and what it answers.
+//! Questions to every server on its own, and the answers.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -12,27 +12,27 @@ use ipam_api::{Code, Problem};
 use crate::client::session::Session;
 use crate::output::text::without_number;
 
-/// How long one server may take. Somebody waits in front of a dark screen.
+/// Time limit of one server. It is short because a person waits for the screen.
 pub(crate) const DEADLINE: Duration = Duration::from_millis(1_500);
 
-/// What came of asking one server.
+/// Result of asking one server.
 #[derive(Debug)]
 pub(super) struct Observed {
     /// Its address, without the slash at the end.
     pub(super) server: String,
-    /// What it said, or why nothing.
+    /// Its answer, or the reason for having none.
     pub(super) answer: Result<Said, String>,
-    /// Its own word, if it answered and doesn't let us look.
+    /// Its refusal, if it answered and doesn't allow this caller to read.
     pub(super) barred: Option<Problem>,
 }
 
-/// What a server said.
+/// Answer of a server.
 #[derive(Debug)]
 pub(super) struct Said {
     pub(super) cluster: Cluster,
-    /// The version of its program, if it says.
+    /// The version of its program, if it reports one.
     pub(super) version: Option<String>,
-    /// The same as bytes, for `-o json`.
+    /// The cluster as bytes, for `-o json`.
     pub(super) body: Vec<u8>,
 }
 
@@ -63,12 +63,12 @@ pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
         }
         observed.push(one);
     }
-    // In an order that doesn't depend on who was faster.
+    // In an order that doesn't depend on their speed.
     observed.sort_by(|a, b| a.server.cmp(&b.server));
     observed
 }
 
-/// Asks one server alone, for what it knows itself.
+/// Asks one server alone for its own view.
 async fn ask(session: &Session, server: String) -> Observed {
     let within = session.timeout().min(DEADLINE);
     let cluster = session.ask_one(&server, Call::get("/v1/cluster?consistency=stale").within(within));
@@ -82,17 +82,17 @@ async fn ask(session: &Session, server: String) -> Observed {
     Observed { server, answer, barred }
 }
 
-/// Whether a server is well and only doesn't let us look.
+/// Tells a server that refuses this caller from one that doesn't work.
 fn is_barred(problem: &Problem) -> bool {
     matches!(problem.code, Code::Unauthenticated | Code::TokenExpired | Code::Forbidden)
 }
 
-/// A server's address as it is compared.
+/// Address of a server in the form that is compared.
 pub(super) fn plain(server: &str) -> String {
     server.trim().trim_end_matches('/').to_owned()
 }
 
-/// Why one server didn't answer, out of a problem that speaks of all that were asked.
+/// Reason why one server didn't answer, from a problem about all servers that were asked.
 pub(crate) fn reason(server: &str, problem: &Problem) -> String {
     let before = format!("; {}: ", plain(server));
     match problem.detail.split_once(&before) {

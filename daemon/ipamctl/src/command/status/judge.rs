@@ -1,21 +1,21 @@
-//! What follows from what the servers said.
+//! Conclusions from the answers of the servers.
 
 use ipam_api::cluster::{Cluster, Member};
 
 use super::ask::{Observed, Said, plain};
 
-/// How the cluster is.
+/// State of the cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Health {
-    /// A leader, everybody answers, and no disk is full.
+    /// A leader, every member answers, and no disk is full.
     Ok,
-    /// A leader, but not everybody answers and serves, or a disk is full.
+    /// A leader, but a member doesn't answer or serve, or a disk is full.
     Degraded,
     /// Members have different states at the same place of the log. Nothing is worse.
     Diverged,
     /// The servers that were named belong to different clusters.
     Mixed,
-    /// Nobody leads: nothing can be changed.
+    /// No leader: nothing can be changed.
     NoLeader,
 }
 
@@ -23,11 +23,11 @@ pub(super) enum Health {
 #[derive(Debug)]
 pub(super) struct Judgement<'a> {
     pub(super) health: Health,
-    /// The answer that is shown: the leader's, or of those that answer the one that knows most.
+    /// The answer that is shown: the leader's, or without a leader the most recent one.
     pub(super) best: &'a Said,
-    /// Its members, with what came of asking them.
+    /// Its members, with their own answers.
     pub(super) members: Vec<Seen<'a>>,
-    /// Servers that were named, don't answer and can't be said to be one of the members.
+    /// Servers that were named, don't answer and have the address of no member.
     pub(super) strangers: Vec<(&'a str, &'a str)>,
     /// Servers that belong to another cluster than the one shown.
     pub(super) others: Vec<(&'a str, &'a str)>,
@@ -35,18 +35,18 @@ pub(super) struct Judgement<'a> {
     pub(super) diverged: Vec<(&'a str, &'a str)>,
 }
 
-/// A member, and what it says of itself.
+/// A member, and its own answer.
 #[derive(Debug)]
 pub(super) struct Seen<'a> {
     pub(super) member: &'a Member,
-    /// Its own words, or why there are none.
+    /// Its own answer, or the reason for having none.
     pub(super) answer: Result<&'a Cluster, &'a str>,
-    /// The version of its program, if it says.
+    /// The version of its program, if it reports one.
     pub(super) version: Option<&'a str>,
 }
 
 impl<'a> Judgement<'a> {
-    /// Judges; none if nobody answered.
+    /// Judges the answers; none if there is no answer.
     pub(super) fn of(observed: &'a [Observed]) -> Option<Self> {
         let said: Vec<(&str, &Said)> = observed
             .iter()
@@ -94,19 +94,19 @@ impl<'a> Judgement<'a> {
         Some(Self { health, best, members, strangers, others, diverged })
     }
 
-    /// Whether there is nothing to do.
+    /// True if there is nothing to do.
     pub(super) fn is_well(&self) -> bool {
         self.health == Health::Ok
     }
 
-    /// Whether all is well and every member follows the leader that is shown.
+    /// True if all is well and every member follows the leader that is shown.
     pub(super) fn is_settled(&self) -> bool {
         let leader = &self.best.cluster.leader;
         let follows = |said: &Cluster| leads(said) && said.leader == *leader;
         self.is_well() && self.members.iter().all(|seen| seen.answer.is_ok_and(follows))
     }
 
-    /// Names of voters, and of those the ones that answer.
+    /// Number of voters, and the names of those that answer.
     pub(super) fn voters(&self) -> (usize, Vec<&str>) {
         let voters = self.members.iter().filter(|seen| seen.member.role != "learner");
         let answering =
@@ -115,25 +115,25 @@ impl<'a> Judgement<'a> {
     }
 }
 
-/// Whether this member knows of a leader that works now.
+/// True if this member knows of a leader that works now.
 pub(super) fn leads(cluster: &Cluster) -> bool {
     cluster.leader.is_some() && cluster.stale_ms == 0
 }
 
-/// Whether a member's disk is running full.
+/// True if a member's disk is running full.
 fn has_no_room(cluster: &Cluster) -> bool {
     cluster.disk_room.as_deref().is_some_and(|room| room != "enough")
 }
 
-/// Whose words to believe: those who see a leader before those who don't; the newer term before the older
+/// Order of trust: members that see a leader before those that don't; the newer term before the older
 /// (a leader that was cut off goes on believing in itself for a while); the leader itself, since only it
-/// knows how far the others are; then who heard of one last and who has applied most.
+/// knows how far the others are; then the member that heard of a leader last, then the one that has applied most.
 fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
     let itself = cluster.leader.as_ref() == Some(&cluster.answered_by);
     (leads(cluster), cluster.term, itself, std::cmp::Reverse(cluster.stale_ms), cluster.applied)
 }
 
-/// What a member says of itself. It is known by its name: the address under which it was asked may be
+/// A member's own answer. It is known by its name: the address under which it was asked may be
 /// another one than the one it gives.
 fn answer_of<'a>(member: &Member, observed: &'a [Observed], of: &Cluster) -> Result<&'a Said, &'a str> {
     let mut said = observed.iter().filter_map(|one| one.answer.as_ref().ok());

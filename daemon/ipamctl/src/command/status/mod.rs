@@ -1,4 +1,4 @@
-//! `ipamctl status`: whether the cluster is well, on one screen.
+//! `ipamctl status`: the state of the cluster, on one screen.
 //!
 //! It has to be right when everything is wrong. So it asks every server on its own and briefly, follows to
 //! members that weren't named, reads without needing a leader, and says where its words come from.

@@ -13,10 +13,10 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text::parse_duration;
 
-/// How often `--wait` looks.
+/// Interval at which `--wait` looks.
 const LOOK: Duration = Duration::from_millis(250);
 
-/// How to look.
+/// Arguments of the command.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ipamctl status
@@ -38,14 +38,16 @@ pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Resul
         Some(patience) => wait(session, patience).await,
         None => ask_all(session).await,
     };
-    let Some(judgement) = Judgement::of(&observed) else { return Err(nobody(session, &observed)) };
+    let Some(judgement) = Judgement::of(&observed) else {
+        return Err(no_server_answered(session, &observed));
+    };
     let best = judgement.best;
     session.show_json(&best.body, &best.cluster.id, || Ok(view::text(&judgement, session)))?;
     let wanted = arguments.check || arguments.wait.is_some();
     if wanted && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
 }
 
-/// Looks until all is well or patience ends; what was seen last.
+/// Looks until all is well or patience ends; returns the last observation.
 async fn wait(session: &Session, patience: Duration) -> Vec<Observed> {
     let begun = Instant::now();
     loop {
@@ -58,8 +60,8 @@ async fn wait(session: &Session, patience: Duration) -> Vec<Observed> {
     }
 }
 
-/// Nobody answered: the reasons are all there is to show.
-fn nobody(session: &Session, observed: &[Observed]) -> Failure {
+/// The failure that no server answered, with the reason of each.
+fn no_server_answered(session: &Session, observed: &[Observed]) -> Failure {
     if let Some(problem) = observed.iter().find_map(|one| one.barred.clone()) {
         return problem.into();
     }

@@ -185,7 +185,7 @@ fn a_reason_is_cut_out_of_the_problem() {
 }
 
 #[test]
-fn nobody_is_no_picture() {
+fn without_answers_there_is_no_judgement() {
     assert!(Judgement::of(&[down(1, "timed out")]).is_none());
 }
 
