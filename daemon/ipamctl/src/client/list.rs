@@ -179,17 +179,14 @@ impl Session {
 
 /// A table of fields, each under the last word of its path.
 fn columns(items: &[Data], fields: &[String]) -> Table {
-    let mut table = Table::new();
-    for field in fields {
+    let rows = fields.iter().fold(Table::of(items), |rows, field| {
         let title = field.rsplit('.').next().unwrap_or(field).to_uppercase();
         let number = !items.is_empty()
             && items.iter().all(|item| matches!(item.at(field), None | Some(Data::Null | Data::Number(_))));
-        table = if number { table.number(title) } else { table.text(title) };
-    }
-    for item in items {
-        table.row(fields.iter().map(|field| text::dash(&item.at(field).map(Data::cell).unwrap_or_default())));
-    }
-    table
+        let cell = |item: &Data| text::dash(&item.at(field).map(Data::cell).unwrap_or_default());
+        if number { rows.number(title, cell) } else { rows.text(title, cell) }
+    });
+    rows.table()
 }
 
 fn unreadable(error: serde_json::Error) -> Failure {

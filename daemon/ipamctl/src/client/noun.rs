@@ -5,8 +5,12 @@ use ipam_api::resource::{
     Labels, Namespace, NamespaceStatus, Network, NetworkStatus, Node, NodeStatus, Pool, PoolStatus,
     Reservation, ReservationStatus, Resource, Subnet, SubnetStatus,
 };
+use ipam_api::{Code, Problem};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::output::error::Failure;
 
 /// Part of a resource that clients write.
 pub(crate) trait Noun: Serialize + DeserializeOwned + Clone + 'static {
@@ -30,6 +34,11 @@ pub(crate) struct MetadataMut<'a> {
     pub(crate) labels: &'a mut Labels,
     pub(crate) annotations: &'a mut Labels,
     pub(crate) managed_by: &'a mut Option<String>,
+}
+
+/// A resource of these fields, and with the defaults of the API in all others.
+pub(crate) fn with_defaults<N: Noun>(fields: Value) -> Result<N, Failure> {
+    serde_json::from_value(fields).map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }
 
 macro_rules! noun {

@@ -3,7 +3,7 @@
 use ipam_api::client::{Answer, Call, Expect};
 use ipam_api::name::ResourceName;
 use ipam_api::time::Timestamp;
-use ipam_api::{Code, strict};
+use ipam_api::{Code, Name, strict};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -92,7 +92,15 @@ pub(crate) async fn suggest<T>(
     Err(failure.meant(meant.map(str::to_owned)))
 }
 
-/// Shows all that `keep` wants.
+/// Begins the text of a resource with its heading.
+pub(crate) fn heading<N: Noun>(found: &Read<N>, network: Option<&Name>) -> Fields {
+    let mut fields = Fields::default();
+    let name = found.intention.name();
+    fields.raw(&text::heading(N::WORD, name.as_str(), &found.meta, network.map(Name::as_str)));
+    fields
+}
+
+/// Shows all that `keep` wants; `filters` narrow what the servers send.
 pub(crate) async fn show_list<N: Noun>(
     session: &Session,
     filters: Vec<(&'static str, String)>,

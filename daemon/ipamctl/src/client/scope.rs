@@ -73,6 +73,11 @@ struct Placed {
 }
 
 impl Session {
+    /// True if a network is the one that was named, or none was.
+    pub(crate) fn fits_network(&self, network: &Name) -> bool {
+        self.network.as_ref().is_none_or(|named| named == network)
+    }
+
     /// What a list of `plural` is narrowed by, of the parts that its items have. Another one that was said is
     /// refused: who says it would take the whole list for a part of it.
     pub(crate) fn narrowed(

@@ -8,7 +8,7 @@ use ipam_api::address::parse_address;
 use ipam_api::client::Call;
 use ipam_api::name::{InterfaceName, NamePattern, NetworkAttachment};
 use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest};
-use ipam_api::resource::{EndpointKey, Pool, Route};
+use ipam_api::resource::{EndpointKey, GivenAddress, Pool, Route};
 use ipam_api::{Code, Family, Name, ObjectName, Problem};
 
 use crate::client::exchange::Again;
@@ -202,16 +202,16 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
 
 /// One line an address. No titles: each value says what it is.
 fn shown(allocated: &Allocated) -> String {
-    let mut table = Table::new().text("").text("").text("").text("");
-    for given in allocated.interfaces.iter().flat_map(|interface| &interface.addresses) {
-        table.row([
+    let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
+    let line = |given: &GivenAddress| {
+        [
             given.address.to_string(),
             given.gateway.map_or_else(|| "no gateway".to_owned(), |gateway| format!("gateway {gateway}")),
             format!("pool {}", given.pool),
             format!("allocation {}", given.allocation),
-        ]);
-    }
-    table.render(false, None)
+        ]
+    };
+    Table::untitled(given.map(line)).render(false, None)
 }
 
 fn conclusion(allocated: &Allocated, endpoint: &EndpointKey, dry_run: bool) -> String {

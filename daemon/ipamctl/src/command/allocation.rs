@@ -8,6 +8,7 @@ use ipam_api::{Name, ObjectName};
 use crate::client::list::Listing;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::Numbered;
 use crate::command::release;
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -32,10 +33,7 @@ pub(crate) enum Verb {
     List(ListArguments),
     /// One allocation
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl allocation show 48190233")]
-    Show {
-        /// Its number
-        id: u64,
-    },
+    Show(Numbered),
     /// Which addresses are given and given back, or one of them by its number, until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl allocation watch\n  ipamctl allocation watch 48190233 -o json"
@@ -46,10 +44,7 @@ pub(crate) enum Verb {
         alias = "rm",
         after_help = "Examples:\n  ipamctl allocation delete 48190233\n  ipamctl allocation delete 48190233 --yes"
     )]
-    Delete {
-        /// Its number
-        id: u64,
-    },
+    Delete(Numbered),
 }
 
 /// Which allocations.
@@ -71,12 +66,12 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Allocation, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
-        Verb::Show { id } => {
+        Verb::Show(Numbered { id }) => {
             let answer = session.read(&format!("/v1/allocations/{id}")).await?;
             session.check_placed(&format!("allocation {id}"), "allocations", &answer.body)?;
             session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
         }
-        Verb::Delete { id } => release::allocation(session, id).await,
+        Verb::Delete(Numbered { id }) => release::allocation(session, id).await,
     }
 }
 
@@ -87,7 +82,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
         arguments.pool.as_ref().is_none_or(|pool| *pool == allocation.pool)
             && endpoint.as_ref().is_none_or(|endpoint| *endpoint == allocation.endpoint)
             && arguments.node.as_ref().is_none_or(|node| allocation.node.as_ref() == Some(node))
-            && session.network.as_ref().is_none_or(|network| *network == allocation.network)
+            && session.fits_network(&allocation.network)
             && session.said.fits_realm(&allocation.endpoint.realm)
             && session.said.fits_namespace(&allocation.endpoint.namespace)
     };
@@ -106,35 +101,21 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
 }
 
 fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .number("ID")
-        .text("ADDRESS")
-        .text("HOLDER")
-        .spare("INTERFACE", 3)
-        .spare("POOL", 1)
-        .spare("NODE", 2)
-        .spare("LIFECYCLE", 4)
-        .spare("AGE", 5);
-    if wide {
-        table = table.spare("NETWORK", 6).spare("SUBNET", 7).spare("CHECKED", 8).spare("BY", 9);
-    }
-    for allocation in allocations {
-        table.row([
-            allocation.id.to_string(),
-            allocation.address.addr().to_string(),
-            allocation.endpoint.to_string(),
-            allocation.interface.to_string(),
-            allocation.pool.to_string(),
-            text::or_dash(allocation.node.as_ref()),
-            allocation.lifecycle.to_string(),
-            text::age(allocation.created_at, now),
-            allocation.network.to_string(),
-            allocation.subnet.to_string(),
-            if allocation.checked { "yes" } else { "no" }.to_owned(),
-            text::dash(&allocation.created_by),
-        ]);
-    }
-    table
+    Table::of(allocations)
+        .number("ID", |one| one.id)
+        .text("ADDRESS", |one| one.address.addr())
+        .text("HOLDER", |one| &one.endpoint)
+        .spare("INTERFACE", 3, |one| &one.interface)
+        .spare("POOL", 1, |one| &one.pool)
+        .spare("NODE", 2, |one| text::or_dash(one.node.as_ref()))
+        .spare("LIFECYCLE", 4, |one| one.lifecycle)
+        .spare("AGE", 5, |one| text::age(one.created_at, now))
+        .only_if(wide)
+        .spare("NETWORK", 6, |one| &one.network)
+        .spare("SUBNET", 7, |one| &one.subnet)
+        .spare("CHECKED", 8, |one| if one.checked { "yes" } else { "no" })
+        .spare("BY", 9, |one| text::dash(&one.created_by))
+        .table()
 }
 
 fn shown(allocation: &Allocation, now: Timestamp) -> String {

@@ -7,6 +7,7 @@ use ipam_api::Name;
 use serde_json::json;
 
 use crate::client::session::Session;
+use crate::command::arguments::Named;
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -36,10 +37,7 @@ pub(crate) enum Verb {
     },
     /// Ask this one where nothing else is said
     #[command(after_help = "Examples:\n  ipamctl context use prod")]
-    Use {
-        /// Its name
-        name: Name,
-    },
+    Use(Named),
     /// Make a context or change it: --server, --ca-file, --token-file, --cert-file, --key-file, --realm, …
     #[command(
         alias = "create",
@@ -62,10 +60,7 @@ Examples:
     },
     /// Forget a context; the cluster isn't touched
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl context delete lab")]
-    Delete {
-        /// Its name
-        name: Name,
-    },
+    Delete(Named),
 }
 
 /// Runs a verb.
@@ -82,7 +77,7 @@ pub(crate) fn run(
     match verb {
         Verb::List => list(session, &config),
         Verb::Show { name } => show(session, &config, &path, name),
-        Verb::Use { name } => {
+        Verb::Use(Named { name }) => {
             config.context(&name, &path)?;
             config.current = Some(name.clone());
             save(session, &path, &config, &format!("context {name} is the current one now"))
@@ -104,7 +99,7 @@ pub(crate) fn run(
             }
             save(session, &path, &config, &format!("context {name} written to {}", path.display()))
         }
-        Verb::Delete { name } => {
+        Verb::Delete(Named { name }) => {
             config.context(&name, &path)?;
             config.contexts.remove(&name);
             config.current = config.current.filter(|current| *current != name);
@@ -164,17 +159,16 @@ fn list(session: &Session, config: &Config) -> Result<(), Failure> {
             item
         })
         .collect();
-    let mut table = Table::new().text("").text("NAME").text("SERVERS").spare("REALM", 2).spare("NETWORK", 3);
-    for (name, place) in &config.contexts {
-        let production = if place.production { " (production)" } else { "" };
-        table.row([
-            if config.current.as_ref() == Some(name) { "*" } else { "" }.to_owned(),
-            format!("{name}{production}"),
-            text::joined(&place.servers),
-            text::or_dash(place.realm.as_ref()),
-            text::or_dash(place.network.as_ref()),
-        ]);
-    }
+    let contexts: Vec<(&Name, &Place)> = config.contexts.iter().collect();
+    let table = Table::of(&contexts)
+        .text("", |(name, _)| if config.current.as_ref() == Some(*name) { "*" } else { "" })
+        .text("NAME", |(name, place)| {
+            format!("{name}{}", if place.production { " (production)" } else { "" })
+        })
+        .text("SERVERS", |(_, place)| text::joined(&place.servers))
+        .spare("REALM", 2, |(_, place)| text::or_dash(place.realm.as_ref()))
+        .spare("NETWORK", 3, |(_, place)| text::or_dash(place.network.as_ref()))
+        .table();
     let names: Vec<&str> = config.contexts.keys().map(Name::as_str).collect();
     let json = json!({"items": items}).to_string();
     session.show_json(json.as_bytes(), &names.join("\n"), || Ok(table.render(session.headers, session.width)))

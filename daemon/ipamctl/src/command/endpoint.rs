@@ -3,7 +3,9 @@
 use clap::{Args, Subcommand};
 use ipam_api::client::Call;
 use ipam_api::request::Released;
-use ipam_api::resource::{Endpoint, EndpointKey, EndpointKind, EndpointStatus, Interface, Resource};
+use ipam_api::resource::{
+    Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Resource,
+};
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, strict};
 
@@ -118,30 +120,33 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
 }
 
 fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
-    let mut table = Table::new().text("ENDPOINT").text("ADDRESSES").spare("INTERFACES", 2).spare("NODE", 1);
-    if wide {
-        table = table.spare("UID", 4);
+    Table::of(endpoints)
+        .text("ENDPOINT", |found| &found.intention.key)
+        .text("ADDRESSES", addresses)
+        .spare("INTERFACES", 2, |found| text::joined(found.status.interfaces.iter().map(|one| &one.name)))
+        .spare("NODE", 1, nodes)
+        .only_if(wide)
+        .spare("UID", 4, |found| text::or_dash(found.intention.uid.as_ref()))
+        .table()
+}
+
+fn addresses(endpoint: &Read) -> String {
+    let interfaces = &endpoint.status.interfaces;
+    // Who waits has nothing yet on what it waits for, and mostly nothing at all.
+    match endpoint.status.conditions.first().filter(|_| interfaces.is_empty()) {
+        Some(why) => format!("waits ({})", why.reason),
+        None => {
+            text::joined(interfaces.iter().flat_map(|one| &one.addresses).map(|given| given.address.addr()))
+        }
     }
-    for found in endpoints {
-        let interfaces = &found.status.interfaces;
-        let nodes = interfaces.iter().flat_map(|one| one.attachment.iter().chain(&one.also_attached));
-        let mut nodes: Vec<&str> = nodes.map(|attachment| attachment.node.as_str()).collect();
-        nodes.dedup();
-        let addresses = interfaces.iter().flat_map(|interface| &interface.addresses);
-        // Who waits has nothing yet on what it waits for, and mostly nothing at all.
-        let waits = found.status.conditions.first().filter(|_| interfaces.is_empty());
-        table.row([
-            found.intention.key.to_string(),
-            match waits {
-                Some(why) => format!("waits ({})", why.reason),
-                None => text::joined(addresses.map(|given| given.address.addr())),
-            },
-            text::joined(interfaces.iter().map(|interface| &interface.name)),
-            text::joined(nodes),
-            text::or_dash(found.intention.uid.as_ref()),
-        ]);
-    }
-    table
+}
+
+fn nodes(endpoint: &Read) -> String {
+    let interfaces = endpoint.status.interfaces.iter();
+    let attachments = interfaces.flat_map(|one| one.attachment.iter().chain(&one.also_attached));
+    let mut nodes: Vec<&str> = attachments.map(|attachment| attachment.node.as_str()).collect();
+    nodes.dedup();
+    text::joined(nodes)
 }
 
 /// Reads one; a name that doesn't exist comes with the one that was probably meant.
@@ -235,28 +240,17 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
 
 /// The addresses of interfaces, one a row.
 pub(crate) fn given(interfaces: &[Interface]) -> Table {
-    let mut table = Table::new()
-        .text("INTERFACE")
-        .text("ADDRESS")
-        .text("GATEWAY")
-        .spare("VLAN", 3)
-        .text("POOL")
-        .number("ALLOCATION")
-        .spare("CHECKED", 2);
-    for interface in interfaces {
-        for given in &interface.addresses {
-            table.row([
-                interface.name.to_string(),
-                given.address.to_string(),
-                text::or_dash(given.gateway.as_ref()),
-                text::or_dash(given.vlan.as_ref()),
-                given.pool.to_string(),
-                given.allocation.to_string(),
-                if given.checked { "yes" } else { "no" }.to_owned(),
-            ]);
-        }
-    }
-    table
+    let pairs = interfaces.iter().flat_map(|one| one.addresses.iter().map(move |given| (one, given)));
+    let pairs: Vec<(&Interface, &GivenAddress)> = pairs.collect();
+    Table::of(&pairs)
+        .text("INTERFACE", |(interface, _)| &interface.name)
+        .text("ADDRESS", |(_, given)| given.address)
+        .text("GATEWAY", |(_, given)| text::or_dash(given.gateway.as_ref()))
+        .spare("VLAN", 3, |(_, given)| text::or_dash(given.vlan.as_ref()))
+        .text("POOL", |(_, given)| &given.pool)
+        .number("ALLOCATION", |(_, given)| given.allocation)
+        .spare("CHECKED", 2, |(_, given)| if given.checked { "yes" } else { "no" })
+        .table()
 }
 
 /// Releases all that an endpoint holds.

@@ -93,9 +93,7 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
         let names: Vec<String> = events.iter().map(|event| event.id() + "\n").collect();
         return session.print(&names.concat());
     }
-    let mut table = table();
-    events.iter().for_each(|event| table.row(row(event)));
-    session.print_table(&table)?;
+    session.print_table(&table(&events))?;
     let footer = text::footer(events.len(), "event", "events", revision);
     match (more, from_somewhere) {
         (false, _) => session.say(&footer),
@@ -229,8 +227,16 @@ fn without(path: &str, newer: bool) -> String {
     }
 }
 
-fn table() -> Table {
-    Table::new().text("REVISION").text("WHEN").text("WHAT").text("OBJECT").spare("BY", 1).spare("DETAIL", 2)
+fn table(events: &[Event]) -> Table {
+    let rows: Vec<[String; 6]> = events.iter().map(row).collect();
+    Table::of(&rows)
+        .text("REVISION", |[place, ..]| place)
+        .text("WHEN", |[_, when, ..]| when)
+        .text("WHAT", |[_, _, what, ..]| what)
+        .text("OBJECT", |[.., object, _, _]| object)
+        .spare("BY", 1, |[.., by, _]| by)
+        .spare("DETAIL", 2, |[.., detail]| detail)
+        .table()
 }
 
 fn row(event: &Event) -> [String; 6] {

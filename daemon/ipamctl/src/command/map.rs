@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ipam_api::Name;
 use ipam_api::address::{number, parse_address};
 use ipam_api::client::with_query;
@@ -18,7 +18,10 @@ use crate::output::text::{self, Fields};
 /// Free ranges and namespaces that `pool show` names.
 const SHOWN: usize = 5;
 
-/// Which part of a map.
+/// States of addresses by which a map is narrowed.
+const STATES: [&str; 6] = ["free", "allocated", "cooling", "reserved", "excluded", "unmanaged"];
+
+/// Part of a map.
 #[derive(Debug, Args)]
 pub(crate) struct MapArguments {
     /// Its name
@@ -27,8 +30,8 @@ pub(crate) struct MapArguments {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     from: Option<IpAddr>,
     /// Only addresses in this state
-    #[arg(long, value_enum)]
-    state: Option<StateArgument>,
+    #[arg(long, value_parser = STATES)]
+    state: Option<String>,
 }
 
 /// Which part of a network's map.
@@ -41,30 +44,13 @@ pub(crate) struct NetworkMapArguments {
     from: Option<IpAddr>,
 }
 
-/// A state of addresses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum StateArgument {
-    // They can be given.
-    Free,
-    // Endpoints hold them.
-    Allocated,
-    // They were freed and rest.
-    Cooling,
-    // Reservations keep them.
-    Reserved,
-    // Pools exclude them, or they are the gateway or an edge.
-    Excluded,
-    // No pool has them.
-    Unmanaged,
-}
-
 /// Shows a part of the map of a pool or of a subnet.
 pub(crate) async fn run(session: &Session, plural: &str, arguments: &MapArguments) -> Result<(), Failure> {
     let word = if plural == "pools" { "pool" } else { "subnet" };
     session.check_named(word, plural, arguments.name.as_str()).await?;
     let mut path = of(session, plural, &arguments.name, arguments.from);
-    if let Some(state) = arguments.state.and_then(|state| state.to_possible_value()) {
-        path = with_query(&path, "state", state.get_name());
+    if let Some(state) = &arguments.state {
+        path = with_query(&path, "state", state);
     }
     let answer = session.read(&path).await;
     let answer = resource::suggest(session, answer, plural, arguments.name.as_str()).await?;
@@ -84,25 +70,15 @@ pub(crate) async fn run_network(session: &Session, arguments: &NetworkMapArgumen
     let answer = resource::suggest(session, answer, "networks", arguments.name.as_str()).await?;
     let map: NetworkMap = answer.read()?;
     session.show(&answer, arguments.name.as_str(), || {
-        let mut table = Table::new()
-            .text("CIDR")
-            .text("SUBNET")
-            .number("POOLS")
-            .number("SIZE")
-            .number("HELD")
-            .number("FREE")
-            .spare("USE", 1);
-        for sums in &map.items {
-            table.row([
-                sums.cidr.to_string(),
-                sums.subnet.to_string(),
-                text::count(sums.pools),
-                text::count(sums.counts.size),
-                text::count(sums.counts.allocated),
-                text::count(sums.counts.free),
-                text::use_bar(&sums.counts),
-            ]);
-        }
+        let table = Table::of(&map.items)
+            .text("CIDR", |sums| sums.cidr)
+            .text("SUBNET", |sums| &sums.subnet)
+            .number("POOLS", |sums| text::count(sums.pools))
+            .number("SIZE", |sums| text::count(sums.counts.size))
+            .number("HELD", |sums| text::count(sums.counts.allocated))
+            .number("FREE", |sums| text::count(sums.counts.free))
+            .spare("USE", 1, |sums| text::use_bar(&sums.counts))
+            .table();
         Ok(table.render(session.headers, session.width))
     })?;
     say_more(session, map.next, map.revision);
@@ -130,23 +106,17 @@ fn say_more(session: &Session, next: Option<IpAddr>, revision: u64) {
 }
 
 fn table(runs: &[AddressRun], with_pools: bool) -> Table {
-    let mut table = Table::new().text("FIRST").text("LAST").number("SIZE").text("STATE");
-    if with_pools {
-        table = table.text("POOL");
-    }
-    for run in runs {
-        let state = match run.reserved_while_held {
-            true => format!("{}, reserved", run.state),
-            false => run.state.clone(),
-        };
-        let size = number(run.last).saturating_sub(number(run.first)).saturating_add(1);
-        let mut cells = vec![run.first.to_string(), run.last.to_string(), text::size(size), state];
-        if with_pools {
-            cells.push(text::or_dash(run.pool.as_ref()));
-        }
-        table.row(cells);
-    }
-    table
+    let size = |run: &AddressRun| number(run.last).saturating_sub(number(run.first)).saturating_add(1);
+    Table::of(runs)
+        .text("FIRST", |run| run.first)
+        .text("LAST", |run| run.last)
+        .number("SIZE", |run| text::size(size(run)))
+        .text("STATE", |run| {
+            format!("{}{}", run.state, if run.reserved_while_held { ", reserved" } else { "" })
+        })
+        .only_if(with_pools)
+        .text("POOL", |run| text::or_dash(run.pool.as_ref()))
+        .table()
 }
 
 /// What of a pool is free and who holds the rest. Where it can't be read, the pool is still worth showing.

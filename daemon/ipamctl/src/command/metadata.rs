@@ -13,11 +13,11 @@ pub(crate) struct MetadataArguments {
     #[arg(long, value_name = "TEXT")]
     description: Option<String>,
     /// A label for selecting; may be repeated
-    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_pair)]
-    labels: Vec<(String, String)>,
+    #[arg(long = "label", value_name = "KEY=VALUE", value_parser = parse_set)]
+    labels: Vec<Edit>,
     /// An annotation for other programs; may be repeated
-    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_pair)]
-    annotations: Vec<(String, String)>,
+    #[arg(long = "annotation", value_name = "KEY=VALUE", value_parser = parse_set)]
+    annotations: Vec<Edit>,
     /// Who keeps it in another place; empty for nobody
     #[arg(long, value_name = "WHO")]
     managed_by: Option<String>,
@@ -52,38 +52,31 @@ enum Edit {
 impl MetadataArguments {
     /// Writes what was said into the fields.
     pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
-        let fields = noun.metadata_mut();
-        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
-        let set = |pairs: &[(String, String)]| -> Vec<Edit> {
-            pairs.iter().map(|(key, value)| Edit::Set(key.clone(), value.clone())).collect()
-        };
-        edit(fields.labels, "--label", &set(&self.labels))?;
-        edit(fields.annotations, "--annotation", &set(&self.annotations))
+        write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 impl MetadataChanges {
     /// Writes what was said into the fields.
     pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
-        let fields = noun.metadata_mut();
-        say(fields.description, fields.managed_by, self.description.as_ref(), self.managed_by.as_ref());
-        edit(fields.labels, "--label", &self.labels)?;
-        edit(fields.annotations, "--annotation", &self.annotations)
+        write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
-fn say(
-    description: &mut String,
-    managed_by: &mut Option<String>,
-    said: Option<&String>,
-    who: Option<&String>,
-) {
-    if let Some(said) = said {
-        description.clone_from(said);
+fn write(
+    noun: &mut impl Noun,
+    (description, managed_by): (&Option<String>, &Option<String>),
+    (labels, annotations): (&[Edit], &[Edit]),
+) -> Result<(), Failure> {
+    let fields = noun.metadata_mut();
+    if let Some(description) = description {
+        fields.description.clone_from(description);
     }
-    if let Some(who) = who {
-        *managed_by = Some(who.clone()).filter(|who| !who.is_empty());
+    if let Some(manager) = managed_by {
+        *fields.managed_by = Some(manager.clone()).filter(|manager| !manager.is_empty());
     }
+    edit(fields.labels, "--label", labels)?;
+    edit(fields.annotations, "--annotation", annotations)
 }
 
 impl Edit {
@@ -151,14 +144,16 @@ pub(crate) fn parse_pair(text: &str) -> Result<(String, String), String> {
     }
 }
 
+fn parse_set(text: &str) -> Result<Edit, String> {
+    parse_pair(text).map(|(key, value)| Edit::Set(key, value))
+}
+
 /// Reads `key=value`, or `key-`.
 fn parse_edit(text: &str) -> Result<Edit, String> {
     match text.strip_suffix('-') {
         Some(key) if !key.is_empty() && !key.contains('=') => Ok(Edit::Remove(key.to_owned())),
-        _ => match parse_pair(text) {
-            Ok((key, value)) => Ok(Edit::Set(key, value)),
-            Err(_) => Err(format!("{} is neither key=value nor key-", ipam_api::name::shown(text))),
-        },
+        _ => parse_set(text)
+            .map_err(|_| format!("{} is neither key=value nor key-", ipam_api::name::shown(text))),
     }
 }
 

@@ -3,6 +3,7 @@
 pub(crate) mod allocate;
 pub(crate) mod allocation;
 pub(crate) mod apply;
+mod arguments;
 pub(crate) mod cluster;
 pub(crate) mod context;
 mod controller;

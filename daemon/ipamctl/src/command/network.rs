@@ -2,18 +2,20 @@
 
 use clap::{Args, Subcommand};
 use ipam_api::Name;
-use ipam_api::resource::{Labels, Network, NetworkStatus};
+use ipam_api::resource::Network;
 use ipam_api::time::Timestamp;
+use serde_json::json;
 
-use crate::client::noun::Read;
+use crate::client::noun::{Read, with_defaults};
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
+use crate::command::arguments::Named;
 use crate::command::map::{self, NetworkMapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl network list
@@ -27,10 +29,7 @@ pub(crate) enum Verb {
     List,
     /// One network
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl network show lab")]
-    Show {
-        /// Its name
-        name: Name,
-    },
+    Show(Named),
     /// Its subnets by address, with what is in them
     #[command(
         after_help = "Examples:\n  ipamctl network map default\n  ipamctl network map lab --from 10.20.0.0"
@@ -50,10 +49,7 @@ pub(crate) enum Verb {
         alias = "rm",
         after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
     )]
-    Delete {
-        /// Its name
-        name: Name,
-    },
+    Delete(Named),
 }
 
 /// A new network.
@@ -79,49 +75,32 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("network"), &arguments).await,
         Verb::Map(arguments) => map::run_network(session, &arguments).await,
-        Verb::List => {
-            let filters = session.narrowed("networks", &[])?;
-            resource::show_list(session, filters, |_| true, table).await
-        }
-        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::List => resource::show_list(session, session.narrowed("networks", &[])?, |_| true, table).await,
+        Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
         Verb::Create(arguments) => {
-            let mut network = Network {
-                name: arguments.name,
-                description: String::new(),
-                labels: Labels::new(),
-                annotations: Labels::new(),
-                managed_by: None,
-            };
+            let mut network: Network = with_defaults(json!({"name": arguments.name}))?;
             arguments.metadata.apply(&mut network)?;
             resource::create(session, &network).await
         }
         Verb::Set(arguments) => {
-            let change = |network: &mut Network, _: &NetworkStatus| arguments.metadata.apply(network);
-            resource::edit::<Network>(session, &arguments.name, change).await
+            resource::edit::<Network>(session, &arguments.name, |one, _| arguments.metadata.apply(one)).await
         }
-        Verb::Delete { name } => delete(session, &name).await,
+        Verb::Delete(Named { name }) => delete(session, &name).await,
     }
 }
 
 fn table(networks: &[Read<Network>], _wide: bool, _now: Timestamp) -> Table {
-    let mut table =
-        Table::new().text("NAME").number("SUBNETS").number("HELD").spare("LABELS", 2).spare("DESCRIPTION", 1);
-    for network in networks {
-        table.row([
-            network.intention.name.to_string(),
-            text::count(network.status.subnets),
-            text::count(network.status.allocated),
-            text::labels(&network.intention.labels),
-            text::dash(&network.intention.description),
-        ]);
-    }
-    table
+    Table::of(networks)
+        .text("NAME", |found| &found.intention.name)
+        .number("SUBNETS", |found| text::count(found.status.subnets))
+        .number("HELD", |found| text::count(found.status.allocated))
+        .spare("LABELS", 2, |found| text::labels(&found.intention.labels))
+        .spare("DESCRIPTION", 1, |found| text::dash(&found.intention.description))
+        .table()
 }
 
 fn shown(network: &Read<Network>) -> String {
-    let intention = &network.intention;
-    let mut fields = Fields::default();
-    fields.raw(&text::heading("network", intention.name.as_str(), &network.meta, None));
+    let mut fields = resource::heading(network, None);
     fields.line("subnets", text::count(network.status.subnets));
     fields.line("held", text::plural(network.status.allocated, "address", "addresses"));
     count_lines(&mut fields, &network.status.counts, &text::count(network.status.counts.size), "");

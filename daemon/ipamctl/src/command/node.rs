@@ -1,18 +1,20 @@
 //! `ipamctl node`: hosts, and by which labels pools know them.
 
 use clap::{Args, Subcommand};
-use ipam_api::resource::{Labels, Node, NodeStatus};
+use ipam_api::resource::Node;
 use ipam_api::time::Timestamp;
+use serde_json::json;
 
-use crate::client::noun::{Noun, Read};
+use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::NamedInRealm;
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl node list
@@ -32,10 +34,7 @@ pub(crate) enum Verb {
         alias = "describe",
         after_help = "Examples:\n  ipamctl node show worker-3\n  ipamctl node show prod-eu/worker-3"
     )]
-    Show {
-        /// Its name, or realm/name
-        name: String,
-    },
+    Show(NamedInRealm),
     /// What happens to nodes, or to one of them, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl node watch\n  ipamctl node watch worker-3")]
     Watch(WatchArguments),
@@ -49,10 +48,7 @@ pub(crate) enum Verb {
     Set(SetArguments),
     /// Forget what was said of a node; what its endpoints hold stays
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl node delete worker-3")]
-    Delete {
-        /// Its name, or realm/name
-        name: String,
-    },
+    Delete(NamedInRealm),
 }
 
 /// What is said of a node.
@@ -82,49 +78,35 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             let keep = |found: &Read<Node>| session.said.fits_realm(&found.intention.realm);
             resource::show_list(session, filters, keep, table).await
         }
-        Verb::Show { name } => resource::show(session, session.in_realm(&name)?, shown).await,
+        Verb::Show(NamedInRealm { name }) => resource::show(session, session.in_realm(&name)?, shown).await,
         Verb::Create(arguments) => {
             let Some((realm, name)) = session.in_realm(&arguments.name)?.parts() else { return Ok(()) };
-            let mut node = Node {
-                realm,
-                name,
-                description: String::new(),
-                labels: Labels::new(),
-                annotations: Labels::new(),
-                managed_by: None,
-            };
+            let mut node: Node = with_defaults(json!({"realm": realm, "name": name}))?;
             arguments.metadata.apply(&mut node)?;
             resource::create(session, &node).await
         }
         Verb::Set(arguments) => {
-            let change = |node: &mut Node, _: &NodeStatus| arguments.metadata.apply(node);
-            resource::edit::<Node>(session, &session.in_realm(&arguments.name)?, change).await
+            let name = session.in_realm(&arguments.name)?;
+            resource::edit::<Node>(session, &name, |node, _| arguments.metadata.apply(node)).await
         }
-        Verb::Delete { name } => resource::delete::<Node>(session, &session.in_realm(&name)?, false).await,
+        Verb::Delete(NamedInRealm { name }) => {
+            resource::delete::<Node>(session, &session.in_realm(&name)?, false).await
+        }
     }
 }
 
 fn table(nodes: &[Read<Node>], _wide: bool, _now: Timestamp) -> Table {
-    let mut table =
-        Table::new().text("NAME").spare("REALM", 1).text("LABELS").spare("BOOT", 3).spare("DESCRIPTION", 2);
-    for node in nodes {
-        let intention = &node.intention;
-        table.row([
-            intention.name.to_string(),
-            intention.realm.to_string(),
-            text::labels(&intention.labels),
-            text::dash(node.status.boot_id.as_deref().unwrap_or_default()),
-            text::dash(&intention.description),
-        ]);
-    }
-    table
+    Table::of(nodes)
+        .text("NAME", |found| &found.intention.name)
+        .spare("REALM", 1, |found| &found.intention.realm)
+        .text("LABELS", |found| text::labels(&found.intention.labels))
+        .spare("BOOT", 3, |found| text::or_dash(found.status.boot_id.as_ref()))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .table()
 }
 
 fn shown(node: &Read<Node>) -> String {
-    let intention = &node.intention;
-    let mut fields = Fields::default();
-    let name = intention.name();
-    fields.raw(&text::heading("node", name.as_str(), &node.meta, None));
+    let mut fields = resource::heading(node, None);
     let boot = node.status.boot_id.as_deref();
     fields.line("boot", boot.unwrap_or("it has not asked for anything yet").to_owned());
     resource::metadata_lines(&mut fields, node);

@@ -15,6 +15,7 @@ use crate::client::exchange::Again;
 use crate::client::list::Listing;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::Numbered;
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
@@ -46,20 +47,14 @@ Examples:
     List(ListArguments),
     /// One prefix
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl prefix show 48190233")]
-    Show {
-        /// Its number
-        id: u64,
-    },
+    Show(Numbered),
     /// Take a prefix back, with everything below it
     #[command(
         alias = "delete",
         alias = "rm",
         after_help = "Examples:\n  ipamctl prefix release 48190233\n  ipamctl prefix release 48190233 --yes"
     )]
-    Release {
-        /// Its number
-        id: u64,
-    },
+    Release(Numbered),
 }
 
 /// Which prefix.
@@ -124,12 +119,12 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Allocate(arguments) => allocate(session, &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
-        Verb::Show { id } => {
+        Verb::Show(Numbered { id }) => {
             let answer = session.read(&path_of(id)).await?;
             session.check_placed(&format!("prefix {id}"), "prefixes", &answer.body)?;
             session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
         }
-        Verb::Release { id } => release(session, id).await,
+        Verb::Release(Numbered { id }) => release(session, id).await,
     }
 }
 
@@ -192,7 +187,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
         arguments.pool.as_ref().is_none_or(|pool| *pool == prefix.pool)
             && arguments.parent.is_none_or(|parent| prefix.parent == Some(parent))
             && arguments.realm.as_ref().is_none_or(|realm| *realm == prefix.realm)
-            && session.network.as_ref().is_none_or(|network| *network == prefix.network)
+            && session.fits_network(&prefix.network)
     };
     let mut filters = session.narrowed("prefixes", &[Part::Network, Part::Realm])?;
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
@@ -208,33 +203,20 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
 }
 
 fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .number("ID")
-        .text("CIDR")
-        .text("OWNER")
-        .spare("POOL", 1)
-        .spare("BELOW", 3)
-        .spare("ENDS IN", 2)
-        .spare("AGE", 4);
-    if wide {
-        table = table.spare("REALM", 5).spare("NETWORK", 6).spare("SUBNET", 7).spare("BY", 8);
-    }
-    for prefix in prefixes {
-        table.row([
-            prefix.id.to_string(),
-            prefix.cidr.to_string(),
-            prefix.path.clone(),
-            prefix.pool.to_string(),
-            text::count(prefix.children),
-            prefix.ends_in_ms.map_or_else(|| "-".to_owned(), text::roughly),
-            text::age(prefix.created_at, now),
-            prefix.realm.to_string(),
-            prefix.network.to_string(),
-            prefix.subnet.to_string(),
-            text::dash(&prefix.created_by),
-        ]);
-    }
-    table
+    Table::of(prefixes)
+        .number("ID", |prefix| prefix.id)
+        .text("CIDR", |prefix| prefix.cidr)
+        .text("OWNER", |prefix| &prefix.path)
+        .spare("POOL", 1, |prefix| &prefix.pool)
+        .spare("BELOW", 3, |prefix| text::count(prefix.children))
+        .spare("ENDS IN", 2, |prefix| text::or_dash(prefix.ends_in_ms.map(text::roughly).as_ref()))
+        .spare("AGE", 4, |prefix| text::age(prefix.created_at, now))
+        .only_if(wide)
+        .spare("REALM", 5, |prefix| &prefix.realm)
+        .spare("NETWORK", 6, |prefix| &prefix.network)
+        .spare("SUBNET", 7, |prefix| &prefix.subnet)
+        .spare("BY", 8, |prefix| text::dash(&prefix.created_by))
+        .table()
 }
 
 fn shown(prefix: &Prefix, now: Timestamp) -> String {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use ipam_api::Code;
 use ipam_api::client::Call;
-use ipam_api::request::{RenewRequest, Renewed};
+use ipam_api::request::{RenewRequest, Renewed, RenewedLease};
 use ipam_api::resource::{Address, EndpointKey};
 
 use crate::client::exchange::Again;
@@ -87,15 +87,14 @@ async fn of_address(session: &Session, at: IpAddr) -> Result<String, Failure> {
 
 /// One line a lease. No titles: each value says what it is.
 fn shown(renewed: &Renewed) -> String {
-    let mut table = Table::new().text("").text("").text("");
-    for one in &renewed.leases {
-        table.row([
+    let line = |one: &RenewedLease| {
+        [
             one.address.to_string(),
             format!("until {} ({})", text::moment(one.lease.ends_at), text::roughly(one.lease.ttl_ms)),
             format!("allocation {}", one.allocation),
-        ]);
-    }
-    let leases = table.render(false, None);
+        ]
+    };
+    let leases = Table::untitled(renewed.leases.iter().map(line)).render(false, None);
     text::and_more(renewed.more).map(|more| format!("{}\n{more}", leases.trim_end())).unwrap_or(leases)
 }
 

@@ -1,20 +1,22 @@
 //! `ipamctl reservation`: addresses that no pool ever gives out.
 
 use clap::{Args, Subcommand};
-use ipam_api::resource::{Labels, Reservation, ReservationStatus};
+use ipam_api::resource::Reservation;
 use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Name};
+use serde_json::json;
 
-use crate::client::noun::Read;
+use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::Named;
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
 use crate::command::ranges;
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl reservation list
@@ -31,10 +33,7 @@ pub(crate) enum Verb {
     List,
     /// One reservation
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl reservation show printers")]
-    Show {
-        /// Its name
-        name: Name,
-    },
+    Show(Named),
     /// What happens to reservations, or to one of them, until Ctrl-C
     #[command(
         after_help = "Examples:\n  ipamctl reservation watch\n  ipamctl reservation watch printers -o json"
@@ -52,10 +51,7 @@ pub(crate) enum Verb {
     Set(SetArguments),
     /// Delete a reservation; its addresses may be given out again
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl reservation delete printers")]
-    Delete {
-        /// Its name
-        name: Name,
-    },
+    Delete(Named),
 }
 
 /// A new reservation.
@@ -104,68 +100,41 @@ impl SetArguments {
 pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("reservation"), &arguments).await,
-        Verb::List => list(session).await,
-        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::List => {
+            let keep = |found: &Read<Reservation>| session.fits_network(&found.intention.network);
+            let filters = session.narrowed("reservations", &[Part::Network])?;
+            resource::show_list(session, filters, keep, table).await
+        }
+        Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
         Verb::Create(arguments) => {
-            let mut reservation = Reservation {
-                name: arguments.name,
-                network: session.network_or_default(),
-                addresses: arguments.addresses,
-                description: String::new(),
-                labels: Labels::new(),
-                annotations: Labels::new(),
-                managed_by: None,
-            };
+            let (network, addresses) = (session.network_or_default(), arguments.addresses);
+            let fields = json!({"name": arguments.name, "network": network, "addresses": addresses});
+            let mut reservation: Reservation = with_defaults(fields)?;
             arguments.metadata.apply(&mut reservation)?;
             let created = resource::create(session, &reservation).await;
             resource::suggest(session, created, "networks", reservation.network.as_str()).await
         }
         Verb::Set(arguments) => {
-            let change = |reservation: &mut Reservation, _: &ReservationStatus| arguments.apply(reservation);
-            resource::edit::<Reservation>(session, &arguments.name, change).await
+            resource::edit::<Reservation>(session, &arguments.name, |one, _| arguments.apply(one)).await
         }
-        Verb::Delete { name } => resource::delete::<Reservation>(session, &name, false).await,
+        Verb::Delete(Named { name }) => resource::delete::<Reservation>(session, &name, false).await,
     }
-}
-
-async fn list(session: &Session) -> Result<(), Failure> {
-    let keep =
-        |found: &Read<Reservation>| session.network.as_ref().is_none_or(|n| *n == found.intention.network);
-    let filters = session.narrowed("reservations", &[Part::Network])?;
-    resource::show_list(session, filters, keep, table).await
 }
 
 fn table(reservations: &[Read<Reservation>], _wide: bool, _now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .spare("NETWORK", 1)
-        .text("ADDRESSES")
-        .number("HELD")
-        .spare("LABELS", 3)
-        .spare("DESCRIPTION", 2);
-    for reservation in reservations {
-        let intention = &reservation.intention;
-        table.row([
-            intention.name.to_string(),
-            intention.network.to_string(),
-            text::joined(&intention.addresses),
-            text::count(reservation.status.held),
-            text::labels(&intention.labels),
-            text::dash(&intention.description),
-        ]);
-    }
-    table
+    Table::of(reservations)
+        .text("NAME", |found| &found.intention.name)
+        .spare("NETWORK", 1, |found| &found.intention.network)
+        .text("ADDRESSES", |found| text::joined(&found.intention.addresses))
+        .number("HELD", |found| text::count(found.status.held))
+        .spare("LABELS", 3, |found| text::labels(&found.intention.labels))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .table()
 }
 
 fn shown(reservation: &Read<Reservation>) -> String {
     let intention = &reservation.intention;
-    let mut fields = Fields::default();
-    fields.raw(&text::heading(
-        "reservation",
-        intention.name.as_str(),
-        &reservation.meta,
-        Some(intention.network.as_str()),
-    ));
+    let mut fields = resource::heading(reservation, Some(&intention.network));
     fields.line("addresses", text::joined(&intention.addresses));
     if reservation.status.held > 0 {
         fields.line(

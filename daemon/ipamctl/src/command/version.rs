@@ -30,17 +30,12 @@ pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
     if matches!(session.format, Format::Name) {
         return session.print(OURS);
     }
-    let mut table = Table::new().text("").text("").text("");
-    table.row(["ipamctl".to_owned(), OURS.to_owned(), String::new()]);
-    for (server, answer) in &asked {
-        table.row(match answer {
-            Ok(version) => {
-                [server.clone(), version.version.clone(), format!("feature level {}", version.level)]
-            }
-            Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
-        });
-    }
-    session.print(&table.render(false, None))?;
+    let lines = asked.iter().map(|(server, answer)| match answer {
+        Ok(version) => [server.clone(), version.version.clone(), format!("feature level {}", version.level)],
+        Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
+    });
+    let own = ["ipamctl".to_owned(), OURS.to_owned(), String::new()];
+    session.print(&Table::untitled(std::iter::once(own).chain(lines)).render(false, None))?;
     for version in asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
         if far_apart(OURS, &version.version) {
             session.say(&format!(

@@ -157,18 +157,13 @@ fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
 }
 
 fn table(events: &[Event]) -> Table {
-    let mut table = Table::new().text("WHEN").text("WHAT").text("WHO HELD IT").spare("BY", 1).spare("WHY", 2);
-    for event in events {
-        let what = event.what.strip_prefix("address.").unwrap_or(&event.what);
-        table.row([
-            text::moment(event.at),
-            what.to_owned(),
-            text::or_dash(event.endpoint.as_ref()),
-            events::printable(&events::by(event)),
-            events::detail(event),
-        ]);
-    }
-    table
+    Table::of(events)
+        .text("WHEN", |event| text::moment(event.at))
+        .text("WHAT", |event| event.what.strip_prefix("address.").unwrap_or(&event.what))
+        .text("WHO HELD IT", |event| text::or_dash(event.endpoint.as_ref()))
+        .spare("BY", 1, |event| events::printable(&events::by(event)))
+        .spare("WHY", 2, events::detail)
+        .table()
 }
 
 /// The text, in lines that fit.

@@ -61,11 +61,8 @@ pub(crate) enum Command {
     /// Which address a request would get, and why; or what a resource's fields mean, as pool.ranges
     Explain(explain::ExplainArguments),
     /// One file with what all servers say of themselves, for whoever helps
-    #[command(after_help = support::EXAMPLES)]
-    Support {
-        #[command(subcommand)]
-        verb: support::Verb,
-    },
+    #[command(subcommand, after_help = support::EXAMPLES)]
+    Support(support::Verb),
     /// What a shell needs to complete commands, flags, and names that the servers know
     Completion(completion::CompletionArguments),
     /// Write the manual pages of all commands
@@ -75,86 +72,50 @@ pub(crate) enum Command {
         folder: std::path::PathBuf,
     },
     /// The members, who leads them, their certificates, and backups of what they keep
-    #[command(after_help = cluster::EXAMPLES)]
-    Cluster {
-        #[command(subcommand)]
-        verb: cluster::Verb,
-    },
+    #[command(subcommand, after_help = cluster::EXAMPLES)]
+    Cluster(cluster::Verb),
     /// The clusters that this command line knows, and which one it asks
-    #[command(alias = "contexts", after_help = context::EXAMPLES)]
-    Context {
-        #[command(subcommand)]
-        verb: context::Verb,
-    },
+    #[command(subcommand, alias = "contexts", after_help = context::EXAMPLES)]
+    Context(context::Verb),
     /// Address spaces in which addresses are unique (VRFs)
-    #[command(alias = "networks", after_help = network::EXAMPLES)]
-    Network {
-        #[command(subcommand)]
-        verb: network::Verb,
-    },
+    #[command(subcommand, alias = "networks", after_help = network::EXAMPLES)]
+    Network(network::Verb),
     /// CIDRs of a network with gateway, VLAN, routes and DNS
-    #[command(alias = "subnets", after_help = subnet::EXAMPLES)]
-    Subnet {
-        #[command(subcommand)]
-        verb: subnet::Verb,
-    },
+    #[command(subcommand, alias = "subnets", after_help = subnet::EXAMPLES)]
+    Subnet(subnet::Verb),
     /// Sets of addresses of a subnet that endpoints get theirs from
-    #[command(alias = "pools", after_help = pool::EXAMPLES)]
-    Pool {
-        #[command(subcommand)]
-        verb: pool::Verb,
-    },
+    #[command(subcommand, alias = "pools", after_help = pool::EXAMPLES)]
+    Pool(pool::Verb),
     /// Addresses that no pool ever gives out
-    #[command(alias = "reservations", after_help = reservation::EXAMPLES)]
-    Reservation {
-        #[command(subcommand)]
-        verb: reservation::Verb,
-    },
+    #[command(subcommand, alias = "reservations", after_help = reservation::EXAMPLES)]
+    Reservation(reservation::Verb),
     /// Hosts, by whose labels pools say which they are for
-    #[command(alias = "nodes", after_help = node::EXAMPLES)]
-    Node {
-        #[command(subcommand)]
-        verb: node::Verb,
-    },
+    #[command(subcommand, alias = "nodes", after_help = node::EXAMPLES)]
+    Node(node::Verb),
     /// Groups of endpoints: their labels, and what they take from where nobody names pools
-    #[command(alias = "namespaces", alias = "ns", after_help = namespace::EXAMPLES)]
-    Namespace {
-        #[command(subcommand)]
-        verb: namespace::Verb,
-    },
+    #[command(subcommand, alias = "namespaces", alias = "ns", after_help = namespace::EXAMPLES)]
+    Namespace(namespace::Verb),
     /// Workloads and machines that hold addresses
-    #[command(alias = "endpoints", after_help = endpoint::EXAMPLES)]
-    Endpoint {
-        #[command(subcommand)]
-        verb: endpoint::Verb,
-    },
+    #[command(subcommand, alias = "endpoints", after_help = endpoint::EXAMPLES)]
+    Endpoint(endpoint::Verb),
     /// What callers show to say who they are
-    #[command(alias = "tokens", after_help = token::EXAMPLES)]
-    Token {
-        #[command(subcommand)]
-        verb: token::Verb,
-    },
+    #[command(subcommand, alias = "tokens", after_help = token::EXAMPLES)]
+    Token(token::Verb),
     /// Single addresses held by an interface of an endpoint
-    #[command(alias = "allocations", after_help = allocation::EXAMPLES)]
-    Allocation {
-        #[command(subcommand)]
-        verb: allocation::Verb,
-    },
+    #[command(subcommand, alias = "allocations", after_help = allocation::EXAMPLES)]
+    Allocation(allocation::Verb),
     /// Blocks of addresses for those who divide them further
-    #[command(alias = "prefixes", after_help = prefix::EXAMPLES)]
-    Prefix {
-        #[command(subcommand)]
-        verb: prefix::Verb,
-    },
+    #[command(subcommand, alias = "prefixes", after_help = prefix::EXAMPLES)]
+    Prefix(prefix::Verb),
 }
 
 impl Command {
     /// Whether it is done here alone.
     pub(crate) fn asks_nobody(&self) -> bool {
         match self {
-            Command::Cluster { verb } => verb.asks_nobody(),
+            Command::Cluster(verb) => verb.asks_nobody(),
             Command::Explain(arguments) => arguments.asks_nobody(),
-            Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => true,
+            Command::Context(_) | Command::Completion(_) | Command::Man { .. } => true,
             _ => false,
         }
     }

@@ -24,8 +24,8 @@ pub(crate) async fn carry_out(
         // It must work with a configuration that leads nowhere.
         let session = Session::new(global, Settings::nowhere(), environment, output)?;
         return match arguments.command {
-            Command::Cluster { verb } => cluster::run(&session, verb).await,
-            Command::Context { verb } => context::run(&session, verb, &global.connection, environment),
+            Command::Cluster(verb) => cluster::run(&session, verb).await,
+            Command::Context(verb) => context::run(&session, verb, &global.connection, environment),
             Command::Explain(arguments) => explain::run(&session, &arguments).await,
             Command::Completion(arguments) => completion::run(&session, &arguments),
             Command::Man { folder } => manual::run(&session, &folder),
@@ -51,18 +51,18 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Diff(arguments) => apply::diff(session, &arguments).await,
         Command::Version => version::run(session).await,
         // Done before there is anybody to ask.
-        Command::Context { .. } | Command::Completion(_) | Command::Man { .. } => Ok(()),
-        Command::Cluster { verb } => cluster::run(session, verb).await,
-        Command::Network { verb } => network::run(session, verb).await,
-        Command::Subnet { verb } => subnet::run(session, verb).await,
-        Command::Pool { verb } => pool::run(session, verb).await,
-        Command::Reservation { verb } => reservation::run(session, verb).await,
-        Command::Node { verb } => node::run(session, verb).await,
-        Command::Namespace { verb } => namespace::run(session, verb).await,
-        Command::Endpoint { verb } => endpoint::run(session, verb).await,
-        Command::Support { verb } => support::run(session, verb).await,
-        Command::Token { verb } => token::run(session, verb).await,
-        Command::Allocation { verb } => allocation::run(session, verb).await,
-        Command::Prefix { verb } => prefix::run(session, verb).await,
+        Command::Context(_) | Command::Completion(_) | Command::Man { .. } => Ok(()),
+        Command::Cluster(verb) => cluster::run(session, verb).await,
+        Command::Network(verb) => network::run(session, verb).await,
+        Command::Subnet(verb) => subnet::run(session, verb).await,
+        Command::Pool(verb) => pool::run(session, verb).await,
+        Command::Reservation(verb) => reservation::run(session, verb).await,
+        Command::Node(verb) => node::run(session, verb).await,
+        Command::Namespace(verb) => namespace::run(session, verb).await,
+        Command::Endpoint(verb) => endpoint::run(session, verb).await,
+        Command::Support(verb) => support::run(session, verb).await,
+        Command::Token(verb) => token::run(session, verb).await,
+        Command::Allocation(verb) => allocation::run(session, verb).await,
+        Command::Prefix(verb) => prefix::run(session, verb).await,
     }
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::ser::{Serialize, SerializeMap as _, SerializeSeq as _, Serializer};
+use serde::ser::{Serialize, Serializer};
 use serde_json::Number;
 
 /// Any JSON, its fields in their order.
@@ -81,20 +81,8 @@ impl Serialize for Data {
             Data::Flag(flag) => serializer.serialize_bool(*flag),
             Data::Number(number) => number.serialize(serializer),
             Data::Text(text) => serializer.serialize_str(text),
-            Data::List(items) => {
-                let mut list = serializer.serialize_seq(Some(items.len()))?;
-                for item in items {
-                    list.serialize_element(item)?;
-                }
-                list.end()
-            }
-            Data::Map(fields) => {
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                for (name, value) in fields {
-                    map.serialize_entry(name, value)?;
-                }
-                map.end()
-            }
+            Data::List(items) => serializer.collect_seq(items),
+            Data::Map(fields) => serializer.collect_map(fields.iter().map(|(name, value)| (name, value))),
         }
     }
 }
@@ -136,10 +124,6 @@ impl<'de> Visitor<'de> for Reader {
 
     fn visit_str<E>(self, text: &str) -> Result<Data, E> {
         Ok(Data::Text(text.to_owned()))
-    }
-
-    fn visit_string<E>(self, text: String) -> Result<Data, E> {
-        Ok(Data::Text(text))
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Data, A::Error> {

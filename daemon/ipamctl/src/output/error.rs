@@ -52,33 +52,28 @@ impl Failure {
     }
 
     /// The same with advice for the case that the outcome is unknown.
-    pub(crate) fn repeat_by(mut self, advice: impl Into<String>) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.repeat = Some(advice.into());
-        }
-        self
+    pub(crate) fn repeat_by(self, advice: impl Into<String>) -> Self {
+        self.with(|refusal| refusal.repeat = Some(advice.into()))
     }
 
     /// The same with what would help, where this side knows better than the server.
-    pub(crate) fn helped_by(mut self, help: String) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.problem.help = help;
-        }
-        self
+    pub(crate) fn helped_by(self, help: String) -> Self {
+        self.with(|refusal| refusal.problem.help = help)
     }
 
     /// The same with who said which servers to ask.
-    pub(crate) fn about_servers(mut self, origin: String) -> Self {
-        if let Self::Refused(refusal) = &mut self {
-            refusal.origin = Some(origin);
-        }
-        self
+    pub(crate) fn about_servers(self, origin: String) -> Self {
+        self.with(|refusal| refusal.origin = Some(origin))
     }
 
     /// The same with the name that was probably meant.
-    pub(crate) fn meant(mut self, name: Option<String>) -> Self {
+    pub(crate) fn meant(self, name: Option<String>) -> Self {
+        self.with(|refusal| refusal.meant = name)
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut Refusal)) -> Self {
         if let Self::Refused(refusal) = &mut self {
-            refusal.meant = name;
+            change(refusal);
         }
         self
     }

@@ -3,6 +3,8 @@
 //! A value is never cut: an address without its end is no address. Where the terminal is too narrow the
 //! columns that can be missed are left out, the least needed one first. Into a pipe everything is written.
 
+use std::fmt::Display;
+
 use comfy_table::{CellAlignment, ContentArrangement, TableStyle};
 
 /// How far columns stand apart.
@@ -24,35 +26,67 @@ pub(crate) struct Table {
     rows: Vec<Vec<String>>,
 }
 
-impl Table {
-    /// A table without columns.
-    pub(crate) fn new() -> Self {
-        Self::default()
-    }
+/// A table in the making, column by column, with one row for each item.
+pub(crate) struct Rows<'a, Item> {
+    items: &'a [Item],
+    wanted: bool,
+    table: Table,
+}
 
+impl<'a, Item> Rows<'a, Item> {
     /// Adds a column of text that is always shown.
-    pub(crate) fn text(self, title: impl Into<String>) -> Self {
-        self.column(title, false, 0)
+    pub(crate) fn text<Cell: Display>(self, title: impl Display, cell: impl Fn(&'a Item) -> Cell) -> Self {
+        self.column(Column { title: title.to_string(), right: false, spare: 0 }, cell)
     }
 
     /// Adds a column of numbers that is always shown.
-    pub(crate) fn number(self, title: impl Into<String>) -> Self {
-        self.column(title, true, 0)
+    pub(crate) fn number<Cell: Display>(self, title: impl Display, cell: impl Fn(&'a Item) -> Cell) -> Self {
+        self.column(Column { title: title.to_string(), right: true, spare: 0 }, cell)
     }
 
     /// Adds a column of text that a narrow terminal does without; the highest `spare` goes first.
-    pub(crate) fn spare(self, title: impl Into<String>, spare: u8) -> Self {
-        self.column(title, false, spare)
+    pub(crate) fn spare<Cell: Display>(
+        self,
+        title: &str,
+        spare: u8,
+        cell: impl Fn(&'a Item) -> Cell,
+    ) -> Self {
+        self.column(Column { title: title.to_owned(), right: false, spare }, cell)
     }
 
-    fn column(mut self, title: impl Into<String>, right: bool, spare: u8) -> Self {
-        self.columns.push(Column { title: title.into(), right, spare });
+    /// Adds the columns that follow only if they are wanted.
+    pub(crate) fn only_if(mut self, wanted: bool) -> Self {
+        self.wanted = wanted;
         self
     }
 
-    /// Adds a row with one cell for each column.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = String>) {
-        self.rows.push(cells.into_iter().collect());
+    fn column<Cell: Display>(mut self, column: Column, cell: impl Fn(&'a Item) -> Cell) -> Self {
+        if self.wanted {
+            self.table.columns.push(column);
+            for (row, item) in self.table.rows.iter_mut().zip(self.items) {
+                row.push(cell(item).to_string());
+            }
+        }
+        self
+    }
+
+    /// The table.
+    pub(crate) fn table(self) -> Table {
+        self.table
+    }
+}
+
+impl Table {
+    /// Begins a table of items.
+    pub(crate) fn of<Item>(items: &[Item]) -> Rows<'_, Item> {
+        let rows = vec![Vec::new(); items.len()];
+        Rows { items, wanted: true, table: Table { columns: Vec::new(), rows } }
+    }
+
+    /// A table without titles.
+    pub(crate) fn untitled<const N: usize>(rows: impl IntoIterator<Item = [String; N]>) -> Self {
+        let columns = vec![Column { title: String::new(), right: false, spare: 0 }; N];
+        Self { columns, rows: rows.into_iter().map(Vec::from).collect() }
     }
 
     /// The table as text, each line ended.
@@ -117,10 +151,16 @@ mod tests {
     use super::*;
 
     fn table() -> Table {
-        let mut table = Table::new().text("NAME").number("FREE").spare("LABELS", 2).spare("SUBNET", 1);
-        table.row(["web", "6", "team=web", "10.10.0.0/24"].map(str::to_owned));
-        table.row(["build", "180", "", "10.10.1.0/24"].map(str::to_owned));
-        table
+        let rows = [["web", "6", "team=web", "10.10.0.0/24"], ["build", "180", "", "10.10.1.0/24"]];
+        Table::of(&rows)
+            .text("NAME", |row| row[0])
+            .number("FREE", |row| row[1])
+            .spare("LABELS", 2, |row| row[2])
+            .only_if(false)
+            .text("NOT WANTED", |row| row[0])
+            .only_if(true)
+            .spare("SUBNET", 1, |row| row[3])
+            .table()
     }
 
     #[test]
@@ -141,7 +181,10 @@ mod tests {
 
     #[test]
     fn nothing_is_nothing() {
-        assert_eq!(Table::new().text("NAME").render(false, None), "");
-        assert_eq!(Table::new().text("NAME").render(true, None), "NAME\n");
+        let nothing = Table::of(&[]).text("NAME", |name: &String| name).table();
+        assert_eq!(
+            (nothing.render(false, None), nothing.render(true, None)),
+            (String::new(), "NAME\n".into())
+        );
     }
 }

@@ -181,8 +181,8 @@ pub(crate) fn dash(text: &str) -> String {
 }
 
 /// A value, or a dash.
-pub(crate) fn or_dash<Value: Display>(value: Option<&Value>) -> String {
-    value.map_or_else(|| "-".to_owned(), ToString::to_string)
+pub(crate) fn or_dash(value: Option<impl Display>) -> String {
+    value.map_or_else(|| "-".to_owned(), |value| value.to_string())
 }
 
 /// The first line of `show`: what it is, on the right which one of its namesakes.

@@ -36,32 +36,20 @@ pub(super) async fn list(session: &Session) -> Result<(), Failure> {
 }
 
 fn table(members: &[Member]) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .spare("ID", 1)
-        .text("ROLE")
-        .spare("ADDRESS", 2)
-        .spare("PEER ADDRESS", 3)
-        .text("BEHIND")
-        .text("ANSWERS");
-    for member in members {
-        let answers = match (member.answers, member.silent_ms) {
+    Table::of(members)
+        .text("NAME", |member| &member.name)
+        .spare("ID", 1, |member| member.id)
+        .text("ROLE", |member| &member.role)
+        .spare("ADDRESS", 2, |member| text::dash(&member.client_url))
+        .spare("PEER ADDRESS", 3, |member| text::dash(&member.peer_address))
+        .text("BEHIND", |member| text::or_dash(member.behind.filter(|_| member.role != "leader").as_ref()))
+        .text("ANSWERS", |member| match (member.answers, member.silent_ms) {
             (None, _) => "-".to_owned(),
             (Some(true), _) => "yes".to_owned(),
             (Some(false), Some(silent_ms)) => format!("no, for {}", text::roughly(silent_ms)),
             (Some(false), None) => "not yet".to_owned(),
-        };
-        table.row([
-            member.name.clone(),
-            member.id.to_string(),
-            member.role.clone(),
-            text::dash(&member.client_url),
-            text::dash(&member.peer_address),
-            text::or_dash(member.behind.filter(|_| member.role != "leader").as_ref()),
-            answers,
-        ]);
-    }
-    table
+        })
+        .table()
 }
 
 /// `transfer-leader`.

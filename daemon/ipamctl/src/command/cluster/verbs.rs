@@ -53,11 +53,8 @@ pub(crate) enum Verb {
         new: Name,
     },
     /// Certificates for members, clients and nodes; asks no server
-    #[command(after_help = ca::EXAMPLES)]
-    Ca {
-        #[command(subcommand)]
-        verb: ca::Verb,
-    },
+    #[command(subcommand, after_help = ca::EXAMPLES)]
+    Ca(ca::Verb),
     /// Write all of the state into one file, or check such a file
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::BackupArguments),
@@ -73,14 +70,9 @@ impl Verb {
     /// Whether it is done here alone.
     pub(crate) fn asks_nobody(&self) -> bool {
         match self {
-            Verb::Ca { .. } => true,
+            Verb::Ca(_) => true,
             Verb::Backup(arguments) => arguments.verify,
-            Verb::Members
-            | Verb::TransferLeader { .. }
-            | Verb::Promote { .. }
-            | Verb::Remove { .. }
-            | Verb::Replace { .. }
-            | Verb::Generation { .. } => false,
+            _ => false,
         }
     }
 }
@@ -93,7 +85,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Promote { name } => members::promote(session, &name).await,
         Verb::Remove { name } => members::remove(session, &name).await,
         Verb::Replace { old, new } => members::replace(session, &old, new).await,
-        Verb::Ca { verb } => ca::run(session, verb),
+        Verb::Ca(verb) => ca::run(session, verb),
         Verb::Backup(arguments) => backup::run(session, &arguments).await,
         Verb::Generation { verb } => generation::run(session, verb).await,
     }

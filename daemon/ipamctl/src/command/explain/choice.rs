@@ -71,15 +71,20 @@ fn chosen(choice: &Choice) -> String {
         "configuration" => "the CNI configuration",
         _ => "the mark as default",
     };
-    let mut table = Table::new().text("#").text("POOL").text("VERDICT").text("DETAIL");
-    for (number, candidate) in (1..).zip(&choice.candidates) {
+    let judged = |candidate: &Candidate| {
         let is_chosen = choice.pool.as_ref() == Some(&candidate.pool);
-        let (verdict, detail) = match choice.address.filter(|_| is_chosen && choice.stays) {
+        match choice.address.filter(|_| is_chosen && choice.stays) {
             Some(address) => ("stays".to_owned(), format!("{address}, which it has already")),
             None => judged(candidate, is_chosen),
-        };
-        table.row([format!("{number}"), candidate.pool.to_string(), verdict, detail]);
-    }
+        }
+    };
+    let candidates: Vec<(u32, &Candidate)> = (1..).zip(&choice.candidates).collect();
+    let table = Table::of(&candidates)
+        .text("#", |(number, _)| number)
+        .text("POOL", |(_, candidate)| &candidate.pool)
+        .text("VERDICT", |(_, candidate)| judged(candidate).0)
+        .text("DETAIL", |(_, candidate)| judged(candidate).1)
+        .table();
     let skipped: String = choice.skipped.iter().map(passed_over).collect();
     let more = if choice.more { "…  and more\n" } else { "" };
     format!(

@@ -134,10 +134,11 @@ fn show(session: &Session, path: &str, shape: &Shape) -> Result<(), Failure> {
         let kind = if shape.kind.is_empty() { String::new() } else { format!("   {}", shape.kind) };
         let mut text = format!("{path}{kind}\n  {}\n", shape.says);
         if !shape.fields.is_empty() {
-            let mut table = Table::new().text("FIELD").text("TYPE").text("MEANS");
-            for field in &shape.fields {
-                table.row([field.name.clone(), source::words(&field.kind), field.says.clone()]);
-            }
+            let table = Table::of(&shape.fields)
+                .text("FIELD", |field| &field.name)
+                .text("TYPE", |field| source::words(&field.kind))
+                .text("MEANS", |field| &field.says)
+                .table();
             // Sentences may be longer than the terminal is wide: leaving them out would leave nothing.
             text += &format!("\n{}", table.render(session.headers, None));
         }

@@ -2,19 +2,21 @@
 
 use clap::{Args, Subcommand};
 use ipam_api::name::NamePattern;
-use ipam_api::resource::{Labels, Namespace, NamespaceStatus, Quota};
+use ipam_api::resource::{Namespace, NamespaceStatus, Quota};
 use ipam_api::time::Timestamp;
+use serde_json::json;
 
 use super::quota::{self, QuotaArguments, of_limit};
-use crate::client::noun::{Noun, Read};
+use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::NamedInRealm;
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl namespace list
@@ -34,10 +36,7 @@ pub(crate) enum Verb {
         alias = "describe",
         after_help = "Examples:\n  ipamctl namespace show web\n  ipamctl namespace show prod-eu/web"
     )]
-    Show {
-        /// Its name, or realm/name
-        name: String,
-    },
+    Show(NamedInRealm),
     /// What happens to namespaces, or to one of them, until Ctrl-C
     #[command(after_help = "Examples:\n  ipamctl namespace watch\n  ipamctl namespace watch web")]
     Watch(WatchArguments),
@@ -55,10 +54,7 @@ pub(crate) enum Verb {
     Set(SetArguments),
     /// Forget what was said of a namespace; what its endpoints hold stays
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl namespace delete web")]
-    Delete {
-        /// Its name, or realm/name
-        name: String,
-    },
+    Delete(NamedInRealm),
 }
 
 /// What its endpoints take from.
@@ -125,20 +121,10 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             let keep = |found: &Read<Namespace>| session.said.fits_realm(&found.intention.realm);
             resource::show_list(session, filters, keep, table).await
         }
-        Verb::Show { name } => resource::show(session, session.in_realm(&name)?, shown).await,
+        Verb::Show(NamedInRealm { name }) => resource::show(session, session.in_realm(&name)?, shown).await,
         Verb::Create(arguments) => {
             let Some((realm, name)) = session.in_realm(&arguments.name)?.parts() else { return Ok(()) };
-            let mut namespace = Namespace {
-                realm,
-                name,
-                default_ipv4_pools: Vec::new(),
-                default_ipv6_pools: Vec::new(),
-                quota: Quota::default(),
-                description: String::new(),
-                labels: Labels::new(),
-                annotations: Labels::new(),
-                managed_by: None,
-            };
+            let mut namespace: Namespace = with_defaults(json!({"realm": realm, "name": name}))?;
             arguments.pools.apply(&mut namespace);
             arguments.quota.apply(&mut namespace)?;
             arguments.metadata.apply(&mut namespace)?;
@@ -159,43 +145,28 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             };
             resource::edit::<Namespace>(session, &session.in_realm(&arguments.name)?, change).await
         }
-        Verb::Delete { name } => {
+        Verb::Delete(NamedInRealm { name }) => {
             resource::delete::<Namespace>(session, &session.in_realm(&name)?, false).await
         }
     }
 }
 
 fn table(namespaces: &[Read<Namespace>], _wide: bool, _now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .spare("REALM", 1)
-        .text("IPV4 POOLS")
-        .text("IPV6 POOLS")
-        .text("IPV4")
-        .text("IPV6")
-        .spare("LABELS", 3)
-        .spare("DESCRIPTION", 2);
-    for namespace in namespaces {
-        let intention = &namespace.intention;
-        table.row([
-            intention.name.to_string(),
-            intention.realm.to_string(),
-            text::joined(&intention.default_ipv4_pools),
-            text::joined(&intention.default_ipv6_pools),
-            of_limit(namespace.status.held.ipv4, intention.quota.ipv4),
-            of_limit(namespace.status.held.ipv6, intention.quota.ipv6),
-            text::labels(&intention.labels),
-            text::dash(&intention.description),
-        ]);
-    }
-    table
+    Table::of(namespaces)
+        .text("NAME", |found| &found.intention.name)
+        .spare("REALM", 1, |found| &found.intention.realm)
+        .text("IPV4 POOLS", |found| text::joined(&found.intention.default_ipv4_pools))
+        .text("IPV6 POOLS", |found| text::joined(&found.intention.default_ipv6_pools))
+        .text("IPV4", |found| of_limit(found.status.held.ipv4, found.intention.quota.ipv4))
+        .text("IPV6", |found| of_limit(found.status.held.ipv6, found.intention.quota.ipv6))
+        .spare("LABELS", 3, |found| text::labels(&found.intention.labels))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .table()
 }
 
 fn shown(namespace: &Read<Namespace>) -> String {
     let intention = &namespace.intention;
-    let mut fields = Fields::default();
-    let name = intention.name();
-    fields.raw(&text::heading("namespace", name.as_str(), &namespace.meta, None));
+    let mut fields = resource::heading(namespace, None);
     fields.line("IPv4 pools", text::joined(&intention.default_ipv4_pools));
     fields.line("IPv6 pools", text::joined(&intention.default_ipv6_pools));
     quota::lines(&mut fields, &intention.quota, &namespace.status.held);

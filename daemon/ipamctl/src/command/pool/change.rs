@@ -3,40 +3,24 @@
 use std::net::IpAddr;
 use std::time::Duration;
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use ipam_api::address::{parse_address, parse_cidr};
-use ipam_api::limits::COOLING_MS_DEFAULT;
-use ipam_api::resource::{Labels, Pool, PoolStatus, Route, ScaleDown, Strategy};
+use ipam_api::resource::{Pool, PoolStatus, Route, ScaleDown, Strategy};
 use ipam_api::{AddressRange, Name, Selector};
 use ipnet::IpNet;
+use serde_json::json;
 
 use super::selectors::SelectorArguments;
+use crate::client::noun::with_defaults;
+use crate::command::arguments::{one_of, replace};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
 use crate::command::ranges;
 use crate::command::routes::{add_routes, check_routes, parse_route};
 use crate::output::error::Failure;
 use crate::output::text::{milliseconds, parse_duration};
 
-/// How a pool chooses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StrategyArgument {
-    // The next one behind the last that was given.
-    Next,
-    // The lowest free one.
-    Sequential,
-    // Any free one.
-    Random,
-}
-
-impl From<StrategyArgument> for Strategy {
-    fn from(argument: StrategyArgument) -> Self {
-        match argument {
-            StrategyArgument::Next => Strategy::Next,
-            StrategyArgument::Sequential => Strategy::Sequential,
-            StrategyArgument::Random => Strategy::Random,
-        }
-    }
-}
+/// Words for the ways in which a pool chooses.
+const STRATEGIES: [&str; 3] = ["next", "sequential", "random"];
 
 /// A new pool.
 #[derive(Debug, Args)]
@@ -53,8 +37,8 @@ pub(crate) struct CreateArguments {
     #[arg(long, value_name = "RANGE")]
     exclude: Vec<AddressRange>,
     /// How it chooses: the next one behind the last that was given, the lowest free one, or any
-    #[arg(long, value_enum, default_value = "next")]
-    strategy: StrategyArgument,
+    #[arg(long, value_parser = one_of::<Strategy, 3>(STRATEGIES), default_value = "next")]
+    strategy: Strategy,
     /// How long a freed address rests, as 30s or 40m (30s unless said)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
@@ -88,35 +72,19 @@ pub(crate) struct CreateArguments {
 impl CreateArguments {
     /// The pool as it is sent.
     pub(super) fn pool(self) -> Result<Pool, Failure> {
+        let blank: Pool = with_defaults(json!({"name": self.name, "subnet": self.subnet}))?;
         let mut pool = Pool {
-            name: self.name,
-            subnet: self.subnet,
-            network: None,
             ranges: self.ranges,
             exclude: self.exclude,
-            strategy: self.strategy.into(),
-            cooling_ms: self.cooling.map_or(COOLING_MS_DEFAULT, milliseconds),
+            strategy: self.strategy,
+            cooling_ms: self.cooling.map_or(blank.cooling_ms, milliseconds),
             strict_cooling: self.strict_cooling,
             allow_edges: self.allow_edges,
             gateway: self.gateway,
-            routes: Vec::new(),
             default: self.default,
-            realms: Vec::new(),
-            node_names: Vec::new(),
-            node_selector: Selector::default(),
-            namespace_selector: Selector::default(),
-            namespaces: Vec::new(),
-            endpoint_selector: Selector::default(),
-            network_attachments: Vec::new(),
             scale_down: self.scale_down,
             disabled: self.disabled,
-            terminating: false,
-            drains_to: None,
-            reclaim: None,
-            description: String::new(),
-            labels: Labels::new(),
-            annotations: Labels::new(),
-            managed_by: None,
+            ..blank
         };
         add_routes(&mut pool.routes, &self.routes);
         self.takers.apply(&mut pool);
@@ -147,8 +115,8 @@ pub(crate) struct SetArguments {
     #[arg(long, value_name = "RANGE")]
     remove_exclude: Vec<AddressRange>,
     /// How it chooses: the next one behind the last that was given, the lowest free one, or any
-    #[arg(long, value_enum)]
-    strategy: Option<StrategyArgument>,
+    #[arg(long, value_parser = one_of::<Strategy, 3>(STRATEGIES))]
+    strategy: Option<Strategy>,
     /// How long a freed address rests, as 30s or 40m
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     cooling: Option<Duration>,
@@ -259,19 +227,10 @@ impl SetArguments {
         check_routes(&self.routes, &self.remove_routes)?;
         self.change_ranges(pool, status)?;
         pool.exclude = ranges::with(ranges::without(&pool.exclude, &self.remove_exclude), &self.exclude);
-        if let Some(strategy) = self.strategy {
-            pool.strategy = strategy.into();
-        }
-        if let Some(cooling) = self.cooling {
-            pool.cooling_ms = milliseconds(cooling);
-        }
-        if let Some(scale_down) = self.scale_down {
-            pool.scale_down = scale_down;
-        }
-        if self.no_gateway {
-            pool.gateway = None;
-        }
-        pool.gateway = self.gateway.or(pool.gateway);
+        pool.strategy = self.strategy.unwrap_or(pool.strategy);
+        pool.cooling_ms = self.cooling.map_or(pool.cooling_ms, milliseconds);
+        pool.scale_down = self.scale_down.unwrap_or(pool.scale_down);
+        replace(&mut pool.gateway, self.gateway, self.no_gateway);
         pool.routes.retain(|route| !self.remove_routes.contains(&route.destination));
         add_routes(&mut pool.routes, &self.routes);
         pool.reclaim = self.reclaim.or(pool.reclaim);

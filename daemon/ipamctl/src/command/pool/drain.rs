@@ -81,24 +81,14 @@ pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Resul
 }
 
 fn table(drained: &Drained) -> Table {
-    let mut table = Table::new()
-        .text("ADDRESS")
-        .text("HOLDER")
-        .spare("INTERFACE", 2)
-        .text("NODE")
-        .text("LIFECYCLE")
-        .spare("ALLOCATION", 3);
-    for one in &drained.affected {
-        table.row([
-            one.address.addr().to_string(),
-            one.endpoint.to_string(),
-            one.interface.to_string(),
-            text::or_dash(one.node.as_ref()),
-            one.lifecycle.to_string(),
-            one.id.to_string(),
-        ]);
-    }
-    table
+    Table::of(&drained.affected)
+        .text("ADDRESS", |one| one.address.addr())
+        .text("HOLDER", |one| &one.endpoint)
+        .spare("INTERFACE", 2, |one| &one.interface)
+        .text("NODE", |one| text::or_dash(one.node.as_ref()))
+        .text("LIFECYCLE", |one| one.lifecycle)
+        .spare("ALLOCATION", 3, |one| one.id)
+        .table()
 }
 
 /// Asks before a pool gives out nothing more, if addresses of it are held; `then` says what becomes of them.

@@ -1,7 +1,7 @@
 //! Verbs of pools.
 
 use clap::{Args, Subcommand};
-use ipam_api::resource::{Pool, PoolStatus, Subnet};
+use ipam_api::resource::{Pool, Subnet};
 use ipam_api::{Code, Name};
 
 use super::drain::{self, confirm_in_use};
@@ -10,6 +10,7 @@ use crate::client::noun::Read;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::Named;
 use crate::command::map::{self, MapArguments, Parts};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -34,10 +35,7 @@ pub(crate) enum Verb {
     List(ListArguments),
     /// One pool with all its counts, what is free, and who holds most
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl pool show web")]
-    Show {
-        /// Its name
-        name: Name,
-    },
+    Show(Named),
     /// Which of its addresses are in which state, as runs
     #[command(after_help = "Examples:
   ipamctl pool map web
@@ -102,7 +100,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Drain(arguments) => drain::drain(session, arguments).await,
         Verb::Map(arguments) => map::run(session, "pools", &arguments).await,
         Verb::List(arguments) => list(session, &arguments).await,
-        Verb::Show { name } => {
+        Verb::Show(Named { name }) => {
             let (pool, answer) = resource::fetch::<Pool>(session, &name).await?;
             // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
             let subnet = match session.format.is_for_people() {
@@ -138,7 +136,7 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     let keep = |pool: &Read<Pool>| {
         let intention = &pool.intention;
         arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
-            && session.network.as_ref().is_none_or(|n| intention.network.as_ref().is_none_or(|of| of == n))
+            && intention.network.as_ref().is_none_or(|network| session.fits_network(network))
     };
     let mut filters = session.narrowed("pools", &[Part::Network])?;
     filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
@@ -156,8 +154,7 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
             confirm_draining(session, &pool, "Drain it all the same?").await?;
         }
     }
-    let change = |pool: &mut Pool, status: &PoolStatus| arguments.apply(pool, status);
-    let edited = resource::edit::<Pool>(session, name, change).await;
+    let edited = resource::edit::<Pool>(session, name, |pool, status| arguments.apply(pool, status)).await;
     // Nobody is asked before: the servers let go of no address that is held, whatever somebody says to it.
     edited.map_err(|failure| match failure.code() {
         Some(Code::InUse) if arguments.shrinks() => failure.helped_by(format!(

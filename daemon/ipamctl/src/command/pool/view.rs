@@ -1,6 +1,6 @@
 //! How pools look.
 
-use ipam_api::resource::{Application, ApplicationStanding, Condition, Pool, Strategy, Subnet};
+use ipam_api::resource::{Application, ApplicationStanding, Condition, Pool, Subnet};
 use ipam_api::time::Timestamp;
 use ipam_api::{AddressRange, Family, RangeSet};
 
@@ -11,61 +11,28 @@ use crate::command::controller;
 use crate::command::map::{Parts, count_lines};
 use crate::command::routes::route;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 /// The table of `pool list`.
 pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .text("SUBNET")
-        .spare("FAMILY", 2)
-        .number("FREE")
-        .number("HELD")
-        .number("SIZE")
-        .spare("USE", 1)
-        .text("CONDITION");
-    if wide {
-        table = table
-            .spare("OF", 3)
-            .spare("NETWORK", 6)
-            .spare("STRATEGY", 8)
-            .spare("COOLING", 9)
-            .spare("RANGES", 4)
-            .spare("EXCLUDED", 5)
-            .spare("LABELS", 7);
-    }
-    for pool in pools {
-        let (intention, status) = (&pool.intention, &pool.status);
-        table.row([
-            intention.name.to_string(),
-            status.cidr.to_string(),
-            match status.family {
-                Family::V4 => "4".to_owned(),
-                Family::V6 => "6".to_owned(),
-            },
-            text::count(status.counts.free),
-            text::count(status.counts.allocated),
-            size(pool),
-            text::use_bar(&status.counts),
-            condition(pool),
-            intention.subnet.to_string(),
-            text::or_dash(intention.network.as_ref()),
-            strategy(intention.strategy).to_owned(),
-            text::duration(intention.cooling_ms),
-            ranges(pool),
-            text::joined(&intention.exclude),
-            text::labels(&intention.labels),
-        ]);
-    }
-    table
-}
-
-fn strategy(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Next => "next",
-        Strategy::Sequential => "sequential",
-        Strategy::Random => "random",
-    }
+    Table::of(pools)
+        .text("NAME", |found| &found.intention.name)
+        .text("SUBNET", |found| found.status.cidr)
+        .spare("FAMILY", 2, |found| if found.status.family == Family::V4 { 4 } else { 6 })
+        .number("FREE", |found| text::count(found.status.counts.free))
+        .number("HELD", |found| text::count(found.status.counts.allocated))
+        .number("SIZE", size)
+        .spare("USE", 1, |found| text::use_bar(&found.status.counts))
+        .text("CONDITION", condition)
+        .only_if(wide)
+        .spare("OF", 3, |found| &found.intention.subnet)
+        .spare("NETWORK", 6, |found| text::or_dash(found.intention.network.as_ref()))
+        .spare("STRATEGY", 8, |found| found.intention.strategy)
+        .spare("COOLING", 9, |found| text::duration(found.intention.cooling_ms))
+        .spare("RANGES", 4, ranges)
+        .spare("EXCLUDED", 5, |found| text::joined(&found.intention.exclude))
+        .spare("LABELS", 7, |found| text::labels(&found.intention.labels))
+        .table()
 }
 
 /// The ranges; a pool without any has all of its subnet.
@@ -122,9 +89,7 @@ pub(super) fn shown(
 ) -> String {
     let (intention, status) = (&pool.intention, &pool.status);
     let counts = &status.counts;
-    let mut fields = Fields::default();
-    let network = intention.network.as_ref().map(|network| network.as_str());
-    fields.raw(&text::heading("pool", intention.name.as_str(), &pool.meta, network));
+    let mut fields = resource::heading(pool, intention.network.as_ref());
     let mut line = format!("{}  {}", intention.subnet, status.cidr);
     if let Some(vlan) = subnet.and_then(|subnet| subnet.vlan) {
         line = format!("{line}  vlan {vlan}");
@@ -145,7 +110,7 @@ pub(super) fn shown(
         fields.line("gateway", format!("{gateway}, in place of the subnet's"));
     }
     fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
-    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", strategy(intention.strategy)));
+    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", intention.strategy));
     if intention.default {
         fields.line("default", "yes: requests that name no pool may take from it");
     }
@@ -197,18 +162,13 @@ fn automatic(of: &Application, reclaim: Option<bool>) -> String {
 }
 
 fn conditions(conditions: &[Condition], now: Timestamp) -> Table {
-    let mut table =
-        Table::new().text("CONDITION").text("STATUS").text("REASON").spare("SINCE", 1).text("MESSAGE");
-    for condition in conditions {
-        table.row([
-            condition.kind.clone(),
-            condition.status.clone(),
-            text::dash(&condition.reason),
-            text::age(condition.since, now),
-            condition.message.clone(),
-        ]);
-    }
-    table
+    Table::of(conditions)
+        .text("CONDITION", |found| &found.kind)
+        .text("STATUS", |found| &found.status)
+        .text("REASON", |found| text::dash(&found.reason))
+        .spare("SINCE", 1, |found| text::age(found.since, now))
+        .text("MESSAGE", |found| &found.message)
+        .table()
 }
 
 /// What one probably wants next.

@@ -1,6 +1,7 @@
-//! How the picture looks.
+//! The screen of `ipamctl status`.
 
 use ipam_api::Code;
+use ipam_api::cluster::Member;
 
 use super::judge::{Health, Judgement, Seen, leads};
 use crate::client::session::Session;
@@ -8,10 +9,10 @@ use crate::output::screen::Tone;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// Problems of whoever isn't known, or may not look.
+/// Problems of callers that aren't known, or may not read.
 const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Forbidden];
 
-/// The screen, with the colours and the width of a context.
+/// The screen, with the colours and the width of a session.
 pub(super) fn text(judgement: &Judgement<'_>, session: &Session) -> String {
     render(judgement, session.width, |word, tone| session.paint(word, tone))
 }
@@ -107,37 +108,27 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
 }
 
 fn members(judgement: &Judgement<'_>) -> Table {
-    let mut table = Table::new()
-        .text("MEMBER")
-        .text("ROLE")
-        .spare("ADDRESS", 1)
-        .spare("VERSION", 4)
-        .spare("LEVEL", 5)
-        .spare("REVISION", 3)
-        .spare("BEHIND", 2)
-        .spare("DISK FREE", 5)
-        .text("STATE");
     let led = judgement.health != Health::NoLeader;
-    for seen in &judgement.members {
-        let member = seen.member;
-        // Without a leader the last one is a voter like the others.
-        let role = if !led && member.role == "leader" { "voter" } else { &member.role };
-        table.row([
-            member.name.clone(),
-            role.to_owned(),
-            text::dash(address(&member.client_url)),
-            text::or_dash(seen.version.as_ref()),
-            text::or_dash(member.level.as_ref()),
-            text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()),
-            text::or_dash(member.behind.filter(|_| led && role != "leader").as_ref()),
-            text::or_dash(seen.answer.ok().and_then(|own| own.disk_free_bytes).map(text::bytes).as_ref()),
-            state(seen),
-        ]);
-    }
-    table
+    // Without a leader the last one is a voter like the others.
+    let role = |member: &Member| {
+        if !led && member.role == "leader" { "voter".to_owned() } else { member.role.clone() }
+    };
+    let behind = |member: &Member| member.behind.filter(|_| led && member.role != "leader");
+    let disk_free = |seen: &Seen<'_>| seen.answer.ok().and_then(|own| own.disk_free_bytes).map(text::bytes);
+    Table::of(&judgement.members)
+        .text("MEMBER", |seen| &seen.member.name)
+        .text("ROLE", |seen| role(seen.member))
+        .spare("ADDRESS", 1, |seen| text::dash(address(&seen.member.client_url)))
+        .spare("VERSION", 4, |seen| text::or_dash(seen.version.as_ref()))
+        .spare("LEVEL", 5, |seen| text::or_dash(seen.member.level.as_ref()))
+        .spare("REVISION", 3, |seen| text::or_dash(seen.answer.ok().map(|own| own.revision).as_ref()))
+        .spare("BEHIND", 2, |seen| text::or_dash(behind(seen.member).as_ref()))
+        .spare("DISK FREE", 5, |seen| text::or_dash(disk_free(seen).as_ref()))
+        .text("STATE", state)
+        .table()
 }
 
-/// Where a member answers, as short as it can be typed.
+/// Address of a member, as short as it can be typed.
 fn address(url: &str) -> &str {
     url.trim_start_matches("http://").trim_start_matches("https://").trim_end_matches('/')
 }
@@ -151,7 +142,7 @@ fn state(seen: &Seen<'_>) -> String {
     }
 }
 
-/// What somebody should look at, with the command to begin with.
+/// Lines for all that needs attention, each with the command to begin with.
 fn attention(fields: &mut Fields, judgement: &Judgement<'_>) {
     let mut lines = Vec::new();
     for (one, other) in &judgement.diverged {

@@ -5,22 +5,24 @@ use std::net::IpAddr;
 use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::address::{parse_address, parse_cidr};
-use ipam_api::resource::{Dns, Labels, Route, Subnet, SubnetStatus};
+use ipam_api::resource::{Route, Subnet};
 use ipam_api::time::Timestamp;
 use ipnet::IpNet;
+use serde_json::json;
 
 use super::automatic::{self, AutomaticArguments, AutomaticChanges};
-use crate::client::noun::Read;
+use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
+use crate::command::arguments::{Named, replace};
 use crate::command::map::{self, MapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges, check_apart};
 use crate::command::routes::{add_routes, check_routes, parse_route, route};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::table::Table;
-use crate::output::text::{self, Fields};
+use crate::output::text;
 
 pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl subnet list
@@ -37,10 +39,7 @@ pub(crate) enum Verb {
     List,
     /// One subnet
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl subnet show lan-10")]
-    Show {
-        /// Its name
-        name: Name,
-    },
+    Show(Named),
     /// Which of its addresses are in which state, and whose they are, as runs
     #[command(after_help = "Examples:
   ipamctl subnet map lan-10
@@ -63,10 +62,7 @@ pub(crate) enum Verb {
     Set(SetArguments),
     /// Delete a subnet that has no pools
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl subnet delete lan-10")]
-    Delete {
-        /// Its name
-        name: Name,
-    },
+    Delete(Named),
 }
 
 /// A new subnet.
@@ -189,18 +185,9 @@ impl SetArguments {
             ("--remove-dns-search", &self.remove_dns_search),
             PartialEq::eq,
         )?;
-        if self.no_gateway {
-            subnet.gateway = None;
-        }
-        subnet.gateway = self.gateway.or(subnet.gateway);
-        if self.no_vlan {
-            subnet.vlan = None;
-        }
-        subnet.vlan = self.vlan.or(subnet.vlan);
-        if self.no_mtu {
-            subnet.mtu = None;
-        }
-        subnet.mtu = self.mtu.or(subnet.mtu);
+        replace(&mut subnet.gateway, self.gateway, self.no_gateway);
+        replace(&mut subnet.vlan, self.vlan, self.no_vlan);
+        replace(&mut subnet.mtu, self.mtu, self.no_mtu);
         subnet.routes.retain(|route| !self.remove_routes.contains(&route.destination));
         subnet.dns.nameservers.retain(|server| !self.remove_dns.contains(server));
         subnet.dns.search.retain(|domain| !self.remove_dns_search.contains(domain));
@@ -215,33 +202,29 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("subnet"), &arguments).await,
         Verb::Map(arguments) => map::run(session, "subnets", &arguments).await,
-        Verb::List => list(session).await,
-        Verb::Show { name } => resource::show(session, &name, shown).await,
+        Verb::List => {
+            let keep = |found: &Read<Subnet>| session.fits_network(&found.intention.network);
+            let filters = session.narrowed("subnets", &[Part::Network])?;
+            resource::show_list(session, filters, keep, table).await
+        }
+        Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
         Verb::Create(arguments) => create(session, arguments).await,
         Verb::Set(arguments) => {
-            let change = |subnet: &mut Subnet, _: &SubnetStatus| arguments.apply(subnet);
-            resource::edit::<Subnet>(session, &arguments.name, change).await
+            resource::edit::<Subnet>(session, &arguments.name, |subnet, _| arguments.apply(subnet)).await
         }
         // Nothing to ask: one that has pools is refused, and an empty one is made again in a line.
-        Verb::Delete { name } => resource::delete::<Subnet>(session, &name, false).await,
+        Verb::Delete(Named { name }) => resource::delete::<Subnet>(session, &name, false).await,
     }
 }
 
 async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Failure> {
+    let network = session.network_or_default();
     let mut subnet = Subnet {
-        name: arguments.name,
-        network: session.network_or_default(),
-        cidr: arguments.cidr,
         gateway: arguments.gateway,
         vlan: arguments.vlan,
         mtu: arguments.mtu,
-        routes: Vec::new(),
-        dns: Dns::default(),
         automatic: arguments.automatic.rules(),
-        description: String::new(),
-        labels: Labels::new(),
-        annotations: Labels::new(),
-        managed_by: None,
+        ..with_defaults(json!({"name": arguments.name, "network": network, "cidr": arguments.cidr}))?
     };
     arguments.hosts.apply(&mut subnet);
     arguments.metadata.apply(&mut subnet)?;
@@ -249,54 +232,26 @@ async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Fai
     resource::suggest(session, created, "networks", subnet.network.as_str()).await
 }
 
-async fn list(session: &Session) -> Result<(), Failure> {
-    let keep =
-        |subnet: &Read<Subnet>| session.network.as_ref().is_none_or(|n| *n == subnet.intention.network);
-    let filters = session.narrowed("subnets", &[Part::Network])?;
-    resource::show_list(session, filters, keep, table).await
-}
-
 fn table(subnets: &[Read<Subnet>], wide: bool, _now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .spare("NETWORK", 3)
-        .text("CIDR")
-        .text("GATEWAY")
-        .spare("VLAN", 2)
-        .number("POOLS")
-        .number("HELD")
-        .spare("LABELS", 5);
-    if wide {
-        table = table.spare("ROUTES", 6).spare("DNS", 7).spare("DESCRIPTION", 8);
-    }
-    for subnet in subnets {
-        let intention = &subnet.intention;
-        table.row([
-            intention.name.to_string(),
-            intention.network.to_string(),
-            intention.cidr.to_string(),
-            text::or_dash(intention.gateway.as_ref()),
-            text::or_dash(intention.vlan.as_ref()),
-            text::count(subnet.status.pools),
-            text::count(subnet.status.allocated),
-            text::labels(&intention.labels),
-            text::joined(intention.routes.iter().map(route)),
-            text::joined(&intention.dns.nameservers),
-            text::dash(&intention.description),
-        ]);
-    }
-    table
+    Table::of(subnets)
+        .text("NAME", |found| &found.intention.name)
+        .spare("NETWORK", 3, |found| &found.intention.network)
+        .text("CIDR", |found| found.intention.cidr)
+        .text("GATEWAY", |found| text::or_dash(found.intention.gateway.as_ref()))
+        .spare("VLAN", 2, |found| text::or_dash(found.intention.vlan.as_ref()))
+        .number("POOLS", |found| text::count(found.status.pools))
+        .number("HELD", |found| text::count(found.status.allocated))
+        .spare("LABELS", 5, |found| text::labels(&found.intention.labels))
+        .only_if(wide)
+        .spare("ROUTES", 6, |found| text::joined(found.intention.routes.iter().map(route)))
+        .spare("DNS", 7, |found| text::joined(&found.intention.dns.nameservers))
+        .spare("DESCRIPTION", 8, |found| text::dash(&found.intention.description))
+        .table()
 }
 
 fn shown(subnet: &Read<Subnet>) -> String {
     let intention = &subnet.intention;
-    let mut fields = Fields::default();
-    fields.raw(&text::heading(
-        "subnet",
-        intention.name.as_str(),
-        &subnet.meta,
-        Some(intention.network.as_str()),
-    ));
+    let mut fields = resource::heading(subnet, Some(&intention.network));
     fields.line("cidr", intention.cidr);
     fields.line("gateway", text::or_dash(intention.gateway.as_ref()));
     fields.line("vlan", text::or_dash(intention.vlan.as_ref()));

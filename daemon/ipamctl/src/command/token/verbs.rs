@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
 use ipam_api::Name;
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::client::Call;
@@ -16,6 +16,7 @@ use crate::client::exchange::Again;
 use crate::client::list::Listing;
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
+use crate::command::arguments::{Named, one_of};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
 use crate::output::text::{milliseconds, parse_duration};
@@ -37,10 +38,7 @@ pub(crate) enum Verb {
     List,
     /// One token, without its secret
     #[command(alias = "describe", after_help = "Examples:\n  ipamctl token show ci")]
-    Show {
-        /// Its name
-        name: Name,
-    },
+    Show(Named),
     /// What happens to tokens, or to one of them, until Ctrl-C; never their secrets
     #[command(after_help = "Examples:\n  ipamctl token watch\n  ipamctl token watch ci -o json")]
     Watch(WatchArguments),
@@ -71,10 +69,7 @@ Examples:
         alias = "rm",
         after_help = "Examples:\n  ipamctl token delete ci\n  ipamctl token delete ci --yes"
     )]
-    Delete {
-        /// Its name
-        name: Name,
-    },
+    Delete(Named),
     /// Make a token with which one node gets its own; it works once
     #[command(after_help = "Examples:
   ipamctl token join --ttl 1h --to-file join.token
@@ -86,38 +81,14 @@ Examples:
     Member(MemberArguments),
 }
 
-/// What its bearer may do.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RoleArgument {
-    // Reads everything but tokens
-    Viewer,
-    // Also changes resources and allocates
-    Operator,
-    // Everything
-    Admin,
-    // A node's agent or plugin
-    Node,
-}
-
-impl From<RoleArgument> for Role {
-    fn from(argument: RoleArgument) -> Self {
-        match argument {
-            RoleArgument::Viewer => Role::Viewer,
-            RoleArgument::Operator => Role::Operator,
-            RoleArgument::Admin => Role::Admin,
-            RoleArgument::Node => Role::Node,
-        }
-    }
-}
-
 /// A new token.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
     /// Its name, by which history knows who uses it
     name: Name,
     /// What it may: viewer reads, operator changes and allocates, admin may all, node is one node's agent
-    #[arg(long, value_enum)]
-    role: RoleArgument,
+    #[arg(long, value_parser = one_of::<Role, 4>(Role::ALL.map(Role::as_str)))]
+    role: Role,
     /// The node that it is for, as REALM/NAME
     #[arg(long, value_name = "REALM/NAME", value_parser = parse_node)]
     node: Option<NodeKey>,
@@ -188,7 +159,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             };
             session.show_list(listing, |_| true).await
         }
-        Verb::Show { name } => {
+        Verb::Show(Named { name }) => {
             let answer = session.read(&path(&name)).await;
             let answer = resource::suggest(session, answer, "tokens", name.as_str()).await?;
             session.show(&answer, name.as_str(), || Ok(view::shown(&answer.read()?, session.now())))
@@ -196,7 +167,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Create(arguments) => create(session, &arguments).await,
         Verb::Renew => renew(session).await,
         Verb::Rotate { name, destination } => rotate(session, &name, &destination).await,
-        Verb::Delete { name } => {
+        Verb::Delete(Named { name }) => {
             let summary = [format!("Whoever uses token {name} is no longer let in.")];
             confirm::moderate(session, &summary, &format!("Delete token {name}?")).await?;
             let deleted = session.write(Call::delete(path(&name)), Again::ByKey).await;
@@ -219,7 +190,7 @@ async fn create(session: &Session, arguments: &CreateArguments) -> Result<(), Fa
         labels: session.reading.selector.clone().unwrap_or_default(),
         allow_shared: arguments.allow_shared,
         description: arguments.description.clone().unwrap_or_default(),
-        ..request(arguments.name.clone(), Purpose::Bearer, arguments.role.into(), arguments.ttl)
+        ..request(arguments.name.clone(), Purpose::Bearer, arguments.role, arguments.ttl)
     };
     make(session, &request, &arguments.destination).await
 }

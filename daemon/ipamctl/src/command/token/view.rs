@@ -36,28 +36,16 @@ pub(super) fn expires(token: &Token, now: Timestamp) -> String {
 
 /// The table of `token list`.
 pub(super) fn table(tokens: &[Token], wide: bool, now: Timestamp) -> Table {
-    let mut table = Table::new()
-        .text("NAME")
-        .text("ROLE")
-        .text("LIMITED TO")
-        .text("EXPIRES")
-        .spare("CREATED", 1)
-        .spare("BY", 2);
-    if wide {
-        table = table.spare("DESCRIPTION", 3);
-    }
-    for token in tokens {
-        table.row([
-            token.name.to_string(),
-            token.role.as_str().to_owned(),
-            limits(token),
-            expires(token, now),
-            format!("{} ago", text::age(token.meta.created_at, now)),
-            text::dash(&token.meta.created_by),
-            text::dash(&token.description),
-        ]);
-    }
-    table
+    Table::of(tokens)
+        .text("NAME", |token| &token.name)
+        .text("ROLE", |token| token.role.as_str())
+        .text("LIMITED TO", limits)
+        .text("EXPIRES", |token| expires(token, now))
+        .spare("CREATED", 1, |token| format!("{} ago", text::age(token.meta.created_at, now)))
+        .spare("BY", 2, |token| text::dash(&token.meta.created_by))
+        .only_if(wide)
+        .spare("DESCRIPTION", 3, |token| text::dash(&token.description))
+        .table()
 }
 
 /// The text of `token show`.

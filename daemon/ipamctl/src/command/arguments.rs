@@ -1,0 +1,42 @@
+//! Arguments that several commands have.
+
+use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use ipam_api::Name;
+use serde::de::DeserializeOwned;
+
+/// A resource by its name.
+#[derive(Debug, Args)]
+pub(crate) struct Named {
+    /// Its name
+    pub(crate) name: Name,
+}
+
+/// A resource of a realm by its name.
+#[derive(Debug, Args)]
+pub(crate) struct NamedInRealm {
+    /// Its name, or realm/name
+    pub(crate) name: String,
+}
+
+/// An allocation or a prefix by its number.
+#[derive(Debug, Args)]
+pub(crate) struct Numbered {
+    /// Its number
+    pub(crate) id: u64,
+}
+
+/// Reads a value of the API that is one of some words. Help and completions list them.
+pub(crate) fn one_of<Value, const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Value = Value>
+where
+    Value: DeserializeOwned + Clone + Send + Sync + 'static,
+{
+    PossibleValuesParser::new(words).try_map(|word| serde_json::from_value::<Value>(word.into()))
+}
+
+/// Writes an optional field: another value, or none.
+pub(crate) fn replace<Value>(field: &mut Option<Value>, value: Option<Value>, none: bool) {
+    if value.is_some() || none {
+        *field = value;
+    }
+}
