@@ -17,16 +17,8 @@ pub(crate) async fn moderate(session: &Session, summary: &[String], question: &s
     if session.writing.dry_run {
         return tell(session, summary);
     }
-    if !session.interactive {
-        return Err(Failure::usage(
-            summary.join(" "),
-            "Nobody can be asked here, so nothing was changed; say --yes to do it all the same.",
-        ));
-    }
-    for line in summary {
-        screen::line(line);
-    }
-    let answer = ask(format!("{}{question} [y/N] ", mark(session))).await?;
+    let otherwise = "Nobody can be asked here, so nothing was changed; say --yes to do it all the same.";
+    let answer = ask(session, summary, format!("{question} [y/N] "), otherwise).await?;
     if matches!(answer.trim(), "y" | "Y" | "yes") { Ok(()) } else { Err(Failure::Declined) }
 }
 
@@ -44,18 +36,10 @@ pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) ->
             "Nothing was changed.",
         ));
     }
-    if !session.interactive {
-        return Err(Failure::usage(
-            summary.join(" "),
-            format!(
-                "Nothing was changed; say --confirm {name} to do it all the same (--yes is not enough here)."
-            ),
-        ));
-    }
-    for line in summary {
-        screen::line(line);
-    }
-    let answer = ask(format!("{}Type the name {name} to go on: ", mark(session))).await?;
+    let otherwise = format!(
+        "Nothing was changed; say --confirm {name} to do it all the same (--yes is not enough here)."
+    );
+    let answer = ask(session, summary, format!("Type the name {name} to go on: "), &otherwise).await?;
     if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
 }
 
@@ -75,8 +59,21 @@ fn mark(session: &Session) -> String {
     }
 }
 
-/// Reads a line from the terminal, on a thread of its own: Ctrl-C must end the wait.
-async fn ask(question: String) -> Result<String, Failure> {
+/// Shows a summary, asks and reads a line from the terminal; `otherwise` helps where there is no terminal.
+async fn ask(
+    session: &Session,
+    summary: &[String],
+    question: String,
+    otherwise: &str,
+) -> Result<String, Failure> {
+    if !session.interactive {
+        return Err(Failure::usage(summary.join(" "), otherwise));
+    }
+    for line in summary {
+        screen::line(line);
+    }
+    let question = mark(session) + &question;
+    // On a thread of its own: Ctrl-C must end the wait.
     let read = tokio::task::spawn_blocking(move || {
         screen::say(&question);
         let mut line = String::new();

@@ -27,17 +27,21 @@ pub(crate) enum Again {
     Same(String),
 }
 
+/// A path with all parameters that have a value.
+pub(crate) fn with_all<'a>(
+    path: &str,
+    parameters: impl IntoIterator<Item = (&'a str, Option<String>)>,
+) -> String {
+    let given = parameters.into_iter().filter_map(|(name, value)| Some((name, value?)));
+    given.fold(path.to_owned(), |path, (name, value)| with_query(&path, name, &value))
+}
+
 impl Session {
     /// A path with what every read says.
     pub(crate) fn reading_path(&self, path: &str) -> String {
-        let mut path = path.to_owned();
-        if self.reading.consistency == Consistency::Stale {
-            path = with_query(&path, "consistency", "stale");
-        }
-        if let Some(revision) = self.reading.at_least_revision {
-            path = with_query(&path, "at_least_revision", &revision.to_string());
-        }
-        path
+        let stale = (self.reading.consistency == Consistency::Stale).then(|| "stale".to_owned());
+        let revision = self.reading.at_least_revision.map(|revision| revision.to_string());
+        with_all(path, [("consistency", stale), ("at_least_revision", revision)])
     }
 
     /// Reads something.

@@ -1,5 +1,7 @@
 //! Reading lists: all pages of them, or as much as is wanted, and showing them in any format.
 
+use std::fmt::Display;
+
 use ipam_api::client::with_query;
 use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::time::Timestamp;
@@ -8,6 +10,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::client::exchange::with_all;
 use crate::client::session::Session;
 use crate::output::data::Data;
 use crate::output::error::Failure;
@@ -29,16 +32,14 @@ pub(crate) struct Listed<Item> {
 
 /// A list that somebody wants to see.
 pub(crate) struct Listing<Item: 'static> {
-    /// Where it is.
-    pub(crate) path: &'static str,
+    /// The word for one and the word for many, which is also its place in the API.
+    pub(crate) words: (&'static str, &'static str),
     /// Fields and the values that they must have.
     pub(crate) filters: Vec<(&'static str, String)>,
     /// What an item is called.
     pub(crate) name: fn(&Item) -> String,
     /// The table for people; with more columns where there is room.
     pub(crate) table: fn(&[Item], bool, Timestamp) -> Table,
-    /// The word for one and the word for many.
-    pub(crate) words: (&'static str, &'static str),
 }
 
 /// One page, its items as the server wrote them.
@@ -63,14 +64,9 @@ impl Session {
         }
         let path = self.narrowed_path(&listing);
         let listed = self.pages(&path, self.wanted(), keep).await?;
-        if self.data(&listed.json)? {
-            return Ok(());
-        }
-        if matches!(self.format, Format::Name) {
-            let names: Vec<String> = listed.items.iter().map(|item| (listing.name)(item) + "\n").collect();
-            return self.print(&names.concat());
-        }
-        self.print_table(&(listing.table)(&listed.items, self.format.is_wide(), self.now()))?;
+        let names: Vec<String> = listed.items.iter().map(listing.name).collect();
+        let table = || (listing.table)(&listed.items, self.format.is_wide(), self.now());
+        self.show_table(&listed.json, &names.join("\n"), table)?;
         self.say_footer(&listed, listing.words);
         Ok(())
     }
@@ -80,10 +76,7 @@ impl Session {
         let fields = &self.reading.fields;
         let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
         let listed: Listed<Data> = self.pages(&path, self.wanted(), |_| true).await?;
-        if self.data(&listed.json)? {
-            return Ok(());
-        }
-        self.print_table(&columns(&listed.items, fields))?;
+        self.show_table(&listed.json, "", || columns(&listed.items, fields))?;
         self.say_footer(&listed, listing.words);
         Ok(())
     }
@@ -97,21 +90,12 @@ impl Session {
         self.pages(path, None, keep).await
     }
 
-    /// A list's path with all that it is narrowed by.
+    /// A list's path with its order and all that narrows it.
     fn narrowed_path<Item>(&self, listing: &Listing<Item>) -> String {
-        let path = self.selected(listing.path.to_owned());
-        listing.filters.iter().fold(path, |path, (field, value)| with_query(&path, field, value))
-    }
-
-    /// A list's path with what was said about order and labels.
-    fn selected(&self, mut path: String) -> String {
-        if let Some(labels) = &self.reading.selector {
-            path = with_query(&path, "labels", &labels.to_string());
-        }
-        if let Some(field) = &self.reading.sort_by {
-            path = with_query(&path, "sort", field);
-        }
-        path
+        let labels = self.reading.selector.as_ref().map(ToString::to_string);
+        let own = [("labels", labels), ("sort", self.reading.sort_by.clone())];
+        let filters = listing.filters.iter().map(|(field, value)| (*field, Some(value.clone())));
+        with_all(&format!("/v1/{}", listing.words.1), own.into_iter().chain(filters))
     }
 
     /// How many items are wanted; none for all. Nobody reads more than a page of a table, and a list that goes
@@ -169,10 +153,9 @@ impl Session {
 
     fn say_footer<Item>(&self, listed: &Listed<Item>, (one, many): (&str, &str)) {
         let footer = text::footer(listed.items.len(), one, many, listed.revision);
-        if listed.more {
-            self.say(&format!("the first {footer} · there are more: --all"));
-        } else {
-            self.say(&footer);
+        match listed.more {
+            true => self.tell(&format!("the first {footer} · there are more: --all")),
+            false => self.tell(&footer),
         }
     }
 }
@@ -189,8 +172,9 @@ fn columns(items: &[Data], fields: &[String]) -> Table {
     rows.table()
 }
 
-fn unreadable(error: serde_json::Error) -> Failure {
-    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {error}"))
+/// The failure that an answer isn't what this program expects.
+pub(crate) fn unreadable(why: impl Display) -> Failure {
+    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
         .help("Check that the address is ipamd's and that its version fits.")
         .into()
 }

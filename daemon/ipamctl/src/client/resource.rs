@@ -108,8 +108,7 @@ pub(crate) async fn show_list<N: Noun>(
     table: fn(&[Read<N>], bool, Timestamp) -> Table,
 ) -> Result<(), Failure> {
     let name = |found: &Read<N>| found.intention.name().to_string();
-    let listing = Listing { path: N::PATH, filters, name, table, words: (N::WORD, N::PLURAL) };
-    session.show_list(listing, keep).await
+    session.show_list(Listing { words: (N::WORD, N::PLURAL), filters, name, table }, keep).await
 }
 
 /// Creates one.

@@ -8,7 +8,7 @@ use serde::Deserialize;
 
 use crate::client::session::Session;
 use crate::output::error::Failure;
-use crate::settings::flags::ConnectionArguments;
+use crate::settings::flags::PlaceArguments;
 
 /// A flag that says where.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,22 +31,7 @@ impl Part {
     }
 }
 
-/// What of it stands on the command line.
-#[derive(Debug, Default, Clone)]
-pub(crate) struct Said {
-    pub(crate) network: Option<Name>,
-    pub(crate) realm: Option<Name>,
-    pub(crate) namespace: Option<ObjectName>,
-}
-
-impl From<&ConnectionArguments> for Said {
-    fn from(flags: &ConnectionArguments) -> Self {
-        let ConnectionArguments { network, realm, namespace, .. } = flags.clone();
-        Self { network, realm, namespace }
-    }
-}
-
-impl Said {
+impl PlaceArguments {
     fn part(&self, part: Part) -> Option<String> {
         match part {
             Part::Network => self.network.as_ref().map(ToString::to_string),

@@ -11,13 +11,12 @@ use ipam_api::time::Timestamp;
 use ipam_api::{Name, ObjectName};
 
 use crate::client::curl;
-use crate::client::scope::Said;
 use crate::output::error::Failure;
 use crate::output::format::Format;
 use crate::output::screen::{self, Tone};
 use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
-use crate::settings::flags::{GlobalArguments, ReadingArguments, WritingArguments};
+use crate::settings::flags::{GlobalArguments, PlaceArguments, ReadingArguments, WritingArguments};
 
 /// Session of one command.
 pub(crate) struct Session {
@@ -41,7 +40,7 @@ pub(crate) struct Session {
     /// The network, if one was named, by the command line or by the context.
     pub(crate) network: Option<Name>,
     /// Where to look, as far as the command line says it.
-    pub(crate) said: Said,
+    pub(crate) said: PlaceArguments,
     color: bool,
     /// Columns of the terminal; none where there is no terminal.
     pub(crate) width: Option<usize>,
@@ -65,7 +64,7 @@ impl Session {
         Ok(Self {
             client: Client::with(&settings.servers, &settings.options)?,
             network: settings.network.clone(),
-            said: Said::from(&global.connection),
+            said: global.connection.place.clone(),
             settings,
             reading: global.reading.clone(),
             writing: global.writing.clone(),
@@ -166,6 +165,13 @@ impl Session {
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
             screen::line(text);
+        }
+    }
+
+    /// Says something beside data that people read.
+    pub(crate) fn tell(&self, text: &str) {
+        if self.format.is_for_people() {
+            self.say(text);
         }
     }
 

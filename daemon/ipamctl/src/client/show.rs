@@ -35,6 +35,16 @@ impl Session {
         if matches!(self.format, Format::Name) { self.print(name) } else { self.print(&text()?) }
     }
 
+    /// Shows what is a table for people.
+    pub(crate) fn show_table(
+        &self,
+        json: &[u8],
+        name: &str,
+        table: impl FnOnce() -> Table,
+    ) -> Result<(), Failure> {
+        self.show_json(json, name, || Ok(table().render(self.headers, self.width)))
+    }
+
     /// Tells that something was done: a sentence for people, the server's data or the name for scripts.
     pub(crate) fn done(&self, answer: &Answer, name: &str, sentence: &str) -> Result<(), Failure> {
         if self.format.is_for_people() {

@@ -194,9 +194,7 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
     let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
     let names: Vec<String> = given.map(|given| given.address.addr().to_string()).collect();
     session.show(&answer, &names.join("\n"), || Ok(shown(&allocated)))?;
-    if session.format.is_for_people() {
-        session.say(&conclusion(&allocated, endpoint, session.writing.dry_run));
-    }
+    session.tell(&conclusion(&allocated, endpoint, session.writing.dry_run));
     Ok(())
 }
 

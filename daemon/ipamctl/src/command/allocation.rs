@@ -90,14 +90,8 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
     filters.extend(endpoint.iter().map(|endpoint| ("endpoint", endpoint.to_string())));
     filters.extend(arguments.node.iter().map(|node| ("node", node.to_string())));
-    let listing = Listing {
-        path: "/v1/allocations",
-        filters,
-        name: |allocation: &Allocation| allocation.id.to_string(),
-        table,
-        words: ("allocation", "allocations"),
-    };
-    session.show_list(listing, keep).await
+    let name = |one: &Allocation| one.id.to_string();
+    session.show_list(Listing { words: ("allocation", "allocations"), filters, name, table }, keep).await
 }
 
 fn table(allocations: &[Allocation], wide: bool, now: Timestamp) -> Table {

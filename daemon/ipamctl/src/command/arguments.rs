@@ -26,6 +26,15 @@ pub(crate) struct Numbered {
     pub(crate) id: u64,
 }
 
+/// A resource and all that is said of it.
+#[derive(Debug, Args)]
+pub(crate) struct Described<Name: Args, Metadata: Args> {
+    #[command(flatten)]
+    pub(crate) named: Name,
+    #[command(flatten)]
+    pub(crate) metadata: Metadata,
+}
+
 /// Reads a value of the API that is one of some words. Help and completions list them.
 pub(crate) fn one_of<Value, const N: usize>(words: [&'static str; N]) -> impl TypedValueParser<Value = Value>
 where

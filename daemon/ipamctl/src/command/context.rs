@@ -134,9 +134,9 @@ fn change(place: &mut Place, said: &ConnectionArguments) -> Result<(), Failure> 
             *kept = if file.as_os_str().is_empty() { None } else { Some(absolute(file)?) };
         }
     }
-    place.network = said.network.clone().or_else(|| place.network.clone());
-    place.realm = said.realm.clone().or_else(|| place.realm.clone());
-    place.namespace = said.namespace.clone().or_else(|| place.namespace.clone());
+    place.network = said.place.network.clone().or_else(|| place.network.clone());
+    place.realm = said.place.realm.clone().or_else(|| place.realm.clone());
+    place.namespace = said.place.namespace.clone().or_else(|| place.namespace.clone());
     Ok(())
 }
 
@@ -171,7 +171,7 @@ fn list(session: &Session, config: &Config) -> Result<(), Failure> {
         .table();
     let names: Vec<&str> = config.contexts.keys().map(Name::as_str).collect();
     let json = json!({"items": items}).to_string();
-    session.show_json(json.as_bytes(), &names.join("\n"), || Ok(table.render(session.headers, session.width)))
+    session.show_table(json.as_bytes(), &names.join("\n"), || table)
 }
 
 fn show(session: &Session, config: &Config, path: &Path, name: Option<Name>) -> Result<(), Failure> {

@@ -1,11 +1,11 @@
 //! Controllers on the command line: `kind/name`, or `group/kind/name`.
 
 use clap::Args;
+use ipam_api::ObjectName;
 use ipam_api::client::Call;
 use ipam_api::name::shown;
 use ipam_api::request::{AutomaticPool, EndRequest, Released, ScaleRequest};
 use ipam_api::resource::{Controller, PoolSize, ScaleDown};
-use ipam_api::{Name, ObjectName};
 
 use crate::client::exchange::Again;
 use crate::client::session::Session;
@@ -98,35 +98,34 @@ pub(crate) fn written(controller: &Controller) -> String {
 
 /// Says how many a controller wants.
 pub(crate) async fn scale(session: &Session, arguments: ScaleArguments) -> Result<(), Failure> {
-    let (realm, namespace): (Name, ObjectName) = session.home();
+    let (realm, namespace) = session.home();
     let ScaleArguments { controller, replicas, start, uid } = arguments;
     let name = written(&controller);
     let controller = Controller { uid, ..controller };
     let request = ScaleRequest { realm, namespace, controller, replicas, start };
-    let call = Call::post("/v1/controllers/scale").json(&request)?;
-    let answer = session.write(call, Again::ByKey).await?;
-    let released: Released = answer.read()?;
-    let sentence = match released.addresses.is_empty() {
-        true => format!("{name} wants {replicas}; nothing that it doesn't want was kept for it"),
-        false => format!("{} of {name} {}", text::released(&released), session.tense("released")),
-    };
-    session.done(&answer, &name, &sentence)
+    let nothing = format!("{name} wants {replicas}; nothing that it doesn't want was kept for it");
+    change(session, Call::post("/v1/controllers/scale").json(&request)?, &name, nothing).await
 }
 
 /// Says that a controller is gone.
 pub(crate) async fn end(session: &Session, arguments: EndArguments) -> Result<(), Failure> {
-    let (realm, namespace): (Name, ObjectName) = session.home();
+    let (realm, namespace) = session.home();
     let EndArguments { controller, uid } = arguments;
     let name = written(&controller);
     let request = EndRequest { realm, namespace, controller: Controller { uid, ..controller } };
-    let call = Call::post("/v1/controllers/end").json(&request)?;
+    let nothing = format!("{name} has ended; nothing was kept for it");
+    change(session, Call::post("/v1/controllers/end").json(&request)?, &name, nothing).await
+}
+
+/// Sends a change of a controller and tells the released addresses, or `nothing` if there are none.
+async fn change(session: &Session, call: Call, name: &str, nothing: String) -> Result<(), Failure> {
     let answer = session.write(call, Again::ByKey).await?;
     let released: Released = answer.read()?;
     let sentence = match released.addresses.is_empty() {
-        true => format!("{name} has ended; nothing was kept for it"),
+        true => nothing,
         false => format!("{} of {name} {}", text::released(&released), session.tense("released")),
     };
-    session.done(&answer, &name, &sentence)
+    session.done(&answer, name, &sentence)
 }
 
 #[cfg(test)]

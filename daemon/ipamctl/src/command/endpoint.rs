@@ -109,14 +109,8 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
             && session.said.fits_realm(&key.realm)
             && session.said.fits_namespace(&key.namespace)
     };
-    let listing = Listing {
-        path: "/v1/endpoints",
-        filters,
-        name: |found: &Read| found.intention.key.to_string(),
-        table,
-        words: ("endpoint", "endpoints"),
-    };
-    session.show_list(listing, keep).await
+    let name = |found: &Read| found.intention.key.to_string();
+    session.show_list(Listing { words: ("endpoint", "endpoints"), filters, name, table }, keep).await
 }
 
 fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {

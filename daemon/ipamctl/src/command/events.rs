@@ -11,6 +11,7 @@ use ipam_api::name::Name;
 use ipam_api::screen::clean;
 use ipam_api::time::Timestamp;
 
+use crate::client::exchange::with_all;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::output::error::Failure;
@@ -70,10 +71,7 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
     }
     let from_somewhere = arguments.since.is_some() || arguments.after.is_some() || session.reading.all;
     let wanted = session.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
-    let path = match &arguments.after {
-        Some(after) => with_query(&path, "after", after),
-        None => path,
-    };
+    let path = with_all(&path, [("after", arguments.after.clone())]);
     let (events, revision, more) = if from_somewhere {
         pages(session, &path, wanted.unwrap_or(usize::MAX)).await?
     } else {
@@ -83,25 +81,18 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
         events.reverse();
         (events, revision, more)
     };
-    if !session.format.is_for_people() && !matches!(session.format, Format::Name) {
-        let items = events.iter().map(serde_json::value::to_raw_value).collect::<Result<Vec<_>, _>>();
-        let items = items.map_err(|error| Failure::usage(error.to_string(), "Choose another format."))?;
-        session.data(&json::joined(&items, revision))?;
-        return Ok(());
-    }
-    if matches!(session.format, Format::Name) {
-        let names: Vec<String> = events.iter().map(|event| event.id() + "\n").collect();
-        return session.print(&names.concat());
-    }
-    session.print_table(&table(&events))?;
+    let items = events.iter().map(serde_json::value::to_raw_value).collect::<Result<Vec<_>, _>>();
+    let items = items.map_err(|error| Failure::usage(error.to_string(), "Choose another format."))?;
+    let names: Vec<String> = events.iter().map(Event::id).collect();
+    session.show_table(&json::joined(&items, revision), &names.join("\n"), || table(&events))?;
     let footer = text::footer(events.len(), "event", "events", revision);
     match (more, from_somewhere) {
-        (false, _) => session.say(&footer),
+        (false, _) => session.tell(&footer),
         (true, true) => {
             let last = events.last().map(Event::id).unwrap_or_default();
-            session.say(&format!("{footer} · there are more: --after {last}"));
+            session.tell(&format!("{footer} · there are more: --after {last}"));
         }
-        (true, false) => session.say(&format!("the newest {footer} · there are more: --all, or --since 1h")),
+        (true, false) => session.tell(&format!("the newest {footer} · there are more: --all, or --since 1h")),
     }
     Ok(())
 }
@@ -154,7 +145,6 @@ pub(crate) async fn follow(
 
 /// Where the events are, with what was said about them.
 fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failure> {
-    let mut path = "/v1/events".to_owned();
     if arguments.endpoint.is_none() {
         session.without("events", &[Part::Realm, Part::Namespace])?;
     }
@@ -171,12 +161,7 @@ fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failur
         ("since", moment(&arguments.since)?),
         ("until", moment(&arguments.until)?),
     ];
-    for (name, value) in said {
-        if let Some(value) = value {
-            path = with_query(&path, name, &value);
-        }
-    }
-    Ok(path)
+    Ok(with_all("/v1/events", said))
 }
 
 /// A moment in the API's words: so long before now, or itself.
@@ -203,10 +188,8 @@ pub(crate) async fn pages(
     let mut after: Option<String> = None;
     loop {
         let limit = wanted.saturating_sub(events.len()).clamp(1, PAGE_ITEMS_MAX);
-        let mut query = with_query(&without(path, after.is_some()), "limit", &limit.to_string());
-        if let Some(after) = &after {
-            query = with_query(&query, "after", after);
-        }
+        let parameters = [("limit", Some(limit.to_string())), ("after", after.clone())];
+        let query = with_all(&without(path, after.is_some()), parameters);
         let page: EventPage = session.read(&query).await?.read()?;
         events.extend(page.items);
         match page.next {

@@ -5,9 +5,9 @@ use std::net::IpAddr;
 use clap::Args;
 use ipam_api::Name;
 use ipam_api::address::{number, parse_address};
-use ipam_api::client::with_query;
 use ipam_api::resource::{AddressMap, AddressRun, Counts, Holders, NetworkMap};
 
+use crate::client::exchange::with_all;
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
@@ -24,21 +24,18 @@ const STATES: [&str; 6] = ["free", "allocated", "cooling", "reserved", "excluded
 /// Part of a map.
 #[derive(Debug, Args)]
 pub(crate) struct MapArguments {
-    /// Its name
-    pub(crate) name: Name,
-    /// The address to begin at
-    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
-    from: Option<IpAddr>,
+    #[command(flatten)]
+    part: NetworkMapArguments,
     /// Only addresses in this state
     #[arg(long, value_parser = STATES)]
     state: Option<String>,
 }
 
-/// Which part of a network's map.
+/// Part of a network's map.
 #[derive(Debug, Args)]
 pub(crate) struct NetworkMapArguments {
     /// Its name
-    pub(crate) name: Name,
+    name: Name,
     /// The address to begin at
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     from: Option<IpAddr>,
@@ -46,19 +43,15 @@ pub(crate) struct NetworkMapArguments {
 
 /// Shows a part of the map of a pool or of a subnet.
 pub(crate) async fn run(session: &Session, plural: &str, arguments: &MapArguments) -> Result<(), Failure> {
+    let NetworkMapArguments { name, from } = &arguments.part;
     let word = if plural == "pools" { "pool" } else { "subnet" };
-    session.check_named(word, plural, arguments.name.as_str()).await?;
-    let mut path = of(session, plural, &arguments.name, arguments.from);
-    if let Some(state) = &arguments.state {
-        path = with_query(&path, "state", state);
-    }
+    session.check_named(word, plural, name.as_str()).await?;
+    let path = with_all(&of(session, plural, name, *from), [("state", arguments.state.clone())]);
     let answer = session.read(&path).await;
-    let answer = resource::suggest(session, answer, plural, arguments.name.as_str()).await?;
+    let answer = resource::suggest(session, answer, plural, name.as_str()).await?;
     let map: AddressMap = answer.read()?;
     let with_pools = plural == "subnets";
-    session.show(&answer, arguments.name.as_str(), || {
-        Ok(table(&map.items, with_pools).render(session.headers, session.width))
-    })?;
+    session.show_table(&answer.body, name.as_str(), || table(&map.items, with_pools))?;
     say_more(session, map.next, map.revision);
     Ok(())
 }
@@ -69,8 +62,8 @@ pub(crate) async fn run_network(session: &Session, arguments: &NetworkMapArgumen
     let answer = session.read(&of(session, "networks", &arguments.name, arguments.from)).await;
     let answer = resource::suggest(session, answer, "networks", arguments.name.as_str()).await?;
     let map: NetworkMap = answer.read()?;
-    session.show(&answer, arguments.name.as_str(), || {
-        let table = Table::of(&map.items)
+    session.show_table(&answer.body, arguments.name.as_str(), || {
+        Table::of(&map.items)
             .text("CIDR", |sums| sums.cidr)
             .text("SUBNET", |sums| &sums.subnet)
             .number("POOLS", |sums| text::count(sums.pools))
@@ -78,31 +71,22 @@ pub(crate) async fn run_network(session: &Session, arguments: &NetworkMapArgumen
             .number("HELD", |sums| text::count(sums.counts.allocated))
             .number("FREE", |sums| text::count(sums.counts.free))
             .spare("USE", 1, |sums| text::use_bar(&sums.counts))
-            .table();
-        Ok(table.render(session.headers, session.width))
+            .table()
     })?;
     say_more(session, map.next, map.revision);
     Ok(())
 }
 
 fn of(session: &Session, plural: &str, name: &Name, from: Option<IpAddr>) -> String {
-    let mut path = format!("/v1/{plural}/{name}/map");
-    if let Some(from) = from {
-        path = with_query(&path, "from", &from.to_string());
-    }
     let most = ipam_api::limits::PAGE_ITEMS_MAX as u64;
     let limit = session.reading.limit.map_or(most, |limit| limit.min(most));
-    with_query(&path, "limit", &limit.to_string())
+    let parameters = [("from", from.map(|from| from.to_string())), ("limit", Some(limit.to_string()))];
+    with_all(&format!("/v1/{plural}/{name}/map"), parameters)
 }
 
 fn say_more(session: &Session, next: Option<IpAddr>, revision: u64) {
-    if !session.format.is_for_people() {
-        return;
-    }
-    match next {
-        Some(next) => session.say(&format!("revision {revision} · there is more: --from {next}")),
-        None => session.say(&format!("revision {revision}")),
-    }
+    let more = next.map(|next| format!(" · there is more: --from {next}")).unwrap_or_default();
+    session.tell(&format!("revision {revision}{more}"));
 }
 
 fn table(runs: &[AddressRun], with_pools: bool) -> Table {

@@ -1,6 +1,6 @@
 //! `ipamctl network`: address spaces.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use ipam_api::Name;
 use ipam_api::resource::Network;
 use ipam_api::time::Timestamp;
@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::client::noun::{Read, with_defaults};
 use crate::client::session::Session;
 use crate::client::{confirm, resource};
-use crate::command::arguments::Named;
+use crate::command::arguments::{Described, Named};
 use crate::command::map::{self, NetworkMapArguments, count_lines};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
@@ -40,34 +40,16 @@ pub(crate) enum Verb {
     Watch(WatchArguments),
     /// Make a new network
     #[command(after_help = "Examples:\n  ipamctl network create lab --description \"the test lab\"")]
-    Create(CreateArguments),
+    Create(Described<Named, MetadataArguments>),
     /// Change a network
     #[command(after_help = "Examples:\n  ipamctl network set lab --label site=berlin --label old-")]
-    Set(SetArguments),
+    Set(Described<Named, MetadataChanges>),
     /// Delete a network that has no subnets
     #[command(
         alias = "rm",
         after_help = "Examples:\n  ipamctl network delete lab\n  ipamctl network delete lab --confirm lab"
     )]
     Delete(Named),
-}
-
-/// A new network.
-#[derive(Debug, Args)]
-pub(crate) struct CreateArguments {
-    /// Its name
-    name: Name,
-    #[command(flatten)]
-    metadata: MetadataArguments,
-}
-
-/// Changes of a network.
-#[derive(Debug, Args)]
-pub(crate) struct SetArguments {
-    /// Its name
-    name: Name,
-    #[command(flatten)]
-    metadata: MetadataChanges,
 }
 
 /// Runs a verb.
@@ -77,13 +59,13 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Map(arguments) => map::run_network(session, &arguments).await,
         Verb::List => resource::show_list(session, session.narrowed("networks", &[])?, |_| true, table).await,
         Verb::Show(Named { name }) => resource::show(session, &name, shown).await,
-        Verb::Create(arguments) => {
-            let mut network: Network = with_defaults(json!({"name": arguments.name}))?;
-            arguments.metadata.apply(&mut network)?;
+        Verb::Create(Described { named, metadata }) => {
+            let mut network: Network = with_defaults(json!({"name": named.name}))?;
+            metadata.apply(&mut network)?;
             resource::create(session, &network).await
         }
-        Verb::Set(arguments) => {
-            resource::edit::<Network>(session, &arguments.name, |one, _| arguments.metadata.apply(one)).await
+        Verb::Set(Described { named, metadata }) => {
+            resource::edit::<Network>(session, &named.name, |one, _| metadata.apply(one)).await
         }
         Verb::Delete(Named { name }) => delete(session, &name).await,
     }

@@ -1,6 +1,6 @@
 //! `ipamctl node`: hosts, and by which labels pools know them.
 
-use clap::{Args, Subcommand};
+use clap::Subcommand;
 use ipam_api::resource::Node;
 use ipam_api::time::Timestamp;
 use serde_json::json;
@@ -9,7 +9,7 @@ use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
-use crate::command::arguments::NamedInRealm;
+use crate::command::arguments::{Described, NamedInRealm};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -42,31 +42,13 @@ pub(crate) enum Verb {
     #[command(after_help = "Examples:
   ipamctl node create worker-3 --label zone=a --label rack=12
   ipamctl node create prod-eu/worker-3 --label zone=a")]
-    Create(CreateArguments),
+    Create(Described<NamedInRealm, MetadataArguments>),
     /// Change what is said of a node
     #[command(after_help = "Examples:\n  ipamctl node set worker-3 --label zone=b --label rack-")]
-    Set(SetArguments),
+    Set(Described<NamedInRealm, MetadataChanges>),
     /// Forget what was said of a node; what its endpoints hold stays
     #[command(alias = "rm", after_help = "Examples:\n  ipamctl node delete worker-3")]
     Delete(NamedInRealm),
-}
-
-/// What is said of a node.
-#[derive(Debug, Args)]
-pub(crate) struct CreateArguments {
-    /// Its name, or realm/name
-    name: String,
-    #[command(flatten)]
-    metadata: MetadataArguments,
-}
-
-/// What is said of a node from now on.
-#[derive(Debug, Args)]
-pub(crate) struct SetArguments {
-    /// Its name, or realm/name
-    name: String,
-    #[command(flatten)]
-    metadata: MetadataChanges,
 }
 
 /// Runs a verb.
@@ -79,15 +61,15 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             resource::show_list(session, filters, keep, table).await
         }
         Verb::Show(NamedInRealm { name }) => resource::show(session, session.in_realm(&name)?, shown).await,
-        Verb::Create(arguments) => {
-            let Some((realm, name)) = session.in_realm(&arguments.name)?.parts() else { return Ok(()) };
+        Verb::Create(Described { named, metadata }) => {
+            let Some((realm, name)) = session.in_realm(&named.name)?.parts() else { return Ok(()) };
             let mut node: Node = with_defaults(json!({"realm": realm, "name": name}))?;
-            arguments.metadata.apply(&mut node)?;
+            metadata.apply(&mut node)?;
             resource::create(session, &node).await
         }
-        Verb::Set(arguments) => {
-            let name = session.in_realm(&arguments.name)?;
-            resource::edit::<Node>(session, &name, |node, _| arguments.metadata.apply(node)).await
+        Verb::Set(Described { named, metadata }) => {
+            let name = session.in_realm(&named.name)?;
+            resource::edit::<Node>(session, &name, |node, _| metadata.apply(node)).await
         }
         Verb::Delete(NamedInRealm { name }) => {
             resource::delete::<Node>(session, &session.in_realm(&name)?, false).await

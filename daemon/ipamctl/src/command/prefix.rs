@@ -159,9 +159,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
     let delegated: Delegated = answer.read()?;
     let Prefix { id, cidr, path, .. } = &delegated.prefix;
     session.show(&answer, &cidr.to_string(), || Ok(format!("{cidr}   for {path}   prefix {id}\n")))?;
-    if session.format.is_for_people() {
-        session.say(&conclusion(&delegated, session.writing.dry_run));
-    }
+    session.tell(&conclusion(&delegated, session.writing.dry_run));
     Ok(())
 }
 
@@ -192,14 +190,8 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     let mut filters = session.narrowed("prefixes", &[Part::Network, Part::Realm])?;
     filters.extend(arguments.pool.iter().map(|pool| ("pool", pool.to_string())));
     filters.extend(arguments.parent.iter().map(|parent| ("parent", parent.to_string())));
-    let listing = Listing {
-        path: "/v1/prefixes",
-        filters,
-        name: |prefix: &Prefix| prefix.id.to_string(),
-        table,
-        words: ("prefix", "prefixes"),
-    };
-    session.show_list(listing, keep).await
+    let name = |prefix: &Prefix| prefix.id.to_string();
+    session.show_list(Listing { words: ("prefix", "prefixes"), filters, name, table }, keep).await
 }
 
 fn table(prefixes: &[Prefix], wide: bool, now: Timestamp) -> Table {

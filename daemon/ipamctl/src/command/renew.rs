@@ -58,8 +58,8 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
     let renewed: Renewed = answer.read()?;
     let names: Vec<String> = renewed.leases.iter().map(|one| one.address.to_string()).collect();
     session.show(&answer, &names.join("\n"), || Ok(shown(&renewed)))?;
-    if session.format.is_for_people() && session.writing.dry_run {
-        session.say("a dry run: nothing was renewed");
+    if session.writing.dry_run {
+        session.tell("a dry run: nothing was renewed");
     }
     Ok(())
 }

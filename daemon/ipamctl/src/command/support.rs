@@ -68,9 +68,7 @@ struct Piece {
 }
 
 async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
-    let cannot = |error: std::io::Error| {
-        Failure::usage(format!("{} can't be written: {error}", path.display()), "Name another file.")
-    };
+    let cannot = |error: std::io::Error| Failure::file(path, "written", error, "Name another file.");
     if session.writing.dry_run {
         session.say(&manifest(session, &status::known_servers(session).await));
         return Ok(());

@@ -8,7 +8,6 @@ use serde_json::json;
 use crate::client::session::Session;
 use crate::command::status::{DEADLINE, reason};
 use crate::output::error::Failure;
-use crate::output::format::Format;
 use crate::output::table::Table;
 
 /// The version of this program.
@@ -24,18 +23,17 @@ pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
             Err(why) => json!({"server": server, "error": why}),
         })
         .collect();
-    if session.data(json!({"ipamctl": OURS, "servers": servers}).to_string().as_bytes())? {
-        return Ok(());
-    }
-    if matches!(session.format, Format::Name) {
-        return session.print(OURS);
-    }
+    let json = json!({"ipamctl": OURS, "servers": servers}).to_string();
     let lines = asked.iter().map(|(server, answer)| match answer {
         Ok(version) => [server.clone(), version.version.clone(), format!("feature level {}", version.level)],
         Err(why) => [server.clone(), "-".to_owned(), format!("no answer: {why}")],
     });
     let own = ["ipamctl".to_owned(), OURS.to_owned(), String::new()];
-    session.print(&Table::untitled(std::iter::once(own).chain(lines)).render(false, None))?;
+    let table = Table::untitled(std::iter::once(own).chain(lines));
+    session.show_json(json.as_bytes(), OURS, || Ok(table.render(false, None)))?;
+    if !session.format.is_for_people() {
+        return Ok(());
+    }
     for version in asked.iter().filter_map(|(_, answer)| answer.as_ref().ok()) {
         if far_apart(OURS, &version.version) {
             session.say(&format!(

@@ -2,9 +2,9 @@
 
 use clap::Args;
 use ipam_api::Name;
-use ipam_api::client::with_query;
 use ipam_api::event::Event;
 
+use crate::client::exchange::with_all;
 use crate::client::session::Session;
 use crate::command::events::{self, Followed};
 use crate::output::error::Failure;
@@ -76,14 +76,10 @@ fn path(session: &Session, noun: Watched, name: Option<&str>) -> Result<String, 
         (Watched::Endpoint | Watched::Allocation, None) => ("kind", "address".to_owned()),
         (Watched::Pool | Watched::Named(_), None) => ("kind", noun.word().to_owned()),
     };
-    let path = with_query("/v1/events", filter, &value);
-    // Only addresses say of which network they are.
-    Ok(match (noun, &session.network) {
-        (Watched::Endpoint | Watched::Allocation, Some(network)) => {
-            with_query(&path, "network", network.as_str())
-        }
-        _ => path,
-    })
+    // Only events of addresses have a network.
+    let has_network = matches!(noun, Watched::Endpoint | Watched::Allocation);
+    let network = session.network.as_ref().filter(|_| has_network).map(ToString::to_string);
+    Ok(with_all("/v1/events", [(filter, Some(value)), ("network", network)]))
 }
 
 /// A name as names are: one that can't be there would be watched for ever.

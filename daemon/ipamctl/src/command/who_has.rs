@@ -10,10 +10,10 @@ use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::resource::{Address, Allocation, Prefix};
 use ipam_api::time::Timestamp;
 
+use crate::client::exchange::with_all;
 use crate::client::session::Session;
 use crate::command::events;
 use crate::output::error::Failure;
-use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
@@ -44,10 +44,7 @@ pub(crate) fn path(session: &Session, address: IpAddr) -> String {
 }
 
 fn within(session: &Session, path: String) -> String {
-    match &session.network {
-        Some(network) => with_query(&path, "network", network.as_str()),
-        None => path,
-    }
+    with_all(&path, [("network", session.network.as_ref().map(ToString::to_string))])
 }
 
 /// Runs the command.
@@ -65,17 +62,13 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
         });
     }
     let answer = session.read(&path(session, arguments.address)).await?;
-    if session.data(&answer.body)? {
+    let address: Address = answer.read()?;
+    let holder = address.allocation.as_ref().map(|allocation| allocation.endpoint.to_string());
+    let holder = holder.unwrap_or_default();
+    session.show(&answer, &holder, || Ok(shown(&address, session.now(), session.width)))?;
+    if !session.format.is_for_people() {
         return Ok(());
     }
-    let address: Address = answer.read()?;
-    if matches!(session.format, Format::Name) {
-        return match &address.allocation {
-            Some(allocation) => session.print(&allocation.endpoint.to_string()),
-            None => Ok(()),
-        };
-    }
-    session.print(&shown(&address, session.now(), session.width))?;
     let wanted = if session.reading.all { usize::MAX } else { NEWEST };
     // Who may not read history, or finds a member that doesn't have it yet, still has the holder.
     match past(session, &history_path, wanted).await {

@@ -5,10 +5,10 @@
 
 use std::time::Duration;
 
-use clap::{Args, CommandFactory as _, ValueEnum};
+use clap::{Args, CommandFactory as _};
 use clap_complete::CompleteEnv;
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
-use clap_complete::env::{Bash, EnvCompleter, Fish, Zsh};
+use clap_complete::env::Shells;
 use ipam_api::client::{Call, Client, with_query};
 use ipam_api::limits::PAGE_ITEMS_MAX;
 use ipam_api::screen::is_harmless;
@@ -37,25 +37,14 @@ Examples:
   ipamctl completion fish")]
 pub(crate) struct CompletionArguments {
     /// bash, zsh or fish
-    #[arg(value_enum)]
-    shell: Shell,
-}
-
-/// A shell that can complete.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Shell {
-    Bash,
-    Zsh,
-    Fish,
+    #[arg(value_parser = ["bash", "zsh", "fish"])]
+    shell: String,
 }
 
 /// Prints the script for a shell.
 pub(crate) fn run(session: &Session, arguments: &CompletionArguments) -> Result<(), Failure> {
-    let shell: &dyn EnvCompleter = match arguments.shell {
-        Shell::Bash => &Bash,
-        Shell::Zsh => &Zsh,
-        Shell::Fish => &Fish,
-    };
+    let shells = Shells::builtins();
+    let Some(shell) = shells.completer(&arguments.shell) else { return Ok(()) };
     let mut script = Vec::new();
     shell.write_registration(VARIABLE, "ipamctl", "ipamctl", "ipamctl", &mut script)?;
     session.print_bytes(&script)

@@ -1,6 +1,7 @@
 //! How a command fails, what it says then, and with which exit code.
 
-use std::fmt::Write as _;
+use std::fmt::{Display, Write as _};
+use std::path::Path;
 
 use ipam_api::problem::{Applied, exit};
 use ipam_api::{Code, Problem};
@@ -49,6 +50,11 @@ impl Failure {
     /// A mistake on the command line.
     pub(crate) fn usage(detail: impl Into<String>, help: impl Into<String>) -> Self {
         Self::Usage { detail: detail.into(), help: help.into() }
+    }
+
+    /// A file that can't be read or written.
+    pub(crate) fn file(path: &Path, done: &str, error: impl Display, help: &str) -> Self {
+        Self::usage(format!("{} can't be {done}: {error}", path.display()), help)
     }
 
     /// The same with advice for the case that the outcome is unknown.

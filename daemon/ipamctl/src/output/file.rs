@@ -1,9 +1,9 @@
 //! New files for what commands write.
 
 use std::fs::{File, OpenOptions};
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Mode of a file that only its owner reads.
 pub(crate) const PRIVATE: u32 = 0o600;
@@ -11,4 +11,18 @@ pub(crate) const PRIVATE: u32 = 0o600;
 /// Creates a file that must not exist yet, so that it keeps the mode of no other file.
 pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Writes a file beside its place and moves it there: a reader sees the old one or the new one, whole.
+pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
+    let mut aside = path.as_os_str().to_owned();
+    aside.push(".new");
+    let aside = PathBuf::from(aside);
+    // The file of another process may have another mode, which it would keep.
+    let _ = std::fs::remove_file(&aside);
+    let mut file = create(&aside, mode)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    std::fs::rename(&aside, path)?;
+    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
 }

@@ -36,16 +36,16 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
 
 /// A duration exactly, in the largest unit that divides it: `30s`, `90s`, `2h`.
 pub(crate) fn duration(milliseconds: u64) -> String {
-    let unit = UNITS.iter().find(|(_, size)| milliseconds >= *size && milliseconds.is_multiple_of(*size));
-    match unit {
-        Some((name, size)) => format!("{}{name}", milliseconds / size),
-        None => "0s".to_owned(),
-    }
+    in_unit(milliseconds, |(_, size)| milliseconds.is_multiple_of(*size))
 }
 
 /// A duration roughly, in the largest unit that it fills: `8m`, `13h`, `12d`.
 pub(crate) fn roughly(milliseconds: u64) -> String {
-    match UNITS.iter().find(|(name, size)| milliseconds >= *size && *name != "ms") {
+    in_unit(milliseconds, |(name, _)| *name != "ms")
+}
+
+fn in_unit(milliseconds: u64, fits: impl Fn(&(&str, u64)) -> bool) -> String {
+    match UNITS.iter().find(|unit| milliseconds >= unit.1 && fits(unit)) {
         Some((name, size)) => format!("{}{name}", milliseconds / size),
         None => "0s".to_owned(),
     }

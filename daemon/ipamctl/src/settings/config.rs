@@ -3,8 +3,7 @@
 //! **Invariant:** the file has paths and names in it, and never a secret.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use ipam_api::brand::CTL_CONFIG_FILE;
@@ -12,6 +11,7 @@ use ipam_api::{Name, ObjectName, strict};
 use serde::{Deserialize, Serialize};
 
 use crate::output::error::Failure;
+use crate::output::file;
 use crate::settings::environment::Environment;
 
 /// The whole file.
@@ -64,10 +64,8 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(error) => {
-            return Err(Failure::usage(
-                format!("{} can't be read: {error}", path.display()),
-                "Make it readable, or name another folder with XDG_CONFIG_HOME.",
-            ));
+            let help = "Make it readable, or name another folder with XDG_CONFIG_HOME.";
+            return Err(Failure::file(path, "read", error, help));
         }
     };
     toml::from_str(&text).map_err(|error| {
@@ -80,22 +78,15 @@ pub(crate) fn read(path: &Path) -> Result<Config, Failure> {
 
 /// Writes the file: whole, or not at all.
 pub(crate) fn write(path: &Path, config: &Config) -> Result<(), Failure> {
-    let cannot = |error: &dyn std::fmt::Display| {
-        Failure::usage(format!("{} can't be written: {error}", path.display()), "Nothing was changed.")
-    };
-    let text = toml::to_string(config).map_err(|error| cannot(&error))?;
+    let text = toml::to_string(config)
+        .map_err(|error| Failure::file(path, "written", error, "Nothing was changed."))?;
     let save = || -> std::io::Result<()> {
         if let Some(folder) = path.parent() {
             std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
         }
-        let aside = path.with_extension("toml.new");
-        let mut options = std::fs::OpenOptions::new();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&aside)?;
-        file.write_all(text.as_bytes())?;
-        file.sync_all()?;
-        std::fs::rename(&aside, path)
+        file::replace(path, &text, file::PRIVATE)
     };
-    save().map_err(|error| cannot(&error))
+    save().map_err(|error| Failure::file(path, "written", error, "Nothing was changed."))
 }
 
 impl Config {

@@ -83,9 +83,14 @@ impl Settings {
                 certificate_file: file(&said.cert_file, CERT_FILE_ENV, context.cert_file),
                 key_file: file(&said.key_file, KEY_FILE_ENV, context.key_file),
             },
-            network: said.network.clone().or(context.network),
-            realm: said.realm.clone().or(context.realm).unwrap_or_else(Name::default_name),
-            namespace: said.namespace.clone().or(context.namespace).unwrap_or_else(ObjectName::default_name),
+            network: said.place.network.clone().or(context.network),
+            realm: said.place.realm.clone().or(context.realm).unwrap_or_else(Name::default_name),
+            namespace: said
+                .place
+                .namespace
+                .clone()
+                .or(context.namespace)
+                .unwrap_or_else(ObjectName::default_name),
             production: chosen.filter(|_| context.production).map(|chosen| chosen.name),
         })
     }

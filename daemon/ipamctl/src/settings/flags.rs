@@ -46,6 +46,13 @@ pub(crate) struct ConnectionArguments {
     /// File with that certificate's key [env: IPAM_KEY_FILE]
     #[arg(long, value_name = "FILE", global = true)]
     pub(crate) key_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) place: PlaceArguments,
+}
+
+/// Place in which names are looked for, as far as the command line names it.
+#[derive(Debug, Default, Clone, Args)]
+pub(crate) struct PlaceArguments {
     /// Network (address space); lists show all networks without it, new things and bare addresses are of `default`;
     /// an object of another one is refused
     #[arg(long, global = true)]

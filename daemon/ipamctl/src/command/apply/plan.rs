@@ -42,6 +42,35 @@ pub(super) enum Change {
     Keep(Current),
 }
 
+impl Change {
+    /// The word for it.
+    pub(super) fn action(&self) -> &'static str {
+        match self {
+            Change::Create(_) => "create",
+            Change::Update { .. } => "change",
+            Change::Delete(_) => "delete",
+            Change::Drain(_) => "drain",
+            Change::Keep(_) => "keep",
+        }
+    }
+
+    /// The resource that it is about.
+    pub(super) fn resource(&self) -> (Kind, &ResourceName) {
+        match self {
+            Change::Create(document) | Change::Update { document, .. } => (document.kind, &document.name),
+            Change::Delete(found) | Change::Drain(found) | Change::Keep(found) => (found.kind, &found.name),
+        }
+    }
+
+    /// The place in the files that wants it, if it is there.
+    pub(super) fn place(&self) -> Option<&str> {
+        match self {
+            Change::Create(document) | Change::Update { document, .. } => Some(&document.place),
+            _ => None,
+        }
+    }
+}
+
 /// All that has to change, in the order in which it can be done: what goes makes room for what comes.
 #[derive(Debug, Default)]
 pub(super) struct Plan(pub(super) Vec<Change>);
@@ -101,36 +130,31 @@ impl Plan {
 
     /// The transaction that does all of it, or nothing.
     pub(super) fn transaction(&self) -> Value {
-        let path = |kind: Kind, name: &ResourceName| format!("{}/{name}", kind.path());
         let (mut conditions, mut steps) = (Vec::new(), Vec::new());
         for change in &self.0 {
+            let (kind, name) = change.resource();
+            let path = format!("{}/{name}", kind.path());
             match change {
                 Change::Create(document) => {
-                    let path = path(document.kind, &document.name);
                     conditions.push(json!({"path": path, "absent": true}));
                     steps.push(json!({"method": "PUT", "path": path, "body": document.intention}));
                 }
                 Change::Update { document, current, .. } => steps.push(json!({
                     "method": "PUT",
-                    "path": path(document.kind, &document.name),
+                    "path": path,
                     "body": document.intention,
                     // What the file was made from counts, if it says: then it must not undo what came after.
                     "if_match": document.revision.unwrap_or(current.revision).to_string(),
                 })),
-                Change::Delete(current) => steps.push(json!({
-                    "method": "DELETE",
-                    "path": path(current.kind, &current.name),
-                    "if_match": current.revision.to_string(),
-                })),
+                Change::Delete(current) => {
+                    let revision = current.revision.to_string();
+                    steps.push(json!({"method": "DELETE", "path": path, "if_match": revision}));
+                }
                 Change::Drain(current) => {
                     let mut body = current.intention.clone();
                     body.insert("terminating".to_owned(), true.into());
-                    steps.push(json!({
-                        "method": "PUT",
-                        "path": path(current.kind, &current.name),
-                        "body": body,
-                        "if_match": current.revision.to_string(),
-                    }));
+                    let revision = current.revision.to_string();
+                    steps.push(json!({"method": "PUT", "path": path, "body": body, "if_match": revision}));
                 }
                 Change::Keep(_) => {}
             }
@@ -146,16 +170,13 @@ fn goes_away(pool: &Current) -> bool {
 /// What goes first: the highest kind first. Then what is new or different, the lowest kind first, and of those
 /// what only gives addresses away before what may take them.
 fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
-    let rank = |kind: Kind| kind as u8;
+    let (kind, name) = change.resource();
+    let (rank, name) = (kind as u8, name.clone());
     match change {
-        Change::Keep(found) => (0, rank(found.kind), false, found.name.clone()),
-        Change::Delete(found) | Change::Drain(found) => {
-            (1, u8::MAX - rank(found.kind), false, found.name.clone())
-        }
-        Change::Update { document, current, .. } => {
-            (2, rank(document.kind), grows(document, current), document.name.clone())
-        }
-        Change::Create(document) => (2, rank(document.kind), true, document.name.clone()),
+        Change::Keep(_) => (0, rank, false, name),
+        Change::Delete(_) | Change::Drain(_) => (1, u8::MAX - rank, false, name),
+        Change::Update { document, current, .. } => (2, rank, grows(document, current), name),
+        Change::Create(_) => (2, rank, true, name),
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use ipam_api::client::Call;
 use ipam_api::limits::TRANSACTION_STEPS_MAX;
+use ipam_api::name::ResourceName;
 use ipam_api::{Code, Problem};
 use serde_json::{Value, json};
 
@@ -13,6 +14,7 @@ use super::plan::{Change, Current, Plan};
 use super::{documents, view};
 use crate::client::confirm;
 use crate::client::exchange::Again;
+use crate::client::list::unreadable;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text;
@@ -122,16 +124,8 @@ pub(crate) async fn diff(session: &Session, arguments: &DiffArguments) -> Result
 }
 
 fn names(plan: &Plan) -> String {
-    let named = |change: &Change| match change {
-        Change::Create(document) | Change::Update { document, .. } => {
-            Some(format!("{}/{}", document.kind.word(), document.name))
-        }
-        Change::Delete(current) | Change::Drain(current) => {
-            Some(format!("{}/{}", current.kind.word(), current.name))
-        }
-        Change::Keep(_) => None,
-    };
-    plan.0.iter().filter_map(named).collect::<Vec<_>>().join("\n")
+    let named = |(kind, name): (Kind, &ResourceName)| format!("{}/{name}", kind.word());
+    plan.steps().map(|change| named(change.resource())).collect::<Vec<_>>().join("\n")
 }
 
 /// Reads the files, and of the servers' resources the kinds that they name, or all where a manager may have
@@ -154,7 +148,7 @@ async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Fail
     let listed = session.list::<Value>(kind.path(), |_| true).await?;
     let mut found = Vec::new();
     for item in listed.items {
-        let json = serde_json::to_vec(&item).map_err(|error| unreadable(error.to_string()))?;
+        let json = serde_json::to_vec(&item).map_err(unreadable)?;
         let (name, intention) = kind.read(&json).map_err(newer)?;
         let revision = item.pointer("/meta/revision").and_then(Value::as_u64);
         let revision =
@@ -172,12 +166,6 @@ fn newer(problem: Problem) -> Failure {
         format!("the servers have something that this ipamctl doesn't know: {}", problem.detail),
         "Nothing was changed. Use the ipamctl of the servers' version (ipamctl version).",
     )
-}
-
-fn unreadable(why: String) -> Failure {
-    Problem::new(Code::Unreachable, format!("the server's answer can't be read: {why}"))
-        .help("Check that the address is ipamd's and that its version fits.")
-        .into()
 }
 
 /// Refuses what the servers would refuse, before anybody is asked.
@@ -204,15 +192,9 @@ fn about_step(mut failure: Failure, plan: &Plan) -> Failure {
     let step = refusal.problem.context.as_ref().and_then(|context| context.step);
     let step = step.and_then(|step| usize::try_from(step).ok());
     let Some(change) = step.and_then(|step| plan.steps().nth(step)) else { return failure };
-    let place = match change {
-        Change::Create(document) | Change::Update { document, .. } => {
-            format!("{} {} of {}", document.kind.word(), document.name, document.place)
-        }
-        Change::Delete(current) | Change::Drain(current) | Change::Keep(current) => {
-            format!("{} {}", current.kind.word(), current.name)
-        }
-    };
-    refusal.problem.detail = format!("{place}: {}", refusal.problem.detail);
+    let (kind, name) = change.resource();
+    let place = change.place().map(|place| format!(" of {place}")).unwrap_or_default();
+    refusal.problem.detail = format!("{} {name}{place}: {}", kind.word(), refusal.problem.detail);
     refusal.problem.help = format!("{} Nothing was changed.", refusal.problem.help);
     failure
 }

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::kind::{Intention, Kind};
 use super::plan::{Change, Plan};
-use crate::output::diff::{self, addresses, ranges, shown};
+use crate::output::diff::{self, Difference, addresses, ranges, shown};
 use crate::output::text;
 
 /// One line a change, and one for each further field that differs.
@@ -23,12 +23,13 @@ pub(super) fn text(plan: &Plan) -> String {
 }
 
 fn title(change: &Change) -> String {
-    let (mark, kind, name) = match change {
-        Change::Create(document) => ("+", document.kind, &document.name),
-        Change::Update { document, .. } => ("~", document.kind, &document.name),
-        Change::Delete(current) | Change::Drain(current) => ("-", current.kind, &current.name),
-        Change::Keep(current) => ("!", current.kind, &current.name),
+    let mark = match change {
+        Change::Create(_) => "+",
+        Change::Update { .. } => "~",
+        Change::Delete(_) | Change::Drain(_) => "-",
+        Change::Keep(_) => "!",
     };
+    let (kind, name) = change.resource();
     format!("{mark} {} {name}", kind.word())
 }
 
@@ -72,47 +73,29 @@ fn created(kind: Kind, intention: &Intention) -> String {
 
 /// The plan for programs.
 pub(super) fn json(plan: &Plan) -> Value {
-    let changes: Vec<Value> = plan
-        .0
-        .iter()
-        .map(|change| match change {
-            Change::Create(document) => {
-                json!({"action": "create", "kind": document.kind.word(), "name": document.name})
+    let change = |change: &Change| {
+        let (kind, name) = change.resource();
+        let mut json = json!({"action": change.action(), "kind": kind.word(), "name": name});
+        match change {
+            Change::Update { differences, .. } => {
+                let field =
+                    |found: &Difference| json!({"field": found.field, "from": found.from, "to": found.to});
+                json["fields"] = differences.iter().map(field).collect();
             }
-            Change::Update { document, differences, .. } => {
-                let fields: Vec<Value> = differences
-                    .iter()
-                    .map(|found| json!({"field": found.field, "from": found.from, "to": found.to}))
-                    .collect();
-                json!({"action": "change", "kind": document.kind.word(), "name": document.name, "fields": fields})
-            }
-            Change::Delete(current) => {
-                json!({"action": "delete", "kind": current.kind.word(), "name": current.name})
-            }
-            Change::Drain(current) => {
-                json!({"action": "drain", "kind": current.kind.word(), "name": current.name, "held": current.held})
-            }
-            Change::Keep(current) => {
-                json!({"action": "keep", "kind": current.kind.word(), "name": current.name, "held": current.held})
-            }
-        })
-        .collect();
-    json!({"changes": changes})
+            Change::Drain(current) | Change::Keep(current) => json["held"] = current.held.into(),
+            Change::Create(_) | Change::Delete(_) => {}
+        }
+        json
+    };
+    json!({"changes": plan.0.iter().map(change).collect::<Vec<Value>>()})
 }
 
 /// `2 created, 1 changed`.
 pub(super) fn counts(plan: &Plan) -> String {
-    let number = |of: fn(&Change) -> bool| plan.0.iter().filter(|change| of(change)).count();
-    let words = [
-        (number(|change| matches!(change, Change::Create(_))), "created"),
-        (number(|change| matches!(change, Change::Update { .. })), "changed"),
-        (number(|change| matches!(change, Change::Delete(_))), "deleted"),
-        (number(|change| matches!(change, Change::Drain(_))), "draining"),
-    ];
-    let said: Vec<String> = words
-        .iter()
-        .filter(|(number, _)| *number > 0)
-        .map(|(number, word)| format!("{number} {word}"))
-        .collect();
-    said.join(", ")
+    let words = [("create", "created"), ("change", "changed"), ("delete", "deleted"), ("drain", "draining")];
+    let said = words.into_iter().filter_map(|(action, word)| {
+        let number = plan.0.iter().filter(|change| change.action() == action).count();
+        (number > 0).then(|| format!("{number} {word}"))
+    });
+    said.collect::<Vec<String>>().join(", ")
 }

@@ -7,12 +7,13 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use ipam_api::backup::{Checked, Unusable, check};
-use ipam_api::client::{Call, with_query};
+use ipam_api::client::Call;
 use ipam_api::{Code, Problem};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use rustix::io::Errno;
 use serde_json::json;
 
+use crate::client::exchange::with_all;
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::{file, interrupt, text};
@@ -80,10 +81,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
 
 /// Writes what the first server that can sends, and makes it durable.
 async fn fetch(session: &Session, aside: &Aside, history: bool) -> Result<(), Failure> {
-    let mut path = "/v1/cluster/backup".to_owned();
-    if !history {
-        path = with_query(&path, "history", "false");
-    }
+    let path = with_all("/v1/cluster/backup", [("history", (!history).then(|| "false".to_owned()))]);
     let call = Call::get(path).within(session.timeout());
     session.debug(session.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
     let mut download = session.client.download(&call).await.map_err(|problem| session.failure(problem))?;

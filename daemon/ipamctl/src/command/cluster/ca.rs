@@ -1,7 +1,7 @@
 //! `ipamctl cluster ca`: a CA in a directory, for those who have none, and what it issues.
 
-use std::fs::{DirBuilder, File};
-use std::io::{self, Write as _};
+use std::fs::DirBuilder;
+use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
@@ -187,12 +187,8 @@ fn node(text: &str) -> Result<(Name, ObjectName), String> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| {
-        Failure::usage(
-            format!("{} can't be read: {error}", path.display()),
-            "Name the directory of a CA; `ipamctl cluster ca init DIR` makes one.",
-        )
-    })
+    let help = "Name the directory of a CA; `ipamctl cluster ca init DIR` makes one.";
+    std::fs::read_to_string(path).map_err(|error| Failure::file(path, "read", error, help))
 }
 
 /// Writes both files whole, the key first, for this user alone.
@@ -214,22 +210,8 @@ fn write(
         session.say("a dry run: nothing was written");
         return Ok(());
     }
-    replace(key, &made.key, 0o600).map_err(|error| unwritten(key, &error))?;
-    replace(certificate, &made.certificate, 0o644).map_err(|error| unwritten(certificate, &error))
-}
-
-/// Writes a file beside its place and moves it there: whoever reads it meanwhile sees the old one or the new one.
-fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut aside = path.as_os_str().to_owned();
-    aside.push(".new");
-    let aside = PathBuf::from(aside);
-    // Somebody else's file may have another mode, which it would keep.
-    let _ = std::fs::remove_file(&aside);
-    let mut file = file::create(&aside, mode)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&aside, path)?;
-    path.parent().map_or(Ok(()), |dir| File::open(dir)?.sync_all())
+    file::replace(key, &made.key, file::PRIVATE).map_err(|error| unwritten(key, &error))?;
+    file::replace(certificate, &made.certificate, 0o644).map_err(|error| unwritten(certificate, &error))
 }
 
 fn unwritten(path: &Path, error: &io::Error) -> Failure {

@@ -8,7 +8,6 @@ use crate::client::confirm;
 use crate::client::exchange::Again;
 use crate::client::session::Session;
 use crate::output::error::Failure;
-use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::text;
 
@@ -17,21 +16,11 @@ const PATH: &str = "/v1/cluster/members";
 /// `members`.
 pub(super) async fn list(session: &Session) -> Result<(), Failure> {
     let answer = session.read(PATH).await?;
-    if session.data(&answer.body)? {
-        return Ok(());
-    }
     let members: Members = answer.read()?;
-    if matches!(session.format, Format::Name) {
-        let names: Vec<&str> = members.items.iter().map(|member| member.name.as_str()).collect();
-        return session.print(&names.join("\n"));
-    }
-    session.print_table(&table(&members.items))?;
-    session.say(&format!(
-        "{} · {} must agree · can lose {}",
-        text::plural(members.voters, "voter", "voters"),
-        members.needed,
-        members.can_lose
-    ));
+    let names: Vec<&str> = members.items.iter().map(|member| member.name.as_str()).collect();
+    session.show_table(&answer.body, &names.join("\n"), || table(&members.items))?;
+    let voters = text::plural(members.voters, "voter", "voters");
+    session.tell(&format!("{voters} · {} must agree · can lose {}", members.needed, members.can_lose));
     Ok(())
 }
 

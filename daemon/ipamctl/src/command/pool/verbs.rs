@@ -103,21 +103,16 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Show(Named { name }) => {
             let (pool, answer) = resource::fetch::<Pool>(session, &name).await?;
             // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
-            let subnet = match session.format.is_for_people() {
-                true => resource::fetch::<Subnet>(session, &pool.intention.subnet).await.ok(),
-                false => None,
-            };
-            let parts = match session.format.is_for_people() {
-                true => Parts::of_pool(session, &name).await,
-                false => Parts::default(),
-            };
+            let (mut subnet, mut parts) = (None, Parts::default());
+            if session.format.is_for_people() {
+                subnet = resource::fetch::<Subnet>(session, &pool.intention.subnet).await.ok();
+                parts = Parts::of_pool(session, &name).await;
+            }
             let subnet = subnet.map(|(subnet, _)| subnet.intention);
             session.show(&answer, name.as_str(), || {
                 Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.width))
             })?;
-            if session.format.is_for_people() {
-                session.say(&view::next_steps(&pool));
-            }
+            session.tell(&view::next_steps(&pool));
             Ok(())
         }
         Verb::Create(arguments) => {

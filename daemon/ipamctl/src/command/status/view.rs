@@ -61,49 +61,33 @@ fn health(fields: &mut Fields, judgement: &Judgement<'_>, paint: impl Fn(&str, T
         if answering.len() == 1 { "members answers" } else { "members answer" }
     );
     let leader = cluster.leader.as_deref().unwrap_or("-");
-    match judgement.health {
+    let line = match judgement.health {
         Health::NoLeader => {
-            let word = format!("NO LEADER for {}", text::roughly(cluster.stale_ms));
+            let word = paint(&format!("NO LEADER for {}", text::roughly(cluster.stale_ms)), Tone::Bad);
             let names =
                 if answering.is_empty() { String::new() } else { format!(" ({})", answering.join(", ")) };
-            fields
-                .line("health", format!("{}   {some}{names}; {needed} are needed", paint(&word, Tone::Bad)));
-            fields.line(
-                "",
-                format!(
-                    "What stands below is from {} alone, as of revision {}, {} ago.",
-                    cluster.answered_by,
-                    cluster.revision,
-                    text::roughly(cluster.stale_ms)
-                ),
-            );
-            fields.line(
-                "",
-                "Nothing can be changed until there is a leader; reading goes on with --consistency stale.",
-            );
+            format!("{word}   {some}{names}; {needed} are needed")
         }
         Health::Ok | Health::Degraded => {
             let can_lose = answering.len().saturating_sub(needed);
-            let (word, tone) =
-                if judgement.is_well() { ("OK", Tone::Good) } else { ("DEGRADED", Tone::Attention) };
-            fields.line(
-                "health",
-                format!(
-                    "{} {some} · leader {leader} · can lose {can_lose}",
-                    paint(&format!("{word:<9}"), tone)
-                ),
-            );
+            let word = if judgement.is_well() {
+                paint("OK       ", Tone::Good)
+            } else {
+                paint("DEGRADED ", Tone::Attention)
+            };
+            format!("{word} {some} · leader {leader} · can lose {can_lose}")
         }
-        Health::Diverged => {
-            fields
-                .line("health", format!("{}   {some} · leader {leader}", paint("STATES DIFFER", Tone::Bad)));
-        }
-        Health::Mixed => {
-            fields.line(
-                "health",
-                format!("{}   the servers asked aren't one cluster", paint("MIXED", Tone::Bad)),
-            );
-        }
+        Health::Diverged => format!("{}   {some} · leader {leader}", paint("STATES DIFFER", Tone::Bad)),
+        Health::Mixed => format!("{}   the servers asked aren't one cluster", paint("MIXED", Tone::Bad)),
+    };
+    fields.line("health", line);
+    if judgement.health == Health::NoLeader {
+        let (by, revision, ago) = (&cluster.answered_by, cluster.revision, text::roughly(cluster.stale_ms));
+        fields
+            .line("", format!("What stands below is from {by} alone, as of revision {revision}, {ago} ago."));
+        let help =
+            "Nothing can be changed until there is a leader; reading goes on with --consistency stale.";
+        fields.line("", help);
     }
 }
 

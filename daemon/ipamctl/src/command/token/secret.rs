@@ -27,12 +27,9 @@ impl Destination {
         let mut name = path.file_name().map(std::ffi::OsStr::to_owned).unwrap_or_default();
         name.push(".new");
         let aside = path.with_file_name(name);
-        let file = file::create(&aside, file::PRIVATE).map_err(|error| {
-            Failure::usage(
-                format!("{} can't be written: {error}", aside.display()),
-                "No token was made. Name another file with --to-file.",
-            )
-        })?;
+        let help = "No token was made. Name another file with --to-file.";
+        let file = file::create(&aside, file::PRIVATE)
+            .map_err(|error| Failure::file(&aside, "written", error, help))?;
         Ok(Self::File { file, aside, path: path.to_owned() })
     }
 

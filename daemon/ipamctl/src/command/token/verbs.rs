@@ -150,14 +150,9 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("token"), &arguments).await,
         Verb::List => {
-            let listing = Listing {
-                path: PATH,
-                filters: session.narrowed("tokens", &[])?,
-                name: |token: &Token| token.name.to_string(),
-                table: view::table,
-                words: ("token", "tokens"),
-            };
-            session.show_list(listing, |_| true).await
+            let (filters, table) = (session.narrowed("tokens", &[])?, view::table as fn(&_, _, _) -> _);
+            let name = |token: &Token| token.name.to_string();
+            session.show_list(Listing { words: ("token", "tokens"), filters, name, table }, |_| true).await
         }
         Verb::Show(Named { name }) => {
             let answer = session.read(&path(&name)).await;
