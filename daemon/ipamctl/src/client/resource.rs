@@ -4,6 +4,7 @@ use ipam_api::client::{Answer, Call, Expect};
 use ipam_api::name::ResourceName;
 use ipam_api::time::Timestamp;
 use ipam_api::{Code, Name, strict};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
@@ -59,7 +60,7 @@ pub(crate) async fn show<N: Noun>(
 ) -> Result<(), Failure> {
     let name = name.into();
     let (found, answer) = fetch::<N>(session, &name).await?;
-    session.show(&answer, name.as_str(), || Ok(shown(&found)))
+    session.show(&answer.body, name.as_str(), || Ok(shown(&found)))
 }
 
 /// Adds the lines that end the text of each named resource.
@@ -79,15 +80,24 @@ pub(crate) async fn suggest<T>(
     plural: &str,
     name: &str,
 ) -> Result<T, Failure> {
+    suggest_among(session, result, plural, name, |found: &Named| Some(found.whole())).await
+}
+
+/// The same among the items of a list that `called` gives a name.
+pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
+    session: &Session,
+    result: Result<T, Failure>,
+    plural: &str,
+    name: &str,
+    called: impl Fn(&Item) -> Option<String>,
+) -> Result<T, Failure> {
     let failure = match result {
         Err(failure) if failure.code() == Some(Code::NotFound) => failure,
         other => return other,
     };
     // Looking for a better word must not replace the answer by another failure.
-    let Ok(listed) = session.list::<Named>(&format!("/v1/{plural}"), |_| true).await else {
-        return Err(failure);
-    };
-    let names: Vec<String> = listed.items.iter().map(Named::whole).collect();
+    let Ok(listed) = session.list(&format!("/v1/{plural}"), |_| true).await else { return Err(failure) };
+    let names: Vec<String> = listed.items.iter().filter_map(called).collect();
     let meant = strict::nearest(name, names.iter().map(String::as_str));
     Err(failure.meant(meant.map(str::to_owned)))
 }

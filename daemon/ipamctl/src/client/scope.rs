@@ -92,25 +92,23 @@ impl Session {
 
     /// Refuses `--realm` beside a name that says another one.
     pub(crate) fn check_realm(&self, text: &str, realm: &Name) -> Result<(), Failure> {
-        if self.said.fits_realm(realm) { Ok(()) } else { Err(self.says_otherwise(text, Part::Realm)) }
+        self.check_part(text, Part::Realm, self.said.fits_realm(realm))
     }
 
     /// The same for `--namespace`.
     pub(crate) fn check_namespace(&self, text: &str, namespace: &ObjectName) -> Result<(), Failure> {
-        if self.said.fits_namespace(namespace) {
-            Ok(())
-        } else {
-            Err(self.says_otherwise(text, Part::Namespace))
-        }
+        self.check_part(text, Part::Namespace, self.said.fits_namespace(namespace))
     }
 
-    fn says_otherwise(&self, text: &str, part: Part) -> Failure {
-        let word = part.word();
-        let said = self.said.part(part).unwrap_or_default();
-        Failure::usage(
+    fn check_part(&self, text: &str, part: Part, fits: bool) -> Result<(), Failure> {
+        let (word, said) = (part.word(), self.said.part(part).unwrap_or_default());
+        if fits {
+            return Ok(());
+        }
+        Err(Failure::usage(
             format!("{} says another {word} than --{word} {said}", ipam_api::name::shown(text)),
             format!("Leave --{word} out, or the {word} of the name."),
-        )
+        ))
     }
 
     /// Refuses `--network` where what was read lies in another one.

@@ -15,16 +15,6 @@ impl Session {
     /// Shows one thing: its data, its name, or the text for people.
     pub(crate) fn show(
         &self,
-        answer: &Answer,
-        name: &str,
-        text: impl FnOnce() -> Result<String, Failure>,
-    ) -> Result<(), Failure> {
-        self.show_json(&answer.body, name, text)
-    }
-
-    /// Shows one thing that no server answered.
-    pub(crate) fn show_json(
-        &self,
         json: &[u8],
         name: &str,
         text: impl FnOnce() -> Result<String, Failure>,
@@ -42,7 +32,7 @@ impl Session {
         name: &str,
         table: impl FnOnce() -> Table,
     ) -> Result<(), Failure> {
-        self.show_json(json, name, || Ok(table().render(self.headers, self.width)))
+        self.show(json, name, || Ok(table().render(self.headers, self.width)))
     }
 
     /// Tells that something was done: a sentence for people, the server's data or the name for scripts.

@@ -193,7 +193,7 @@ pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Res
     let allocated: Allocated = answer.read()?;
     let given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
     let names: Vec<String> = given.map(|given| given.address.addr().to_string()).collect();
-    session.show(&answer, &names.join("\n"), || Ok(shown(&allocated)))?;
+    session.show(&answer.body, &names.join("\n"), || Ok(shown(&allocated)))?;
     session.tell(&conclusion(&allocated, endpoint, session.writing.dry_run));
     Ok(())
 }

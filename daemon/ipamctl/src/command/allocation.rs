@@ -69,7 +69,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Show(Numbered { id }) => {
             let answer = session.read(&format!("/v1/allocations/{id}")).await?;
             session.check_placed(&format!("allocation {id}"), "allocations", &answer.body)?;
-            session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
+            session.show(&answer.body, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
         }
         Verb::Delete(Numbered { id }) => release::allocation(session, id).await,
     }

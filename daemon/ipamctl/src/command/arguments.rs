@@ -49,3 +49,10 @@ pub(crate) fn replace<Value>(field: &mut Option<Value>, value: Option<Value>, no
         *field = value;
     }
 }
+
+/// Writes a list, unless nothing was said of it.
+pub(crate) fn replace_list<Item: Clone>(field: &mut Vec<Item>, said: &[Item]) {
+    if !said.is_empty() {
+        *field = said.to_vec();
+    }
+}

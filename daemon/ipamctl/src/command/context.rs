@@ -193,5 +193,5 @@ fn show(session: &Session, config: &Config, path: &Path, name: Option<Name>) -> 
     fields.line_if("realm", &text::or_dash(place.realm.as_ref()));
     fields.line_if("namespace", &text::or_dash(place.namespace.as_ref()));
     fields.line_if("production", if place.production { "yes: questions say so" } else { "" });
-    session.show_json(&json, name.as_str(), || Ok(fields.text()))
+    session.show(&json, name.as_str(), || Ok(fields.text()))
 }

@@ -7,11 +7,11 @@ use ipam_api::resource::{
     Endpoint, EndpointKey, EndpointKind, EndpointStatus, GivenAddress, Interface, Resource,
 };
 use ipam_api::time::Timestamp;
-use ipam_api::{Code, strict};
 
 use crate::client::confirm;
 use crate::client::exchange::Again;
 use crate::client::list::Listing;
+use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
 use crate::command::controller::{self, EndArguments, ScaleArguments};
@@ -147,27 +147,19 @@ fn nodes(endpoint: &Read) -> String {
 async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::client::Answer), Failure> {
     // It may hold addresses of several networks; a part of them is neither shown nor released here.
     session.without("endpoints", &[Part::Network])?;
-    let failure = match session.read(&path(key)).await {
-        Ok(answer) => return Ok((answer.read()?, answer)),
-        Err(failure) => failure,
+    let read = session.read(&path(key)).await;
+    let called = |found: &Read| {
+        let other = &found.intention.key;
+        (other.kind == key.kind).then(|| other.to_string())
     };
-    if failure.code() != Some(Code::NotFound) {
-        return Err(failure);
-    }
-    let Ok(listed) =
-        session.list::<Read>("/v1/endpoints", |found| found.intention.key.kind == key.kind).await
-    else {
-        return Err(failure);
-    };
-    let names: Vec<String> = listed.items.iter().map(|found| found.intention.key.to_string()).collect();
-    let meant = strict::nearest(&key.to_string(), names.iter().map(String::as_str)).map(str::to_owned);
-    Err(failure.meant(meant))
+    let answer = resource::suggest_among(session, read, "endpoints", &key.to_string(), called).await?;
+    Ok((answer.read()?, answer))
 }
 
 async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
     let (endpoint, answer) = fetch(session, key).await?;
     let name = endpoint.intention.key.to_string();
-    session.show(&answer, &name, || Ok(shown(&endpoint, session.width)))
+    session.show(&answer.body, &name, || Ok(shown(&endpoint, session.width)))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
@@ -176,8 +168,7 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
     fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
     fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
     fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
-    let controller = endpoint.intention.controller.as_ref().map(controller::written);
-    fields.line_if("controller", controller.as_deref().unwrap_or_default());
+    fields.some("controller", endpoint.intention.controller.as_ref().map(controller::written));
     if endpoint.intention.sticky {
         let scale_down = endpoint.intention.scale_down.map(|policy| format!("   when scaled down {policy}"));
         fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
@@ -207,9 +198,7 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
             let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
             fields.line("called", format!("{address} {}", parts.join("   ")));
         }
-        if let Some(mac) = &given.mac {
-            fields.line("hardware", format!("{address} {mac}"));
-        }
+        fields.some("hardware", given.mac.as_ref().map(|mac| format!("{address} {mac}")));
         let mut settings: Vec<String> = Vec::new();
         settings.extend(given.clean_gateway.then(|| "no default route".to_owned()));
         settings.extend(given.mtu.map(|mtu| format!("MTU {mtu}")));
@@ -218,9 +207,8 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         if !settings.is_empty() {
             fields.line("routes", format!("{address} {}", settings.join("   ")));
         }
-        if given.lease.is_some() {
-            fields.line("lease", format!("{address} {}", text::lease(given.lease.as_ref())));
-        }
+        let lease = given.lease.as_ref().map(|lease| format!("{address} {}", text::lease(Some(lease))));
+        fields.some("lease", lease);
     }
     for why in &endpoint.status.conditions {
         let since = text::moment(why.since);

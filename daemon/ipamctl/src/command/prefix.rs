@@ -122,7 +122,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Show(Numbered { id }) => {
             let answer = session.read(&path_of(id)).await?;
             session.check_placed(&format!("prefix {id}"), "prefixes", &answer.body)?;
-            session.show(&answer, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
+            session.show(&answer.body, &id.to_string(), || Ok(shown(&answer.read()?, session.now())))
         }
         Verb::Release(Numbered { id }) => release(session, id).await,
     }
@@ -158,7 +158,7 @@ async fn allocate(session: &Session, arguments: &AllocateArguments) -> Result<()
     let answer = session.write(call, Again::Same(repeat)).await?;
     let delegated: Delegated = answer.read()?;
     let Prefix { id, cidr, path, .. } = &delegated.prefix;
-    session.show(&answer, &cidr.to_string(), || Ok(format!("{cidr}   for {path}   prefix {id}\n")))?;
+    session.show(&answer.body, &cidr.to_string(), || Ok(format!("{cidr}   for {path}   prefix {id}\n")))?;
     session.tell(&conclusion(&delegated, session.writing.dry_run));
     Ok(())
 }
@@ -219,9 +219,7 @@ fn shown(prefix: &Prefix, now: Timestamp) -> String {
         "from",
         format!("pool {}   subnet {}   network {}", prefix.pool, prefix.subnet, prefix.network),
     );
-    if let Some(parent) = prefix.parent {
-        fields.line("cut from", format!("prefix {parent}"));
-    }
+    fields.some("cut from", prefix.parent.map(|parent| format!("prefix {parent}")));
     fields.line("owner", format!("{}   realm {}", prefix.path, prefix.realm));
     fields.line("below", text::plural(prefix.children, "prefix", "prefixes"));
     fields.line("edges", if prefix.keep_edges { "never given" } else { "given" });

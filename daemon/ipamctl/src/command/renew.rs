@@ -57,7 +57,7 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
     let answer = session.write(call, Again::Same("the same command again".to_owned())).await?;
     let renewed: Renewed = answer.read()?;
     let names: Vec<String> = renewed.leases.iter().map(|one| one.address.to_string()).collect();
-    session.show(&answer, &names.join("\n"), || Ok(shown(&renewed)))?;
+    session.show(&answer.body, &names.join("\n"), || Ok(shown(&renewed)))?;
     if session.writing.dry_run {
         session.tell("a dry run: nothing was renewed");
     }

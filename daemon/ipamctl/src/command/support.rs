@@ -61,11 +61,8 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     }
 }
 
-/// A file of the bundle.
-struct Piece {
-    name: String,
-    bytes: Vec<u8>,
-}
+/// A file of the bundle: its name and its bytes.
+type Piece = (String, Vec<u8>);
 
 async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
     let cannot = |error: std::io::Error| Failure::file(path, "written", error, "Name another file.");
@@ -77,8 +74,8 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
     let servers = status::known_servers(session).await;
     let asked = join_all(servers.iter().map(|server| ask(session, server))).await;
     let mut pieces = vec![
-        Piece { name: "README.txt".to_owned(), bytes: manifest(session, &servers).into_bytes() },
-        Piece { name: "client.json".to_owned(), bytes: client(&servers, session.now()) },
+        ("README.txt".to_owned(), manifest(session, &servers).into_bytes()),
+        ("client.json".to_owned(), client(&servers, session.now())),
     ];
     let answered = asked.iter().filter(|(_, answered)| *answered > 0).count();
     pieces.extend(asked.into_iter().flat_map(|(pieces, _)| pieces));
@@ -135,19 +132,19 @@ async fn ask(session: &Session, server: &str) -> (Vec<Piece>, usize) {
             }
             Err(problem) => format!("no answer: {problem}\n").into_bytes(),
         };
-        Piece { name: format!("{folder}/{name}"), bytes }
+        (format!("{folder}/{name}"), bytes)
     });
     (pieces.collect(), answered)
 }
 
 fn write(file: std::fs::File, pieces: &[Piece], now: Timestamp) -> std::io::Result<()> {
     let mut archive = tar::Builder::new(file);
-    for piece in pieces {
+    for (name, bytes) in pieces {
         let mut header = tar::Header::new_gnu();
-        header.set_size(piece.bytes.len() as u64);
+        header.set_size(bytes.len() as u64);
         header.set_mode(0o600);
         header.set_mtime(now.0 / 1000);
-        archive.append_data(&mut header, &piece.name, piece.bytes.as_slice())?;
+        archive.append_data(&mut header, name, bytes.as_slice())?;
     }
     let mut file = archive.into_inner()?;
     file.flush()?;

@@ -30,7 +30,7 @@ pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
     });
     let own = ["ipamctl".to_owned(), OURS.to_owned(), String::new()];
     let table = Table::untitled(std::iter::once(own).chain(lines));
-    session.show_json(json.as_bytes(), OURS, || Ok(table.render(false, None)))?;
+    session.show(json.as_bytes(), OURS, || Ok(table.render(false, None)))?;
     if !session.format.is_for_people() {
         return Ok(());
     }

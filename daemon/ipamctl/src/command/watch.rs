@@ -45,54 +45,39 @@ impl Watched {
 
 /// Shows events as they come, until Ctrl-C.
 pub(crate) async fn run(session: &Session, noun: Watched, arguments: &WatchArguments) -> Result<(), Failure> {
-    let path = path(session, noun, arguments.name.as_deref())?;
+    let name = arguments.name.as_deref().map(|name| named(session, noun, name)).transpose()?;
+    let path = path(session, noun, name.as_deref());
     let again = [Some("ipamctl"), Some(noun.word()), Some("watch"), arguments.name.as_deref()];
     let again: Vec<&str> = again.into_iter().flatten().collect();
     let followed = Followed { path, after: arguments.after.clone(), again: again.join(" ") };
-    let name = match (noun, arguments.name.as_deref()) {
-        (Watched::Named(kind), Some(name)) => Some(named_or_in_realm(session, kind, name)?),
-        (_, name) => name.map(str::to_owned),
-    };
     events::follow(session, followed, |event| wanted(noun, name.as_deref(), event)).await
 }
 
-/// Where its events are, as narrow as the servers can make it.
-fn path(session: &Session, noun: Watched, name: Option<&str>) -> Result<String, Failure> {
+/// Path of its events, as narrow as the servers can make it.
+fn path(session: &Session, noun: Watched, name: Option<&str>) -> String {
     let (filter, value) = match (noun, name) {
-        (Watched::Pool, Some(name)) => ("pool", named(name)?),
-        (Watched::Endpoint, Some(name)) => ("endpoint", session.endpoint_key(name)?.to_string()),
-        (Watched::Allocation, Some(name)) => {
-            name.parse::<u64>().map_err(|_| {
-                let name = ipam_api::name::shown(name);
-                let help = "Its number is shown by: ipamctl allocation list";
-                Failure::usage(format!("{name} is not the number of an allocation"), help)
-            })?;
-            ("kind", "address".to_owned())
-        }
-        (Watched::Named(kind), Some(name)) => {
-            named_or_in_realm(session, kind, name)?;
-            ("kind", kind.to_owned())
-        }
-        (Watched::Endpoint | Watched::Allocation, None) => ("kind", "address".to_owned()),
-        (Watched::Pool | Watched::Named(_), None) => ("kind", noun.word().to_owned()),
+        (Watched::Pool, Some(name)) => ("pool", name),
+        (Watched::Endpoint, Some(name)) => ("endpoint", name),
+        (Watched::Endpoint | Watched::Allocation, _) => ("kind", "address"),
+        (Watched::Pool | Watched::Named(_), _) => ("kind", noun.word()),
     };
     // Only events of addresses have a network.
     let has_network = matches!(noun, Watched::Endpoint | Watched::Allocation);
     let network = session.network.as_ref().filter(|_| has_network).map(ToString::to_string);
-    Ok(with_all("/v1/events", [(filter, Some(value)), ("network", network)]))
+    with_all("/v1/events", [(filter, Some(value.to_owned())), ("network", network)])
 }
 
-/// A name as names are: one that can't be there would be watched for ever.
-fn named(name: &str) -> Result<String, Failure> {
-    let name = Name::new(name).map_err(Failure::from)?;
-    Ok(name.to_string())
-}
-
-/// The same for kinds that are named within a realm.
-fn named_or_in_realm(session: &Session, kind: &str, name: &str) -> Result<String, Failure> {
-    match kind {
-        "node" | "namespace" => Ok(session.in_realm(name)?.to_string()),
-        _ => named(name),
+/// A name as events have it. One that can't be there would be watched for ever, so it is refused.
+fn named(session: &Session, noun: Watched, name: &str) -> Result<String, Failure> {
+    match noun {
+        Watched::Endpoint => Ok(session.endpoint_key(name)?.to_string()),
+        Watched::Named("node" | "namespace") => Ok(session.in_realm(name)?.to_string()),
+        Watched::Pool | Watched::Named(_) => Ok(Name::new(name)?.to_string()),
+        Watched::Allocation => name.parse::<u64>().map(|id| id.to_string()).map_err(|_| {
+            let name = ipam_api::name::shown(name);
+            let help = "Its number is shown by: ipamctl allocation list";
+            Failure::usage(format!("{name} is not the number of an allocation"), help)
+        }),
     }
 }
 

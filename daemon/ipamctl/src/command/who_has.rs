@@ -3,6 +3,7 @@
 use std::net::IpAddr;
 
 use clap::Args;
+use ipam_api::Name;
 use ipam_api::address::parse_address;
 use ipam_api::client::with_query;
 use ipam_api::event::{AddressHistory, Event, EventPage};
@@ -57,7 +58,7 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
         let history: AddressHistory = answer.read()?;
         let holder = history.last_holder.as_ref().map(ToString::to_string).unwrap_or_default();
         let begins = begins_after(session, &history).await;
-        return session.show(&answer, &holder, || {
+        return session.show(&answer.body, &holder, || {
             Ok(then(&history, begins) + &table(&history.events).render(session.headers, session.width))
         });
     }
@@ -65,7 +66,7 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
     let address: Address = answer.read()?;
     let holder = address.allocation.as_ref().map(|allocation| allocation.endpoint.to_string());
     let holder = holder.unwrap_or_default();
-    session.show(&answer, &holder, || Ok(shown(&address, session.now(), session.width)))?;
+    session.show(&answer.body, &holder, || Ok(shown(&address, session.now(), session.width)))?;
     if !session.format.is_for_people() {
         return Ok(());
     }
@@ -137,9 +138,7 @@ fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     let state = if begins.is_some() && state != "allocated" { "unknown" } else { state };
     let at = history.at.map(text::moment).unwrap_or_default();
     fields.line(&history.address.to_string(), format!("{state:<12} network {} · at {at}", history.network));
-    if let Some(holder) = &history.last_holder {
-        fields.line(if state == "allocated" { "holder" } else { "last holder" }, holder);
-    }
+    fields.some(if state == "allocated" { "holder" } else { "last holder" }, history.last_holder.as_ref());
     if let Some(begins) = begins {
         let begins = text::moment(begins);
         fields.line("history", format!("begins at {begins}; what was before isn't known"));
@@ -170,13 +169,12 @@ fn shown(address: &Address, now: Timestamp, width: Option<usize>) -> String {
     if let Some(allocation) = &address.allocation {
         held(&mut fields, allocation, now, width);
     }
-    if let Some(prefix) = &address.prefix {
-        let Prefix { id, cidr, path, realm, .. } = prefix;
-        fields.line("prefix", format!("{cidr} of {path}   realm {realm}   ipamctl prefix show {id}"));
-    }
-    if let Some(reservation) = &address.reservation {
-        fields.line("reservation", format!("{reservation}   ipamctl reservation show {reservation}"));
-    }
+    let prefix = |Prefix { id, cidr, path, realm, .. }: &Prefix| {
+        format!("{cidr} of {path}   realm {realm}   ipamctl prefix show {id}")
+    };
+    fields.some("prefix", address.prefix.as_ref().map(prefix));
+    let reservation = |name: &Name| format!("{name}   ipamctl reservation show {name}");
+    fields.some("reservation", address.reservation.as_ref().map(reservation));
     if let Some(left) = address.cooling_ms {
         let then = match (&address.reservation, &address.pool) {
             (Some(reservation), _) => format!("then reservation {reservation} keeps it"),

@@ -12,6 +12,7 @@ use crate::command::{
 use crate::output::error::Failure;
 use crate::settings::connection::Settings;
 use crate::settings::environment::Environment;
+use crate::settings::flags::ConnectionArguments;
 
 /// Does what the arguments say; `output` is where data goes.
 pub(crate) async fn carry_out(
@@ -20,26 +21,14 @@ pub(crate) async fn carry_out(
     output: Box<dyn Write>,
 ) -> Result<(), Failure> {
     let global = &arguments.global;
-    if arguments.command.asks_nobody() {
+    let settings = if arguments.command.asks_nobody() {
         // It must work with a configuration that leads nowhere.
-        let session = Session::new(global, Settings::nowhere(), environment, output)?;
-        return match arguments.command {
-            Command::Cluster(verb) => cluster::run(&session, verb).await,
-            Command::Context(verb) => context::run(&session, verb, &global.connection, environment),
-            Command::Explain(arguments) => explain::run(&session, &arguments).await,
-            Command::Completion(arguments) => completion::run(&session, &arguments),
-            Command::Man { folder } => manual::run(&session, &folder),
-            _ => Ok(()),
-        };
-    }
-    let settings = Settings::resolve(&global.connection, environment)?;
-    let session = Session::new(global, settings, environment, output)?;
-    dispatch(arguments.command, &session).await
-}
-
-/// The one place where a command meets the code that does it.
-async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
-    match command {
+        Settings::resolve(&ConnectionArguments::default(), &Environment::default())?
+    } else {
+        Settings::resolve(&global.connection, environment)?
+    };
+    let session = &Session::new(global, settings, environment, output)?;
+    match arguments.command {
         Command::Status(arguments) => status::run(session, &arguments).await,
         Command::WhoHas(arguments) => who_has::run(session, &arguments).await,
         Command::Events(arguments) => events::run(session, &arguments).await,
@@ -50,8 +39,9 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Explain(arguments) => explain::run(session, &arguments).await,
         Command::Diff(arguments) => apply::diff(session, &arguments).await,
         Command::Version => version::run(session).await,
-        // Done before there is anybody to ask.
-        Command::Context(_) | Command::Completion(_) | Command::Man { .. } => Ok(()),
+        Command::Context(verb) => context::run(session, verb, &global.connection, environment),
+        Command::Completion(arguments) => completion::run(session, &arguments),
+        Command::Man { folder } => manual::run(session, &folder),
         Command::Cluster(verb) => cluster::run(session, verb).await,
         Command::Network(verb) => network::run(session, verb).await,
         Command::Subnet(verb) => subnet::run(session, verb).await,

@@ -27,7 +27,16 @@ pub(crate) enum Tone {
 impl Tone {
     /// The text in its colour, where colours are wanted.
     pub(crate) fn paint(self, text: &str, color: bool) -> String {
-        if color { painted(self, text) } else { text.to_owned() }
+        if !color {
+            return text.to_owned();
+        }
+        let color = match self {
+            Tone::Bad => "1",
+            Tone::Good => "2",
+            Tone::Attention => "3",
+        };
+        let mark = MARK.as_str();
+        format!("{mark}{color}{text}{mark}{}", PLAIN.0)
     }
 }
 
@@ -36,17 +45,6 @@ const PLAIN: (&str, &str) = ("0", "\u{1b}[0m");
 /// Colours as they stand behind a mark, and as a terminal takes them.
 const COLORS: [(&str, &str); 4] =
     [PLAIN, ("1", "\u{1b}[1;31m"), ("2", "\u{1b}[1;32m"), ("3", "\u{1b}[1;33m")];
-
-/// The text in a colour, for [`text`].
-fn painted(tone: Tone, text: &str) -> String {
-    let mark = MARK.as_str();
-    let color = match tone {
-        Tone::Bad => "1",
-        Tone::Good => "2",
-        Tone::Attention => "3",
-    };
-    format!("{mark}{color}{text}{mark}{}", PLAIN.0)
-}
 
 /// Text for people, as a terminal may have it.
 pub(crate) fn text(text: &str) -> Cow<'_, str> {

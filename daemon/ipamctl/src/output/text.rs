@@ -215,6 +215,13 @@ impl Fields {
         let _ = writeln!(self.0, "{label:<12} {value}");
     }
 
+    /// Adds a line for a value that may be absent.
+    pub(crate) fn some(&mut self, label: &str, value: Option<impl Display>) {
+        if let Some(value) = value {
+            self.line(label, value);
+        }
+    }
+
     /// Adds a line, unless there is nothing to say.
     pub(crate) fn line_if(&mut self, label: &str, value: &str) {
         if !value.is_empty() && value != "-" {

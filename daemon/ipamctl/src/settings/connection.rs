@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use ipam_api::brand::{
-    CA_FILE_ENV, CERT_FILE_ENV, CLIENT_PORT, CONTEXT_ENV, DEFAULT, KEY_FILE_ENV, SERVERS_ENV, TOKEN_FILE_ENV,
+    CA_FILE_ENV, CERT_FILE_ENV, CLIENT_PORT, CONTEXT_ENV, KEY_FILE_ENV, SERVERS_ENV, TOKEN_FILE_ENV,
 };
 use ipam_api::client::Options;
 use ipam_api::{Name, ObjectName};
@@ -93,19 +93,6 @@ impl Settings {
                 .unwrap_or_else(ObjectName::default_name),
             production: chosen.filter(|_| context.production).map(|chosen| chosen.name),
         })
-    }
-
-    /// For commands that ask nobody.
-    pub(crate) fn nowhere() -> Self {
-        Self {
-            servers: vec![format!("http://127.0.0.1:{CLIENT_PORT}")],
-            origin: DEFAULT.to_owned(),
-            options: Options::default(),
-            network: None,
-            realm: Name::default_name(),
-            namespace: ObjectName::default_name(),
-            production: None,
-        }
     }
 }
 

@@ -38,20 +38,11 @@ pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Docum
         }
     }
     documents.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
-    for pair in documents.windows(2) {
-        if let [one, other] = pair
-            && (one.kind, &one.name) == (other.kind, &other.name)
-        {
-            return Err(Failure::usage(
-                format!(
-                    "{} {} is there twice: in {} and in {}",
-                    one.kind.word(),
-                    one.name,
-                    one.place,
-                    other.place
-                ),
-                "Keep one of them.",
-            ));
+    for (one, other) in documents.iter().zip(documents.iter().skip(1)) {
+        if (one.kind, &one.name) == (other.kind, &other.name) {
+            let Document { kind, name, place, .. } = one;
+            let detail = format!("{} {name} is there twice: in {place} and in {}", kind.word(), other.place);
+            return Err(Failure::usage(detail, "Keep one of them."));
         }
     }
     if documents.is_empty() {
@@ -102,7 +93,7 @@ fn load(file: &Path) -> Result<String, Failure> {
 }
 
 fn unreadable(file: &Path, error: &std::io::Error) -> Failure {
-    Failure::usage(format!("{} can't be read: {error}", file.display()), "Name a file, a folder, or - .")
+    Failure::file(file, "read", error, "Name a file, a folder, or - .")
 }
 
 /// The documents of a text. JSON is told by its first character: it is YAML too, but its own reader says

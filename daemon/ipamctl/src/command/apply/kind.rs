@@ -18,6 +18,21 @@ pub(super) enum Kind {
     Namespace,
 }
 
+/// An expression about the type of the API that a kind stands for.
+macro_rules! of_noun {
+    ($kind:expr, $noun:ident => $value:expr) => {
+        of_noun!($kind, $noun => $value; Network, Subnet, Pool, Reservation, Node, Namespace)
+    };
+    ($kind:expr, $noun:ident => $value:expr; $($name:ident),*) => {
+        match $kind {
+            $(Kind::$name => {
+                type $noun = $name;
+                $value
+            })*
+        }
+    };
+}
+
 /// An intention as JSON, all its fields in it.
 pub(super) type Intention = Map<String, Value>;
 
@@ -28,26 +43,12 @@ impl Kind {
 
     /// The word for one.
     pub(super) fn word(self) -> &'static str {
-        match self {
-            Kind::Network => Network::WORD,
-            Kind::Subnet => Subnet::WORD,
-            Kind::Pool => Pool::WORD,
-            Kind::Reservation => Reservation::WORD,
-            Kind::Node => Node::WORD,
-            Kind::Namespace => Namespace::WORD,
-        }
+        of_noun!(self, N => N::WORD)
     }
 
-    /// Where they are.
+    /// Their place in the API.
     pub(super) fn path(self) -> &'static str {
-        match self {
-            Kind::Network => Network::PATH,
-            Kind::Subnet => Subnet::PATH,
-            Kind::Pool => Pool::PATH,
-            Kind::Reservation => Reservation::PATH,
-            Kind::Node => Node::PATH,
-            Kind::Namespace => Namespace::PATH,
-        }
+        of_noun!(self, N => N::PATH)
     }
 
     /// The kind that a word names.
@@ -88,14 +89,7 @@ impl Kind {
 
     /// Reads a resource strictly, with all defaults said.
     pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
-        match self {
-            Kind::Network => whole::<Network>(json),
-            Kind::Subnet => whole::<Subnet>(json),
-            Kind::Pool => whole::<Pool>(json),
-            Kind::Reservation => whole::<Reservation>(json),
-            Kind::Node => whole::<Node>(json),
-            Kind::Namespace => whole::<Namespace>(json),
-        }
+        of_noun!(self, N => whole::<N>(json))
     }
 }
 

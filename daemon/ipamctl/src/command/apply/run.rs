@@ -115,7 +115,7 @@ pub(crate) async fn run(session: &Session, arguments: &ApplyArguments) -> Result
 pub(crate) async fn diff(session: &Session, arguments: &DiffArguments) -> Result<(), Failure> {
     let (plan, _) = compare(session, &arguments.files, false).await?;
     let json = view::json(&plan).to_string();
-    session.show_json(json.as_bytes(), &names(&plan), || Ok(view::text(&plan)))?;
+    session.show(json.as_bytes(), &names(&plan), || Ok(view::text(&plan)))?;
     if plan.len() > 0 {
         return Err(Failure::Found);
     }

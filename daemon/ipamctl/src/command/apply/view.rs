@@ -75,17 +75,18 @@ fn created(kind: Kind, intention: &Intention) -> String {
 pub(super) fn json(plan: &Plan) -> Value {
     let change = |change: &Change| {
         let (kind, name) = change.resource();
-        let mut json = json!({"action": change.action(), "kind": kind.word(), "name": name});
+        let all = [("action", json!(change.action())), ("kind", json!(kind.word())), ("name", json!(name))];
+        let mut all = Vec::from(all);
         match change {
             Change::Update { differences, .. } => {
                 let field =
                     |found: &Difference| json!({"field": found.field, "from": found.from, "to": found.to});
-                json["fields"] = differences.iter().map(field).collect();
+                all.push(("fields", differences.iter().map(field).collect()));
             }
-            Change::Drain(current) | Change::Keep(current) => json["held"] = current.held.into(),
+            Change::Drain(current) | Change::Keep(current) => all.push(("held", json!(current.held))),
             Change::Create(_) | Change::Delete(_) => {}
         }
-        json
+        all.into_iter().collect()
     };
     json!({"changes": plan.0.iter().map(change).collect::<Vec<Value>>()})
 }

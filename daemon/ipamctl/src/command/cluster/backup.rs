@@ -211,5 +211,5 @@ fn unwritten(file: &Path, error: &io::Error) -> Failure {
 }
 
 fn unread(file: &Path, error: &io::Error) -> Failure {
-    Failure::usage(format!("{} can't be read: {error}", file.display()), "Name a file that you may read.")
+    Failure::file(file, "read", error, "Name a file that you may read.")
 }

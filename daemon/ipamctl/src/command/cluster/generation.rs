@@ -41,7 +41,7 @@ pub(super) async fn run(session: &Session, verb: Option<Verb>) -> Result<(), Fai
         None => {
             let answer = session.read(PATH).await?;
             let generation: Generation = answer.read()?;
-            session.show(&answer, &generation.generation.to_string(), || Ok(screen(&generation)))
+            session.show(&answer.body, &generation.generation.to_string(), || Ok(screen(&generation)))
         }
         Some(Verb::Confirm { pools }) => confirm(session, pools).await,
     }

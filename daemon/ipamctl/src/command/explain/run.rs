@@ -130,7 +130,7 @@ fn show(session: &Session, path: &str, shape: &Shape) -> Result<(), Failure> {
         .collect();
     let data = json!({"name": path, "type": shape.kind, "says": shape.says, "items": fields});
     let names: Vec<String> = shape.fields.iter().map(|field| format!("{path}.{}", field.name)).collect();
-    session.show_json(data.to_string().as_bytes(), &names.join("\n"), || {
+    session.show(data.to_string().as_bytes(), &names.join("\n"), || {
         let kind = if shape.kind.is_empty() { String::new() } else { format!("   {}", shape.kind) };
         let mut text = format!("{path}{kind}\n  {}\n", shape.says);
         if !shape.fields.is_empty() {

@@ -11,7 +11,7 @@ use crate::client::noun::{Read, with_defaults};
 use crate::client::resource;
 use crate::client::scope::Part;
 use crate::client::session::Session;
-use crate::command::arguments::NamedInRealm;
+use crate::command::arguments::{NamedInRealm, replace_list};
 use crate::command::metadata::{MetadataArguments, MetadataChanges};
 use crate::command::watch::{self, WatchArguments, Watched};
 use crate::output::error::Failure;
@@ -71,12 +71,8 @@ pub(crate) struct PoolArguments {
 impl PoolArguments {
     /// Writes what was said. What wasn't said stays.
     fn apply(&self, namespace: &mut Namespace) {
-        if !self.ipv4_pools.is_empty() {
-            namespace.default_ipv4_pools.clone_from(&self.ipv4_pools);
-        }
-        if !self.ipv6_pools.is_empty() {
-            namespace.default_ipv6_pools.clone_from(&self.ipv6_pools);
-        }
+        replace_list(&mut namespace.default_ipv4_pools, &self.ipv4_pools);
+        replace_list(&mut namespace.default_ipv6_pools, &self.ipv6_pools);
     }
 }
 

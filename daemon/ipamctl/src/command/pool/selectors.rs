@@ -5,6 +5,7 @@ use ipam_api::name::NetworkAttachment;
 use ipam_api::resource::Pool;
 use ipam_api::{Name, ObjectName, Selector};
 
+use crate::command::arguments::replace_list;
 use crate::output::text::{self, Fields};
 
 /// Who may take from a pool; with each kind that is said, only those.
@@ -36,10 +37,10 @@ pub(crate) struct SelectorArguments {
 impl SelectorArguments {
     /// Writes what was said into a pool. What wasn't said stays.
     pub(super) fn apply(&self, pool: &mut Pool) {
-        replace(&mut pool.node_names, &self.nodes);
-        replace(&mut pool.namespaces, &self.namespaces);
-        replace(&mut pool.realms, &self.realms);
-        replace(&mut pool.network_attachments, &self.attachments);
+        replace_list(&mut pool.node_names, &self.nodes);
+        replace_list(&mut pool.namespaces, &self.namespaces);
+        replace_list(&mut pool.realms, &self.realms);
+        replace_list(&mut pool.network_attachments, &self.attachments);
         // Names count before labels, so labels that are said take their place.
         if let Some(selector) = &self.node_selector {
             pool.node_names.clear();
@@ -52,12 +53,6 @@ impl SelectorArguments {
         if let Some(selector) = &self.endpoints {
             pool.endpoint_selector = selector.clone();
         }
-    }
-}
-
-fn replace<T: Clone>(field: &mut Vec<T>, said: &[T]) {
-    if !said.is_empty() {
-        *field = said.to_vec();
     }
 }
 

@@ -109,7 +109,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
                 parts = Parts::of_pool(session, &name).await;
             }
             let subnet = subnet.map(|(subnet, _)| subnet.intention);
-            session.show(&answer, name.as_str(), || {
+            session.show(&answer.body, name.as_str(), || {
                 Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.width))
             })?;
             session.tell(&view::next_steps(&pool));

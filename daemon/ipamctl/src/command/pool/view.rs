@@ -2,7 +2,7 @@
 
 use ipam_api::resource::{Application, ApplicationStanding, Condition, Pool, Subnet};
 use ipam_api::time::Timestamp;
-use ipam_api::{AddressRange, Family, RangeSet};
+use ipam_api::{AddressRange, Family, Name, RangeSet};
 
 use super::selectors;
 use crate::client::noun::Read;
@@ -106,9 +106,7 @@ pub(super) fn shown(
     let strict = if intention.strict_cooling { " (strict)" } else { "" };
     let edges = if intention.allow_edges { "   edges allowed" } else { "" };
     let cooling = text::duration(intention.cooling_ms);
-    if let Some(gateway) = intention.gateway {
-        fields.line("gateway", format!("{gateway}, in place of the subnet's"));
-    }
+    fields.some("gateway", intention.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
     fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
     fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", intention.strategy));
     if intention.default {
@@ -117,9 +115,7 @@ pub(super) fn shown(
     if !intention.scale_down.is_usual() {
         fields.line("scale-down", "keep: addresses of sticky endpoints wait for them, wanted or not");
     }
-    if let Some(application) = &status.application {
-        fields.line("automatic", automatic(application, intention.reclaim));
-    }
+    fields.some("automatic", status.application.as_ref().map(|of| automatic(of, intention.reclaim)));
     selectors::lines(&mut fields, intention);
     resource::metadata_lines(&mut fields, pool);
     fields.raw("");
@@ -135,9 +131,8 @@ pub(super) fn shown(
         let left = text::plural(counts.allocated, "address is", "addresses are");
         fields.line("terminating", format!("gone when the last is released; {left} left"));
     }
-    if let Some(to) = &intention.drains_to {
-        fields.line("drained", format!("gives out nothing more; {to} stands in for it"));
-    }
+    let drained = |to: &Name| format!("gives out nothing more; {to} stands in for it");
+    fields.some("drained", intention.drains_to.as_ref().map(drained));
     if intention.disabled {
         fields.line("disabled", "gives out nothing; releases go on");
     }

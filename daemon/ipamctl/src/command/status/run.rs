@@ -42,7 +42,7 @@ pub(crate) async fn run(session: &Session, arguments: &StatusArguments) -> Resul
         return Err(no_server_answered(session, &observed));
     };
     let best = judgement.best;
-    session.show_json(&best.body, &best.cluster.id, || Ok(view::text(&judgement, session)))?;
+    session.show(&best.body, &best.cluster.id, || Ok(view::text(&judgement, session)))?;
     let wanted = arguments.check || arguments.wait.is_some();
     if wanted && !judgement.is_well() { Err(Failure::Found) } else { Ok(()) }
 }

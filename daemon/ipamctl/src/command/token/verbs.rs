@@ -157,7 +157,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Show(Named { name }) => {
             let answer = session.read(&path(&name)).await;
             let answer = resource::suggest(session, answer, "tokens", name.as_str()).await?;
-            session.show(&answer, name.as_str(), || Ok(view::shown(&answer.read()?, session.now())))
+            session.show(&answer.body, name.as_str(), || Ok(view::shown(&answer.read()?, session.now())))
         }
         Verb::Create(arguments) => create(session, &arguments).await,
         Verb::Renew => renew(session).await,
