@@ -53,10 +53,8 @@ fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
 
 /// What stands before a question about production.
 fn mark(session: &Session) -> String {
-    match &session.settings.production {
-        Some(name) => session.paint(&format!("[production: {name}] "), Tone::Bad),
-        None => String::new(),
-    }
+    let production = session.settings.production.as_ref();
+    production.map(|name| session.paint(&format!("[production: {name}] "), Tone::Bad)).unwrap_or_default()
 }
 
 /// Shows a summary, asks and reads a line from the terminal; `otherwise` helps where there is no terminal.

@@ -46,14 +46,14 @@ impl Session {
 
     /// Reads something.
     pub(crate) async fn read(&self, path: &str) -> Result<Answer, Failure> {
-        let call = Call::get(self.reading_path(path)).within(self.timeout());
+        let call = Call::get(self.reading_path(path)).within(self.reading.timeout);
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
     /// Changes something, or with `--dry-run` finds out what that would do.
     pub(crate) async fn write(&self, call: Call, again: Again) -> Result<Answer, Failure> {
         let writing = &self.writing;
-        let mut call = call.within(self.timeout());
+        let mut call = call.within(self.reading.timeout);
         if let Some(comment) = &writing.comment {
             call = call.header(HEADER_CHANGE_COMMENT, comment)?;
         }
@@ -73,7 +73,7 @@ impl Session {
         };
         let repeat = match (again, &key) {
             (Again::Same(advice), None) => advice,
-            (_, key) => idempotency::repeated(&self.words, key.as_deref().unwrap_or_default()),
+            (_, key) => idempotency::repeated(&self.environment.words, key.as_deref().unwrap_or_default()),
         };
         if let Some(key) = key {
             call = call.header(HEADER_IDEMPOTENCY_KEY, &key)?.repeatable();
@@ -87,13 +87,13 @@ impl Session {
 
     /// Asks a question that takes a body.
     pub(crate) async fn ask(&self, call: Call) -> Result<Answer, Failure> {
-        let call = call.within(self.timeout()).repeatable().slow();
+        let call = call.within(self.reading.timeout).repeatable().slow();
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
     /// What a write would do, whether it shall be done or not.
     pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
-        self.try_out(call.within(self.timeout())).await
+        self.try_out(call.within(self.reading.timeout)).await
     }
 
     /// Sends a write that changes nothing. Whatever happens to it on the way, nothing was changed.
@@ -121,14 +121,14 @@ impl Session {
 
     async fn send(&self, call: Call) -> Result<Answer, Problem> {
         self.debug(self.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
-        let limit = text::duration(text::milliseconds(self.timeout()));
+        let limit = text::duration(text::milliseconds(self.reading.timeout));
         let notice = || {
             self.say(&format!(
                 "waiting for {} (up to {limit}; Ctrl-C ends the waiting) …",
                 self.settings.servers.join(", ")
             ));
         };
-        if self.attended {
+        if self.environment.attended {
             noticed(self.client.send(call), PATIENCE, notice).await
         } else {
             self.client.send(call).await

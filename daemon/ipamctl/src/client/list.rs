@@ -63,7 +63,7 @@ impl Session {
             return self.show_fields(&listing).await;
         }
         let path = self.narrowed_path(&listing);
-        let listed = self.pages(&path, self.wanted(), keep).await?;
+        let listed = self.list(&path, self.wanted(), keep).await?;
         let names: Vec<String> = listed.items.iter().map(listing.name).collect();
         let table = || (listing.table)(&listed.items, self.format.is_wide(), self.now());
         self.show_table(&listed.json, &names.join("\n"), table)?;
@@ -75,19 +75,10 @@ impl Session {
     async fn show_fields<Item>(&self, listing: &Listing<Item>) -> Result<(), Failure> {
         let fields = &self.reading.fields;
         let path = with_query(&self.narrowed_path(listing), "fields", &fields.join(","));
-        let listed: Listed<Data> = self.pages(&path, self.wanted(), |_| true).await?;
+        let listed: Listed<Data> = self.list(&path, self.wanted(), |_| true).await?;
         self.show_table(&listed.json, "", || columns(&listed.items, fields))?;
         self.say_footer(&listed, listing.words);
         Ok(())
-    }
-
-    /// Reads all of a list that `keep` wants.
-    pub(crate) async fn list<Item: DeserializeOwned>(
-        &self,
-        path: &str,
-        keep: impl Fn(&Item) -> bool,
-    ) -> Result<Listed<Item>, Failure> {
-        self.pages(path, None, keep).await
     }
 
     /// A list's path with its order and all that narrows it.
@@ -101,13 +92,13 @@ impl Session {
     /// How many items are wanted; none for all. Nobody reads more than a page of a table, and a list that goes
     /// anywhere else is whole unless somebody says otherwise.
     fn wanted(&self) -> Option<usize> {
-        let table = self.terminal && self.format.is_for_people() && !self.reading.all;
+        let table = self.environment.terminal && self.format.is_for_people() && !self.reading.all;
         let limit = self.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         limit.or(if table { Some(PAGE_ITEMS_MAX) } else { None })
     }
 
-    /// Reads pages until there are enough items that `keep` wants.
-    async fn pages<Item: DeserializeOwned>(
+    /// Reads pages until there are enough items that `keep` wants; all of them if no number is wanted.
+    pub(crate) async fn list<Item: DeserializeOwned>(
         &self,
         path: &str,
         wanted: Option<usize>,

@@ -96,7 +96,9 @@ pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
         other => return other,
     };
     // Looking for a better word must not replace the answer by another failure.
-    let Ok(listed) = session.list(&format!("/v1/{plural}"), |_| true).await else { return Err(failure) };
+    let Ok(listed) = session.list(&format!("/v1/{plural}"), None, |_| true).await else {
+        return Err(failure);
+    };
     let names: Vec<String> = listed.items.iter().filter_map(called).collect();
     let meant = strict::nearest(name, names.iter().map(String::as_str));
     Err(failure.meant(meant.map(str::to_owned)))

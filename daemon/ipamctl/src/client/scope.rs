@@ -60,7 +60,7 @@ struct Placed {
 impl Session {
     /// True if a network is the one that was named, or none was.
     pub(crate) fn fits_network(&self, network: &Name) -> bool {
-        self.network.as_ref().is_none_or(|named| named == network)
+        self.settings.network.as_ref().is_none_or(|named| named == network)
     }
 
     /// What a list of `plural` is narrowed by, of the parts that its items have. Another one that was said is
@@ -74,7 +74,7 @@ impl Session {
         self.without(plural, &others)?;
         let value = |part: Part| match part {
             // A context names a network only to have it looked at.
-            Part::Network => self.network.as_ref().map(ToString::to_string),
+            Part::Network => self.settings.network.as_ref().map(ToString::to_string),
             Part::Realm | Part::Namespace => self.said.part(part),
         };
         Ok(parts.iter().filter_map(|part| Some((part.word(), value(*part)?))).collect())

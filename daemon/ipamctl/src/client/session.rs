@@ -2,7 +2,6 @@
 
 use std::cell::RefCell;
 use std::io::Write;
-use std::time::Duration;
 
 use ipam_api::client::Client;
 use ipam_api::name::ResourceName;
@@ -35,21 +34,10 @@ pub(crate) struct Session {
     debug: bool,
     /// Whether somebody can be asked.
     pub(crate) interactive: bool,
-    /// Whether somebody sits there.
-    pub(crate) attended: bool,
-    /// The network, if one was named, by the command line or by the context.
-    pub(crate) network: Option<Name>,
     /// Where to look, as far as the command line says it.
     pub(crate) said: PlaceArguments,
     color: bool,
-    /// Columns of the terminal; none where there is no terminal.
-    pub(crate) width: Option<usize>,
-    /// Whether data goes to a terminal.
-    pub(crate) terminal: bool,
-    /// The time, where it stands still.
-    now: Option<Timestamp>,
-    /// The command line, to say how it is repeated.
-    pub(crate) words: Vec<String>,
+    pub(crate) environment: Environment,
     output: RefCell<Box<dyn Write>>,
 }
 
@@ -63,7 +51,6 @@ impl Session {
     ) -> Result<Self, Failure> {
         Ok(Self {
             client: Client::with(&settings.servers, &settings.options)?,
-            network: settings.network.clone(),
             said: global.connection.place.clone(),
             settings,
             reading: global.reading.clone(),
@@ -72,13 +59,9 @@ impl Session {
             headers: !global.output.no_headers,
             quiet: global.output.quiet,
             debug: global.output.debug,
-            attended: environment.attended,
             interactive: !global.writing.no_input && environment.attended,
             color: global.output.color.is_on(environment.terminal),
-            width: environment.width,
-            terminal: environment.terminal,
-            now: environment.now,
-            words: environment.words.clone(),
+            environment: environment.clone(),
             output: RefCell::new(output),
         })
     }
@@ -96,17 +79,12 @@ impl Session {
 
     /// The time from which ages are counted.
     pub(crate) fn now(&self) -> Timestamp {
-        self.now.unwrap_or_else(Timestamp::now)
-    }
-
-    /// How long one command may wait for an answer.
-    pub(crate) fn timeout(&self) -> Duration {
-        self.reading.timeout
+        self.environment.now.unwrap_or_else(Timestamp::now)
     }
 
     /// The network that was named, or `default`.
     pub(crate) fn network_or_default(&self) -> Name {
-        self.network.clone().unwrap_or_else(Name::default_name)
+        self.settings.network.clone().unwrap_or_else(Name::default_name)
     }
 
     /// Where something is, by `--realm` and `--namespace`.

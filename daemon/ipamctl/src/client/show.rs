@@ -32,7 +32,7 @@ impl Session {
         name: &str,
         table: impl FnOnce() -> Table,
     ) -> Result<(), Failure> {
-        self.show(json, name, || Ok(table().render(self.headers, self.width)))
+        self.show(json, name, || Ok(table().render(self.headers, self.environment.width)))
     }
 
     /// Tells that something was done: a sentence for people, the server's data or the name for scripts.
@@ -83,11 +83,6 @@ impl Session {
             }
         }
         Ok(true)
-    }
-
-    /// Writes a table to standard output.
-    pub(crate) fn print_table(&self, table: &Table) -> Result<(), Failure> {
-        self.print(&table.render(self.headers, self.width))
     }
 }
 

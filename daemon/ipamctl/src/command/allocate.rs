@@ -166,7 +166,7 @@ async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family
         return Ok(vec![resource::fetch::<Pool>(session, &name).await?.0.status.family]);
     }
     let fits = |pool: &Read<Pool>| pattern.fits(&pool.intention.name);
-    let pools = session.list::<Read<Pool>>("/v1/pools", fits).await?.items;
+    let pools = session.list::<Read<Pool>>("/v1/pools", None, fits).await?.items;
     for pool in &pools {
         if let Some(network) = &pool.intention.network {
             session.check_network(&format!("pool {}", pool.intention.name), network)?;

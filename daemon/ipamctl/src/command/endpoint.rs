@@ -159,7 +159,7 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
 async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
     let (endpoint, answer) = fetch(session, key).await?;
     let name = endpoint.intention.key.to_string();
-    session.show(&answer.body, &name, || Ok(shown(&endpoint, session.width)))
+    session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
@@ -174,13 +174,10 @@ fn shown(endpoint: &Read, width: Option<usize>) -> String {
         fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
     }
     for interface in &endpoint.status.interfaces {
-        if interface.kept {
-            fields
-                .line("kept", format!("{} is attached nowhere, and waits for its endpoint", interface.name));
-        }
-        if interface.unclaimed {
-            fields.line("unclaimed", format!("{} waits for an ADD of its own", interface.name));
-        }
+        let kept = format!("{} is attached nowhere, and waits for its endpoint", interface.name);
+        fields.some("kept", interface.kept.then_some(kept));
+        let waits = format!("{} waits for an ADD of its own", interface.name);
+        fields.some("unclaimed", interface.unclaimed.then_some(waits));
         for attachment in interface.attachment.iter().chain(&interface.also_attached) {
             fields.line(
                 "attachment",

@@ -154,7 +154,7 @@ fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failur
     let said = [
         ("kind", kinds),
         ("pool", arguments.pool.as_ref().map(ToString::to_string)),
-        ("network", session.network.as_ref().map(ToString::to_string)),
+        ("network", session.settings.network.as_ref().map(ToString::to_string)),
         ("address", arguments.address.map(|address| address.to_string())),
         ("endpoint", endpoint.map(|endpoint| endpoint.to_string())),
         ("principal", arguments.principal.clone()),

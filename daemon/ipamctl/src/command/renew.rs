@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 use ipam_api::Code;
 use ipam_api::client::Call;
 use ipam_api::request::{RenewRequest, Renewed, RenewedLease};
-use ipam_api::resource::{Address, EndpointKey};
+use ipam_api::resource::Address;
 
 use crate::client::exchange::Again;
 use crate::client::scope::Part;
@@ -43,7 +43,7 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
     let path = match (&arguments.endpoint, arguments.target) {
         (Some(text), _) => {
             session.without("endpoints", &[Part::Network])?;
-            of_endpoint(&session.endpoint_key(text)?)
+            format!("{}/renew", endpoint::path(&session.endpoint_key(text)?))
         }
         (None, Some(Target::Allocation(id))) => of_allocation(id),
         (None, Some(Target::Address(at))) => of_address(session, at).await?,
@@ -62,10 +62,6 @@ pub(crate) async fn run(session: &Session, arguments: &RenewArguments) -> Result
         session.tell("a dry run: nothing was renewed");
     }
     Ok(())
-}
-
-fn of_endpoint(key: &EndpointKey) -> String {
-    format!("{}/renew", endpoint::path(key))
 }
 
 fn of_allocation(id: u64) -> String {

@@ -118,7 +118,7 @@ async fn ask(session: &Session, server: &str) -> (Vec<Piece>, usize) {
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || c == '.' || c == '-' { c } else { '_' })
         .collect();
-    let deadline: Duration = session.timeout().min(DEADLINE);
+    let deadline: Duration = session.reading.timeout.min(DEADLINE);
     let answers = join_all(ASKED.iter().map(|(name, path, _)| async move {
         (name, session.ask_one(server, Call::get(*path).within(deadline)).await)
     }))

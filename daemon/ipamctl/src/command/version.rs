@@ -47,11 +47,8 @@ pub(crate) async fn run(session: &Session) -> Result<(), Failure> {
 }
 
 async fn ask(session: &Session, server: &str) -> (String, Result<Version, String>) {
-    let call = Call::get("/version").within(session.timeout().min(DEADLINE));
-    let answer = match session.ask_one(server, call).await {
-        Ok(answer) => answer.read::<Version>(),
-        Err(problem) => Err(problem),
-    };
+    let call = Call::get("/version").within(session.reading.timeout.min(DEADLINE));
+    let answer = session.ask_one(server, call).await.and_then(|answer| answer.read::<Version>());
     (server.to_owned(), answer.map_err(|problem| reason(server, &problem)))
 }
 

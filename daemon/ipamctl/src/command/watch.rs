@@ -63,7 +63,7 @@ fn path(session: &Session, noun: Watched, name: Option<&str>) -> String {
     };
     // Only events of addresses have a network.
     let has_network = matches!(noun, Watched::Endpoint | Watched::Allocation);
-    let network = session.network.as_ref().filter(|_| has_network).map(ToString::to_string);
+    let network = session.settings.network.as_ref().filter(|_| has_network).map(ToString::to_string);
     with_all("/v1/events", [(filter, Some(value.to_owned())), ("network", network)])
 }
 

@@ -45,7 +45,7 @@ pub(crate) fn path(session: &Session, address: IpAddr) -> String {
 }
 
 fn within(session: &Session, path: String) -> String {
-    with_all(&path, [("network", session.network.as_ref().map(ToString::to_string))])
+    with_all(&path, [("network", session.settings.network.as_ref().map(ToString::to_string))])
 }
 
 /// Runs the command.
@@ -59,14 +59,15 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
         let holder = history.last_holder.as_ref().map(ToString::to_string).unwrap_or_default();
         let begins = begins_after(session, &history).await;
         return session.show(&answer.body, &holder, || {
-            Ok(then(&history, begins) + &table(&history.events).render(session.headers, session.width))
+            Ok(then(&history, begins)
+                + &table(&history.events).render(session.headers, session.environment.width))
         });
     }
     let answer = session.read(&path(session, arguments.address)).await?;
     let address: Address = answer.read()?;
     let holder = address.allocation.as_ref().map(|allocation| allocation.endpoint.to_string());
     let holder = holder.unwrap_or_default();
-    session.show(&answer.body, &holder, || Ok(shown(&address, session.now(), session.width)))?;
+    session.show(&answer.body, &holder, || Ok(shown(&address, session.now(), session.environment.width)))?;
     if !session.format.is_for_people() {
         return Ok(());
     }
@@ -75,7 +76,10 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
     match past(session, &history_path, wanted).await {
         Ok((events, more)) => {
             if !events.is_empty() {
-                session.print(&format!("\n{}", table(&events).render(session.headers, session.width)))?;
+                session.print(&format!(
+                    "\n{}",
+                    table(&events).render(session.headers, session.environment.width)
+                ))?;
             }
             if more {
                 session.say("there is more: --all");

@@ -119,10 +119,8 @@ pub(crate) fn translate(mut words: Vec<OsString>) -> (Vec<OsString>, Option<Stri
         let hot = if second == "release" { "release" } else { "who-has" };
         if matches!(second.as_str(), "show" | "describe" | "get" | "release") {
             remove(&mut words, places.get(1));
-            replace(&mut words, places.first(), hot);
-        } else {
-            replace(&mut words, places.first(), hot);
         }
+        replace(&mut words, places.first(), hot);
         return (words, hint);
     }
     replace(&mut words, places.first(), &first);

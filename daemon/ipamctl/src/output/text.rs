@@ -149,8 +149,7 @@ pub(crate) fn use_bar(counts: &Counts) -> String {
 
 /// `env=prod,team=web`.
 pub(crate) fn labels(labels: &Labels) -> String {
-    let pairs: Vec<String> = labels.iter().map(|(key, value)| format!("{key}={value}")).collect();
-    dash(&pairs.join(","))
+    joined(labels.iter().map(|(key, value)| format!("{key}={value}")))
 }
 
 /// A list with commas, or a dash.

@@ -33,8 +33,8 @@ pub(super) fn read(files: &[PathBuf], manager: Option<&str>) -> Result<Vec<Docum
         let text = load(&file)?;
         let place =
             if file == Path::new("-") { "standard input".to_owned() } else { file.display().to_string() };
-        for (number, data) in parse(&text, &place)?.into_iter().enumerate() {
-            resources(data, &format!("{place}, document {}", number + 1), manager, &mut documents)?;
+        for (number, data) in (1..).zip(parse(&text, &place)?) {
+            documents.extend(resources(&data, &format!("{place}, document {number}"), manager)?);
         }
     }
     documents.sort_by(|a, b| (a.kind, &a.name).cmp(&(b.kind, &b.name)));
@@ -119,24 +119,12 @@ fn parse(text: &str, place: &str) -> Result<Vec<Data>, Failure> {
 }
 
 /// The resources of a document: itself, or the items of a list.
-fn resources(
-    data: Data,
-    place: &str,
-    manager: Option<&str>,
-    found: &mut Vec<Document>,
-) -> Result<(), Failure> {
-    match data.get("items") {
-        Some(Data::List(items)) => {
-            for (number, item) in items.iter().enumerate() {
-                found.push(resource(item, format!("{place}, item {}", number + 1), manager)?);
-            }
-            Ok(())
-        }
-        _ => {
-            found.push(resource(&data, place.to_owned(), manager)?);
-            Ok(())
-        }
-    }
+fn resources(data: &Data, place: &str, manager: Option<&str>) -> Result<Vec<Document>, Failure> {
+    let Some(Data::List(items)) = data.get("items") else {
+        return Ok(vec![resource(data, place.to_owned(), manager)?]);
+    };
+    let item = |(number, item)| resource(item, format!("{place}, item {number}"), manager);
+    (1..).zip(items).map(item).collect()
 }
 
 fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Document, Failure> {

@@ -145,7 +145,7 @@ async fn compare(session: &Session, files: &FileArguments, prune: bool) -> Resul
 }
 
 async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Failure> {
-    let listed = session.list::<Value>(kind.path(), |_| true).await?;
+    let listed = session.list::<Value>(kind.path(), None, |_| true).await?;
     let mut found = Vec::new();
     for item in listed.items {
         let json = serde_json::to_vec(&item).map_err(unreadable)?;

@@ -82,7 +82,7 @@ pub(super) async fn run(session: &Session, arguments: &BackupArguments) -> Resul
 /// Writes what the first server that can sends, and makes it durable.
 async fn fetch(session: &Session, aside: &Aside, history: bool) -> Result<(), Failure> {
     let path = with_all("/v1/cluster/backup", [("history", (!history).then(|| "false".to_owned()))]);
-    let call = Call::get(path).within(session.timeout());
+    let call = Call::get(path).within(session.reading.timeout);
     session.debug(session.settings.servers.first().map(String::as_str).unwrap_or_default(), &call);
     let mut download = session.client.download(&call).await.map_err(|problem| session.failure(problem))?;
     let (mut bytes, mut told) = (0, Instant::now());
@@ -90,7 +90,7 @@ async fn fetch(session: &Session, aside: &Aside, history: bool) -> Result<(), Fa
     while let Some(piece) = download.piece().await? {
         file.write_all(piece.as_ref()).map_err(|error| unwritten(&aside.path, &error))?;
         bytes += piece.as_ref().len() as u64;
-        if session.attended && told.elapsed() >= PROGRESS {
+        if session.environment.attended && told.elapsed() >= PROGRESS {
             session.say(&format!("{} from {} …", size(bytes), download.server));
             told = Instant::now();
         }

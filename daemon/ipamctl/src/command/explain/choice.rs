@@ -20,13 +20,10 @@ pub(super) async fn run(session: &Session, wish: &WishArguments, all_skipped: bo
     let answer = session.ask(call).await?;
     let explanation: Explanation = answer.read()?;
     session.show(&answer.body, &explanation.outcome, || Ok(shown(&explanation)))?;
-    match explanation.outcome.as_str() {
-        "refused" => {
-            let code = explanation.problem.map_or(Code::Internal, |problem| problem.code);
-            Err(Failure::Explained(code))
-        }
-        _ => Ok(()),
+    if explanation.outcome != "refused" {
+        return Ok(());
     }
+    Err(Failure::Explained(explanation.problem.map_or(Code::Internal, |problem| problem.code)))
 }
 
 fn shown(explanation: &Explanation) -> String {

@@ -68,7 +68,7 @@ pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Resul
     let answer = resource::suggest(session, answer, "pools", name.as_str()).await?;
     let drained: Drained = answer.read()?;
     if session.format.is_for_people() && !drained.affected.is_empty() {
-        session.print_table(&table(&drained))?;
+        session.print(&table(&drained).render(session.headers, session.environment.width))?;
     }
     let left = text::plural(drained.held, "address is", "addresses are");
     let sentence = if already {

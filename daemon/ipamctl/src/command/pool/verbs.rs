@@ -110,7 +110,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             }
             let subnet = subnet.map(|(subnet, _)| subnet.intention);
             session.show(&answer.body, name.as_str(), || {
-                Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.width))
+                Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.environment.width))
             })?;
             session.tell(&view::next_steps(&pool));
             Ok(())

@@ -109,12 +109,10 @@ pub(super) fn shown(
     fields.some("gateway", intention.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
     fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
     fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", intention.strategy));
-    if intention.default {
-        fields.line("default", "yes: requests that name no pool may take from it");
-    }
-    if !intention.scale_down.is_usual() {
-        fields.line("scale-down", "keep: addresses of sticky endpoints wait for them, wanted or not");
-    }
+    let default = "yes: requests that name no pool may take from it";
+    fields.some("default", intention.default.then_some(default));
+    let keep = "keep: addresses of sticky endpoints wait for them, wanted or not";
+    fields.some("scale-down", (!intention.scale_down.is_usual()).then_some(keep));
     fields.some("automatic", status.application.as_ref().map(|of| automatic(of, intention.reclaim)));
     selectors::lines(&mut fields, intention);
     resource::metadata_lines(&mut fields, pool);
@@ -133,9 +131,7 @@ pub(super) fn shown(
     }
     let drained = |to: &Name| format!("gives out nothing more; {to} stands in for it");
     fields.some("drained", intention.drains_to.as_ref().map(drained));
-    if intention.disabled {
-        fields.line("disabled", "gives out nothing; releases go on");
-    }
+    fields.some("disabled", intention.disabled.then_some("gives out nothing; releases go on"));
     if !status.conditions.is_empty() {
         fields.raw("");
         fields.raw(&conditions(&status.conditions, now).render(true, width));

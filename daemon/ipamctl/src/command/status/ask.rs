@@ -70,7 +70,7 @@ pub(super) async fn ask_all(session: &Session) -> Vec<Observed> {
 
 /// Asks one server alone for its own view.
 async fn ask(session: &Session, server: String) -> Observed {
-    let within = session.timeout().min(DEADLINE);
+    let within = session.reading.timeout.min(DEADLINE);
     let cluster = session.ask_one(&server, Call::get("/v1/cluster?consistency=stale").within(within));
     let version = session.ask_one(&server, Call::get("/version").within(within));
     let (cluster, version) = futures::join!(cluster, version);

@@ -65,7 +65,7 @@ fn no_server_answered(session: &Session, observed: &[Observed]) -> Failure {
     if let Some(problem) = observed.iter().find_map(|one| one.barred.clone()) {
         return problem.into();
     }
-    let waited = session.timeout().min(DEADLINE).as_secs_f64();
+    let waited = session.reading.timeout.min(DEADLINE).as_secs_f64();
     let mut detail = format!("no server answered within {waited:.1} s");
     for one in observed {
         if let Err(why) = &one.answer {

@@ -14,7 +14,7 @@ const WHO_ASKS: [Code; 3] = [Code::Unauthenticated, Code::TokenExpired, Code::Fo
 
 /// The screen, with the colours and the width of a session.
 pub(super) fn text(judgement: &Judgement<'_>, session: &Session) -> String {
-    render(judgement, session.width, |word, tone| session.paint(word, tone))
+    render(judgement, session.environment.width, |word, tone| session.paint(word, tone))
 }
 
 /// The screen.

@@ -80,7 +80,7 @@ impl Destination {
                 }
                 session.say(sentence);
                 session.print(&secret)?;
-                if session.terminal {
+                if session.environment.terminal {
                     session.say(&format!(
                         "Nobody can show this secret again. Keep it in a file that only you can read \
                          (--token-file, IPAM_TOKEN_FILE); if it gets lost: ipamctl token rotate {name}"
