@@ -4,7 +4,7 @@
 //! out of the catalogue of problems. Data goes to standard output, talk to standard error, and what could
 //! hurt asks first. Its folders, lowest first: `output/`, `settings/`, `client/`, `command/`, `grammar/`.
 //!
-//! **Invariant:** an exit code of 0 means that what was asked for is the case; 6 that nobody knows.
+//! **Invariant:** an exit code of 0 means that what was asked for is the case; 6 that it is unknown.
 
 mod client;
 mod command;

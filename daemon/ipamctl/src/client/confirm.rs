@@ -1,7 +1,7 @@
 //! Asking before something hurts.
 //!
 //! Three levels: *mild* is done and told, *moderate* asks `[y/N]`, *severe* wants the name typed. Where
-//! nobody can be asked, the word has to be on the command line: `--yes` or `--confirm NAME`.
+//! there is no terminal, the word has to be on the command line: `--yes` or `--confirm NAME`.
 
 use std::io::BufRead as _;
 
@@ -43,7 +43,7 @@ pub(crate) async fn severe(session: &Session, name: &str, summary: &[String]) ->
     if answer.trim() == name { Ok(()) } else { Err(Failure::Declined) }
 }
 
-/// What a dry run would touch is told, and nobody is asked.
+/// Tells what a dry run would touch, without a question.
 fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
     for line in summary {
         session.say(line);
@@ -51,13 +51,13 @@ fn tell(session: &Session, summary: &[String]) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What stands before a question about production.
+/// Mark before a question about production.
 fn mark(session: &Session) -> String {
     let production = session.settings.production.as_ref();
     production.map(|name| session.paint(&format!("[production: {name}] "), Tone::Bad)).unwrap_or_default()
 }
 
-/// Shows a summary, asks and reads a line from the terminal; `otherwise` helps where there is no terminal.
+/// Shows a summary, asks, and reads a line from the terminal. `otherwise` helps where there is none.
 async fn ask(
     session: &Session,
     summary: &[String],

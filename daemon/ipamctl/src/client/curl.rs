@@ -1,4 +1,4 @@
-//! `--debug`: each request as somebody could type it.
+//! `--debug`: each request as a curl command line.
 
 use ipam_api::client::{Call, Options};
 

@@ -15,10 +15,10 @@ use crate::output::text;
 use crate::settings::flags::Consistency;
 use crate::settings::idempotency;
 
-/// After which time somebody wants to know what is waited for.
+/// Time after which a person is told what the command waits for.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// What to do when nobody knows whether a write was done.
+/// Way to repeat a write of unknown outcome.
 #[derive(Debug, Clone)]
 pub(crate) enum Again {
     /// The servers know it again by a key; the same command with that key is safe.
@@ -91,7 +91,7 @@ impl Session {
         self.send(call).await.map_err(|problem| self.failure(problem))
     }
 
-    /// What a write would do, whether it shall be done or not.
+    /// Tries a write, whether it shall be done afterwards or not.
     pub(crate) async fn preview(&self, call: Call) -> Result<Answer, Failure> {
         self.try_out(call.within(self.reading.timeout)).await
     }

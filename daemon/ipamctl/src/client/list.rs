@@ -26,17 +26,17 @@ pub(crate) struct Listed<Item> {
     pub(crate) revision: u64,
     /// The same as JSON: the server's bytes where nothing was left out and one page was enough.
     pub(crate) json: Vec<u8>,
-    /// Whether there is more.
+    /// True if there is more.
     pub(crate) more: bool,
 }
 
-/// A list that somebody wants to see.
+/// A list to show.
 pub(crate) struct Listing<Item: 'static> {
     /// The word for one and the word for many, which is also its place in the API.
     pub(crate) words: (&'static str, &'static str),
     /// Fields and the values that they must have.
     pub(crate) filters: Vec<(&'static str, String)>,
-    /// What an item is called.
+    /// Name of an item.
     pub(crate) name: fn(&Item) -> String,
     /// The table for people; with more columns where there is room.
     pub(crate) table: fn(&[Item], bool, Timestamp) -> Table,
@@ -89,15 +89,15 @@ impl Session {
         with_all(&format!("/v1/{}", listing.words.1), own.into_iter().chain(filters))
     }
 
-    /// How many items are wanted; none for all. Nobody reads more than a page of a table, and a list that goes
-    /// anywhere else is whole unless somebody says otherwise.
+    /// Number of wanted items; none for all. A table on a terminal ends after a page; a
+    /// list that goes anywhere else is whole unless the command line limits it.
     fn wanted(&self) -> Option<usize> {
         let table = self.environment.terminal && self.format.is_for_people() && !self.reading.all;
         let limit = self.reading.limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX));
         limit.or(if table { Some(PAGE_ITEMS_MAX) } else { None })
     }
 
-    /// Reads pages until there are enough items that `keep` wants; all of them if no number is wanted.
+    /// Reads pages until there are enough items that `keep` wants. Without a number it reads all.
     pub(crate) async fn list<Item: DeserializeOwned>(
         &self,
         path: &str,

@@ -1,4 +1,4 @@
-//! What named resources have in common: read, create, change, delete.
+//! Requests that all named resources have: read, create, change, delete.
 
 use ipam_api::client::{Answer, Call, Expect};
 use ipam_api::name::ResourceName;
@@ -17,7 +17,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// How often a change is tried again when somebody else was faster.
+/// Number of tries of a change that meets a newer revision.
 const EDITS_MAX: usize = 5;
 
 /// Just the name of anything that has one.
@@ -132,7 +132,7 @@ pub(crate) async fn create<N: Noun>(session: &Session, intention: &N) -> Result<
     session.done(&answer, name.as_str(), &sentence)
 }
 
-/// Reads one, changes it, and writes it back unless somebody else was faster; then begins again.
+/// Reads one, changes it and writes it back; begins again if its revision is newer by then.
 pub(crate) async fn edit<N: Noun>(
     session: &Session,
     name: impl Into<ResourceName>,

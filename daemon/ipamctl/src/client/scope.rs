@@ -1,6 +1,6 @@
-//! Where something is looked for, as far as the command line says it: `--network`, `--realm`, `--namespace`.
+//! Place in which a command looks, as flags name it: `--network`, `--realm`, `--namespace`.
 //!
-//! What is said there counts: it narrows, or it is refused. A context's realm and namespace only fill in what
+//! A flag always counts: it narrows, or it is refused. A context's realm and namespace only fill in what
 //! the name of an endpoint leaves out.
 
 use ipam_api::{Name, ObjectName};
@@ -40,12 +40,12 @@ impl PlaceArguments {
         }
     }
 
-    /// Whether something is in the realm that was said, if one was.
+    /// True if a realm is the one that was said, or none was.
     pub(crate) fn fits_realm(&self, realm: &Name) -> bool {
         self.realm.as_ref().is_none_or(|said| said == realm)
     }
 
-    /// Whether something is in the namespace that was said, if one was.
+    /// True if a namespace is the one that was said, or none was.
     pub(crate) fn fits_namespace(&self, namespace: &ObjectName) -> bool {
         self.namespace.as_ref().is_none_or(|said| said == namespace)
     }
@@ -63,8 +63,8 @@ impl Session {
         self.settings.network.as_ref().is_none_or(|named| named == network)
     }
 
-    /// What a list of `plural` is narrowed by, of the parts that its items have. Another one that was said is
-    /// refused: who says it would take the whole list for a part of it.
+    /// Filters of a list of `plural`, by the parts that its items have. A flag about another part is refused:
+    /// its user would take the whole list for a part of it.
     pub(crate) fn narrowed(
         &self,
         plural: &str,
@@ -131,7 +131,7 @@ impl Session {
         }
     }
 
-    /// The same for one that nobody has read yet. One that isn't there is for the server to refuse.
+    /// The same for one that isn't read yet. The server refuses one that isn't there.
     pub(crate) async fn check_named(&self, word: &str, plural: &str, name: &str) -> Result<(), Failure> {
         if self.said.network.is_none() {
             return Ok(());

@@ -21,20 +21,20 @@ use crate::settings::flags::{GlobalArguments, PlaceArguments, ReadingArguments, 
 pub(crate) struct Session {
     /// Asks any of the servers.
     pub(crate) client: Client,
-    /// Who they are, and who asks.
+    /// Servers and credentials.
     pub(crate) settings: Settings,
-    /// What is read.
+    /// Flags of reads.
     pub(crate) reading: ReadingArguments,
-    /// How something is changed.
+    /// Flags of writes.
     pub(crate) writing: WritingArguments,
-    /// How data is shown.
+    /// Format of data.
     pub(crate) format: Format,
     pub(crate) headers: bool,
     quiet: bool,
     debug: bool,
-    /// Whether somebody can be asked.
+    /// True if questions can be asked.
     pub(crate) interactive: bool,
-    /// Where to look, as far as the command line says it.
+    /// Place to look in, as far as the command line names it.
     pub(crate) said: PlaceArguments,
     color: bool,
     pub(crate) environment: Environment,
@@ -66,8 +66,8 @@ impl Session {
         })
     }
 
-    /// A client of one server alone. Whoever asks others over TLS only doesn't show a token to a server
-    /// without, just because one of the others names it.
+    /// A client of one server alone. Where all named servers have TLS, a server without it doesn't get the
+    /// token just because one of the others names it.
     pub(crate) fn client_of(&self, server: &str) -> Result<Client, ipam_api::Problem> {
         let open = |server: &str| server.trim_start().starts_with("http://");
         let mut options = self.settings.options.clone();
@@ -87,7 +87,7 @@ impl Session {
         self.settings.network.clone().unwrap_or_else(Name::default_name)
     }
 
-    /// Where something is, by `--realm` and `--namespace`.
+    /// Realm and namespace of names that don't say theirs.
     pub(crate) fn home(&self) -> (Name, ObjectName) {
         (self.settings.realm.clone(), self.settings.namespace.clone())
     }
@@ -139,7 +139,7 @@ impl Session {
         Ok(output.flush()?)
     }
 
-    /// Says something to whoever sits at the terminal.
+    /// Says something on standard error.
     pub(crate) fn say(&self, text: &str) {
         if !self.quiet {
             screen::line(text);
@@ -153,7 +153,7 @@ impl Session {
         }
     }
 
-    /// Says what is sent, where somebody wants to know.
+    /// Shows a request as a curl command, with `--debug`.
     pub(crate) fn debug(&self, server: &str, call: &ipam_api::client::Call) {
         if self.debug {
             screen::line(&curl::line(server, call, &self.settings.options));

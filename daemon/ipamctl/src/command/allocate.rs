@@ -22,7 +22,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text;
 
-/// What to take, and for whom.
+/// Arguments of `allocate`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("who").args(["endpoint"]).required(true)))]
 #[command(after_help = "Examples:

@@ -19,7 +19,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl allocation list --pool web
   ipamctl allocation show 48190233";
 
-/// What to do with allocations.
+/// Verbs of allocations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All allocations, or those of a pool, an endpoint, a node, a realm, a namespace
@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     Delete(Numbered),
 }
 
-/// Which allocations.
+/// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only those of this pool

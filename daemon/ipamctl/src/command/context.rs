@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl context use prod
   ipamctl context list";
 
-/// What to do with contexts.
+/// Verbs of contexts.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All contexts; the current one is marked

@@ -12,7 +12,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text;
 
-/// Whether an endpoint comes back.
+/// Flags of endpoints that come back.
 #[derive(Debug, Args)]
 pub(crate) struct StickyArguments {
     /// What makes the endpoint: kind/name or group/kind/name, such as apps/StatefulSet/db
@@ -26,7 +26,7 @@ pub(crate) struct StickyArguments {
     pub(crate) scale_down: Option<ScaleDown>,
 }
 
-/// How many endpoints a controller wants.
+/// Arguments of `endpoint scale`.
 #[derive(Debug, Args)]
 pub(crate) struct ScaleArguments {
     /// kind/name or group/kind/name, such as apps/StatefulSet/db

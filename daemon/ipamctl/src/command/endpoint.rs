@@ -28,7 +28,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
 /// An endpoint as it is read.
 type Read = Resource<Endpoint, EndpointStatus>;
 
-/// What to do with endpoints.
+/// Verbs of endpoints.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All endpoints, or those of a kind, a realm, a namespace
@@ -75,7 +75,7 @@ pub(crate) enum Verb {
     End(EndArguments),
 }
 
-/// Which endpoints.
+/// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only pods, vms, hosts, machines, claims or containers
@@ -95,7 +95,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     }
 }
 
-/// Where an endpoint is.
+/// Path of an endpoint in the API.
 pub(crate) fn path(key: &EndpointKey) -> String {
     format!("/v1/endpoints/{}/{}/{}/{}", key.kind, key.realm, key.namespace, key.name)
 }

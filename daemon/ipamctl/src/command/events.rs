@@ -19,12 +19,12 @@ use crate::output::format::Format;
 use crate::output::table::Table;
 use crate::output::{interrupt, json, text};
 
-/// How many of the newest are shown, where nothing else is said.
+/// Number of newest events that are shown by default.
 const NEWEST: usize = 50;
-/// How long a cut-off `--follow` looks for a server that answers.
+/// Time for which an interrupted `--follow` looks for a server that answers.
 const PATIENCE: Duration = Duration::from_secs(600);
 
-/// Which events.
+/// Filters of events.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ipamctl events --since 20m
@@ -97,9 +97,9 @@ pub(crate) async fn run(session: &Session, arguments: &EventsArguments) -> Resul
     Ok(())
 }
 
-/// What is followed.
+/// A stream of events to follow.
 pub(crate) struct Followed {
-    /// Where the events are.
+    /// Path of the events in the API.
     pub(crate) path: String,
     /// Behind which place.
     pub(crate) after: Option<String>,
@@ -143,7 +143,7 @@ pub(crate) async fn follow(
     }
 }
 
-/// Where the events are, with what was said about them.
+/// Path of the events in the API, with all filters.
 fn path(session: &Session, arguments: &EventsArguments) -> Result<String, Failure> {
     if arguments.endpoint.is_none() {
         session.without("events", &[Part::Realm, Part::Namespace])?;
@@ -245,7 +245,7 @@ fn line([place, when, what, object, by, detail]: [String; 6]) -> String {
         + "\n"
 }
 
-/// Who asked, and through which door if it isn't the usual one.
+/// The principal that asked, and the interface that it used if it isn't the usual one.
 pub(crate) fn by(event: &Event) -> String {
     match event.by.via.as_str() {
         // A node is enough of an address for people; the data has all of it.
@@ -254,7 +254,7 @@ pub(crate) fn by(event: &Event) -> String {
     }
 }
 
-/// Why, and what exactly.
+/// Reason and details of an event.
 pub(crate) fn detail(event: &Event) -> String {
     let mut facts: Vec<String> = event.comment.iter().cloned().collect();
     facts.extend(event.reason.clone());

@@ -103,7 +103,7 @@ fn table(runs: &[AddressRun], with_pools: bool) -> Table {
         .table()
 }
 
-/// What of a pool is free and who holds the rest. Where it can't be read, the pool is still worth showing.
+/// Free ranges of a pool and the holders of the rest. Without them the pool is still worth showing.
 #[derive(Debug, Default)]
 pub(crate) struct Parts {
     free: Option<AddressMap>,

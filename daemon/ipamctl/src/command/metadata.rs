@@ -6,7 +6,7 @@ use ipam_api::resource::Labels;
 use crate::client::noun::Noun;
 use crate::output::error::Failure;
 
-/// Who reads it and how it is found.
+/// Metadata of a new resource.
 #[derive(Debug, Default, Args)]
 pub(crate) struct MetadataArguments {
     /// A sentence for people
@@ -40,7 +40,7 @@ pub(crate) struct MetadataChanges {
     managed_by: Option<String>,
 }
 
-/// What becomes of a label or an annotation.
+/// Change of a label or an annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Edit {
     /// It has this value.
@@ -97,7 +97,7 @@ impl std::fmt::Display for Edit {
     }
 }
 
-/// Writes edits into labels. Two about one key have no order that somebody could mean.
+/// Writes edits into labels. Two about one key have no order that could be meant.
 fn edit(labels: &mut Labels, flag: &str, edits: &[Edit]) -> Result<(), Failure> {
     for (number, one) in edits.iter().enumerate() {
         let mut before = edits.iter().take(number);

@@ -21,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl network list
   ipamctl network create lab --description \"the test lab\"";
 
-/// What to do with networks.
+/// Verbs of networks.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All networks

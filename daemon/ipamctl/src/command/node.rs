@@ -20,7 +20,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl node list
   ipamctl node create worker-3 --label zone=a";
 
-/// What to do with nodes.
+/// Verbs of nodes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All nodes, or those of --realm

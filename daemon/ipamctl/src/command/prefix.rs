@@ -24,7 +24,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl prefix allocate rack-7 --pool blocks --length 28
   ipamctl prefix list --pool blocks";
 
-/// What to do with prefixes.
+/// Verbs of prefixes.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// The lowest free aligned block of a length, or the one that the owner has already
@@ -57,7 +57,7 @@ Examples:
     Release(Numbered),
 }
 
-/// Which prefix.
+/// Arguments of `allocate`.
 #[derive(Debug, Args)]
 pub(crate) struct AllocateArguments {
     /// Whose it shall be; behind those that it is cut from, if any: conduit-a/node-1
@@ -100,7 +100,7 @@ fn parse_path(text: &str) -> Result<Path, String> {
     Ok(Path { above, owner })
 }
 
-/// Which prefixes.
+/// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only those that come from this pool, at whatever depth

@@ -12,7 +12,7 @@ pub(crate) fn with(mut list: Vec<AddressRange>, more: &[AddressRange]) -> Vec<Ad
     list
 }
 
-/// The list without `less`. Ranges that aren't touched stay as somebody wrote them, in their order.
+/// The list without `less`. Ranges that aren't touched stay as they were written, in their order.
 pub(crate) fn without(list: &[AddressRange], less: &[AddressRange]) -> Vec<AddressRange> {
     list.iter()
         .flat_map(|range| {
@@ -23,7 +23,7 @@ pub(crate) fn without(list: &[AddressRange], less: &[AddressRange]) -> Vec<Addre
         .collect()
 }
 
-/// Whether two ranges have an address in common.
+/// True if two ranges have an address in common.
 pub(crate) fn meet(one: &AddressRange, other: &AddressRange) -> bool {
     one.family() == other.family() && one.first() <= other.last() && other.first() <= one.last()
 }

@@ -1,6 +1,6 @@
 //! `ipamctl release`: giving an address back.
 //!
-//! What is released is always an allocation by its id, also when an address was named: if another endpoint
+//! A release always names an allocation by its id, also when an address was named: if another endpoint
 //! gets the address in between, its allocation has another id and nothing happens to it.
 
 use std::net::IpAddr;
@@ -19,7 +19,7 @@ use crate::command::{endpoint, who_has};
 use crate::output::error::Failure;
 use crate::output::text;
 
-/// What to release.
+/// Arguments of `release`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
 #[command(after_help = "Examples:
@@ -116,8 +116,8 @@ async fn release(session: &Session, allocation: &Allocation) -> Result<(), Failu
     session.done(&answer, &address.to_string(), &(sentence + &again))
 }
 
-/// The command that undoes a release, if there is one. The servers are asked what it would do: a line that somebody
-/// copies has to work, and much stands in its way, from what the interface still holds to who may take from a pool.
+/// The command that undoes a release, if there is one. The servers try it first: a line to copy has to work,
+/// and much stands in its way, from other addresses of the interface to the selectors of the pool.
 async fn back_again(session: &Session, allocation: &Allocation) -> Option<String> {
     // One that belonged to an attachment comes back with its next ADD.
     if allocation.lifecycle == Lifecycle::Attached {

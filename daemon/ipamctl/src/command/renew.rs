@@ -18,7 +18,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text;
 
-/// What to renew.
+/// Arguments of `renew`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["target", "endpoint"]).required(true)))]
 #[command(after_help = "Examples:

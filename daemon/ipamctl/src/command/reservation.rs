@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl reservation list
   ipamctl reservation create printers --address 10.10.0.12-10.10.0.19";
 
-/// What to do with reservations.
+/// Verbs of reservations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All reservations, or those of --network

@@ -1,4 +1,4 @@
-//! `ipamctl support bundle`: one file for whoever helps, and nothing in it that opens a door.
+//! `ipamctl support bundle`: one file for support, without any secret.
 //!
 //! It stays a file: nothing is sent anywhere. What is in it is said, in the file and on the screen.
 
@@ -19,7 +19,7 @@ use crate::output::file;
 
 pub(crate) const EXAMPLES: &str = "Examples:\n  ipamctl support bundle ipamd.tar";
 
-/// What every server is asked: the name in the bundle, the path, what it is.
+/// Questions to every server: the name in the bundle, the path, the description.
 const ASKED: [(&str, &str, &str); 6] = [
     (
         "cluster.json",
@@ -37,7 +37,7 @@ const ASKED: [(&str, &str, &str); 6] = [
     ),
 ];
 
-/// What to do for support.
+/// Verbs for support.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Collect what every reachable server says of itself into one tar file; no secrets, sent nowhere
@@ -47,7 +47,7 @@ pub(crate) enum Verb {
     Bundle(BundleArguments),
 }
 
-/// Which file.
+/// Arguments of `bundle`.
 #[derive(Debug, Args)]
 pub(crate) struct BundleArguments {
     /// The file to make; one that is there isn't written over
@@ -90,7 +90,7 @@ async fn bundle(session: &Session, path: &Path) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is inside, for people.
+/// Contents of the bundle, for people.
 fn manifest(session: &Session, servers: &[String]) -> String {
     let mut text = format!(
         "ipamctl {} asked {} at {}.\n\nclient.json: the version of ipamctl and the servers that were asked\n",

@@ -52,7 +52,7 @@ async fn ask(session: &Session, server: &str) -> (String, Result<Version, String
     (server.to_owned(), answer.map_err(|problem| reason(server, &problem)))
 }
 
-/// Whether two versions differ by more than one minor step.
+/// True if two versions differ by more than one minor step.
 fn far_apart(ours: &str, theirs: &str) -> bool {
     let parts = |text: &str| -> Option<(u64, u64)> {
         let mut numbers = text.split('.').map(|part| part.parse().ok());

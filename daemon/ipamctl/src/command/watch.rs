@@ -9,7 +9,7 @@ use crate::client::session::Session;
 use crate::command::events::{self, Followed};
 use crate::output::error::Failure;
 
-/// Which one, and from where.
+/// Arguments of `watch`.
 #[derive(Debug, Args)]
 pub(crate) struct WatchArguments {
     /// Its name; all of them without it
@@ -19,14 +19,14 @@ pub(crate) struct WatchArguments {
     after: Option<String>,
 }
 
-/// What events say of a noun.
+/// A noun as events name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watched {
     /// A resource with a name, whose events bear its kind.
     Named(&'static str),
     /// A pool; its addresses are part of it.
     Pool,
-    /// Whoever holds addresses; it comes and goes with them.
+    /// A holder of addresses; it comes and goes with them.
     Endpoint,
     /// One address that is held.
     Allocation,
@@ -81,7 +81,7 @@ fn named(session: &Session, noun: Watched, name: &str) -> Result<String, Failure
     }
 }
 
-/// Whether an event of that path is about the one that is watched.
+/// True if an event of that path is about the watched resource.
 fn wanted(noun: Watched, name: Option<&str>, event: &Event) -> bool {
     match (noun, name) {
         (Watched::Named(_), Some(name)) => event.object == name,

@@ -1,4 +1,4 @@
-//! `ipamctl who-has`: any address, and who holds it or why nobody does.
+//! `ipamctl who-has`: any address with its holder, or the reason for having none.
 
 use std::net::IpAddr;
 
@@ -18,7 +18,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// Which address.
+/// Arguments of `who-has`.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   ipamctl who-has 10.10.0.77
@@ -36,10 +36,10 @@ pub(crate) struct WhoHasArguments {
     at: Option<String>,
 }
 
-/// Events that are shown below the holder, where nobody asks for all.
+/// Number of events below the holder, without `--all`.
 const NEWEST: usize = 5;
 
-/// Where an address is asked for.
+/// Path of an address in the API.
 pub(crate) fn path(session: &Session, address: IpAddr) -> String {
     within(session, format!("/v1/addresses/{address}"))
 }
@@ -90,7 +90,7 @@ pub(crate) async fn run(session: &Session, arguments: &WhoHasArguments) -> Resul
     Ok(())
 }
 
-/// Nobody knows what will be. A clock that is a little behind the servers' is none of it.
+/// Refuses a moment in the future, with tolerance for a clock that is a little behind the servers'.
 fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
     const AHEAD_MS: u64 = 30_000;
     let future = at.parse::<Timestamp>().is_ok_and(|at| at.0 > now.0.saturating_add(AHEAD_MS));
@@ -103,7 +103,7 @@ fn check_past(at: &str, now: Timestamp) -> Result<(), Failure> {
     ))
 }
 
-/// Where history begins, if that is after the moment that was asked for.
+/// Beginning of history, if it is after the moment that was asked for.
 async fn begins_after(session: &Session, history: &AddressHistory) -> Option<Timestamp> {
     if !session.format.is_for_people() {
         return None;
@@ -119,7 +119,7 @@ async fn begins_after(session: &Session, history: &AddressHistory) -> Option<Tim
     history.at.is_some_and(|at| at < begins).then_some(begins)
 }
 
-/// What happened to an address, the newest first; whether there is more.
+/// Events of an address, the newest first; true if there are more.
 async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event>, bool), Failure> {
     let mut events = Vec::new();
     let path = with_query(path, "limit", &wanted.min(PAGE_ITEMS_MAX).to_string());
@@ -134,7 +134,7 @@ async fn past(session: &Session, path: &str, wanted: usize) -> Result<(Vec<Event
     }
 }
 
-/// How it stood at a moment.
+/// State of an address at a moment.
 fn then(history: &AddressHistory, begins: Option<Timestamp>) -> String {
     let mut fields = Fields::default();
     let state = history.state.as_deref().unwrap_or("unknown");

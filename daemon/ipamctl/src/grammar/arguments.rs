@@ -34,7 +34,7 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 }
 
-/// What to do.
+/// All commands.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Whether the cluster is well, on one screen; works with a single member and without a leader
@@ -110,7 +110,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// Whether it is done here alone.
+    /// True if no server is asked.
     pub(crate) fn asks_nobody(&self) -> bool {
         match self {
             Command::Cluster(verb) => verb.asks_nobody(),

@@ -24,7 +24,7 @@ use crate::settings::flags::ConnectionArguments;
 
 /// Says that a shell asks.
 const VARIABLE: &str = "IPAMCTL_COMPLETE";
-/// How long a TAB may take.
+/// Time limit of a TAB.
 const PATIENCE: Duration = Duration::from_millis(300);
 
 /// For which shell.
@@ -85,7 +85,7 @@ fn fill(command: clap::Command, noun: Option<&'static str>) -> clap::Command {
         .fold(command, |command, name| command.mut_subcommand(name, |nested| fill(nested, noun)))
 }
 
-/// Where the names of a noun are; contexts are here.
+/// Path in the API for the names of a noun; empty for contexts, which are in a file here.
 fn places(noun: &str) -> Option<&'static str> {
     match noun {
         "network" => Some("/v1/networks"),
@@ -125,7 +125,7 @@ fn names(place: &str, words: &[String], environment: &Environment) -> Option<Vec
     Some(list.get("items")?.as_array()?.iter().filter_map(name_of).collect())
 }
 
-/// What an item is called on a command line.
+/// Name of an item on a command line.
 fn name_of(item: &Value) -> Option<String> {
     let field = |name: &str| item.get(name).and_then(Value::as_str);
     match (field("kind"), field("realm"), field("namespace"), field("name")?) {

@@ -1,4 +1,4 @@
-//! `ipamctl man`: manual pages out of the same grammar that is parsed. For whoever makes packages.
+//! `ipamctl man`: manual pages from the grammar that is parsed, for packages.
 
 use std::path::Path;
 

@@ -14,7 +14,7 @@ use crate::output::format::Format;
 use crate::output::{interrupt, screen};
 use crate::settings::environment::Environment;
 
-/// What shells report for a program that SIGINT ended.
+/// Exit code that shells report for a program that SIGINT ended.
 const EXIT_INTERRUPTED: u8 = 130;
 
 /// Parses the words of a command line and runs its command.
@@ -48,7 +48,7 @@ pub(crate) fn process(words: Vec<OsString>) -> ExitCode {
     ExitCode::from(start(arguments))
 }
 
-/// Runs the command until it ends or somebody presses Ctrl-C.
+/// Runs the command until it ends or Ctrl-C is pressed.
 fn start(arguments: Arguments) -> u8 {
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,

@@ -1,7 +1,7 @@
 //! Words of other systems, and other orders of the same words.
 //!
-//! Whoever comes from kubectl types `get pools`, whoever comes from NetBox types `vrf list`. Both get what
-//! they mean, and the second one learns our word on the way.
+//! A user of kubectl types `get pools`, a user of NetBox types `vrf list`. Both get what they mean, and the
+//! second one learns our word on the way.
 
 use std::ffi::OsString;
 
@@ -39,7 +39,7 @@ const VERBS: [(&str, &str); 12] = [
     ("rm", "delete"),
 ];
 
-/// What others call our nouns: their word, how it reads in a sentence, our word.
+/// Words of others for our nouns: their word, the same in a sentence, our word.
 const FOREIGN: [(&str, &str, &str); 18] = [
     ("vrf", "a VRF", "network"),
     ("view", "a network view", "network"),
@@ -77,7 +77,7 @@ const ABSENT: &[(&str, &str)] = &[
     ("login", "Who asks shows a token here: ipamctl context set NAME --server URL --token-file FILE"),
 ];
 
-/// What to do instead of a command that this version doesn't have.
+/// Advice about a command that this version doesn't have.
 pub(crate) fn absent(words: &[OsString]) -> Option<String> {
     let place = *places(words).first()?;
     let word = words.get(place)?.to_str()?.to_ascii_lowercase();
@@ -140,7 +140,7 @@ fn noun(word: &str) -> Option<(&'static str, Option<&'static str>)> {
     known.map(|(_, sentence, ours)| (*ours, Some(*sentence)))
 }
 
-/// Where the words stand that are neither flags nor values of global flags; the program's name isn't one.
+/// Places of words that are neither flags nor values of global flags, without the program's name.
 fn places(words: &[OsString]) -> Vec<usize> {
     let with_value = flags_with_value();
     let mut places = Vec::new();

@@ -31,7 +31,7 @@ impl Data {
         }
     }
 
-    /// What a path of field names leads to.
+    /// Value at a path of field names.
     pub(crate) fn at(&self, path: &str) -> Option<&Data> {
         path.split('.').try_fold(self, |found, name| found.get(name))
     }

@@ -1,4 +1,4 @@
-//! How two states of a resource differ, and how that reads.
+//! Differences between two states of a resource, as data and as text.
 
 use ipam_api::{AddressRange, Family, RangeSet};
 use serde_json::{Map, Value};

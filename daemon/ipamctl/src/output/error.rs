@@ -1,4 +1,4 @@
-//! How a command fails, what it says then, and with which exit code.
+//! Failures of a command, with their text and exit codes.
 
 use std::fmt::{Display, Write as _};
 use std::path::Path;
@@ -9,25 +9,25 @@ use ipam_api::{Code, Problem};
 use crate::output::screen::Tone;
 use crate::output::text::without_number;
 
-/// Why a command didn't end well.
+/// Reason why a command didn't end well.
 #[derive(Debug)]
 pub(crate) enum Failure {
     /// A server, or the way to it, said no.
     Refused(Box<Refusal>),
     /// The command line asks for something that can't be meant; nothing was sent.
     Usage {
-        /// What is wrong.
+        /// The mistake.
         detail: String,
-        /// What to do instead.
+        /// The remedy.
         help: String,
     },
-    /// Somebody was asked and said no.
+    /// A question was answered with no.
     Declined,
     /// It ran fine and found something; what it found is already printed.
     Found,
     /// It ran fine and explained why a request would be refused; that is already printed.
     Explained(Code),
-    /// Whoever read our output has read enough (`ipamctl … | head`).
+    /// The reader of our output has read enough (`ipamctl … | head`).
     ReaderGone,
     /// Output can't be written.
     Output(std::io::Error),
@@ -40,9 +40,9 @@ pub(crate) struct Refusal {
     pub(crate) problem: Problem,
     /// A name that was probably meant.
     pub(crate) meant: Option<String>,
-    /// How to repeat the command safely when its outcome is unknown.
+    /// Advice for a safe repetition when the outcome is unknown.
     pub(crate) repeat: Option<String>,
-    /// Who said that these servers should be asked, where none answered.
+    /// Origin of the list of servers, where none answered.
     pub(crate) origin: Option<String>,
 }
 
@@ -128,7 +128,7 @@ impl Failure {
         serde_json::to_string(&problem).ok().map(|text| ipam_api::screen::json(&text).into_owned())
     }
 
-    /// What is said about it, if anything: a sentence, what would help, and the exit code at the end.
+    /// Text for people, if there is any: a sentence, the remedy, and the exit code at the end.
     pub(crate) fn text(&self, color: bool) -> Option<String> {
         let (head, sentence, lines) = match self {
             Self::Found | Self::Explained(_) | Self::ReaderGone => return None,

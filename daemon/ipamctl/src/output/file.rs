@@ -13,7 +13,7 @@ pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     OpenOptions::new().write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Writes a file beside its place and moves it there: a reader sees the old one or the new one, whole.
+/// Writes a file beside its place and moves it there. A reader sees the old one or the new one, whole.
 pub(crate) fn replace(path: &Path, text: &str, mode: u32) -> io::Result<()> {
     let mut aside = path.as_os_str().to_owned();
     aside.push(".new");

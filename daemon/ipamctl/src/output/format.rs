@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use super::jsonpath::Template;
 
-/// How data is shown.
+/// Format of data.
 #[derive(Debug, Clone)]
 pub(crate) enum Format {
     /// Columns for people.
@@ -19,17 +19,17 @@ pub(crate) enum Format {
     Name,
     /// One row an item, one column a field.
     Csv,
-    /// What some paths lead to.
+    /// Values at some paths.
     JsonPath(Template),
 }
 
 impl Format {
-    /// Whether people read it.
+    /// True if people read it.
     pub(crate) fn is_for_people(&self) -> bool {
         matches!(self, Format::Table | Format::Wide)
     }
 
-    /// Whether there is room for more columns.
+    /// True if there is room for more columns.
     pub(crate) fn is_wide(&self) -> bool {
         matches!(self, Format::Wide)
     }

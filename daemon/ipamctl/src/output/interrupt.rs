@@ -1,4 +1,4 @@
-//! What is said when somebody presses Ctrl-C.
+//! Words that follow Ctrl-C.
 
 use std::sync::{Mutex, PoisonError};
 

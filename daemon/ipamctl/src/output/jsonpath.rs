@@ -66,7 +66,7 @@ fn pieces(rest: &mut &str, inside: bool) -> Result<Vec<Piece>, String> {
     Ok(found)
 }
 
-/// What stands before the brace that closes, and what behind it. A brace in quotes closes nothing.
+/// Text before the brace that closes, and text behind it. A brace in quotes closes nothing.
 fn braced(text: &str) -> Result<(&str, &str), String> {
     let mut quote = None;
     for (index, c) in text.char_indices() {

@@ -7,7 +7,7 @@ use std::fmt::Display;
 
 use comfy_table::{CellAlignment, ContentArrangement, TableStyle};
 
-/// How far columns stand apart.
+/// Distance between columns.
 const GAP: u16 = 2;
 
 /// One column.
@@ -15,7 +15,7 @@ const GAP: u16 = 2;
 struct Column {
     title: String,
     right: bool,
-    /// When it may be left out; the highest goes first, 0 always stays.
+    /// Rank for leaving it out; the highest goes first, 0 always stays.
     spare: u8,
 }
 

@@ -56,7 +56,7 @@ pub(crate) fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// How long something is ago. A clock that runs behind the servers' is no reason for a minus.
+/// Age of something. A clock that runs behind the servers' is no reason for a minus.
 pub(crate) fn age(since: Timestamp, now: Timestamp) -> String {
     roughly(now.0.saturating_sub(since.0))
 }
@@ -70,7 +70,7 @@ pub(crate) fn moment(at: Timestamp) -> String {
     }
 }
 
-/// When a lease ends, and how long each renewal lasts; empty without one.
+/// End of a lease and duration of each renewal; empty without one.
 pub(crate) fn lease(lease: Option<&Lease>) -> String {
     lease.map_or_else(String::new, |lease| {
         format!("until {} unless renewed (for {})", moment(lease.ends_at), roughly(lease.ttl_ms))
@@ -82,7 +82,7 @@ pub(crate) fn count(number: u64) -> String {
     if number >= JSON_INTEGER_MAX { ">9e15".to_owned() } else { number.to_string() }
 }
 
-/// How many addresses there are, when the number may be beyond what JSON can carry.
+/// Number of addresses, also where it is beyond what JSON can carry.
 pub(crate) fn size(exact: u128) -> String {
     match u64::try_from(exact) {
         Ok(number) if number < JSON_INTEGER_MAX => number.to_string(),

@@ -26,7 +26,7 @@ pub(crate) struct Config {
     pub(crate) contexts: BTreeMap<Name, Place>,
 }
 
-/// Whom a context asks, and as whom.
+/// Servers and credentials of a context.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Place {
@@ -46,12 +46,12 @@ pub(crate) struct Place {
     pub(crate) realm: Option<Name>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) namespace: Option<ObjectName>,
-    /// Whether questions say that it is production.
+    /// True if questions say that it is production.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(crate) production: bool,
 }
 
-/// Where the file is; none if nothing says where the user's files are.
+/// Path of the file; none if nothing says where the user's files are.
 pub(crate) fn path(environment: &Environment) -> Option<PathBuf> {
     let folder = environment.variable("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let folder = folder.or_else(|| environment.variable("HOME").map(|home| Path::new(home).join(".config")));

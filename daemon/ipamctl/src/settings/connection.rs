@@ -1,8 +1,8 @@
-//! Whom to ask and as whom: out of flags, environment and the configuration file.
+//! Servers and credentials: from flags, environment and the configuration file.
 //!
-//! What stands on the command line goes before the environment, and that before the file. A context that the
+//! The command line goes before the environment, and that before the file. A context that the
 //! command line names counts as said there: `--context lab` must not ask production because of a variable.
-//! Whatever a context says about who asks is for the servers of that context and no others.
+//! Credentials of a context are for the servers of that context and no others.
 
 use std::path::PathBuf;
 
@@ -17,11 +17,11 @@ use crate::settings::config::{self, Place};
 use crate::settings::environment::Environment;
 use crate::settings::flags::ConnectionArguments;
 
-/// Whom to ask, and as whom.
+/// Servers and credentials.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) servers: Vec<String>,
-    /// Who said that these are the servers.
+    /// Origin of the list of servers.
     pub(crate) origin: String,
     /// The files that say who asks, and whom to believe.
     pub(crate) options: Options,

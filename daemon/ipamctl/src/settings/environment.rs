@@ -26,11 +26,11 @@ pub(crate) struct Environment {
     pub(crate) variables: BTreeMap<String, String>,
     /// The command line, the program's name first.
     pub(crate) words: Vec<String>,
-    /// Whether data goes to a terminal.
+    /// True if data goes to a terminal.
     pub(crate) terminal: bool,
     /// Columns of that terminal, if it says.
     pub(crate) width: Option<usize>,
-    /// Whether somebody can be asked.
+    /// True if questions can be asked.
     pub(crate) attended: bool,
     /// The time, where it stands still.
     pub(crate) now: Option<Timestamp>,

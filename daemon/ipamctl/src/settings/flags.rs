@@ -24,7 +24,7 @@ pub(crate) struct GlobalArguments {
     pub(crate) writing: WritingArguments,
 }
 
-/// Whom to ask, as whom, and where names are looked for.
+/// Servers, credentials, and the place of names.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Where to ask")]
 pub(crate) struct ConnectionArguments {
@@ -66,7 +66,7 @@ pub(crate) struct PlaceArguments {
     pub(crate) namespace: Option<ObjectName>,
 }
 
-/// How answers look.
+/// Format of answers.
 #[derive(Debug, Args)]
 #[command(next_help_heading = "How it looks")]
 pub(crate) struct OutputArguments {
@@ -87,7 +87,7 @@ pub(crate) struct OutputArguments {
     pub(crate) debug: bool,
 }
 
-/// What is read.
+/// Flags of reads.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Reading")]
 pub(crate) struct ReadingArguments {
@@ -117,7 +117,7 @@ pub(crate) struct ReadingArguments {
     pub(crate) timeout: Duration,
 }
 
-/// How something is changed.
+/// Flags of writes.
 #[derive(Debug, Default, Clone, Args)]
 #[command(next_help_heading = "Changing")]
 pub(crate) struct WritingArguments {
@@ -148,13 +148,13 @@ pub(crate) struct WritingArguments {
 }
 
 impl GlobalArguments {
-    /// Whether what is said on standard error is coloured.
+    /// True if text on standard error is coloured.
     pub(crate) fn color_on_errors(&self) -> bool {
         self.output.color.is_on(std::io::stderr().is_terminal())
     }
 }
 
-/// Which reads will do. (Documented variants would spread every `--help` over three screens.)
+/// Required consistency of reads. (Documented variants would spread every `--help` over three screens.)
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Consistency {
     // Everything acknowledged before is seen
@@ -164,7 +164,7 @@ pub(crate) enum Consistency {
     Stale,
 }
 
-/// When to use colours.
+/// Use of colours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Color {
     // On a terminal
@@ -176,7 +176,7 @@ pub(crate) enum Color {
 }
 
 impl Color {
-    /// Whether to use them on a stream that is a terminal, or isn't.
+    /// True if they are used on a stream that is a terminal, or isn't.
     pub(crate) fn is_on(self, terminal: bool) -> bool {
         match self {
             Color::Always => true,

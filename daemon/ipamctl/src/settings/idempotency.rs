@@ -1,10 +1,10 @@
-//! By what a repeated command is known again, and how to repeat it.
+//! Keys by which a repeated command is known again, and the command line that repeats it.
 
 use ipam_api::limits::{IDEMPOTENCY_KEY_BYTES_MAX, TEXT_CHARS_MAX};
 use ipam_api::name::shown;
 use uuid::Uuid;
 
-/// A key that nobody else has, and that sorts by its time.
+/// A unique key that sorts by its time.
 pub(crate) fn new_key() -> String {
     Uuid::now_v7().simple().to_string()
 }

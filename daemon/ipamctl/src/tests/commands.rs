@@ -1,4 +1,4 @@
-//! What commands send, and what they make of the answers.
+//! Requests of commands, and their use of the answers.
 
 use super::*;
 

@@ -15,7 +15,7 @@ macro_rules! refusing {
     };
 }
 
-/// What somebody reads at the end of a command that didn't end well.
+/// Exit code and last words of a command that didn't end well.
 async fn ended(answers: Answers, line: &str) -> (u8, String) {
     let (server, _) = pretend(answers).await;
     let (result, _) = run(&server, line).await;

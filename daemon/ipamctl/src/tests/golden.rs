@@ -1,4 +1,4 @@
-//! What is shown, held still in files: all help, and each table at 80 and 120 columns.
+//! Output that files hold still: all help, and each table at 80 and 120 columns.
 //!
 //! `UPDATE=1` writes the files anew; then look at the difference.
 

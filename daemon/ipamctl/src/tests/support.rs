@@ -38,7 +38,7 @@ pub(crate) fn parse(line: &str) -> Result<Arguments, clap::Error> {
     Arguments::try_parse_from(synonyms::translate(split(line)).0)
 }
 
-/// What a server saw: method, path with query, the conditions and the body.
+/// Requests that a server saw: method, path with query, the conditions and the body.
 pub(crate) type Seen = Arc<Mutex<Vec<String>>>;
 
 /// Answers a request with a status and a body; none is `not-found`.
@@ -83,7 +83,7 @@ pub(crate) async fn pretend(answers: Answers) -> (String, Seen) {
     (server, seen)
 }
 
-/// What a command wrote to standard output.
+/// Text that a command wrote to standard output.
 #[derive(Clone, Default)]
 struct Paper(Rc<RefCell<Vec<u8>>>);
 
@@ -97,7 +97,7 @@ impl Write for Paper {
     }
 }
 
-/// Runs a command line against a server, with nobody to ask.
+/// Runs a command line against a server, without a terminal.
 pub(crate) async fn run(server: &str, line: &str) -> (Result<(), Failure>, String) {
     run_within(&Environment::default(), &format!("--no-input -q --server {server} {line}")).await
 }

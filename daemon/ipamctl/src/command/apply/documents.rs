@@ -18,11 +18,11 @@ use crate::output::error::Failure;
 pub(super) struct Document {
     pub(super) kind: Kind,
     pub(super) name: ResourceName,
-    /// What is wanted, with all defaults.
+    /// The intention, with all defaults.
     pub(super) intention: Intention,
     /// The revision that it was made from, if it says.
     pub(super) revision: Option<u64>,
-    /// Where it stands.
+    /// Its file and its place there.
     pub(super) place: String,
 }
 

@@ -1,4 +1,4 @@
-//! What has to change, so that the servers have what the files say.
+//! Changes after which the servers have what the files say.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ pub(super) struct Current {
 }
 
 impl Current {
-    /// Who keeps it in another place.
+    /// The manager that keeps it in another place.
     pub(super) fn managed_by(&self) -> Option<&str> {
         self.intention.get("managed_by").and_then(Value::as_str)
     }
@@ -36,7 +36,7 @@ pub(super) enum Change {
     Update { document: Document, current: Current, differences: Vec<Difference> },
     /// It is no longer in the files.
     Delete(Current),
-    /// The same, but somebody holds addresses of it: it goes away with the last one.
+    /// The same, but addresses of it are held: it goes away with the last one.
     Drain(Current),
     /// It is no longer in the files, and stays.
     Keep(Current),
@@ -118,12 +118,12 @@ impl Plan {
         Self(changes)
     }
 
-    /// What changes, in order.
+    /// All changes, in order.
     pub(super) fn steps(&self) -> impl Iterator<Item = &Change> {
         self.0.iter().filter(|change| !matches!(change, Change::Keep(_)))
     }
 
-    /// How many things change.
+    /// Number of changes.
     pub(super) fn len(&self) -> usize {
         self.steps().count()
     }
@@ -167,8 +167,8 @@ fn goes_away(pool: &Current) -> bool {
     pool.intention.get("terminating") == Some(&Value::Bool(true))
 }
 
-/// What goes first: the highest kind first. Then what is new or different, the lowest kind first, and of those
-/// what only gives addresses away before what may take them.
+/// Order of changes. Removals come first, the highest kind before the others. Then come new and different
+/// resources, the lowest kind first, and of one kind those that only give addresses away before those that take them.
 fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
     let (kind, name) = change.resource();
     let (rank, name) = (kind as u8, name.clone());

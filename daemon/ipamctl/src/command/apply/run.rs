@@ -19,7 +19,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::text;
 
-/// What to make so.
+/// Arguments of `apply`.
 #[derive(Debug, Args)]
 #[command(
     after_help = "A file has YAML documents or JSON: each a resource with its `kind` (network, subnet, pool, reservation,
@@ -54,7 +54,7 @@ pub(crate) struct ApplyArguments {
     prune: bool,
 }
 
-/// What to compare.
+/// Arguments of `diff`.
 #[derive(Debug, Args)]
 #[command(after_help = "Exits with 7 when there is a difference.
 
@@ -67,7 +67,7 @@ pub(crate) struct DiffArguments {
     files: FileArguments,
 }
 
-/// Which files, and whose.
+/// Files to read.
 #[derive(Debug, Args)]
 struct FileArguments {
     /// A file, a folder with .yaml, .yml and .json files, or - for standard input; may be repeated
@@ -160,7 +160,7 @@ async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Fail
     Ok((found, listed.revision))
 }
 
-/// What this program can't see it would take away.
+/// The failure of a field that this program doesn't know: it would take the field away.
 fn newer(problem: Problem) -> Failure {
     Failure::usage(
         format!("the servers have something that this ipamctl doesn't know: {}", problem.detail),

@@ -75,7 +75,7 @@ struct Route {
     gw: IpAddr,
 }
 
-/// The document of our own that says the same as one of Spiderpool's; none if `data` isn't Spiderpool's.
+/// The same as a document of our own; none if `data` isn't Spiderpool's.
 pub(super) fn translated(data: &Data) -> Result<Option<Data>, Problem> {
     let text = |field: &str| data.get(field).map(Data::cell).unwrap_or_default();
     if !text("apiVersion").starts_with(API_GROUP) {

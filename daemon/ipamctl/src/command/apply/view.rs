@@ -1,4 +1,4 @@
-//! How a plan looks.
+//! A plan as text and as JSON.
 
 use serde_json::{Value, json};
 

@@ -23,10 +23,10 @@ pub(super) const EXAMPLES: &str = "Examples:
   ipamctl cluster backup nightly.ipamd --force --without-history
   ipamctl cluster backup --verify prod-2026-11-20.ipamd";
 
-/// How often somebody who waits is told how far it is.
+/// Interval of progress lines on a terminal.
 const PROGRESS: Duration = Duration::from_secs(1);
 
-/// Which file, and what goes into it.
+/// Arguments of `backup`.
 #[derive(Debug, Args)]
 pub(crate) struct BackupArguments {
     /// The file
@@ -155,7 +155,7 @@ fn size(bytes: u64) -> String {
     }
 }
 
-/// A file beside the one that is wanted; gone with whoever gives up.
+/// A file beside the wanted one; removed unless it takes its place.
 struct Aside {
     path: PathBuf,
     file: File,

@@ -24,10 +24,10 @@ pub(super) const EXAMPLES: &str = "Examples:
 /// File names of the CA in its directory.
 const CA_CERTIFICATE: &str = "ca.crt";
 const CA_KEY: &str = "ca.key";
-/// How long, at most, anything made here is valid.
+/// Longest validity of a certificate, in days.
 const DAYS_MAX: i64 = 20 * 365;
 
-/// What to do with certificates.
+/// Verbs of certificates.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Make a CA in a directory, for a cluster that has none
@@ -56,7 +56,7 @@ pub(crate) enum Verb {
     },
 }
 
-/// Whom a certificate is for.
+/// Holder of a certificate.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Whom {
     /// A member: for its clients and for the other members
@@ -91,7 +91,7 @@ pub(crate) enum Whom {
     },
 }
 
-/// How to make it.
+/// Flags of new certificates.
 #[derive(Debug, Args)]
 pub(crate) struct How {
     /// For how many days it is valid: ten years for a CA, one for others
@@ -162,7 +162,7 @@ fn issue(
     session.print(&advice(identity, &certificate, &key, &ca))
 }
 
-/// What to write where, so that it is used.
+/// Lines of configuration that use a certificate.
 fn advice(identity: &Identity, certificate: &Path, key: &Path, ca: &Path) -> String {
     let (certificate, key, ca) = (certificate.display(), key.display(), ca.display());
     match identity {

@@ -10,7 +10,7 @@ use rcgen::{
     KeyPair, KeyUsagePurpose, PKCS_ECDSA_P256_SHA256, SanType, date_time_ymd,
 };
 
-/// Clocks differ: what is new here is not yet valid to somebody whose clock is behind.
+/// Clocks differ: a certificate that is new here is not yet valid for a clock that is behind.
 const BACKDATED: Duration = Duration::from_secs(3600);
 const DAY: Duration = Duration::from_secs(24 * 3600);
 /// Names under which a member is reached on its own machine.
@@ -22,7 +22,7 @@ pub(super) struct Issued {
     pub(super) key: String,
 }
 
-/// What went wrong, in words.
+/// Reason why no certificate was made.
 #[derive(Debug)]
 pub(super) struct Unissued(pub(super) String);
 
@@ -49,7 +49,7 @@ pub(super) fn authority(name: &str, days: u32) -> Result<Issued, Unissued> {
     Ok(Issued { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// A certificate for somebody, by a CA. A member answers at `addresses` too.
+/// A certificate for an identity, by a CA. A member answers at `addresses` too.
 pub(super) fn issue(
     authority: &Issued,
     identity: &Identity,
@@ -97,7 +97,7 @@ fn valid_for(days: u32) -> Result<CertificateParams, Unissued> {
     Ok(params)
 }
 
-/// A host's name, which is no name of ours: that would make the certificate somebody else's, too.
+/// A host's name, which is no name of ours: that would make the certificate valid for another identity, too.
 fn host(name: &str) -> Result<&str, Unissued> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if name.is_empty() || name.len() > 253 || !name.chars().all(plain) || name.ends_with(".ipamd.internal") {

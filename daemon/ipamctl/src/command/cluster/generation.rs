@@ -22,7 +22,7 @@ const PATH: &str = "/v1/cluster/generation";
 /// Pools that are named on the screen.
 const NAMED_MAX: usize = 20;
 
-/// What to do with a generation.
+/// Verbs of generations.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Let pools give again after a restore, once nothing unknown has their addresses

@@ -90,7 +90,7 @@ async fn change(session: &Session, call: Call, name: &str, done: &str) -> Result
     session.done(&answer, name, if changed.done { done } else { under_way })
 }
 
-/// What will happen, and what can fail after it.
+/// Steps of a change, and the number of failures that the cluster survives after it.
 fn summary(plan: &MemberChange) -> Vec<String> {
     let mut lines: Vec<String> =
         plan.steps.iter().zip(1..).map(|(step, number)| format!("{number}. {step}")).collect();

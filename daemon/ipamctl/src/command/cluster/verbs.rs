@@ -14,7 +14,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl cluster replace n3 n4 --dry-run
   ipamctl cluster ca init ./ca";
 
-/// What to do with the cluster.
+/// Verbs of the cluster.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All members: who votes, who leads, who is behind and who doesn't answer
@@ -67,7 +67,7 @@ pub(crate) enum Verb {
 }
 
 impl Verb {
-    /// Whether it is done here alone.
+    /// True if no server is asked.
     pub(crate) fn asks_nobody(&self) -> bool {
         match self {
             Verb::Ca(_) => true,

@@ -24,7 +24,7 @@ const RESOURCES: [(&str, &str, &str); 9] = [
     ("prefix", "Prefix", ""),
 ];
 
-/// What to explain.
+/// Arguments of `explain`.
 #[derive(Debug, Args)]
 #[command(group(ArgGroup::new("what").args(["path", "endpoint"]).required(true)))]
 #[command(
@@ -50,7 +50,7 @@ pub(crate) struct ExplainArguments {
 }
 
 impl ExplainArguments {
-    /// Whether it is known here.
+    /// True if no server is asked.
     pub(crate) fn asks_nobody(&self) -> bool {
         self.path.is_some()
     }
@@ -102,7 +102,7 @@ fn explained(name: &str, status: &str) -> Shape {
     shape
 }
 
-/// What a field is, and the fields below it.
+/// Description of a field, with the fields below it.
 fn deeper(field: &Field) -> Shape {
     let inner = source::shape(source::inner(&field.kind)).unwrap_or_default();
     Shape { says: field.says.clone(), kind: source::words(&field.kind), fields: inner.fields }

@@ -1,6 +1,6 @@
 //! Types and what is written over them, read out of the API's source.
 
-/// Where the resources are written down.
+/// Source of the resources.
 const SOURCE: &str = concat!(
     include_str!("../../../../../api/src/resource.rs"),
     include_str!("../../../../../api/src/resource/application.rs"),
@@ -18,7 +18,7 @@ const SOURCE: &str = concat!(
 /// A type: what it is, and its fields.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Shape {
-    /// What is written over it.
+    /// Its doc comment.
     pub(super) says: String,
     /// Its type in words; empty for a resource.
     pub(super) kind: String,
@@ -32,7 +32,7 @@ pub(super) struct Field {
     pub(super) name: String,
     /// Its type, as the source writes it.
     pub(super) kind: String,
-    /// What is written over it.
+    /// Its doc comment.
     pub(super) says: String,
 }
 

@@ -1,4 +1,4 @@
-//! What is said and shown of quotas.
+//! Quotas as flags and as text.
 
 use clap::Args;
 use ipam_api::resource::{AddressLimits, ApplicationQuota, Controller, HeldAddresses, Namespace, Quota};
@@ -7,7 +7,7 @@ use crate::command::controller;
 use crate::output::error::Failure;
 use crate::output::text::Fields;
 
-/// How many addresses a namespace may have. What is said takes the place of what was said of the same.
+/// Numbers of addresses that a namespace may have. Each flag replaces the present limit.
 #[derive(Debug, Default, Args)]
 pub(crate) struct QuotaArguments {
     /// How many addresses it may have: ipv4=COUNT, ipv6=COUNT, both with a comma between, or none
@@ -39,7 +39,7 @@ impl QuotaArguments {
         Ok(())
     }
 
-    /// Refuses two of one application, as the servers do: the last one would count, and nobody be told.
+    /// Refuses two of one application, as the servers do: the last one would count without a word.
     fn check(&self) -> Result<(), Failure> {
         for (number, one) in self.quotas_of.iter().enumerate() {
             if self.quotas_of.iter().take(number).any(|other| other.is_of(one)) {
@@ -66,12 +66,12 @@ fn of_application(text: &str) -> Result<ApplicationQuota, String> {
     Ok(ApplicationQuota { group, kind, name, ipv4, ipv6 })
 }
 
-/// How much of how much: `12/500`, or `12` where nothing bounds it.
+/// A count and its limit: `12/500`, or `12` where nothing bounds it.
 pub(super) fn of_limit(held: u64, limit: Option<u64>) -> String {
     limit.map_or_else(|| held.to_string(), |limit| format!("{held}/{limit}"))
 }
 
-/// What `namespace show` says of it.
+/// Lines of `namespace show`.
 pub(super) fn lines(fields: &mut Fields, quota: &Quota, held: &HeldAddresses) {
     let held_of = |family: &str, held, limit: Option<u64>| match limit {
         Some(limit) => format!("{held} of {limit} {family}"),

@@ -22,7 +22,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl namespace list
   ipamctl namespace create web --label team=web --ipv4-pool web-a --ipv4-pool web-?";
 
-/// What to do with namespaces.
+/// Verbs of namespaces.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All namespaces, or those of --realm
@@ -57,7 +57,7 @@ pub(crate) enum Verb {
     Delete(NamedInRealm),
 }
 
-/// What its endpoints take from.
+/// Pools that its endpoints take from.
 #[derive(Debug, Default, Args)]
 pub(crate) struct PoolArguments {
     /// An IPv4 pool that its endpoints try, in this order, where nobody names one; may have wildcards, may be repeated
@@ -76,7 +76,7 @@ impl PoolArguments {
     }
 }
 
-/// What is said of a namespace.
+/// Arguments of `create`.
 #[derive(Debug, Args)]
 pub(crate) struct CreateArguments {
     /// Its name, or realm/name
@@ -89,7 +89,7 @@ pub(crate) struct CreateArguments {
     metadata: MetadataArguments,
 }
 
-/// What is said of a namespace from now on.
+/// Arguments of `set`.
 #[derive(Debug, Args)]
 pub(crate) struct SetArguments {
     /// Its name, or realm/name

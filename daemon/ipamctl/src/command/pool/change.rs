@@ -1,4 +1,4 @@
-//! What `pool create` and `pool set` say about a pool.
+//! Arguments of `pool create` and `pool set`.
 
 use std::net::IpAddr;
 use std::time::Duration;
@@ -149,14 +149,14 @@ pub(crate) struct SetArguments {
     metadata: MetadataChanges,
 }
 
-/// Ranges of a pool that is there are added and taken away, so that nobody takes away what they forgot to write.
+/// Refuses `--range`. Ranges of an existing pool are added and removed, so that none goes by omission.
 fn other_flags(_: &str) -> Result<AddressRange, String> {
     Err("a pool has ranges already; say which ones to add and which to take away: --add-range RANGE, \
          --remove-range RANGE"
         .to_owned())
 }
 
-/// What a pool does or doesn't.
+/// Switches of a pool.
 #[derive(Debug, Args)]
 struct SwitchArguments {
     /// Give out addresses
@@ -209,12 +209,12 @@ impl SwitchArguments {
 }
 
 impl SetArguments {
-    /// Whether addresses are taken out of the pool.
+    /// True if addresses are taken out of the pool.
     pub(super) fn shrinks(&self) -> bool {
         !self.remove_ranges.is_empty() || !self.exclude.is_empty()
     }
 
-    /// Whether it shall go away with its last address.
+    /// True if it shall go away with its last address.
     pub(super) fn drains(&self) -> bool {
         self.switches.drain
     }
@@ -248,8 +248,8 @@ impl SetArguments {
         self.metadata.apply(pool)
     }
 
-    /// A pool without ranges has all of its subnet. Nobody who adds a range means to shrink it to that
-    /// range, and nobody who removes the last one means to give out the whole subnet.
+    /// Changes the ranges. A pool without ranges has all of its subnet: a range that is added must not shrink
+    /// it to that range, and without the last one it must not give out the whole subnet.
     fn change_ranges(&self, pool: &mut Pool, status: &PoolStatus) -> Result<(), Failure> {
         let all = [AddressRange::of_cidr(status.cidr)];
         let whole = pool.ranges.is_empty();

@@ -14,7 +14,7 @@ use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text;
 
-/// What becomes a pool of its own.
+/// Arguments of `split`.
 #[derive(Debug, Args)]
 pub(crate) struct SplitArguments {
     /// Its name
@@ -27,7 +27,7 @@ pub(crate) struct SplitArguments {
     ranges: Vec<AddressRange>,
 }
 
-/// Which pool stands in for which.
+/// Arguments of `drain`.
 #[derive(Debug, Args)]
 pub(crate) struct DrainArguments {
     /// Its name

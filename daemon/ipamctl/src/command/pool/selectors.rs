@@ -1,4 +1,4 @@
-//! What people say about who may take from a pool.
+//! Endpoints that may take from a pool, as flags and as text.
 
 use clap::Args;
 use ipam_api::name::NetworkAttachment;
@@ -8,7 +8,7 @@ use ipam_api::{Name, ObjectName, Selector};
 use crate::command::arguments::replace_list;
 use crate::output::text::{self, Fields};
 
-/// Who may take from a pool; with each kind that is said, only those.
+/// Endpoints that may take from a pool; each flag narrows them.
 #[derive(Debug, Default, Args)]
 pub(crate) struct SelectorArguments {
     /// Only endpoints on this node; may be repeated

@@ -21,7 +21,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl pool create db --subnet lan-10 --range 10.10.1.0/28 --for-namespace db
   ipamctl pool set web --add-range 10.10.0.200-10.10.0.229";
 
-/// What to do with pools.
+/// Verbs of pools.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All pools, or those of --network or of a subnet
@@ -84,7 +84,7 @@ pub(crate) enum Verb {
     },
 }
 
-/// Which pools.
+/// Filters of the list.
 #[derive(Debug, Args)]
 pub(crate) struct ListArguments {
     /// Only those of this subnet

@@ -1,4 +1,4 @@
-//! How pools look.
+//! Pools as text.
 
 use ipam_api::resource::{Application, ApplicationStanding, Condition, Pool, Subnet};
 use ipam_api::time::Timestamp;
@@ -44,7 +44,7 @@ fn ranges(pool: &Read<Pool>) -> String {
     }
 }
 
-/// How many addresses it has. Where JSON can't carry the number it follows from the ranges.
+/// Number of its addresses. Where JSON can't carry the number it follows from the ranges.
 fn size(pool: &Read<Pool>) -> String {
     if !pool.status.counts.saturated {
         return pool.status.counts.size.to_string();
@@ -57,7 +57,7 @@ fn size(pool: &Read<Pool>) -> String {
     text::size(set.size())
 }
 
-/// What to know about it in a word or two.
+/// Its condition in a word or two.
 fn condition(pool: &Read<Pool>) -> String {
     if pool.intention.terminating {
         return format!("Terminating ({} left)", text::count(pool.status.counts.allocated));
@@ -139,7 +139,7 @@ pub(super) fn shown(
     fields.text()
 }
 
-/// Whom it was made for, and what becomes of it.
+/// Application of an automatic pool, and the end of the pool.
 fn automatic(of: &Application, reclaim: Option<bool>) -> String {
     let replicas = text::plural(of.replicas.into(), "replica", "replicas");
     let whose = format!("for {} of {}/{}", of.interface, of.namespace, controller::written(&of.controller));
@@ -162,7 +162,7 @@ fn conditions(conditions: &[Condition], now: Timestamp) -> Table {
         .table()
 }
 
-/// What one probably wants next.
+/// Commands that probably follow.
 pub(super) fn next_steps(pool: &Read<Pool>) -> String {
     let name = &pool.intention.name;
     if pool.intention.terminating {

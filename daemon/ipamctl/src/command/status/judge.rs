@@ -125,9 +125,10 @@ fn has_no_room(cluster: &Cluster) -> bool {
     cluster.disk_room.as_deref().is_some_and(|room| room != "enough")
 }
 
-/// Order of trust: members that see a leader before those that don't; the newer term before the older
+/// Order of trust. Members that see a leader come before those that don't; the newer term before the older
 /// (a leader that was cut off goes on believing in itself for a while); the leader itself, since only it
-/// knows how far the others are; then the member that heard of a leader last, then the one that has applied most.
+/// knows how far the others are; then the member that heard of a leader last, then the one that has applied
+/// most.
 fn rank(cluster: &Cluster) -> (bool, u64, bool, std::cmp::Reverse<u64>, u64) {
     let itself = cluster.leader.as_ref() == Some(&cluster.answered_by);
     (leads(cluster), cluster.term, itself, std::cmp::Reverse(cluster.stale_ms), cluster.applied)

@@ -28,7 +28,7 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl subnet list
   ipamctl subnet create lan-10 --cidr 10.10.0.0/24 --gateway 10.10.0.1 --vlan 110";
 
-/// What to do with subnets.
+/// Verbs of subnets.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All subnets, or those of --network
@@ -90,7 +90,7 @@ pub(crate) struct CreateArguments {
     metadata: MetadataArguments,
 }
 
-/// What its hosts are told.
+/// Routes and name resolution of its hosts.
 #[derive(Debug, Args)]
 struct HostArguments {
     /// A further route; may be repeated

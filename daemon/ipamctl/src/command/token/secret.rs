@@ -1,4 +1,4 @@
-//! Where a secret goes: into a file that only its owner can read, or to standard output.
+//! Destination of a secret: a file that only its owner can read, or to standard output.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -12,7 +12,7 @@ use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::file;
 
-/// Where a secret goes.
+/// Destination of a secret.
 pub(super) enum Destination {
     /// Into a file, which is there already when the secret comes: there is no second one.
     File { file: File, aside: PathBuf, path: PathBuf },

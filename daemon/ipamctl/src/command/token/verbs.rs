@@ -27,10 +27,10 @@ pub(crate) const EXAMPLES: &str = "Examples:
   ipamctl token list
   ipamctl token rotate ci --to-file ci.token --yes";
 
-/// Where tokens are.
+/// Path of tokens in the API.
 const PATH: &str = "/v1/tokens";
 
-/// What to do with tokens.
+/// Verbs of tokens.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// All tokens, without their secrets
@@ -137,7 +137,7 @@ pub(crate) struct MemberArguments {
     destination: DestinationArguments,
 }
 
-/// Where a secret goes.
+/// Destination of a secret.
 #[derive(Debug, Args)]
 pub(crate) struct DestinationArguments {
     /// Write the secret to this file, which only you can read, and not to the screen

@@ -1,4 +1,4 @@
-//! How tokens look.
+//! Tokens as text.
 
 use ipam_api::time::Timestamp;
 use ipam_api::token::{Purpose, Token};
@@ -6,7 +6,7 @@ use ipam_api::token::{Purpose, Token};
 use crate::output::table::Table;
 use crate::output::text::{self, Fields};
 
-/// What it is limited to.
+/// Limits of a token.
 fn limits(token: &Token) -> String {
     let mut limits = Vec::new();
     let joining = match token.purpose {
