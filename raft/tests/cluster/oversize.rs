@@ -1,9 +1,6 @@
 //! A state of which no snapshot can be made, as after a defect: the members serve on, and keep their logs.
 
-use std::time::Duration;
-
 use ipam_api::limits::ROW_BYTES_MAX;
-use tokio::time::sleep;
 
 use crate::harness::{Cluster, eventually};
 
@@ -33,10 +30,16 @@ async fn members_whose_snapshots_fail_serve_on_and_make_one_once_they_can() {
     }
     // Not again with every look, of which there are ten a second: only when the next one is due.
     let failed = || cluster.nodes().map(|(_, node)| node.metrics().snapshots_failed).collect::<Vec<_>>();
-    sleep(Duration::from_millis(500)).await;
-    let before = failed();
-    sleep(Duration::from_secs(1)).await;
-    assert_eq!(failed(), before);
+    let log_time_ms = || cluster.nodes().find_map(|(_, node)| node.log_time_ms());
+    let mut quiet = (log_time_ms(), failed());
+    eventually("no member tries again for ten looks", || {
+        let now = log_time_ms();
+        if failed() != quiet.1 || quiet.0.is_none() {
+            quiet = (now, failed());
+        }
+        std::future::ready(now > quiet.0.map(|since_ms| since_ms + 1_000))
+    })
+    .await;
     cluster.propose(leader, "still-served").await;
     cluster.settled().await;
     for (_, node) in cluster.nodes() {
