@@ -245,7 +245,10 @@ async fn serve(config: Config, flags: &Flags, mut reloads: Reloads) -> Result<()
             for server in servers {
                 let _ = server.await;
             }
-            Ok(())
+            match node.failure() {
+                Some(broken @ Failure::Broken(_)) => Err(broken.into()),
+                _ => Ok(()),
+            }
         }
     }
 }

@@ -22,7 +22,10 @@ mod types;
 pub use node::{Node, NodeConfig};
 #[cfg(feature = "testing")]
 #[doc(hidden)]
-pub use store::{BREAKING_REQUEST, through_a_snapshot};
+pub use store::{
+    BREAKING_REQUEST, BREAKING_TO_LOAD, BREAKING_TO_SEND, BREAKING_TO_WRITE, break_if_asked,
+    through_a_snapshot,
+};
 pub use store::{
     Backup, DamagedFile, DirLock, EventFilter, EventPage, EventQuery, Identity, JournalError, JournalReport,
     Recovered, RestoreError, Restored, StoreError, Survivor, check_journal, lock_dir, restore,

@@ -13,8 +13,12 @@ use crate::metrics::Metrics;
 /// How often the leader looks whether there is something to do.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Runs the tasks on this member while it leads, until it is aborted.
+/// Runs the tasks on this member while it leads, until it is aborted or the state breaks an invariant.
 pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
+    let _broken = node.guard_work(rounds(&node, journal, metrics)).await;
+}
+
+async fn rounds(node: &Node, journal: JournalLimits, metrics: Arc<Metrics>) {
     let mut leadership = node.leadership();
     loop {
         if leadership.wait_for(Option::is_some).await.is_err() {
@@ -23,7 +27,7 @@ pub async fn run(node: Node, journal: JournalLimits, metrics: Arc<Metrics>) {
         tokio::time::sleep(INTERVAL).await;
         let number = *leadership.borrow();
         if let Some(number) = number {
-            let leader = Leader { node: &node, leadership: number };
+            let leader = Leader { node, leadership: number };
             for (task, done) in [
                 ("expire", expire::run(&leader).await),
                 ("journal", journal::run(&leader, journal).await),

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 use super::error::ReadError;
 use super::handle::Node;
 use super::working;
-use crate::store::{Backup, BackupSource};
+use crate::store::{Backup, BackupSource, blocking};
 
 /// A backup that didn't come about.
 #[derive(Debug, thiserror::Error)]
@@ -49,8 +49,7 @@ impl Node {
         let (shared, journal) = (inner.state.clone(), inner.journal.clone());
         let take =
             move || Backup::take(&shared, &journal, BackupSource { cluster, member, taken_at }, history);
-        let taken = tokio::task::spawn_blocking(take).await;
-        let taken = taken.unwrap_or_else(|error| Err(std::io::Error::other(error)));
+        let taken = inner.state.guard_io(blocking(take)).await;
         taken.map_err(|error| BackupError::Incomplete(error.to_string()))
     }
 }

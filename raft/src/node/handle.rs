@@ -244,6 +244,15 @@ impl Node {
         self.inner().state.guard(call).map_err(|broken| ReadError::InDoubt(broken.to_string()))
     }
 
+    /// Does the same with work that waits in between, as a request does.
+    ///
+    /// # Errors
+    /// [`ReadError::InDoubt`] with the broken invariant.
+    pub async fn guard_work<F: Future>(&self, work: F) -> Result<F::Output, ReadError> {
+        let done = self.inner().state.guard_work(work).await;
+        done.map_err(|broken| ReadError::InDoubt(broken.to_string()))
+    }
+
     /// Whether what this member has may be shown to anybody, however old it may be.
     ///
     /// # Errors
@@ -325,6 +334,12 @@ impl Node {
     /// Ends, with the reason, when this member can't go on: the process should then exit.
     pub async fn failed(&self) -> Failure {
         self.inner().lifecycle.failed().await
+    }
+
+    /// The reason for which the process must end, if there is one.
+    #[must_use]
+    pub fn failure(&self) -> Option<Failure> {
+        self.inner().lifecycle.failure()
     }
 
     /// What a member that belongs to no cluster yet says of itself to be taken into one; nothing once it does.

@@ -102,7 +102,8 @@ impl Host for Door {
         head: SnapshotHead,
         incoming: IncomingSnapshot,
     ) -> Result<SnapshotResponse<Types>, String> {
-        let file = incoming.seal_and_verify().await.map_err(|error| error.to_string())?;
+        let file =
+            self.0.state.guard_io(incoming.seal_and_verify()).await.map_err(|error| error.to_string())?;
         if *file.meta() != head.meta {
             return Err("the snapshot isn't the one that was announced".to_owned());
         }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep, timeout_at};
 
+use super::error::Failure;
 use super::inner::Inner;
 use super::transfer::hand_over;
 use crate::store::Closer;
@@ -42,6 +43,10 @@ pub(super) async fn leave(inner: &Inner, closer: Option<Closer>, deadline: Insta
             }
             Err(_) => tracing::warn!("the disk took too long to close; the next start will take longer"),
         }
+    }
+    // Found while the last rows or a snapshot were written, after the task that follows the store has ended.
+    if let Some(broken) = inner.state.broken() {
+        inner.lifecycle.fail(Failure::Broken(broken.to_string()));
     }
     inner.lifecycle.unlock();
 }

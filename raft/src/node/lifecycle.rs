@@ -76,8 +76,10 @@ impl Lifecycle {
         }
     }
 
-    /// Notes that the process must end.
+    /// Notes that the process must end: for the reason that the store has, if it has one, since all else follows from
+    /// that.
     pub(super) fn fail(&self, why: Failure) {
+        let why = self.store_failed.borrow().clone().map_or(why, Failure::from);
         tracing::error!(%why, "this member can't go on");
         self.failed.send_if_modified(|failed| {
             let first = failed.is_none();
@@ -156,12 +158,10 @@ impl Lifecycle {
         while changes.changed().await.is_ok() {}
         let ended = raft.metrics().borrow_watched().running_state.clone();
         if !self.is_stopping() {
-            let known = self.store_failed.borrow().clone();
-            self.fail(match (known, ended.err()) {
-                (Some(why), _) => why.into(),
-                (None, Some(Fatal::StorageError(error))) => Failure::Disk(format!("raft has ended: {error}")),
-                (None, Some(error)) => Failure::Other(format!("raft has ended: {error}")),
-                (None, None) => Failure::Other("raft has ended: it stopped".to_owned()),
+            self.fail(match ended {
+                Err(Fatal::StorageError(error)) => Failure::Disk(format!("raft has ended: {error}")),
+                Err(error) => Failure::Other(format!("raft has ended: {error}")),
+                Ok(()) => Failure::Other("raft has ended: it stopped".to_owned()),
             });
         }
     }

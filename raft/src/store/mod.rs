@@ -36,5 +36,8 @@ pub(crate) use open::{Closer, open_with};
 pub(crate) use open::{Store, open};
 pub(crate) use snapshot::{IncomingSnapshot, SnapshotFile};
 #[cfg(feature = "testing")]
-pub use spoil::{BREAKING_REQUEST, through_a_snapshot};
-pub(crate) use state::{Checkpoint, MachineStore, SharedState, Source};
+pub use spoil::{
+    BREAKING_REQUEST, BREAKING_TO_LOAD, BREAKING_TO_SEND, BREAKING_TO_WRITE, break_if_asked,
+    through_a_snapshot,
+};
+pub(crate) use state::{Checkpoint, MachineStore, SharedState, Source, blocking};

@@ -11,7 +11,7 @@ use tokio::sync::{oneshot, watch};
 
 use crate::progress::Progress;
 use crate::store::directory::{
-    Durable, Headroom, Marker, Room, StoreCounters, StoreError, StoreFailure, disk,
+    Durable, Headroom, Marker, Room, StoreCounters, StoreError, StoreFailure, disk, report,
 };
 use crate::store::journal::{Journal, JournalFiles};
 use crate::store::log::{self, LogReach, LogStore};
@@ -59,8 +59,8 @@ pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
 /// When it can't be used; the error says why, and what to do.
 pub(crate) async fn open_with(dir: &Path, progress: Progress) -> Result<Store, StoreError> {
     let dir = dir.to_owned();
-    let work = tokio::task::spawn_blocking(move || Broken::catch(|| open_blocking(&dir, &progress)));
-    work.await.map_err(|error| StoreError::Stopped(error.to_string()))??
+    let open = move || Broken::catch(|| open_blocking(&dir, &progress)).inspect_err(report);
+    tokio::task::spawn_blocking(open).await.map_err(|error| StoreError::Stopped(error.to_string()))??
 }
 
 fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {

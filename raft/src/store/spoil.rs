@@ -5,15 +5,30 @@ use std::io;
 use crate::progress::Progress;
 use crate::store::journal::Recent;
 use crate::store::snapshot::{self, Meta};
-use ipam_machine::{Command, Journaled, State, broken};
+use ipam_machine::model::word_of;
+use ipam_machine::{Journaled, RowKey, State, broken};
 
-/// Request id of a command that breaks an invariant wherever it is applied.
+/// Request id of a command or a read that breaks an invariant wherever it is carried out.
 pub const BREAKING_REQUEST: &str = "break-an-invariant";
 
-/// Breaks an invariant if the command asks for it.
-pub(super) fn break_if_asked(command: &Command) {
-    if *command.origin.request_id == *BREAKING_REQUEST {
+/// Breaks an invariant if the request has that id.
+pub fn break_if_asked(request_id: &str) {
+    if request_id == BREAKING_REQUEST {
         broken("a command of a test breaks nothing", BREAKING_REQUEST);
+    }
+}
+
+/// Name of a network whose row breaks an invariant when it is read from the disk or from a peer.
+pub const BREAKING_TO_LOAD: &str = "break-when-loaded";
+/// Name of a network whose row breaks an invariant when it is written behind the log.
+pub const BREAKING_TO_WRITE: &str = "break-when-written";
+/// Name of a network whose row breaks an invariant when a snapshot is written.
+pub const BREAKING_TO_SEND: &str = "break-when-sent";
+
+/// Breaks an invariant if the row is that of the network with this name.
+pub(super) fn break_if_named(name: &str, key: RowKey, row: &[u8]) {
+    if word_of(key.table) == "network" && row.windows(name.len()).any(|part| part == name.as_bytes()) {
+        broken("a row of a test breaks nothing", name);
     }
 }
 

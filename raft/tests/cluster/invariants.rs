@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use ipam_machine::broken;
 use ipam_machine::command::Text;
-use ipam_raft::BREAKING_REQUEST;
 use ipam_raft::node::{Failure, Node, ProposeError, ReadError};
+use ipam_raft::{BREAKING_REQUEST, BREAKING_TO_LOAD, BREAKING_TO_WRITE};
 
 use crate::harness::{Cluster, command, eventually, leads, propose};
 
@@ -68,4 +68,48 @@ async fn a_dry_run_that_breaks_an_invariant_ends_its_member() {
     let refused = node.guard(|| broken(INVARIANT, "allocation 7"));
     assert!(matches!(refused, Err(ReadError::InDoubt(why)) if why.contains(INVARIANT)));
     assert_stopped(node, INVARIANT).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_request_that_finds_an_invariant_broken_ends_its_member() {
+    let cluster = Cluster::up(1).await;
+    let node = cluster.node(0);
+    assert_eq!(node.guard_work(async { 7 }).await, Ok(7));
+    let request = async {
+        let state = node.read(soon()).await.unwrap();
+        broken(INVARIANT, format!("revision {}", state.revision()))
+    };
+    let refused: Result<(), _> = node.guard_work(request).await;
+    assert!(matches!(refused, Err(ReadError::InDoubt(why)) if why.contains(INVARIANT)));
+    assert_stopped(node, INVARIANT).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_breaks_an_invariant_while_it_stops_says_so() {
+    let cluster = Cluster::up(1).await;
+    let node = cluster.node(0);
+    cluster.propose(0, BREAKING_TO_WRITE).await;
+    node.shutdown(soon()).await;
+    assert!(matches!(node.failure(), Some(Failure::Broken(why)) if why.contains("a row of a test")));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_gets_a_snapshot_that_breaks_an_invariant_stops() {
+    let mut cluster = Cluster::of(3);
+    cluster.snapshot_every_entries(10);
+    for at in 0..3 {
+        cluster.start(at).await;
+    }
+    let late = cluster.follower().await;
+    cluster.stop(late).await;
+    let at = cluster.leader().await;
+    cluster.propose(at, BREAKING_TO_LOAD).await;
+    let mut number = 0;
+    while number < 45 || cluster.node(at).status().purged < Some(20) {
+        cluster.propose(at, &format!("n-{number}")).await;
+        number += 1;
+        assert!(number < 500, "the log is never cut");
+    }
+    cluster.start(late).await;
+    assert_stopped(cluster.node(late), "a row of a test breaks nothing").await;
 }

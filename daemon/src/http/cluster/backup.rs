@@ -42,7 +42,8 @@ pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, 
     let pipe = Pipe { to, stopping: read.app.node.stopping() };
     tokio::task::spawn_blocking(move || {
         let broken = pipe.to.clone();
-        match backup.write(pipe) {
+        let written = read.app.node.guard(|| backup.write(pipe)).map_err(io::Error::other);
+        match written.flatten() {
             Ok(_) => read.app.metrics.backed_up(),
             Err(error) => {
                 tracing::warn!(%error, revision, "a backup was not written to its end");

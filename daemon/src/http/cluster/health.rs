@@ -23,6 +23,6 @@ pub(in crate::http) async fn metrics(
     asker: Asker,
 ) -> Result<Response, Refused> {
     app.check_here(&asker, (Verb::Read, Target::Metrics))?;
-    let text = tokio::task::spawn_blocking(move || app.metrics.encode(&app.node)).await;
-    Ok(exposition(text.ok().and_then(Result::ok)))
+    let text = tokio::task::spawn_blocking(move || app.node.guard(|| app.metrics.encode(&app.node))).await;
+    Ok(exposition(text.ok().and_then(Result::ok).and_then(Result::ok)))
 }

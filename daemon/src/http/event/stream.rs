@@ -81,8 +81,9 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     news.mark_unchanged();
     let first = app.node.events(query.clone()).await?;
     let (to, from) = channel(PAGES_WAITING_MAX);
+    let node = app.node.clone();
     let stream = Stream { app, asker, query, to, _place: place, _own_place: own_place };
-    tokio::spawn(stream.run(first, news));
+    tokio::spawn(async move { node.guard_work(stream.run(first, news)).await });
     let head = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
     Ok((head, Body::from_stream(body(from))).into_response())
 }

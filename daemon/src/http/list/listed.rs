@@ -137,13 +137,14 @@ pub(in crate::http) async fn list<L: Listed>(
     };
     let caller = asker.slot_holder(&app.who(&asker).await?);
     // A filter looks at everything there is, and others wait for this thread.
+    let node = app.node.clone();
     let paged = tokio::task::spawn_blocking(move || {
-        let page = page::page::<L>(&state, &query);
+        let page = node.guard(|| page::page::<L>(&state, &query));
         (state, page)
     });
     let (state, page) =
         paged.await.map_err(|_| Problem::new(Code::Internal, "the list has ended without an answer"))?;
-    let page = page?;
+    let page = page.map_err(Problem::from)??;
     if page.next.is_some() {
         app.lists.keep(&caller, &state);
     }

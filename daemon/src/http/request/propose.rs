@@ -186,6 +186,8 @@ impl App {
         deed: (Verb, Target),
         freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
+        #[cfg(feature = "testing")]
+        ipam_raft::break_if_asked(&asker.request_id);
         let Freshness { consistency, at_least_revision } = freshness.into();
         let (mut state, stale_ms) = match (consistency, at_least_revision) {
             (Some(Consistency::Linearizable), _) | (None, None) => {

@@ -105,7 +105,10 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     let trace = trace_id(request.headers()).map(str::to_owned);
     let span = tracing::info_span!("request", id, trace);
     let mut response = match flight {
-        Some(_) => next.run(request).instrument(span.clone()).await,
+        Some(_) => match app.node.guard_work(next.run(request).instrument(span.clone())).await {
+            Ok(response) => response,
+            Err(broken) => Refused(broken.into()).into_response(),
+        },
         None => {
             let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
             let detail = format!("the caller has {limit} requests on their way already");

@@ -22,7 +22,7 @@ use crate::store::journal::{Blocks, JournalFiles, Recent};
 use crate::store::snapshot::{self, Instant, Meta};
 use crate::store::state::{MachineStore, blocking};
 use crate::types::{LogId, Member, Types};
-use ipam_machine::State;
+use ipam_machine::{Broken, State};
 
 const BUFFER_BYTES: usize = 1 << 20;
 
@@ -120,6 +120,16 @@ fn state(dir: &Path) -> PathBuf {
 /// # Errors
 /// See [`RestoreError`].
 pub fn restore(
+    file: &Path,
+    dir: &Path,
+    generation: Option<u64>,
+    wall_ms: u64,
+) -> Result<Restored, RestoreError> {
+    let restored = Broken::catch(|| restore_from(file, dir, generation, wall_ms));
+    restored.map_err(StoreError::Broken)?
+}
+
+fn restore_from(
     file: &Path,
     dir: &Path,
     generation: Option<u64>,
@@ -285,7 +295,7 @@ impl MachineStore {
         let membership = StoredMembership::new(Some(first), membership);
         let (snapshots, journal, path) =
             (Arc::clone(&self.snapshots), Arc::clone(&self.journal), dir.to_owned());
-        let (durable, shared) = (Arc::clone(&self.durable), self.shared.clone());
+        let (durable, shared, guard) = (Arc::clone(&self.durable), self.shared.clone(), self.shared.clone());
         let begun = blocking(move || {
             let (state, blocks) = Restored::load(&path)?;
             journal.look_again(&state);
@@ -294,6 +304,6 @@ impl MachineStore {
             durable.set_snapshot(instant.applied);
             shared.replace(instant)
         });
-        begun.await.map_err(StoreError::io(dir))
+        guard.guard_work(begun).await?.map_err(StoreError::io(dir))
     }
 }

@@ -6,14 +6,17 @@ use std::path::Path;
 
 use ipam_api::backup::check;
 use ipam_api::time::Timestamp;
-use openraft::StorageHelper;
+use openraft::storage::RaftStateMachine as _;
+use openraft::{RaftSnapshotBuilder as _, StorageHelper};
 
 use super::restore;
 use super::write::{Backup, Source};
 use crate::store::journal::EventFilter;
 use crate::store::journal::tests::pages::{Naive, pages};
-use crate::store::tests::sample::{run, start, stop};
-use crate::store::{RestoreError, Restored, Store, Survivor, open};
+use crate::store::tests::sample::{network, run, start, stop};
+use crate::store::{
+    BREAKING_TO_LOAD, RestoreError, Restored, Store, StoreError, StoreFailure, Survivor, open,
+};
 use crate::types::Member;
 use ipam_machine::State;
 
@@ -143,4 +146,40 @@ async fn a_survivor_gives_all_of_its_log_and_stays_as_it_was() {
     assert_eq!(left, ["b"]);
     let elsewhere = tempfile::tempdir().unwrap();
     assert!(Survivor::hold(elsewhere.path()).is_err());
+}
+
+#[tokio::test]
+async fn a_backup_that_breaks_an_invariant_is_refused_by_its_name() {
+    let (dir, aside) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = start(dir.path()).await;
+    run(&mut store, vec![network(0, BREAKING_TO_LOAD)]).await;
+    let file = aside.path().join("b");
+    backup(&store, true).write(fs::File::create(&file).unwrap()).unwrap();
+    stop(store).await;
+    let refused = restore(&file, &aside.path().join("data"), None, 9_000).unwrap_err();
+    let RestoreError::Store(StoreError::Broken(broken)) = refused else { panic!("{refused}") };
+    assert_eq!(broken.detail, BREAKING_TO_LOAD);
+}
+
+#[tokio::test]
+async fn a_restored_state_that_breaks_an_invariant_ends_its_founder() {
+    let (dir, other, aside) =
+        (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let mut store = start(dir.path()).await;
+    run(&mut store, vec![network(0, "sound")]).await;
+    let file = aside.path().join("b");
+    backup(&store, true).write(fs::File::create(&file).unwrap()).unwrap();
+    stop(store).await;
+    let restored = aside.path().join("data");
+    restore(&file, &restored, None, 9_000).unwrap();
+    // In its place, a state that the restore would have refused.
+    let mut store = start(other.path()).await;
+    run(&mut store, vec![network(0, BREAKING_TO_LOAD)]).await;
+    store.machine.get_snapshot_builder().await.build_snapshot().await.unwrap();
+    fs::copy(other.path().join("snapshot/current"), restored.join("restored")).unwrap();
+    let mut store = open(&restored).await.unwrap();
+    let begun = store.machine.begin_restored(&restored, &founders()).await.unwrap_err();
+    assert!(matches!(begun, StoreError::Broken(_)), "{begun}");
+    let failed = store.failed.wait_for(Option::is_some).await.unwrap().clone();
+    assert!(matches!(failed, Some(StoreFailure::Broken(_))), "{failed:?}");
 }

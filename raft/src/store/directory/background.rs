@@ -11,7 +11,9 @@ use std::thread;
 use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
+use super::failure::unwind;
 use crate::pace::Pace;
+use ipam_machine::Broken;
 
 /// How far this work steps back; 19 would be last of all.
 const NICENESS: i32 = 10;
@@ -23,17 +25,18 @@ pub(in crate::store) const SYNC_BYTES: u64 = 1 << 20;
 #[error("the thread of the snapshots has panicked")]
 pub(in crate::store) struct Panicked;
 
-/// Runs work on a thread of its own that comes after all others, and waits for it.
+/// Runs work on a thread of its own that comes after all others, and waits for it. A broken invariant unwinds to the
+/// caller.
 pub(in crate::store) async fn run<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
     let (done, wait) = oneshot::channel();
     thread::Builder::new().name("ipamd-snapshot".to_owned()).spawn(move || {
         step_back();
-        // Nobody waits any more: the member stops.
-        let _gone = done.send(work());
+        // No receiver: the member stops.
+        let _gone = done.send(Broken::catch(work));
     })?;
-    wait.await.map_err(|_| io::Error::other(Panicked))?
+    wait.await.map_err(|_| io::Error::other(Panicked))?.unwrap_or_else(unwind)
 }
 
 /// Lets this thread come after all others.

@@ -1,5 +1,7 @@
 //! Reasons for which an open store stops to serve.
 
+use std::panic::resume_unwind;
+
 use ipam_machine::Broken;
 
 /// The reason for which a store stops to serve: the process must end.
@@ -9,4 +11,15 @@ pub(crate) enum StoreFailure {
     Disk(String),
     /// The state breaks an invariant, and must not be read again.
     Broken(Broken),
+}
+
+/// Goes on unwinding for a broken invariant that another thread has found.
+pub(in crate::store) fn unwind<T>(broken: Broken) -> T {
+    resume_unwind(Box::new(broken))
+}
+
+/// Logs a broken invariant so that no reader of the log misses it.
+pub(in crate::store) fn report(broken: &Broken) {
+    let Broken { invariant, detail } = broken;
+    tracing::error!(invariant, detail, "INVARIANT BROKEN: the state can't be right; this member stops");
 }

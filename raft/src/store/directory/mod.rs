@@ -23,6 +23,7 @@ pub(crate) use counters::StoreCounters;
 pub(super) use durable::Durable;
 pub use error::StoreError;
 pub(crate) use failure::StoreFailure;
+pub(super) use failure::{report, unwind};
 pub(crate) use free_space::Headroom;
 pub use free_space::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;

@@ -7,7 +7,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -16,8 +16,10 @@ use serde::{Deserialize, Serialize};
 use super::loading;
 use crate::progress::Progress;
 use crate::store::directory::{disk, frame, truncating};
+#[cfg(feature = "testing")]
+use crate::store::spoil::{BREAKING_TO_WRITE, break_if_named};
 use crate::types::{LogId, StoredMembership};
-use ipam_machine::{RowKey, State};
+use ipam_machine::{Broken, RowKey, State};
 
 const ROW_VERSION: u8 = 1;
 const POINT_KIND: u8 = 0xC1;
@@ -147,6 +149,8 @@ impl Rows {
             if count > 0 && count % SYNC_ROWS == 0 {
                 self.file.sync_data().map_err(|error| error.to_string())?;
             }
+            #[cfg(feature = "testing")]
+            break_if_named(BREAKING_TO_WRITE, key, row.as_deref().unwrap_or_default());
             match row {
                 Some(row) => batch.insert(key.to_bytes().as_slice(), seal(key, &row)),
                 None => batch.remove(key.to_bytes().as_slice()),
@@ -198,9 +202,12 @@ impl Rows {
     }
 }
 
-/// sled panics where others return an error.
+/// sled panics where others return an error. An invariant that the machine finds broken is no fault of sled.
 fn unharmed<T>(work: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|panic| {
+        if panic.is::<Broken>() {
+            resume_unwind(panic);
+        }
         let said = panic.downcast_ref::<String>().map(String::as_str);
         let said = said.or_else(|| panic.downcast_ref::<&str>().copied());
         Err(format!("the row store panicked: {}", said.unwrap_or("without a word")))

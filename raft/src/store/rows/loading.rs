@@ -8,6 +8,8 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use crate::progress::Progress;
+#[cfg(feature = "testing")]
+use crate::store::spoil::{BREAKING_TO_LOAD, break_if_named};
 use ipam_machine::{Damaged, Indexed, LANES, Loading, RowKey, State, lane};
 
 /// What changes hands together.
@@ -84,7 +86,10 @@ fn decode(batches: &Receiver<Batch>, progress: &Progress) -> Result<Indexed, Dam
     for batch in batches {
         progress.more(batch.rows.len() as u64);
         for (key, range) in batch.rows {
-            loading.put(key, batch.bytes.get(range).unwrap_or_default())?;
+            let row = batch.bytes.get(range).unwrap_or_default();
+            #[cfg(feature = "testing")]
+            break_if_named(BREAKING_TO_LOAD, key, row);
+            loading.put(key, row)?;
         }
     }
     Ok(loading.indexed())

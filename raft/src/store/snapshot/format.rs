@@ -15,6 +15,8 @@ use crate::store::directory::background::Panicked;
 use crate::store::directory::frame;
 use crate::store::journal::{Blocks, read_blocks};
 use crate::store::rows::loading;
+#[cfg(feature = "testing")]
+use crate::store::spoil::{BREAKING_TO_SEND, break_if_named};
 use crate::types::Types;
 use ipam_machine::model::word_of;
 use ipam_machine::{RowKey, State};
@@ -79,6 +81,8 @@ pub(in crate::store) fn write(to: impl Write, state: &State, journal: &Blocks, m
     let mut body = Vec::new();
     let mut count = 0_u64;
     for (key, row) in state.rows() {
+        #[cfg(feature = "testing")]
+        break_if_named(BREAKING_TO_SEND, key, &row);
         if !body.is_empty() && body.len() + RowKey::BYTES + 4 + row.len() > FRAME_BYTES_MAX {
             frame::write(&mut to, ROWS, VERSION, &body)?;
             body.clear();

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use tokio::sync::watch;
 
 use super::live::Live;
-use crate::store::directory::StoreFailure;
+use crate::store::directory::{StoreFailure, report};
 use crate::store::rows::Nudger;
 use crate::sync::held;
 use ipam_machine::{Broken, RowKey};
@@ -68,14 +68,9 @@ impl Board {
     /// Calls the machine. A broken invariant stops the member, whether the state or a copy of it breaks it.
     pub(super) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
         Broken::catch(call).inspect_err(|broken| {
-            let Broken { invariant, detail } = broken;
-            // First of all, or somebody reads meanwhile.
+            // First of all, or a reader comes meanwhile.
             let _known = self.broken.set(broken.clone());
-            tracing::error!(
-                invariant,
-                detail,
-                "INVARIANT BROKEN: the state can't be right; this member stops"
-            );
+            report(broken);
             self.fail(StoreFailure::Broken(broken.clone()));
         })
     }

@@ -71,7 +71,7 @@ impl Ready {
                 let mut begun = std::time::Instant::now();
                 for command in &commands {
                     #[cfg(feature = "testing")]
-                    crate::store::spoil::break_if_asked(command);
+                    crate::store::spoil::break_if_asked(&command.origin.request_id);
                     let (outcome, _happened) = ipam_machine::carry_out(&mut live.state, at, command);
                     outcomes.all.push(outcome);
                     let ended = std::time::Instant::now();

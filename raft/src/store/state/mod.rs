@@ -17,4 +17,4 @@ pub(crate) use rebuild::Source;
 pub(super) use row_writer::Behind;
 pub(crate) use shared::SharedState;
 pub(crate) use state_machine::MachineStore;
-pub(super) use state_machine::blocking;
+pub(crate) use state_machine::blocking;

@@ -28,7 +28,11 @@ impl MachineStore {
     ///
     /// # Errors
     /// When snapshot or log can't be read, or don't reach each other; then nothing has changed.
-    pub(crate) async fn rebuild(&mut self, mut log: LogStore, source: Source) -> io::Result<()> {
+    pub(crate) async fn rebuild(&mut self, log: LogStore, source: Source) -> io::Result<()> {
+        self.shared.guard_io(self.rebuild_from(log, source)).await
+    }
+
+    async fn rebuild_from(&self, mut log: LogStore, source: Source) -> io::Result<()> {
         let (applied, _) = self.shared.applied_state();
         let mut live = Live::of(self.beginning(source, applied).await?);
         while live.applied < applied {
@@ -37,11 +41,9 @@ impl MachineStore {
             if entries.first().is_none_or(|entry| entry.log_id.index != from) {
                 return Err(frame::invalid(format!("entry {from} is gone from the log, and in no snapshot")));
             }
-            let shared = self.shared.clone();
             live = blocking(move || {
                 for entry in entries {
-                    let ready = Ready::new((entry, None))?;
-                    shared.guard(|| ready.apply(&mut live)).map_err(io::Error::other)?;
+                    Ready::new((entry, None))?.apply(&mut live);
                     live.keep_journal();
                 }
                 Ok(live)

@@ -61,10 +61,11 @@ impl Behind {
             let waiting = Waiting::gather(first, nudges);
             self.pending.store(0, Ordering::Release);
             // Rows and marker must say nothing of a state that breaks an invariant, nor that its log is clean.
-            if self.shared.upgrade().is_some_and(|shared| shared.broken().is_some()) {
+            if let Some(board) = self.shared.board()
+                && (board.broken().is_some() || board.guard(|| self.write_rows()).is_err())
+            {
                 return;
             }
-            self.write_rows();
             let marked = self.write_marker(waiting.close.is_some());
             #[cfg(test)]
             waiting.flushed.into_iter().for_each(|done| done.send(()).unwrap_or_default());

@@ -4,8 +4,11 @@
 //! publishes what it has, which costs a clone of persistent maps. Readers use the last published state and wait for
 //! no command; a reader that needs a newer one waits for its publication.
 
+use std::future::poll_fn;
 use std::io;
+use std::pin::pin;
 use std::sync::{Arc, Weak, mpsc};
+use std::task::Poll;
 
 use openraft::storage::EntryResponder;
 use tokio::sync::{oneshot, watch};
@@ -34,6 +37,10 @@ pub(in crate::store) struct WeakState(Weak<Inner>);
 impl WeakState {
     pub(super) fn upgrade(&self) -> Option<SharedState> {
         self.0.upgrade().map(|inner| SharedState { inner })
+    }
+
+    pub(super) fn board(&self) -> Option<Arc<Board>> {
+        self.0.upgrade().map(|inner| Arc::clone(&inner.board))
     }
 }
 
@@ -173,6 +180,27 @@ impl SharedState {
     /// The invariant that was found broken.
     pub(crate) fn guard<R>(&self, call: impl FnOnce() -> R) -> Result<R, Broken> {
         self.inner.board.guard(call)
+    }
+
+    /// Does the same with work that waits in between, or calls the machine on another thread.
+    ///
+    /// # Errors
+    /// The invariant that was found broken.
+    pub(crate) async fn guard_work<F: Future>(&self, work: F) -> Result<F::Output, Broken> {
+        let mut work = pin!(work);
+        poll_fn(|context| match self.guard(|| work.as_mut().poll(context)) {
+            Ok(polled) => polled.map(Ok),
+            Err(broken) => Poll::Ready(Err(broken)),
+        })
+        .await
+    }
+
+    /// Does the same for the callers that openraft is, or that have other errors besides.
+    ///
+    /// # Errors
+    /// Those of the work, and the invariant that was found broken.
+    pub(crate) async fn guard_io<T>(&self, work: impl Future<Output = io::Result<T>>) -> io::Result<T> {
+        self.guard_work(work).await.map_err(io::Error::other)?
     }
 
     /// The invariant that the state breaks: nothing may be read or written from it then.

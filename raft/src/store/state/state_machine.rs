@@ -10,10 +10,11 @@ use openraft::type_config::alias::SnapshotMetaOf;
 use openraft::{OptionalSend, RaftSnapshotBuilder};
 
 use super::shared::SharedState;
-use crate::store::directory::{Durable, Headroom, StoreCounters, background};
+use crate::store::directory::{Durable, Headroom, StoreCounters, background, unwind};
 use crate::store::journal::JournalFiles;
 use crate::store::snapshot::{Instant, Snapshot, SnapshotDir, SnapshotFile, Unwritable};
 use crate::types::{LogId, Types};
+use ipam_machine::Broken;
 
 /// Entries that are handed to the thread that applies at once.
 const CHUNK_ENTRIES_MAX: usize = 256;
@@ -74,8 +75,8 @@ impl RaftStateMachine<Types> for MachineStore {
     ) -> Result<(), io::Error> {
         let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let durable = Arc::clone(&self.durable);
-        background::run(move || {
+        let (durable, guard) = (Arc::clone(&self.durable), self.shared.clone());
+        let installed = background::run(move || {
             // What is sealed and only in memory would have to be fetched again.
             journal.write_out(&shared, true)?;
             let (state, blocks) = snapshots.install(snapshot, &meta)?;
@@ -83,8 +84,8 @@ impl RaftStateMachine<Types> for MachineStore {
             let (applied, membership) = (meta.last_log_id, meta.last_membership);
             durable.set_snapshot(applied);
             shared.replace(Instant { state, applied, membership, journal: blocks })
-        })
-        .await
+        });
+        guard.guard_io(installed).await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
@@ -116,7 +117,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
         let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
         let bytes_per_second = self.bytes_per_second;
         let headroom = Arc::clone(&self.headroom);
-        let file = background::run(move || {
+        let built = background::run(move || {
             headroom.make_room_for_snapshot();
             loop {
                 shared.check_unbroken()?;
@@ -130,9 +131,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 let live = shared.live();
                 (point, epoch) = (live.point(), live.epoch);
             }
-        })
-        .await;
-        match file {
+        });
+        match self.shared.guard_io(built).await {
             Ok(file) => {
                 self.counters.snapshots_built.fetch_add(1, Relaxed);
                 self.durable.set_snapshot(file.meta().last_log_id);
@@ -157,8 +157,10 @@ impl Builder {
     }
 }
 
-pub(in crate::store) async fn blocking<T: Send + 'static>(
+/// Runs work where it may block, and waits for it. A broken invariant unwinds to the caller.
+pub(crate) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> io::Result<T> + Send + 'static,
 ) -> io::Result<T> {
-    tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+    let done = tokio::task::spawn_blocking(move || Broken::catch(work)).await.map_err(io::Error::other)?;
+    done.unwrap_or_else(unwind)
 }

@@ -1,4 +1,5 @@
 //! Tests of the store as a whole, and what the tests of its parts share.
 
 mod fixtures;
+mod invariants;
 pub(super) mod sample;

@@ -63,6 +63,16 @@ pub(in crate::store) fn entry(term: u64, index: u64) -> Entry {
     Entry { log_id: log_id(term, index), payload }
 }
 
+/// An entry that makes a network of this name.
+pub(in crate::store) fn network(index: u64, name: &str) -> Entry {
+    let mut command = command(0);
+    let Action::PutNetwork(put) = &mut command.action else { panic!("another command") };
+    put.intention.name = Name::new(name).unwrap();
+    let leadership = Leadership::Number(0);
+    let opened = Opened { leadership, log_time_ms: 2_000, wall_ms: 3_000, commands: vec![command] };
+    Entry { log_id: log_id(1, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }
+}
+
 /// An entry that says who the members are.
 pub(in crate::store) fn membership(term: u64, index: u64) -> Entry {
     let member = Member {
