@@ -1,7 +1,6 @@
 //! One lasting connection to one peer for one purpose, as its callers see it: it connects when somebody has
 //! something to say, connects again after a while when that fails, and answers at once as long as it can't.
 
-use std::fmt;
 use std::time::Duration;
 
 use ipam_api::limits::{PEER_CALLS_MAX, PEER_CONNECT_MS_MAX};
@@ -20,24 +19,18 @@ const PAUSE_MAX: Duration = Duration::from_millis(320);
 /// A connection that doesn't last even that long didn't work.
 const WORKED: Duration = Duration::from_millis(500);
 
-/// Why a call wasn't answered.
-#[derive(Debug, Clone)]
+/// A call that wasn't answered.
+#[derive(Debug, Clone, thiserror::Error)]
 pub(crate) enum CallError {
     /// It has never left this machine.
+    #[error("{0}")]
     NotSent(String),
     /// It may have been received.
+    #[error("{0}")]
     Lost(String),
     /// It may have been received; there was no answer in time.
+    #[error("no answer in time")]
     TimedOut,
-}
-
-impl fmt::Display for CallError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NotSent(why) | Self::Lost(why) => f.write_str(why),
-            Self::TimedOut => f.write_str("no answer in time"),
-        }
-    }
 }
 
 /// A request on its way.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures::StreamExt;
@@ -26,15 +26,8 @@ const PING: u64 = 0;
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
 
-/// Who waits for which answer.
-#[derive(Clone, Default)]
-struct Callers(Arc<Mutex<BTreeMap<u64, Reply>>>);
-
-impl Callers {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<u64, Reply>> {
-        held(&self.0)
-    }
-}
+/// Callers, by the number of the answer that each waits for.
+type Callers = Arc<Mutex<BTreeMap<u64, Reply>>>;
 
 /// Serves the calls until the connection ends, and says why it did; nothing, if nobody needs it any more.
 /// Calls that were sent and not answered learn it by their reply being dropped.
@@ -43,7 +36,7 @@ pub(super) async fn converse(
     first: Call,
     waiting: &mut mpsc::Receiver<Call>,
 ) -> Option<String> {
-    let (read, write) = stream.into_split();
+    let (read, write) = stream.into_inner();
     let callers = Callers::default();
     let mut reader = tokio::spawn(read_answers(read, callers.clone()));
     let ended = tokio::select! {
@@ -54,7 +47,7 @@ pub(super) async fn converse(
         ended = &mut reader => Some(ended.unwrap_or_else(|error| error.to_string())),
     };
     reader.abort();
-    callers.lock().clear();
+    held(&callers).clear();
     ended
 }
 
@@ -103,7 +96,7 @@ async fn write_one(
     if call.reply.is_closed() || !call.stage.try_send() {
         return Ok(());
     }
-    callers.lock().insert(number, call.reply);
+    held(callers).insert(number, call.reply);
     write.write_all(&frame).await
 }
 
@@ -121,7 +114,7 @@ async fn read_answers(read: ReadHalf, callers: Callers) -> String {
             Ok((PING, _)) => {}
             Ok((number, answer)) => {
                 // Nobody there: its caller gave up meanwhile.
-                let caller = callers.lock().remove(&number);
+                let caller = held(&callers).remove(&number);
                 if let Some(caller) = caller {
                     let _ = caller.send(Ok(answer));
                 }

@@ -11,7 +11,7 @@ use ipam_api::name::shown;
 use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-use super::stream::PeerStream;
+use super::stream::{self, PeerStream};
 use super::tls::{Caller, PeerTls};
 use crate::socket::{PrivateSocket, same_user};
 
@@ -98,7 +98,7 @@ impl Call {
         match (self, proof) {
             (Self::Socket(stream), _) => {
                 same_user(&stream)?;
-                Ok((PeerStream::Socket(stream), Caller::Believed))
+                Ok((stream::socket(stream), Caller::Believed))
             }
             (Self::Network(stream, _), PeerProof::Tls(tls)) => {
                 stream.set_nodelay(true)?;
@@ -106,7 +106,7 @@ impl Call {
             }
             (Self::Network(stream, _), PeerProof::Nothing) => {
                 stream.set_nodelay(true)?;
-                Ok((PeerStream::Plain(stream), Caller::Believed))
+                Ok((stream::plain(stream), Caller::Believed))
             }
             // No port makes this pair.
             (Self::Network(..), PeerProof::SameUser) => Err(refused("it gives no proof that it is a member")),
@@ -127,7 +127,7 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
         (PeerAddress::Socket(path), PeerProof::SameUser | PeerProof::Nothing) => {
             let stream = UnixStream::connect(path).await?;
             same_user(&stream)?;
-            Ok(PeerStream::Socket(stream))
+            Ok(stream::socket(stream))
         }
         (PeerAddress::Network(address), PeerProof::Tls(tls)) => {
             let stream = TcpStream::connect(address).await?;
@@ -137,7 +137,7 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
         (PeerAddress::Network(address), PeerProof::Nothing) => {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
-            Ok(PeerStream::Plain(stream))
+            Ok(stream::plain(stream))
         }
         (PeerAddress::Socket(_), PeerProof::Tls(_)) => Err(refused(
             "it answers at a unix socket, and this member has [peer_tls]: give all members [peer_tls] and an address host:port, or none",

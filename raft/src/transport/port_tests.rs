@@ -29,12 +29,12 @@ fn ticket(client_url: &str, peer_address: Option<&str>) -> Ticket {
 async fn without_tls_no_address_of_the_network_is_called() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
-    let error = dial("n2", &address, &PeerProof::SameUser).await.unwrap_err().to_string();
+    let error = dial("n2", &address, &PeerProof::SameUser).await.err().unwrap().to_string();
     assert!(error.contains("[peer_tls]"), "{error}");
     dial("n2", &address, &PeerProof::Nothing).await.unwrap();
-    let error = dial("n2", "", &PeerProof::SameUser).await.unwrap_err().to_string();
+    let error = dial("n2", "", &PeerProof::SameUser).await.err().unwrap().to_string();
     assert!(error.contains("no peer port"), "{error}");
-    let error = dial("n2", "n2\n:1", &PeerProof::Nothing).await.unwrap_err().to_string();
+    let error = dial("n2", "n2\n:1", &PeerProof::Nothing).await.err().unwrap().to_string();
     assert!(error.contains("is no peer address") && !error.contains('\n'), "{error}");
 }
 

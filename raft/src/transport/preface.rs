@@ -1,7 +1,7 @@
 //! The first words on every connection between peers: who calls whom, in which cluster, and what for.
 
+use std::io;
 use std::time::Duration;
-use std::{fmt, io};
 
 use futures::StreamExt;
 use ipam_api::limits::{PREFACE_BYTES_MAX, PREFACE_MS_MAX};
@@ -117,38 +117,27 @@ impl Standing {
     }
 }
 
-/// Why a connection is not wanted. Variants are only ever appended.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+/// A connection that is not wanted. Variants are only ever appended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 pub(crate) enum Refusal {
     /// The peer speaks another version.
+    #[error("it speaks version {mine} of the peer protocol, not {PROTOCOL_VERSION}")]
     Version { mine: u16 },
     /// The peer belongs to another cluster.
+    #[error("it belongs to cluster {mine}")]
     WrongCluster { mine: String },
     /// The one who was called isn't the one who answers.
+    #[error("another member answers there: {} (member {}, disk {})", mine.name, mine.member_id, mine.disk_id)]
     WrongTarget { mine: Party },
     /// The caller isn't the member that it says.
+    #[error("{why}")]
     Stranger { why: String },
     /// It can't be answered now.
+    #[error("{why}")]
     NotReady { why: String },
     /// The caller was a member, and was removed.
+    #[error("{why}")]
     Removed { why: String },
-}
-
-impl fmt::Display for Refusal {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Version { mine } => {
-                write!(f, "it speaks version {mine} of the peer protocol, not {PROTOCOL_VERSION}")
-            }
-            Self::WrongCluster { mine } => write!(f, "it belongs to cluster {mine}"),
-            Self::WrongTarget { mine } => write!(
-                f,
-                "another member answers there: {} (member {}, disk {})",
-                mine.name, mine.member_id, mine.disk_id
-            ),
-            Self::Stranger { why } | Self::NotReady { why } | Self::Removed { why } => f.write_str(why),
-        }
-    }
 }
 
 #[derive(Serialize, Deserialize)]
@@ -165,28 +154,15 @@ enum Reply {
     Refused(Refusal),
 }
 
-/// Why a call came to nothing.
-#[derive(Debug)]
+/// A call that came to nothing.
+#[derive(Debug, thiserror::Error)]
 pub(crate) enum Uncalled {
     /// The peer said no.
+    #[error(transparent)]
     Refused(Refusal),
     /// It said nothing, or nothing that makes sense.
-    Broken(io::Error),
-}
-
-impl fmt::Display for Uncalled {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(refusal) => refusal.fmt(f),
-            Self::Broken(error) => error.fmt(f),
-        }
-    }
-}
-
-impl From<io::Error> for Uncalled {
-    fn from(error: io::Error) -> Self {
-        Self::Broken(error)
-    }
+    #[error(transparent)]
+    Broken(#[from] io::Error),
 }
 
 /// Asks who is there.

@@ -4,8 +4,8 @@ use std::future::Future;
 use std::io;
 use std::time::Duration;
 
-use futures::StreamExt;
 use futures::stream::{FuturesOrdered, FuturesUnordered};
+use futures::{Stream, StreamExt};
 use ipam_api::limits::{APPENDS_UNANSWERED_MAX, FRAME_BYTES_MAX, PEER_CALLS_MAX, PEER_SILENCE_MS_MAX};
 use tokio::io::{AsyncWriteExt, BufWriter};
 use tokio::sync::mpsc;
@@ -31,7 +31,7 @@ struct Lane {
 
 impl Lane {
     fn split(stream: PeerStream) -> (Self, impl Future<Output = io::Result<()>>) {
-        let (read, write) = stream.into_split();
+        let (read, write) = stream.into_inner();
         let (answers, waiting) = mpsc::channel(ANSWERS_WAITING_MAX);
         let requests = FramedRead::new(read, Frames::up_to(FRAME_BYTES_MAX));
         (Self { requests, answers }, write_answers(write, waiting))
@@ -92,51 +92,50 @@ fn encode_answer(answer: &Numbered<Answer>) -> io::Result<Vec<u8>> {
 
 /// Answers requests in the order in which they came, having begun them in that order: log entries.
 pub(super) async fn in_order<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
-    let (mut lane, writer) = Lane::split(stream);
-    let serving = async {
-        let mut running = FuturesOrdered::new();
-        loop {
-            tokio::select! {
-                biased;
-                Some(answer) = running.next() => lane.answer(answer).await?,
-                request = lane.next(), if running.len() <= APPENDS_UNANSWERED_MAX => match request? {
-                    Some((number, request)) => {
-                        let host = host.clone();
-                        running.push_back(async move { (number, host.answer(request).await) });
-                    }
-                    None => return Ok(()),
-                },
-            }
-        }
-    };
-    first_of(writer, serving).await
+    serve::<_, _, FuturesOrdered<_>>(host, stream, APPENDS_UNANSWERED_MAX + 1, answer).await
 }
 
 /// Answers requests as they are done: everything else.
 pub(super) async fn as_they_come<H: Host>(host: H, stream: PeerStream) -> io::Result<()> {
+    serve::<_, _, FuturesUnordered<_>>(host, stream, PEER_CALLS_MAX, answer).await
+}
+
+async fn answer<H: Host>(host: H, (number, request): Numbered<Request>) -> Numbered<Answer> {
+    (number, host.answer(request).await)
+}
+
+/// Has requests answered, so many at once, in the order in which `R` gives them back.
+async fn serve<H, F, R>(
+    host: H,
+    stream: PeerStream,
+    running_max: usize,
+    answer: impl Fn(H, Numbered<Request>) -> F,
+) -> io::Result<()>
+where
+    H: Host,
+    F: Future<Output = Numbered<Answer>>,
+    R: Stream<Item = Numbered<Answer>> + Extend<F> + Default + Unpin,
+{
     let (mut lane, writer) = Lane::split(stream);
     let serving = async {
-        let mut running = FuturesUnordered::new();
+        let (mut running, mut count) = (R::default(), 0);
         loop {
             tokio::select! {
-                Some(answer) = running.next() => lane.answer(answer).await?,
-                request = lane.next(), if running.len() < PEER_CALLS_MAX => match request? {
-                    Some((number, request)) => {
-                        let host = host.clone();
-                        running.push(async move { (number, host.answer(request).await) });
+                biased;
+                Some(answer) = running.next() => {
+                    count -= 1;
+                    lane.answer(answer).await?;
+                }
+                request = lane.next(), if count < running_max => match request? {
+                    Some(request) => {
+                        count += 1;
+                        running.extend([answer(host.clone(), request)]);
                     }
                     None => return Ok(()),
                 },
             }
         }
     };
-    first_of(writer, serving).await
-}
-
-async fn first_of(
-    writer: impl Future<Output = io::Result<()>>,
-    serving: impl Future<Output = io::Result<()>>,
-) -> io::Result<()> {
     tokio::select! {
         written = writer => written,
         served = serving => served,

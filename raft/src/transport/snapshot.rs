@@ -50,7 +50,7 @@ pub(super) async fn send(
         .connect()
         .await
         .map_err(|error| StreamingError::Unreachable(Unreachable::from_string(error)))?;
-    let (read, write) = stream.into_split();
+    let (read, write) = stream.into_inner();
     let sent = tokio::select! {
         // The receiver only speaks when it has everything, or has had enough.
         receipt = receipt(read) => receipt,

@@ -20,7 +20,7 @@ use tokio::time::timeout;
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use super::preface::Opening;
-use super::stream::PeerStream;
+use super::stream::{self, PeerStream};
 
 /// What a member shows to the others, and whom it believes.
 #[derive(Debug)]
@@ -91,7 +91,7 @@ impl PeerTls {
         let stream = TlsStream::from(stream);
         // Stricter than what any TLS client checks: no wildcard, and no second name.
         match shown(&stream)? {
-            Identity::Member { name } if name == other => Ok(PeerStream::Tls(Box::new(stream))),
+            Identity::Member { name } if name == other => Ok(stream::tls(stream)),
             identity => Err(refusal(format!("its certificate is that of {identity}, not of {other}"))),
         }
     }
@@ -101,7 +101,7 @@ impl PeerTls {
         let stream = in_time(self.sides().acceptor.accept(stream)).await?;
         let stream = TlsStream::from(stream);
         let identity = shown(&stream)?;
-        Ok((PeerStream::Tls(Box::new(stream)), Caller::Certified(identity)))
+        Ok((stream::tls(stream), Caller::Certified(identity)))
     }
 }
 
