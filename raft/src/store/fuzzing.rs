@@ -31,12 +31,13 @@ pub fn framed(kind: u8, body: &[u8]) -> Vec<u8> {
 /// When it isn't one.
 pub fn snapshot(bytes: &[u8]) -> io::Result<Vec<u8>> {
     let whole = snapshot::verify(bytes);
-    let (header, state, journal) = snapshot::load(bytes, &crate::progress::Progress::default())?;
+    let instant = snapshot::load(bytes, &crate::progress::Progress::default())?;
+    let header = snapshot::Header { meta: instant.meta(), digest: instant.state.digest() };
     if whole? != header {
         return Err(io::Error::other("its header is read in two ways"));
     }
     let mut again = Vec::new();
-    snapshot::write(&mut again, &state, &journal, header.meta)?;
+    snapshot::write(&mut again, &instant)?;
     Ok(again)
 }
 
@@ -44,7 +45,7 @@ pub fn snapshot(bytes: &[u8]) -> io::Result<Vec<u8>> {
 #[must_use]
 pub fn snapshot_of(rows: &[(RowKey, Vec<u8>)], blocks: &[Vec<u8>]) -> Vec<u8> {
     let digest = State::from_rows(rows.iter().cloned()).map_or(0, |state| state.digest());
-    let header = snapshot::Header { meta: snapshot::Meta::default(), digest };
+    let header = snapshot::Header { meta: Default::default(), digest };
     let mut bytes = b"IPAMSNAP".to_vec();
     bytes.extend(framed(0xD1, &postcard::to_stdvec(&header).unwrap_or_default()));
     for (key, row) in rows {

@@ -11,12 +11,12 @@ use tokio::sync::{oneshot, watch};
 
 use crate::progress::Progress;
 use crate::store::directory::{
-    Durable, Headroom, Marker, Room, StoreCounters, StoreError, StoreFailure, disk, report,
+    Durable, Headroom, Marker, Room, START_BYTES, StoreCounters, StoreError, StoreFailure, disk, report,
 };
 use crate::store::journal::{Journal, JournalFiles};
 use crate::store::log::{self, LogReach, LogStore};
 use crate::store::rows::{Nudge, Nudger};
-use crate::store::snapshot::{self, Instant, SnapshotDir};
+use crate::store::snapshot::{self, SnapshotDir};
 use crate::store::start_source::{begin, is_near, sound_rows};
 use crate::store::state::{Behind, MachineStore, SharedState};
 use ipam_machine::Broken;
@@ -68,7 +68,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let headroom = Arc::new(Headroom::new(dir, snapshot::path_in(dir)));
     // On a full disk, a start needs what the last run has kept for it.
-    headroom.make_room_to_start();
+    headroom.make_room(START_BYTES);
     let boot_id = disk::boot_id();
     let before = last_marker(dir, &boot_id)?;
     let same_boot = before.boot_id == boot_id;
@@ -86,10 +86,10 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     if start.rows.is_none() {
         counters.rows_rebuilt.fetch_add(1, Relaxed);
     }
-    check_known(start.state.header().level)
+    check_known(start.instant.state.header().level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
     if let Some(purged) =
-        opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.point.applied)
+        opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.instant.applied)
     {
         let what = format!("entries up to {purged:?} are gone from the log, and no snapshot has them");
         return Err(StoreError::damaged(dir, what));
@@ -109,11 +109,9 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
     let reach = LogReach::new(Arc::clone(&durable), begin, purged);
     let (nudger, nudges) = Nudger::new();
-    journal.fit(&start.state);
-    let (applied, membership) = (start.point.applied, start.point.membership);
-    let first = Instant { state: start.state, applied, membership, journal: start.journal };
+    journal.fit(&start.instant.state);
     let (failed, failed_watch) = watch::channel(None);
-    let shared = SharedState::start(first, nudger.clone(), Arc::clone(&counters), failed.clone())
+    let shared = SharedState::start(start.instant, nudger.clone(), Arc::clone(&counters), failed.clone())
         .map_err(StoreError::io(dir))?;
     let (log, log_thread) = LogStore::start(
         dir,

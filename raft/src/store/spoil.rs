@@ -4,7 +4,7 @@ use std::io;
 
 use crate::progress::Progress;
 use crate::store::journal::Recent;
-use crate::store::snapshot::{self, Meta};
+use crate::store::snapshot::{self, Instant};
 use ipam_machine::model::word_of;
 use ipam_machine::{Journaled, RowKey, State, broken};
 
@@ -43,9 +43,8 @@ pub fn through_a_snapshot(state: &State, journaled: Vec<Journaled>) -> io::Resul
     let mut recent = Recent::new(&State::new().header().journal, Vec::new());
     recent.take(journaled);
     let mut written = Vec::new();
-    let meta = Meta { last_log_id: None, last_membership: Default::default() };
-    snapshot::write(&mut written, state, &recent.open().to_vec(), meta)?;
+    let instant = Instant { state: state.clone(), journal: recent.open().to_vec(), ..Instant::default() };
+    snapshot::write(&mut written, &instant)?;
     let received: Vec<u8> = written.chunks(PIECE_BYTES).flatten().copied().collect();
-    let (_header, state, _journal) = snapshot::load(received.as_slice(), &Progress::default())?;
-    Ok(state)
+    Ok(snapshot::load(received.as_slice(), &Progress::default())?.state)
 }

@@ -5,12 +5,11 @@ use std::thread;
 
 use crate::progress::Progress;
 use crate::store::directory::{Marker, StoreError};
-use crate::store::journal::{Blocks, JournalFiles};
+use crate::store::journal::JournalFiles;
 use crate::store::log::next;
 use crate::store::rows::{self, Point, Rows};
-use crate::store::snapshot::{Header, SnapshotDir};
+use crate::store::snapshot::{Instant, SnapshotDir};
 use crate::types::LogId;
-use ipam_machine::State;
 
 /// Entries that are applied in a moment: one takes 12 ms at most, when it carries 1,000 allocations.
 const NEAR_ENTRIES: u64 = 256;
@@ -50,10 +49,7 @@ fn believed<T>(dir: &Path, rows: Result<T, String>) -> Result<Option<T>, StoreEr
 
 /// What to begin with.
 pub(super) struct Start {
-    pub(super) state: State,
-    pub(super) point: Point,
-    /// The open segment of its journal.
-    pub(super) journal: Blocks,
+    pub(super) instant: Instant,
     /// The row store and how far it is, which may be further than the state; none if it must be written afresh.
     pub(super) rows: Option<(Rows, Option<LogId>)>,
 }
@@ -87,8 +83,9 @@ pub(super) fn begin(
     sound.unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
     match read {
         Ok((state, journal)) => {
-            let rows = Some((rows, point.applied));
-            Ok(Start { state, point, journal, rows })
+            let Point { applied, membership, .. } = point;
+            let instant = Instant { state, applied, membership, journal };
+            Ok(Start { instant, rows: Some((rows, applied)) })
         }
         Err(doubt) => {
             // sled writes on while it is open.
@@ -105,12 +102,7 @@ fn from_snapshot(
     progress: &Progress,
 ) -> Result<Start, StoreError> {
     progress.begin("its snapshot is read");
-    let Some((Header { meta, digest }, state, journal)) = snapshots.load_current(progress)? else {
-        let (state, point) = (State::default(), Point::default());
-        return Ok(Start { state, point, journal: Blocks::new(), rows });
-    };
-    let point = Point { applied: meta.last_log_id, membership: meta.last_membership, digest };
-    Ok(Start { state, point, journal, rows })
+    Ok(Start { instant: snapshots.load_current(progress)?.unwrap_or_default(), rows })
 }
 
 /// Whether the log leads from one entry to another in a moment, even if each one carries as much as it can.

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use ipam_api::backup::{self, Header, Piece, Reader, Unusable};
 use openraft::StoredMembership;
@@ -18,8 +17,8 @@ use crate::progress::Progress;
 use crate::store::directory::frame::invalid;
 use crate::store::directory::json_file::{self, Note, VERSION};
 use crate::store::directory::{StoreError, disk, lock_dir};
-use crate::store::journal::{Blocks, JournalFiles, Recent};
-use crate::store::snapshot::{self, Instant, Meta};
+use crate::store::journal::{JournalFiles, Recent};
+use crate::store::snapshot::{self, Instant};
 use crate::store::state::{MachineStore, blocking};
 use crate::types::{LogId, Member, Types};
 use ipam_machine::{Broken, State};
@@ -85,10 +84,9 @@ impl Restored {
     }
 
     /// The state that waits, with the open segment of its journal.
-    pub(super) fn load(dir: &Path) -> io::Result<(State, Blocks)> {
+    pub(super) fn load(dir: &Path) -> io::Result<Instant> {
         let file = BufReader::with_capacity(BUFFER_BYTES, File::open(state(dir))?);
-        let (_, state, journal) = snapshot::load(file, &Progress::default())?;
-        Ok((state, journal))
+        snapshot::load(file, &Progress::default())
     }
 
     /// Nothing waits any more.
@@ -101,10 +99,6 @@ impl Restored {
 
 impl Note for Restored {
     const FILE: &'static str = "restored.json";
-
-    fn version(&self) -> u32 {
-        self.version
-    }
 }
 
 fn unfinished(dir: &Path) -> PathBuf {
@@ -160,14 +154,14 @@ fn restore_from(
         disk::sync_dir(dir)?;
         let mut pieces =
             Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: Vec::new(), next: None };
-        let (_, mut state, blocks) = snapshot::load(&mut pieces, &Progress::default())?;
-        let mut recent = Recent::new(&state.header().journal, blocks);
+        let Instant { mut state, journal, .. } = snapshot::load(&mut pieces, &Progress::default())?;
+        let mut recent = Recent::new(&state.header().journal, journal);
         if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
             return Ok(Err(RestoreError::Generation(refusal.detail())));
         }
         recent.take(state.take_journaled());
         pieces.write_segments(dir, &state, &recent)?;
-        write_state(dir, &state, &recent)?;
+        write_state(dir, &Instant { state, journal: recent.open().to_vec(), ..Instant::default() })?;
         Ok(Ok(()))
     };
     let done = write().map_err(StoreError::io(dir))?;
@@ -198,10 +192,9 @@ fn is_empty(dir: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
-fn write_state(dir: &Path, state: &State, recent: &Recent) -> io::Result<()> {
-    let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(self::state(dir))?);
-    let meta = Meta { last_log_id: None, last_membership: Default::default() };
-    snapshot::write(&mut to, state, &recent.open().to_vec(), meta)?;
+fn write_state(dir: &Path, instant: &Instant) -> io::Result<()> {
+    let mut to = BufWriter::with_capacity(BUFFER_BYTES, File::create(state(dir))?);
+    snapshot::write(&mut to, instant)?;
     to.flush()?;
     to.get_ref().sync_all()
 }
@@ -293,17 +286,15 @@ impl MachineStore {
         let membership = openraft::Membership::new(voters, founders.clone());
         let membership = membership.map_err(|error| StoreError::damaged(dir, error.to_string()))?;
         let membership = StoredMembership::new(Some(first), membership);
-        let (snapshots, journal, path) =
-            (Arc::clone(&self.snapshots), Arc::clone(&self.journal), dir.to_owned());
-        let (durable, shared, guard) = (Arc::clone(&self.durable), self.shared.clone(), self.shared.clone());
+        let (machine, path) = (self.clone(), dir.to_owned());
         let begun = blocking(move || {
-            let (state, blocks) = Restored::load(&path)?;
-            journal.look_again(&state);
-            let instant = Instant { state, applied: Some(first), membership, journal: blocks };
-            snapshots.build(&instant, u64::MAX, || true)?;
-            durable.set_snapshot(instant.applied);
-            shared.replace(instant)
+            let restored = Restored::load(&path)?;
+            machine.journal.look_again(&restored.state);
+            let instant = Instant { applied: Some(first), membership, ..restored };
+            machine.snapshots.build(&instant, u64::MAX, || true)?;
+            machine.durable.set_snapshot(instant.applied);
+            machine.shared.replace(instant)
         });
-        guard.guard_work(begun).await?.map_err(StoreError::io(dir))
+        self.shared.guard_work(begun).await?.map_err(StoreError::io(dir))
     }
 }

@@ -6,9 +6,10 @@ use std::io::{self, BufWriter, Write};
 use ipam_api::backup::{Counts, Header, Writer};
 use ipam_api::time::Timestamp;
 
-use crate::store::journal::{Journal, Whole};
-use crate::store::snapshot::{self, Instant, Meta};
+use crate::store::journal::{Journal, Sealed};
+use crate::store::snapshot::{self, Instant};
 use crate::store::state::SharedState;
+use crate::types::StoredMembership;
 use ipam_machine::State;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -25,7 +26,7 @@ pub(crate) struct Source {
 pub struct Backup {
     header: Header,
     point: Instant,
-    segments: Vec<Whole>,
+    segments: Vec<Sealed>,
 }
 
 impl Backup {
@@ -39,7 +40,8 @@ impl Backup {
         source: Source,
         history: bool,
     ) -> io::Result<Self> {
-        let point = shared.live().point();
+        let (applied, membership) = (None, StoredMembership::default());
+        let point = Instant { applied, membership, ..shared.live().point() };
         let mut segments = Vec::new();
         if history {
             // What was sealed a moment ago may still be in memory only.
@@ -79,12 +81,16 @@ impl Backup {
         let Self { header, point, segments } = self;
         let mut writer = Writer::begin(BufWriter::with_capacity(BUFFER_BYTES, to), &header)?;
         let mut state = writer.state();
-        let meta = Meta { last_log_id: None, last_membership: Default::default() };
-        snapshot::write(&mut state, &point.state, &point.journal, meta)?;
+        snapshot::write(&mut state, &point)?;
         state.flush()?;
         for segment in segments {
-            segment.verify()?;
-            writer.segment(segment.number, segment.length()?, segment.bytes()?)?;
+            let number = segment.number();
+            let named = |error: io::Error| {
+                io::Error::new(error.kind(), format!("segment {number} of the journal: {error}"))
+            };
+            segment.verify().map_err(named)?;
+            let (length, bytes) = segment.bytes()?;
+            writer.segment(number, length, bytes)?;
         }
         writer.finish()
     }

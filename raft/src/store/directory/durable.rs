@@ -1,6 +1,6 @@
 //! What is on disk by now, shared by those who write and those who may only follow.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use super::marker::LogMark;
 use crate::sync::held;
@@ -23,28 +23,28 @@ struct Point {
 
 impl Durable {
     pub(in crate::store) fn log(&self) -> LogMark {
-        self.lock().log.clone()
+        held(&self.point).log.clone()
     }
 
     pub(in crate::store) fn set_log(&self, log: LogMark) {
-        self.lock().log = log;
+        held(&self.point).log = log;
         self.changed.notify_all();
     }
 
     pub(in crate::store) fn set_snapshot(&self, last: Option<LogId>) {
-        self.lock().snapshot = last;
+        held(&self.point).snapshot = last;
         self.changed.notify_all();
     }
 
     /// The log writes nothing more: who waits, waits in vain.
     pub(in crate::store) fn end(&self) {
-        self.lock().ended = true;
+        held(&self.point).ended = true;
         self.changed.notify_all();
     }
 
     /// Waits until log or snapshot hold everything up to `applied`; false if they never will.
     pub(in crate::store) fn wait_for(&self, applied: Option<LogId>) -> bool {
-        let mut point = self.lock();
+        let mut point = held(&self.point);
         loop {
             if point.log.last.max(point.snapshot) >= applied {
                 return true;
@@ -54,9 +54,5 @@ impl Durable {
             }
             point = self.changed.wait(point).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Point> {
-        held(&self.point)
     }
 }

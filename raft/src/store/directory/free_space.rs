@@ -9,7 +9,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
@@ -27,8 +27,8 @@ const SWING: u64 = 8;
 /// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a neighbour
 /// that fills the disk gets more of the ballast than we do.
 const SPARE_BYTES: u64 = 256 << 10;
-/// What a start writes.
-const START_BYTES: u64 = 1 << 20;
+/// Bytes that a start writes.
+pub(in crate::store) const START_BYTES: u64 = 1 << 20;
 /// What of free bytes and ballast is kept from entries, in parts of what counts as low.
 const KEPT: u64 = 4;
 
@@ -188,8 +188,8 @@ impl Headroom {
         free_bytes(&self.dir).is_ok_and(|free| free.saturating_add(ballast) >= self.limits().low_bytes / KEPT)
     }
 
-    /// Gives up as much of the ballast as so many bytes need that might not find room otherwise. What is to be
-    /// written is written either way: whether there was room is for the disk to say.
+    /// Gives up as much of the ballast as so many bytes need that might not find room otherwise; 0 for what is small.
+    /// What is to be written is written either way: whether there was room is for the disk to say.
     pub(in crate::store) fn make_room(&self, bytes: u64) {
         let limits = self.limits();
         let due = bytes.saturating_add(SPARE_BYTES);
@@ -197,7 +197,7 @@ impl Headroom {
         if free >= due.max(limits.low_bytes) {
             return;
         }
-        let ballast = self.ballast();
+        let ballast = held(&self.ballast);
         let there = self.ballast_bytes.load(Relaxed);
         if free < due && there > 0 {
             let left = there.saturating_sub(due);
@@ -208,16 +208,6 @@ impl Headroom {
         self.judge(&ballast);
     }
 
-    /// The same for what is small: the marker, and events that nobody has written yet.
-    pub(in crate::store) fn make_some_room(&self) {
-        self.make_room(0);
-    }
-
-    /// The same for a start.
-    pub(in crate::store) fn make_room_to_start(&self) {
-        self.make_room(START_BYTES);
-    }
-
     /// The same for a snapshot that is about to be written: it will be about as large as the last one.
     pub(in crate::store) fn make_room_for_snapshot(&self) {
         self.make_room(self.snapshot_bytes());
@@ -226,7 +216,7 @@ impl Headroom {
     /// Looks at the disk, and makes the ballast where there is space for it.
     fn look(&self) {
         let limits = self.limits();
-        let mut ballast = self.ballast();
+        let mut ballast = held(&self.ballast);
         ballast.off = ballast.off.saturating_sub(1);
         let there = self.ballast_bytes.load(Relaxed);
         if there > limits.ballast_bytes {
@@ -292,10 +282,6 @@ impl Headroom {
 
     fn limits(&self) -> DiskLimits {
         self.limits.get().copied().unwrap_or(DiskLimits::NONE)
-    }
-
-    fn ballast(&self) -> MutexGuard<'_, Ballast> {
-        held(&self.ballast)
     }
 }
 

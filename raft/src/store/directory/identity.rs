@@ -80,8 +80,4 @@ impl Identity {
 
 impl Note for Identity {
     const FILE: &'static str = "identity.json";
-
-    fn version(&self) -> u32 {
-        self.version
-    }
 }

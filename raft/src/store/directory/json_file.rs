@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::disk;
 use super::error::StoreError;
@@ -15,9 +15,12 @@ pub(in crate::store) const VERSION: u32 = 1;
 pub(in crate::store) trait Note: Serialize + DeserializeOwned {
     /// The file's name in the data directory.
     const FILE: &'static str;
+}
 
-    /// The version that it was written in.
-    fn version(&self) -> u32;
+/// The field that all such files have.
+#[derive(Deserialize)]
+struct Version {
+    version: u32,
 }
 
 /// What a directory has written down, if anything.
@@ -29,11 +32,12 @@ pub(in crate::store) fn load<N: Note>(dir: &Path) -> Result<Option<N>, StoreErro
     let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
         return Ok(None);
     };
-    let note: N =
-        serde_json::from_slice(&content).map_err(|error| StoreError::damaged(&path, error.to_string()))?;
-    match note.version() {
-        version if version > VERSION => Err(StoreError::TooNew { path, version, newest: VERSION }),
-        _ => Ok(Some(note)),
+    let damaged = |error: serde_json::Error| StoreError::damaged(&path, error.to_string());
+    match serde_json::from_slice(&content).map_err(damaged)? {
+        Version { version } if version > VERSION => {
+            Err(StoreError::TooNew { path, version, newest: VERSION })
+        }
+        _ => serde_json::from_slice(&content).map(Some).map_err(damaged),
     }
 }
 

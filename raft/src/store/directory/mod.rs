@@ -25,6 +25,7 @@ pub use error::StoreError;
 pub(crate) use failure::StoreFailure;
 pub(super) use failure::{report, unwind};
 pub(crate) use free_space::Headroom;
+pub(super) use free_space::START_BYTES;
 pub use free_space::{DiskLimits, DiskSpace, Room};
 pub use identity::Identity;
 pub use lock::{DirLock, lock_dir};

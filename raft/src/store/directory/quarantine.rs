@@ -61,10 +61,6 @@ impl Doubt {
 
 impl Note for Doubt {
     const FILE: &'static str = "doubt.json";
-
-    fn version(&self) -> u32 {
-        self.version
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use super::block::Block;
 use super::recent::{Recent, Waiting, rebuild};
@@ -78,7 +78,7 @@ impl JournalFiles {
 
     /// Forgets files that the state knows nothing of: they are written again when it does.
     pub(in crate::store) fn fit(&self, state: &State) {
-        self.here().retain(|number| state.segments.get(*number).is_some());
+        held(&self.here).retain(|number| state.segments.get(*number).is_some());
     }
 
     /// Writes down what is in memory and not yet here; with `sync`, durably.
@@ -116,7 +116,7 @@ impl JournalFiles {
         for waiting in recent.sealed.iter().filter(|waiting| !self.has(waiting.number)) {
             let Waiting { number, segment, blocks } = waiting;
             sealed::write(&self.path_of(*number), *number, segment, blocks)?;
-            self.here().insert(*number);
+            held(&self.here).insert(*number);
         }
         Ok(())
     }
@@ -125,24 +125,24 @@ impl JournalFiles {
     pub(in crate::store) fn look_again(&self, state: &State) {
         for (number, segment) in state.segments.iter() {
             if Sealed::open(&self.path_of(number), number, segment).is_ok() {
-                self.here().insert(number);
+                held(&self.here).insert(number);
             }
         }
     }
 
     /// Removes what the state has given up.
     fn trim(&self, oldest: u64) -> io::Result<()> {
-        let gone: Vec<u64> = self.here().range(..oldest).copied().collect();
+        let gone: Vec<u64> = held(&self.here).range(..oldest).copied().collect();
         for number in gone {
             remove(&self.path_of(number))?;
-            self.here().remove(&number);
+            held(&self.here).remove(&number);
         }
         Ok(())
     }
 
     /// Whether a sealed segment is here.
     pub(in crate::store) fn has(&self, number: u64) -> bool {
-        self.here().contains(&number)
+        held(&self.here).contains(&number)
     }
 
     /// Opens a sealed segment. One that isn't as it was written is put aside, so that it is fetched anew.
@@ -150,10 +150,23 @@ impl JournalFiles {
         Sealed::open(&self.path_of(number), number, segment)
     }
 
+    /// Opens all sealed segments of a state: they stay readable even when they are given up meanwhile.
+    pub(in crate::store) fn open_all(&self, state: &State) -> io::Result<Vec<Sealed>> {
+        let open = |(number, segment)| {
+            if !self.has(number) {
+                return Err(frame::invalid(format!(
+                    "segment {number} of the journal isn't here yet; another member has it"
+                )));
+            }
+            self.sealed(number, segment)
+        };
+        state.segments.iter().map(open).collect()
+    }
+
     /// Puts a damaged segment aside, for whoever wants to look into it.
     pub(super) fn put_aside(&self, number: u64) {
         let path = self.path_of(number);
-        if self.here().remove(&number)
+        if held(&self.here).remove(&number)
             && let Err(error) = fs::rename(&path, path.with_extension("damaged"))
             && error.kind() != io::ErrorKind::NotFound
         {
@@ -199,12 +212,8 @@ impl JournalFiles {
         }
         File::open(&path)?.sync_all()?;
         disk::rename(&path, &self.path_of(number))?;
-        self.here().insert(number);
+        held(&self.here).insert(number);
         Ok(())
-    }
-
-    fn here(&self) -> MutexGuard<'_, BTreeSet<u64>> {
-        held(&self.here)
     }
 
     pub(super) fn path_of(&self, number: u64) -> PathBuf {

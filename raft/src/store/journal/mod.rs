@@ -19,7 +19,6 @@ mod sealed;
 mod source;
 #[cfg(test)]
 pub(super) mod tests;
-mod whole;
 
 pub(super) use block::Block;
 pub use check::{DamagedFile, JournalReport, check_journal};
@@ -27,8 +26,8 @@ pub(super) use files::JournalFiles;
 pub(crate) use pages::Journal;
 pub use query::{EventFilter, EventPage, EventQuery, JournalError};
 pub(super) use recent::{Recent, read_blocks};
+pub(super) use sealed::Sealed;
 pub(super) use source::{JournalSource, View};
-pub(super) use whole::Whole;
 
 /// The blocks of an open segment.
 pub(super) type Blocks = Vec<std::sync::Arc<Block>>;

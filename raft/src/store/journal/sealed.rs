@@ -6,7 +6,7 @@
 //! of one address costs a binary search per segment and the blocks that it is in.
 
 use std::fs::File;
-use std::io::{self, Read, Write as _};
+use std::io::{self, Read, Seek as _, Write as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -153,7 +153,7 @@ fn trailer(Place { offset, length }: Place) -> [u8; TRAILER] {
 
 /// A sealed segment, open for reading.
 #[derive(Debug)]
-pub(super) struct Sealed {
+pub(in crate::store) struct Sealed {
     file: File,
     footer: Footer,
 }
@@ -185,8 +185,16 @@ impl Sealed {
         Ok(Self { file, footer })
     }
 
-    pub(super) fn file(&self) -> &File {
-        &self.file
+    /// Its number.
+    pub(in crate::store) fn number(&self) -> u64 {
+        self.footer.number
+    }
+
+    /// All of its bytes, and how many there are.
+    pub(in crate::store) fn bytes(&self) -> io::Result<(u64, impl Read)> {
+        let mut file = &self.file;
+        file.rewind()?;
+        Ok((file.metadata()?.len(), file))
     }
 
     /// What it holds, if it is the segment of this number.
@@ -245,7 +253,7 @@ impl Sealed {
     }
 
     /// Reads every byte and checks it.
-    pub(super) fn verify(&self) -> io::Result<()> {
+    pub(in crate::store) fn verify(&self) -> io::Result<()> {
         let mut magic = [0; MAGIC.len()];
         self.file.read_exact_at(&mut magic, 0)?;
         let mut end = MAGIC.len() as u64;

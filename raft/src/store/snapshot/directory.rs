@@ -1,25 +1,22 @@
 //! Where snapshots are kept: one whole one, and what is on its way to become the next.
 
-use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
-use super::format::{self, Header, Meta};
-use super::instant::Instant;
+use super::format;
+use super::instant::{Instant, Meta};
 use crate::progress::Progress;
 use crate::store::directory::background::{self, PacedFile, SYNC_BYTES};
 use crate::store::directory::truncating::{self, Replaceable};
 use crate::store::directory::{StoreError, disk, frame};
-use crate::store::journal::Blocks;
 use crate::sync::held;
 use crate::types::{LogId, Types};
-use ipam_machine::State;
 use ipam_machine::level::check_known;
 
 const BUFFER_BYTES: usize = 256 << 10;
@@ -72,11 +69,7 @@ impl SnapshotDir {
 
     /// Up to where the current snapshot reaches.
     pub(in crate::store) fn last(&self) -> Option<LogId> {
-        self.newest().last
-    }
-
-    fn newest(&self) -> MutexGuard<'_, Newest> {
-        held(&self.newest)
+        held(&self.newest).last
     }
 
     /// Checks that the current snapshot, if there is one, is whole.
@@ -85,10 +78,7 @@ impl SnapshotDir {
     }
 
     /// The state in the current snapshot, if there is one.
-    pub(in crate::store) fn load_current(
-        &self,
-        progress: &Progress,
-    ) -> Result<Option<(Header, State, Blocks)>, StoreError> {
+    pub(in crate::store) fn load_current(&self, progress: &Progress) -> Result<Option<Instant>, StoreError> {
         self.read_current(|from| format::load(from, progress))
     }
 
@@ -97,7 +87,7 @@ impl SnapshotDir {
         read: impl FnOnce(BufReader<File>) -> io::Result<T>,
     ) -> Result<Option<T>, StoreError> {
         let path = current_path(&self.dir);
-        let newest = self.newest();
+        let newest = held(&self.newest);
         let Some(_kept) = newest.file.clone() else { return Ok(None) };
         let opened = File::open(&path);
         drop(newest);
@@ -117,30 +107,25 @@ impl SnapshotDir {
         bytes_per_second: u64,
         is_wanted: impl FnOnce() -> bool,
     ) -> io::Result<Option<SnapshotFile>> {
-        let (last_log_id, last_membership) = (point.applied, point.membership.clone());
         let aside = Aside::new(&self.dir);
         let to = PacedFile::new(File::create(&aside.path)?, bytes_per_second);
         let mut to = BufWriter::with_capacity(BUFFER_BYTES, to);
-        format::write(&mut to, &point.state, &point.journal, Meta { last_log_id, last_membership })?;
+        format::write(&mut to, point)?;
         to.into_inner().map_err(io::IntoInnerError::into_error)?.finish()?;
         if !is_wanted() {
             return Ok(None);
         }
-        self.make_current(aside, last_log_id)?;
+        self.make_current(aside, point.applied)?;
         self.current()?.ok_or_else(|| io::Error::other("the snapshot just written is gone")).map(Some)
     }
 
     /// Makes a snapshot that came from elsewhere the current one, and returns what is in it.
-    pub(in crate::store) fn install(
-        &self,
-        mut snapshot: SnapshotFile,
-        meta: &Meta,
-    ) -> io::Result<(State, Blocks)> {
-        let Held { state, journal } = match snapshot.held.take() {
+    pub(in crate::store) fn install(&self, mut snapshot: SnapshotFile, meta: &Meta) -> io::Result<Instant> {
+        let instant = match snapshot.held.take() {
             Some(held) => *held,
-            None => Held::load(&snapshot.path)?,
+            None => load(&snapshot.path)?,
         };
-        check_known(state.header().level).map_err(io::Error::other)?;
+        check_known(instant.state.header().level).map_err(io::Error::other)?;
         if snapshot.meta != *meta {
             return Err(frame::invalid(format!("a snapshot of {} came as one of {meta}", snapshot.meta)));
         }
@@ -156,12 +141,12 @@ impl SnapshotDir {
             }
             self.make_current(aside, meta.last_log_id)?;
         }
-        Ok((state, journal))
+        Ok(instant)
     }
 
     /// The current snapshot, if there is one.
     pub(in crate::store) fn current(&self) -> io::Result<Option<SnapshotFile>> {
-        let newest = self.newest();
+        let newest = held(&self.newest);
         let Some(kept) = newest.file.clone() else { return Ok(None) };
         match SnapshotFile::open(current_path(&self.dir)) {
             Ok(file) => Ok(Some(SnapshotFile { kept: Some(kept), ..file })),
@@ -173,13 +158,12 @@ impl SnapshotDir {
     /// A snapshot of nothing, before the first entry, for those who must be given one.
     pub(in crate::store) fn none(&self) -> io::Result<SnapshotFile> {
         let file = tokio::fs::File::from_std(File::open(&self.dir)?);
-        let meta = Meta { last_log_id: None, last_membership: Default::default() };
-        let path = self.dir.clone();
+        let (path, meta) = (self.dir.clone(), Meta::default());
         Ok(SnapshotFile { path, file, length: 0, meta, aside: None, kept: None, held: None })
     }
 
     fn make_current(&self, mut aside: Aside, last: Option<LogId>) -> io::Result<()> {
-        let mut newest = self.newest();
+        let mut newest = held(&self.newest);
         if last < newest.last {
             return Ok(());
         }
@@ -210,6 +194,10 @@ fn current_path(dir: &Path) -> PathBuf {
 
 fn buffered(file: File) -> BufReader<File> {
     BufReader::with_capacity(BUFFER_BYTES, file)
+}
+
+fn load(path: &Path) -> io::Result<Instant> {
+    format::load(buffered(File::open(path)?), &Progress::default())
 }
 
 fn damaged(path: &Path, error: &io::Error) -> StoreError {
@@ -251,26 +239,7 @@ pub(crate) struct SnapshotFile {
     #[expect(dead_code, reason = "held, not read")]
     kept: Option<Arc<Replaceable>>,
     /// What is in it, if that was read already.
-    held: Option<Box<Held>>,
-}
-
-/// What a snapshot holds, read and found whole.
-struct Held {
-    state: State,
-    journal: Blocks,
-}
-
-impl fmt::Debug for Held {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Held").finish_non_exhaustive()
-    }
-}
-
-impl Held {
-    fn load(path: &Path) -> io::Result<Self> {
-        let (_header, state, journal) = format::load(buffered(File::open(path)?), &Progress::default())?;
-        Ok(Self { state, journal })
-    }
+    held: Option<Box<Instant>>,
 }
 
 impl SnapshotFile {
@@ -363,9 +332,9 @@ impl IncomingSnapshot {
         self.file.flush().await?;
         self.file.sync_all().await?;
         let work = move || {
-            let held = Held::load(&self.aside.path)?;
+            let held = Some(Box::new(load(&self.aside.path)?));
             let mut file = SnapshotFile::open(self.aside.path.clone())?;
-            file.held = Some(Box::new(held));
+            file.held = held;
             file.aside = Some(self.aside);
             Ok(file)
         };

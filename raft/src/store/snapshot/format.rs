@@ -7,19 +7,18 @@
 use std::io::{self, Read, Write};
 
 use ipam_api::limits::ROW_BYTES_MAX;
-use openraft::type_config::alias::SnapshotMetaOf;
 use serde::{Deserialize, Serialize};
 
+use super::instant::{Instant, Meta};
 use crate::progress::Progress;
 use crate::store::directory::background::Panicked;
 use crate::store::directory::frame;
-use crate::store::journal::{Blocks, read_blocks};
+use crate::store::journal::read_blocks;
 use crate::store::rows::loading;
 #[cfg(feature = "testing")]
 use crate::store::spoil::{BREAKING_TO_SEND, break_if_named};
-use crate::types::Types;
+use ipam_machine::RowKey;
 use ipam_machine::model::word_of;
-use ipam_machine::{RowKey, State};
 
 const MAGIC: &[u8; 8] = b"IPAMSNAP";
 const VERSION: u8 = 1;
@@ -29,8 +28,6 @@ const END: u8 = 0xD3;
 /// A block of the journal's open segment; sealed ones are fetched when the state is there.
 const JOURNAL: u8 = 0xD4;
 const FRAME_BYTES_MAX: usize = 256 << 10;
-
-pub(in crate::store) type Meta = SnapshotMetaOf<Types>;
 
 /// What a snapshot says of itself.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -72,10 +69,11 @@ impl From<Unwritable> for io::Error {
 ///
 /// # Errors
 /// When the disk refuses it; [`Unwritable`] when something in it doesn't fit.
-pub(in crate::store) fn write(to: impl Write, state: &State, journal: &Blocks, meta: Meta) -> io::Result<()> {
+pub(in crate::store) fn write(to: impl Write, instant: &Instant) -> io::Result<()> {
+    let Instant { state, journal, .. } = instant;
     let mut to = Sealing { inner: to, seal: blake3::Hasher::new() };
     to.write_all(MAGIC)?;
-    let header = postcard::to_stdvec(&Header { meta, digest: state.digest() });
+    let header = postcard::to_stdvec(&Header { meta: instant.meta(), digest: state.digest() });
     let header = header.map_err(|error| Unwritable(format!("its header can't be encoded: {error}")))?;
     frame::write(&mut to, HEADER, VERSION, &header)?;
     let mut body = Vec::new();
@@ -128,17 +126,15 @@ pub(in crate::store) fn verify(from: impl Read) -> io::Result<Header> {
 }
 
 /// Reads the state in it, and checks that it is whole and the one that was written.
-pub(in crate::store) fn load(
-    from: impl Read + Send,
-    progress: &Progress,
-) -> io::Result<(Header, State, Blocks)> {
+pub(in crate::store) fn load(from: impl Read + Send, progress: &Progress) -> io::Result<Instant> {
     let mut rows = Rows::begin(from)?;
     let state = loading::load(|| rows.next_row(), |damaged| frame::invalid(damaged.0), progress)?;
     if state.digest() != rows.header.digest {
         return Err(frame::invalid("the digest of its rows isn't the one it claims"));
     }
     let journal = read_blocks(&state.header().journal, rows.journal)?;
-    Ok((rows.header, state, journal))
+    let Meta { last_log_id: applied, last_membership: membership } = rows.header.meta;
+    Ok(Instant { state, applied, membership, journal })
 }
 
 /// A snapshot being read.

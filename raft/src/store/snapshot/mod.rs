@@ -9,6 +9,6 @@ mod tests;
 pub(crate) use directory::{IncomingSnapshot, SnapshotFile};
 pub(super) use directory::{Snapshot, SnapshotDir, path_in};
 #[cfg(feature = "testing")]
-pub(super) use format::verify;
-pub(super) use format::{Header, Meta, Unwritable, load, write};
+pub(super) use format::{Header, verify};
+pub(super) use format::{Unwritable, load, write};
 pub(super) use instant::Instant;

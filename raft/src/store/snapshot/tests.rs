@@ -188,8 +188,7 @@ async fn a_state_of_which_no_snapshot_can_be_made_ends_nothing() {
     assert_eq!(counted(), (1, 2));
     // Backups have the same writer; what it says names the row.
     let point = store.shared.live().point();
-    let meta = format::Meta { last_log_id: None, last_membership: Default::default() };
-    let error = format::write(std::io::sink(), &point.state, &point.journal, meta).unwrap_err();
+    let error = format::write(std::io::sink(), &point).unwrap_err();
     let named = format!("the row of kept answer {id} has ");
     assert!(error.to_string().starts_with(&named) && error.to_string().contains("8388608"), "{error}");
     store.shared.spoil(move |state| state.mend_of_answer(id));

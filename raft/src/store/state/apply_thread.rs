@@ -21,10 +21,10 @@ use crate::types::Types;
 /// Commands after which the state is published, at the next end of an entry.
 const COMMANDS_PER_PUBLICATION_MAX: usize = 256;
 
+/// The end of a change, once it is published.
+pub(super) type Tell = Box<dyn FnOnce() + Send>;
 /// A change beside the log.
-type Change = Box<dyn FnOnce(&mut Live) + Send>;
-/// A change beside the log, and what to do once it is published.
-type ChangeAndTell = Box<dyn FnOnce(&mut Live) -> Box<dyn FnOnce() + Send> + Send>;
+type Change = Box<dyn FnOnce(&mut Live) -> Tell + Send>;
 
 /// What the thread is asked to do, in the order in which it is asked.
 pub(super) enum Job {
@@ -35,10 +35,8 @@ pub(super) enum Job {
         /// Where to say that all is published.
         done: oneshot::Sender<io::Result<()>>,
     },
-    /// Change the state beside the log, and publish it.
+    /// Change the state beside the log, publish it, then tell who waits for it.
     Change(Change),
-    /// Do the same, then tell whoever waits for it.
-    ChangeAndTell(ChangeAndTell),
 }
 
 /// The thread's state.
@@ -73,11 +71,6 @@ impl ApplyThread {
                     let _gone = done.send(self.apply(entries));
                 }
                 Job::Change(change) => {
-                    if self.board.guard(|| change(&mut self.live)).is_ok() {
-                        self.board.publish(&mut self.live, 0);
-                    }
-                }
-                Job::ChangeAndTell(change) => {
                     if let Ok(tell) = self.board.guard(|| change(&mut self.live)) {
                         self.board.publish(&mut self.live, 0);
                         tell();

@@ -57,31 +57,20 @@ impl MachineStore {
 
     async fn beginning(&self, source: Source, applied: Option<LogId>) -> io::Result<Instant> {
         let snapshots = Arc::clone(&self.snapshots);
-        let (meta, state, journal) = match source {
+        match source {
             Source::Own => {
-                let own =
-                    blocking(move || snapshots.load_current(&Progress::default()).map_err(io::Error::other))
-                        .await?;
-                match own {
-                    Some((header, state, journal)) => (header.meta, state, journal),
-                    None => return Ok(Instant::default()),
-                }
+                let load = move || snapshots.load_current(&Progress::default()).map_err(io::Error::other);
+                Ok(blocking(load).await?.unwrap_or_default())
             }
             Source::Peer(file) => {
                 let meta = file.meta().clone();
                 if meta.last_log_id > applied || meta.last_log_id < snapshots.last() {
                     return Err(frame::invalid(format!("a snapshot of {meta} doesn't fit to what is here")));
                 }
-                let (meta, state, journal) = blocking(move || {
-                    let (state, journal) = snapshots.install(*file, &meta)?;
-                    Ok((meta, state, journal))
-                })
-                .await?;
-                self.durable.set_snapshot(meta.last_log_id);
-                (meta, state, journal)
+                let instant = blocking(move || snapshots.install(*file, &meta)).await?;
+                self.durable.set_snapshot(instant.applied);
+                Ok(instant)
             }
-        };
-        let (applied, membership) = (meta.last_log_id, meta.last_membership);
-        Ok(Instant { state, applied, membership, journal })
+        }
     }
 }

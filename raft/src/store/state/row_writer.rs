@@ -140,7 +140,7 @@ impl Behind {
 
     /// False when it can't be written: the process must end then, since nothing else keeps it for ever.
     fn write_journal(&self, shared: &SharedState) -> bool {
-        self.headroom.make_some_room();
+        self.headroom.make_room(0);
         let written = self.journal.write_out(shared, false);
         if let Err(error) = &written {
             let why = format!("the journal can't be written: {error}");
@@ -155,7 +155,7 @@ impl Behind {
         if self.marker == self.marked {
             return Ok(());
         }
-        self.headroom.make_some_room();
+        self.headroom.make_room(0);
         let written = self.marker.write(&self.dir);
         match &written {
             Ok(()) => self.marked = self.marker.clone(),

@@ -13,7 +13,7 @@ use std::task::Poll;
 use openraft::storage::EntryResponder;
 use tokio::sync::{oneshot, watch};
 
-use super::apply_thread::{ApplyThread, Job};
+use super::apply_thread::{ApplyThread, Job, Tell};
 use super::board::{Board, Taken};
 use super::checkpoints::Checkpoint;
 use super::live::Live;
@@ -133,7 +133,7 @@ impl SharedState {
         change: impl FnOnce(&mut Live) -> R + Send + 'static,
     ) -> io::Result<R> {
         let (done, answer) = mpsc::sync_channel(1);
-        let job = Job::ChangeAndTell(Box::new(move |live| {
+        let job = Job::Change(Box::new(move |live| {
             let result = change(live);
             Box::new(move || {
                 // Nobody waits any more: the member stops.
@@ -252,7 +252,10 @@ impl JournalSource for SharedState {
 
     /// Lets go of sealed segments that are on disk by now, as soon as the thread comes to it.
     fn written(&self, through: u64, epoch: u64) {
-        let forget = move |live: &mut Live| live.recent.forget(through, epoch);
+        let forget = move |live: &mut Live| -> Tell {
+            live.recent.forget(through, epoch);
+            Box::new(|| ())
+        };
         // The thread has ended: there is no memory left to save.
         let _ended = self.inner.jobs.send(Job::Change(Box::new(forget)));
     }

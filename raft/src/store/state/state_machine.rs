@@ -55,17 +55,7 @@ impl RaftStateMachine<Types> for MachineStore {
 
     async fn get_snapshot_builder(&mut self) -> Builder {
         let live = self.shared.live();
-        Builder {
-            epoch: live.epoch,
-            point: live.point(),
-            shared: self.shared.clone(),
-            snapshots: Arc::clone(&self.snapshots),
-            durable: Arc::clone(&self.durable),
-            journal: Arc::clone(&self.journal),
-            counters: Arc::clone(&self.counters),
-            bytes_per_second: self.bytes_per_second,
-            headroom: Arc::clone(&self.headroom),
-        }
+        Builder { point: live.point(), epoch: live.epoch, machine: self.clone() }
     }
 
     async fn install_snapshot(
@@ -73,19 +63,16 @@ impl RaftStateMachine<Types> for MachineStore {
         meta: &SnapshotMetaOf<Types>,
         snapshot: SnapshotFile,
     ) -> Result<(), io::Error> {
-        let (snapshots, meta) = (Arc::clone(&self.snapshots), meta.clone());
-        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let (durable, guard) = (Arc::clone(&self.durable), self.shared.clone());
+        let (machine, meta) = (self.clone(), meta.clone());
         let installed = background::run(move || {
             // What is sealed and only in memory would have to be fetched again.
-            journal.write_out(&shared, true)?;
-            let (state, blocks) = snapshots.install(snapshot, &meta)?;
-            journal.fit(&state);
-            let (applied, membership) = (meta.last_log_id, meta.last_membership);
-            durable.set_snapshot(applied);
-            shared.replace(Instant { state, applied, membership, journal: blocks })
+            machine.journal.write_out(&machine.shared, true)?;
+            let instant = machine.snapshots.install(snapshot, &meta)?;
+            machine.journal.fit(&instant.state);
+            machine.durable.set_snapshot(instant.applied);
+            machine.shared.replace(instant)
         });
-        guard.guard_io(installed).await
+        self.shared.guard_io(installed).await
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot>, io::Error> {
@@ -97,15 +84,9 @@ impl RaftStateMachine<Types> for MachineStore {
 /// Builds a snapshot of the state at the instant at which the builder was made.
 pub(crate) struct Builder {
     point: Instant,
-    /// Which state that is of.
+    /// The state of that instant, of those that took each other's place.
     epoch: u64,
-    shared: SharedState,
-    snapshots: Arc<SnapshotDir>,
-    durable: Arc<Durable>,
-    journal: Arc<JournalFiles>,
-    counters: Arc<StoreCounters>,
-    bytes_per_second: u64,
-    headroom: Arc<Headroom>,
+    machine: MachineStore,
 }
 
 impl RaftSnapshotBuilder<Types> for Builder {
@@ -113,10 +94,8 @@ impl RaftSnapshotBuilder<Types> for Builder {
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
         let (mut point, mut epoch) = (self.point.clone(), self.epoch);
-        let snapshots = Arc::clone(&self.snapshots);
-        let (journal, shared) = (Arc::clone(&self.journal), self.shared.clone());
-        let bytes_per_second = self.bytes_per_second;
-        let headroom = Arc::clone(&self.headroom);
+        let MachineStore { shared, snapshots, journal, headroom, bytes_per_second, .. } =
+            self.machine.clone();
         let built = background::run(move || {
             headroom.make_room_for_snapshot();
             loop {
@@ -132,10 +111,10 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 (point, epoch) = (live.point(), live.epoch);
             }
         });
-        match self.shared.guard_io(built).await {
+        match self.machine.shared.guard_io(built).await {
             Ok(file) => {
-                self.counters.snapshots_built.fetch_add(1, Relaxed);
-                self.durable.set_snapshot(file.meta().last_log_id);
+                self.machine.counters.snapshots_built.fetch_add(1, Relaxed);
+                self.machine.durable.set_snapshot(file.meta().last_log_id);
                 Ok(file.into_snapshot())
             }
             Err(error) if Unwritable::is(&error) => self.go_on_without(&error).await,
@@ -149,8 +128,8 @@ impl Builder {
     /// knows is nothing new. So the member serves on, keeps its log, and tries again when the next one is due.
     async fn go_on_without(&self, why: &io::Error) -> io::Result<Snapshot> {
         tracing::error!(%why, "no snapshot can be made of this state; the member serves on and keeps its log");
-        self.counters.snapshots_failed.fetch_add(1, Relaxed);
-        let snapshots = Arc::clone(&self.snapshots);
+        self.machine.counters.snapshots_failed.fetch_add(1, Relaxed);
+        let snapshots = Arc::clone(&self.machine.snapshots);
         let file =
             blocking(move || snapshots.current().and_then(|file| file.map_or_else(|| snapshots.none(), Ok)));
         Ok(file.await?.into_snapshot())

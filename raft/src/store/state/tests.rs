@@ -114,8 +114,8 @@ async fn a_snapshot_begun_before_is_not_of_the_wrong_state() {
     let log = store.log.clone();
     store.machine.rebuild(log, Source::Own).await.unwrap();
     builder.build_snapshot().await.unwrap();
-    let (_, state, _) = store.machine.snapshots.load_current(&Progress::default()).unwrap().unwrap();
-    assert_eq!(state.digest(), right);
+    let built = store.machine.snapshots.load_current(&Progress::default()).unwrap().unwrap();
+    assert_eq!(built.state.digest(), right);
     stop(store).await;
 }
 
