@@ -94,7 +94,7 @@ pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotP
             let index = |log_id: Option<crate::types::LogId>| log_id.map(|log_id| log_id.index);
             (turn, index(metrics.snapshot), index(metrics.last_applied), index(metrics.purged))
         };
-        let place = |entry: u64| Place { entry, byte: reach.byte_at(entry) };
+        let place = |entry: u64| Place { entry, byte: reach.marks.byte_at(entry) };
         let (then, now) = (place(snapshot.unwrap_or(0)), place(applied.unwrap_or(0)));
         // One that was asked for and didn't come is under way or can't be made: it is asked for again when the next
         // one is due.
@@ -110,7 +110,7 @@ pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotP
         }
         if let Some(snapshot) = snapshot {
             let by_entries = snapshot.saturating_sub(policy.keep_entries);
-            let by_bytes = reach.index_at(then.byte.saturating_sub(policy.keep_bytes));
+            let by_bytes = reach.marks.index_at(then.byte.saturating_sub(policy.keep_bytes));
             let upto = by_entries.max(by_bytes).min(snapshot);
             if upto > purged.unwrap_or(0).max(purge_to) {
                 purge_to = upto;
@@ -119,7 +119,7 @@ pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotP
                 }
             }
         }
-        reach.forget(purged.unwrap_or(0));
+        reach.marks.forget(purged.unwrap_or(0));
     }
 }
 

@@ -15,7 +15,7 @@ const STEP_BYTES: u64 = 1 << 20;
 /// Handle on the log's length.
 pub(crate) struct LogReach {
     durable: Arc<Durable>,
-    marks: Marks,
+    pub(crate) marks: Marks,
 }
 
 impl LogReach {
@@ -33,26 +33,11 @@ impl LogReach {
             self.marks.note(last.index, log.end);
         }
     }
-
-    /// Bytes written up to an entry.
-    pub(crate) fn byte_at(&self, index: u64) -> u64 {
-        self.marks.byte_at(index)
-    }
-
-    /// The last entry that ends before a byte.
-    pub(crate) fn index_at(&self, byte: u64) -> u64 {
-        self.marks.index_at(byte)
-    }
-
-    /// Forgets where entries stood that are gone.
-    pub(crate) fn forget(&mut self, purged: u64) {
-        self.marks.forget(purged);
-    }
 }
 
 /// Entries and where they end, both ascending; the last is where the log is now. Never empty once one is noted.
 #[derive(Debug, Default)]
-struct Marks(VecDeque<(u64, u64)>);
+pub(crate) struct Marks(VecDeque<(u64, u64)>);
 
 impl Marks {
     fn note(&mut self, index: u64, byte: u64) {
@@ -69,7 +54,8 @@ impl Marks {
         self.0.push_back((index, byte));
     }
 
-    fn byte_at(&self, index: u64) -> u64 {
+    /// Bytes written up to an entry.
+    pub(crate) fn byte_at(&self, index: u64) -> u64 {
         self.between(
             |(at, _)| *at <= index,
             |(from, from_byte), (to, to_byte)| {
@@ -79,7 +65,8 @@ impl Marks {
         )
     }
 
-    fn index_at(&self, byte: u64) -> u64 {
+    /// The last entry that ends before a byte.
+    pub(crate) fn index_at(&self, byte: u64) -> u64 {
         self.between(
             |(_, at)| *at <= byte,
             |(from, from_byte), (to, to_byte)| {
@@ -106,7 +93,8 @@ impl Marks {
         }
     }
 
-    fn forget(&mut self, purged: u64) {
+    /// Forgets where entries stood that are gone.
+    pub(crate) fn forget(&mut self, purged: u64) {
         while self.0.len() > 2 && self.0.get(1).is_some_and(|(index, _)| *index <= purged) {
             self.0.pop_front();
         }

@@ -4,8 +4,6 @@ use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, Range, RangeBounds};
 use std::path::Path;
-#[cfg(test)]
-use std::sync::atomic::AtomicU64;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::thread::JoinHandle;
@@ -34,8 +32,6 @@ const PIECE_BYTES_MAX: usize = 1 << 20;
 pub(crate) struct LogStore {
     view: Arc<Mutex<View>>,
     commands: Sender<Command>,
-    #[cfg(test)]
-    pub(super) flushes: Arc<AtomicU64>,
 }
 
 impl LogStore {
@@ -55,8 +51,6 @@ impl LogStore {
         view.vote = mark.vote;
         view.committed = state.committed().map(|id| id.0);
         let view = Arc::new(Mutex::new(view));
-        #[cfg(test)]
-        let flushes = Arc::new(AtomicU64::new(0));
         let (commands, queue) = channel();
         let thread = LogThread {
             log,
@@ -67,20 +61,12 @@ impl LogStore {
             failed,
             headroom,
             counters,
-            #[cfg(test)]
-            flushes: Arc::clone(&flushes),
         };
         let thread = std::thread::Builder::new()
             .name("ipamd-log".to_owned())
             .spawn(move || thread.run(&queue))
             .map_err(StoreError::io(dir))?;
-        let store = Self {
-            view,
-            commands,
-            #[cfg(test)]
-            flushes,
-        };
-        Ok((store, thread))
+        Ok((Self { view, commands }, thread))
     }
 
     /// Writes what waits and stops the thread.
@@ -94,14 +80,10 @@ impl LogStore {
         self.commands.send(command).map_err(|_| stopped())
     }
 
-    fn view(&self) -> MutexGuard<'_, View> {
-        held(&self.view)
-    }
-
     /// The view, unless nothing can be written any more. Held while a command is queued, so that the queue has
     /// the order of the view.
     fn writable(&self) -> io::Result<MutexGuard<'_, View>> {
-        let view = self.view();
+        let view = held(&self.view);
         match &view.failed {
             Some(reason) => Err(io::Error::other(reason.clone())),
             None => Ok(view),
@@ -109,7 +91,7 @@ impl LogStore {
     }
 
     async fn read(&self, range: Range<u64>, bytes_max: usize) -> io::Result<Vec<Entry>> {
-        let found = self.view().find(range, bytes_max);
+        let found = held(&self.view).find(range, bytes_max);
         let Some(cold) = found.cold else { return Ok(found.hot) };
         let end = cold.end;
         let (done, wait) = oneshot::channel();
@@ -146,7 +128,7 @@ impl RaftLogReader<Types> for LogStore {
     }
 
     async fn read_vote(&mut self) -> Result<Option<Vote>, io::Error> {
-        Ok(self.view().vote)
+        Ok(held(&self.view).vote)
     }
 }
 
@@ -154,7 +136,7 @@ impl RaftLogStorage<Types> for LogStore {
     type LogReader = Self;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, io::Error> {
-        let view = self.view();
+        let view = held(&self.view);
         Ok(LogState { last_purged_log_id: view.purged(), last_log_id: view.last() })
     }
 
@@ -176,7 +158,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, io::Error> {
-        Ok(self.view().committed)
+        Ok(held(&self.view).committed)
     }
 
     async fn append<I>(&mut self, entries: I, callback: IOFlushed<Types>) -> Result<(), io::Error>

@@ -5,8 +5,6 @@
 
 use std::io;
 use std::ops::Range;
-#[cfg(test)]
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, sync_channel};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -69,8 +67,6 @@ pub(super) struct LogThread {
     pub(super) failed: watch::Sender<Option<StoreFailure>>,
     pub(super) headroom: Arc<Headroom>,
     pub(super) counters: Arc<StoreCounters>,
-    #[cfg(test)]
-    pub(super) flushes: Arc<AtomicU64>,
 }
 
 /// Who waits for the sync of the current group.
@@ -205,8 +201,6 @@ impl LogThread {
         #[cfg(feature = "testing")]
         self.counters.flush.linger();
         self.log.flush(true, Some(done))?;
-        #[cfg(test)]
-        self.flushes.fetch_add(1, Ordering::Relaxed);
         wait.recv().map_err(|_| io::Error::other("the log's writer gave up without an answer"))??;
         let took = begun.elapsed();
         self.counters.fsync.observe(took);

@@ -1,6 +1,5 @@
 //! The log: groups, order, what is readable when, and what survives.
 
-use std::sync::atomic::Ordering;
 use std::sync::mpsc;
 
 use futures::future::join_all;
@@ -9,10 +8,15 @@ use openraft::{RaftLogReader as _, RaftSnapshotBuilder as _};
 
 use crate::store::log::thread::Command;
 use crate::store::log::view::View;
-use crate::store::open;
 use crate::store::tests::sample::{
     append, apply, entries, entry, kill, log_id, read_all, start, stop, submit, vote,
 };
+use crate::store::{Store, open};
+
+/// Flushes since the start.
+fn flushes(store: &Store) -> u64 {
+    store.counters.fsync.read().buckets.iter().sum()
+}
 
 #[tokio::test]
 async fn appends_that_wait_together_share_one_flush() {
@@ -25,30 +29,28 @@ async fn appends_that_wait_together_share_one_flush() {
         waiting.push(submit(&mut store.log, vec![entry(1, index)]).await.unwrap());
     }
     assert_eq!(read_all(&mut store.log).await, entries(1, 0..64), "readable before they are on disk");
-    assert_eq!(store.log.flushes.load(Ordering::Relaxed), 0);
+    assert_eq!(flushes(&store), 0);
     drop(release);
     for done in join_all(waiting).await {
         done.unwrap();
     }
-    assert_eq!(store.log.flushes.load(Ordering::Relaxed), 1);
+    assert_eq!(flushes(&store), 1);
     store.log.save_vote(&vote(1, false)).await.unwrap();
-    assert_eq!(store.log.flushes.load(Ordering::Relaxed), 2, "a vote is on disk before it is cast");
+    assert_eq!(flushes(&store), 2, "a vote is on disk before it is cast");
 }
 
 #[tokio::test]
 async fn a_vote_that_won_shares_the_flush_of_the_next_entry() {
     let dir = tempfile::tempdir().unwrap();
     let mut store = open(dir.path()).await.unwrap();
-    let flushes = store.log.flushes.clone();
-    let flushes = || flushes.load(Ordering::Relaxed);
     store.log.save_vote(&vote(1, false)).await.unwrap();
     store.log.save_vote(&vote(1, true)).await.unwrap();
-    assert_eq!(flushes(), 1, "the vote is on disk already");
+    assert_eq!(flushes(&store), 1, "the vote is on disk already");
     assert_eq!(store.log.read_vote().await.unwrap(), Some(vote(1, true)));
     append(&mut store.log, entries(1, 0..1)).await;
-    assert_eq!(flushes(), 2);
+    assert_eq!(flushes(&store), 2);
     store.log.save_vote(&vote(2, true)).await.unwrap();
-    assert_eq!(flushes(), 3, "a leader that got no vote here");
+    assert_eq!(flushes(&store), 3, "a leader that got no vote here");
     kill(store).await;
     let mut store = open(dir.path()).await.unwrap();
     assert_eq!(store.log.read_vote().await.unwrap(), Some(vote(2, true)));
