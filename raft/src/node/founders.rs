@@ -1,8 +1,6 @@
 //! The founders of a cluster, written down before anything is founded, and the founding of the log with them.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use openraft::errors::{InitializeError, RaftError};
@@ -10,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::error::StartError;
 use super::raft::RaftHandle;
-use crate::store::{Identity, MachineStore, Restored};
+use crate::store::{Identity, MachineStore, Restored, replace};
 use crate::types::Member;
 
 /// Who founds the cluster, by id.
@@ -21,13 +19,8 @@ pub(super) type Founders = BTreeMap<u64, Member>;
 pub(super) fn write(dir: &Path, founders: &Founders) -> Result<(), StartError> {
     let content = serde_json::to_vec_pretty(&FoundersFile { version: 1, founders: founders.clone() })
         .map_err(|error| StartError::Founding(error.to_string()))?;
-    let (path, aside) = (path(dir), dir.join("founding.json.tmp"));
-    let written = File::create(&aside).and_then(|mut file| {
-        file.write_all(&content)?;
-        file.sync_all()?;
-        std::fs::rename(&aside, &path)?;
-        File::open(dir)?.sync_all()
-    });
+    let path = path(dir);
+    let written = replace(&path, &content);
     written.map_err(|error| StartError::Founding(format!("{}: {error}", path.display())))
 }
 

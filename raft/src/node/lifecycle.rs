@@ -96,13 +96,11 @@ impl Lifecycle {
     /// Ends when the process must end, with the reason.
     pub(super) async fn failed(&self) -> Failure {
         let mut failed = self.failed.subscribe();
-        loop {
-            if let Some(why) = failed.borrow_and_update().clone() {
-                return why;
-            }
-            if failed.changed().await.is_err() {
-                std::future::pending::<()>().await;
-            }
+        let why = failed.wait_for(Option::is_some).await.ok().and_then(|why| why.clone());
+        // The sender lives as long as this member.
+        match why {
+            Some(why) => why,
+            None => std::future::pending().await,
         }
     }
 

@@ -25,7 +25,7 @@ mod tests;
 pub(crate) use backup::BackupSource;
 pub use backup::{Backup, Recovered, RestoreError, Restored, Survivor, restore};
 pub use directory::{DirLock, DiskLimits, DiskSpace, Identity, Room, StoreError, lock_dir};
-pub(crate) use directory::{Doubt, Headroom, StoreCounters, StoreFailure};
+pub(crate) use directory::{Doubt, Headroom, StoreCounters, StoreFailure, replace};
 pub(crate) use journal::Journal;
 pub use journal::{
     DamagedFile, EventFilter, EventPage, EventQuery, JournalError, JournalReport, check_journal,

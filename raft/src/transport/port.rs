@@ -129,15 +129,13 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
             same_user(&stream)?;
             Ok(stream::socket(stream))
         }
-        (PeerAddress::Network(address), PeerProof::Tls(tls)) => {
+        (PeerAddress::Network(address), PeerProof::Tls(_) | PeerProof::Nothing) => {
             let stream = TcpStream::connect(address).await?;
             stream.set_nodelay(true)?;
-            tls.call(stream, name).await
-        }
-        (PeerAddress::Network(address), PeerProof::Nothing) => {
-            let stream = TcpStream::connect(address).await?;
-            stream.set_nodelay(true)?;
-            Ok(stream::plain(stream))
+            match proof {
+                PeerProof::Tls(tls) => tls.call(stream, name).await,
+                PeerProof::SameUser | PeerProof::Nothing => Ok(stream::plain(stream)),
+            }
         }
         (PeerAddress::Socket(_), PeerProof::Tls(_)) => Err(refused(
             "it answers at a unix socket, and this member has [peer_tls]: give all members [peer_tls] and an address host:port, or none",

@@ -179,12 +179,7 @@ fn restore_from(
 
 /// Whether there is nothing in a directory, or no directory. A file system's own is nobody's.
 fn is_empty(dir: &Path) -> io::Result<bool> {
-    let entries = match fs::read_dir(dir) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(error),
-    };
-    for entry in entries {
+    for entry in disk::if_there(fs::read_dir(dir))?.into_iter().flatten() {
         if entry?.file_name() != "lost+found" {
             return Ok(false);
         }

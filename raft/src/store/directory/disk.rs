@@ -40,7 +40,7 @@ fn parent(dir: &Path) -> &Path {
 }
 
 /// Puts new content in the place of a small file: the old or the new is there at any instant, never a mixture.
-pub(in crate::store) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
+pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     let aside = path.with_extension("new");
     let mut file = File::create(&aside)?;
     file.write_all(content)?;
@@ -54,12 +54,11 @@ pub(in crate::store) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     sync_dir(parent(to))
 }
 
-/// Reads a file that need not be there.
-pub(super) fn read_if_there(path: &Path) -> io::Result<Option<Vec<u8>>> {
-    match fs::read(path) {
-        Ok(content) => Ok(Some(content)),
+/// The result of what was done with a file that need not be there; nothing if it isn't.
+pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>> {
+    match done {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
+        done => done.map(Some),
     }
 }
 

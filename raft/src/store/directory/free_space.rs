@@ -8,7 +8,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
@@ -65,8 +65,6 @@ pub enum Room {
 }
 
 impl Room {
-    const ALL: [Self; 3] = [Self::Nothing, Self::Little, Self::Enough];
-
     /// As people and programs read it.
     #[must_use]
     pub fn as_str(self) -> &'static str {
@@ -110,10 +108,7 @@ pub(crate) struct Headroom {
     /// The file of the current snapshot: the next one needs as much.
     snapshot: PathBuf,
     limits: OnceLock<DiskLimits>,
-    free_bytes: AtomicU64,
-    needed_bytes: AtomicU64,
-    /// What there is room for, as its place in [`Room::ALL`].
-    room: AtomicU8,
+    space: Mutex<DiskSpace>,
     /// The ballast that there is.
     ballast_bytes: AtomicU64,
     /// Held while it is made or given up.
@@ -134,9 +129,7 @@ impl Headroom {
             dir: dir.to_owned(),
             snapshot,
             limits: OnceLock::new(),
-            free_bytes: AtomicU64::new(0),
-            needed_bytes: AtomicU64::new(0),
-            room: AtomicU8::new(Room::Enough as u8),
+            space: Mutex::new(DiskSpace { free_bytes: 0, needed_bytes: 0, room: Room::Enough }),
             ballast_bytes: AtomicU64::new(bytes),
             ballast: Mutex::default(),
         }
@@ -166,16 +159,12 @@ impl Headroom {
 
     /// The disk as it was when it was last looked at.
     pub(crate) fn space(&self) -> DiskSpace {
-        DiskSpace {
-            free_bytes: self.free_bytes.load(Relaxed),
-            needed_bytes: self.needed_bytes.load(Relaxed),
-            room: self.room(),
-        }
+        *held(&self.space)
     }
 
     /// What there is room for.
     pub(crate) fn room(&self) -> Room {
-        Room::ALL.get(usize::from(self.room.load(Relaxed))).copied().unwrap_or(Room::Nothing)
+        self.space().room
     }
 
     /// Whether entries that another member proposed still go in. They do for some time after nothing new is let
@@ -247,9 +236,7 @@ impl Headroom {
         // What the ballast has given up isn't there to be used up.
         let room = Room::judge(free.saturating_sub(missing), needed, limits, before);
         let needed = needed.saturating_add(missing);
-        self.free_bytes.store(free, Relaxed);
-        self.needed_bytes.store(needed, Relaxed);
-        self.room.store(room as u8, Relaxed);
+        *held(&self.space) = DiskSpace { free_bytes: free, needed_bytes: needed, room };
         match room {
             _ if room == before => {}
             Room::Enough => tracing::info!(free, needed, "the disk has enough room again"),

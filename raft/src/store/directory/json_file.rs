@@ -1,5 +1,6 @@
 //! Small files that say one thing of a data directory, as JSON that people can read too.
 
+use std::fs;
 use std::path::Path;
 
 use serde::de::DeserializeOwned;
@@ -29,7 +30,7 @@ struct Version {
 /// When the file is there but can't be read: damaged is not absent.
 pub(in crate::store) fn load<N: Note>(dir: &Path) -> Result<Option<N>, StoreError> {
     let path = dir.join(N::FILE);
-    let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
+    let Some(content) = disk::if_there(fs::read(&path)).map_err(StoreError::io(&path))? else {
         return Ok(None);
     };
     let damaged = |error: serde_json::Error| StoreError::damaged(&path, error.to_string());

@@ -4,6 +4,7 @@
 //! marker can: whatever ends before it is damaged, not torn. It is written at the pace of the row store, not
 //! per append, so what lies between it and the end of the log can't be told from a torn write.
 
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -47,7 +48,7 @@ impl Marker {
     /// What the last run left; nothing in a new directory.
     pub(in crate::store) fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
         let path = Self::path(dir);
-        let Some(content) = disk::read_if_there(&path).map_err(StoreError::io(&path))? else {
+        let Some(content) = disk::if_there(fs::read(&path)).map_err(StoreError::io(&path))? else {
             return Ok(None);
         };
         let frame = frame::read(content.as_slice(), KIND)

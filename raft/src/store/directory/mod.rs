@@ -20,6 +20,7 @@ mod tests;
 pub(super) mod truncating;
 
 pub(crate) use counters::StoreCounters;
+pub(crate) use disk::replace;
 pub(super) use durable::Durable;
 pub use error::StoreError;
 pub(crate) use failure::StoreFailure;

@@ -52,10 +52,8 @@ impl Doubt {
     /// When the file can't be removed.
     pub(crate) fn lift(dir: &Path) -> Result<(), StoreError> {
         let path = dir.join(Self::FILE);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(StoreError::io(&path)(error)),
-            _ => disk::sync_dir(dir).map_err(StoreError::io(dir)),
-        }
+        disk::if_there(std::fs::remove_file(&path)).map_err(StoreError::io(&path))?;
+        disk::sync_dir(dir).map_err(StoreError::io(dir))
     }
 }
 

@@ -64,14 +64,13 @@ impl JournalFiles {
         if head.open.frames == 0 {
             return Ok(Vec::new());
         }
-        let blocks = match fs::read(self.open_path(head.segment)) {
-            Ok(content) => read_chunks(&content, head)?,
+        let blocks = match disk::if_there(fs::read(self.open_path(head.segment)))? {
+            Some(content) => read_chunks(&content, head)?,
             // It was sealed, and the rows don't know yet.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            None => {
                 let sealed = Sealed::open_any(&self.path_of(head.segment))?;
                 (0..sealed.blocks()).map(|number| sealed.block(number)).collect::<io::Result<_>>()?
             }
-            Err(error) => return Err(error),
         };
         rebuild(head, blocks.iter().flat_map(Block::raw))
     }
@@ -96,7 +95,7 @@ impl JournalFiles {
             before => {
                 let open = OpenFile::create(self.open_path(recent.number), &recent)?;
                 if let Some(before) = before.filter(|before| before.path != open.path) {
-                    remove(&before.path)?;
+                    disk::if_there(fs::remove_file(&before.path))?;
                 }
                 open
             }
@@ -134,7 +133,7 @@ impl JournalFiles {
     fn trim(&self, oldest: u64) -> io::Result<()> {
         let gone: Vec<u64> = held(&self.here).range(..oldest).copied().collect();
         for number in gone {
-            remove(&self.path_of(number))?;
+            disk::if_there(fs::remove_file(self.path_of(number)))?;
             held(&self.here).remove(&number);
         }
         Ok(())
@@ -311,11 +310,4 @@ pub(super) fn open_chunks(
         (open.chain, open.frames) = (chain, open.frames + block.frames());
     }
     Ok(open)
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }

@@ -6,7 +6,7 @@
 //! of one address costs a binary search per segment and the blocks that it is in.
 
 use std::fs::File;
-use std::io::{self, Read, Seek as _, Write as _};
+use std::io::{self, Read, Seek as _};
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::sync::Arc;
@@ -136,19 +136,9 @@ fn append(content: &mut Vec<u8>, kind: u8, body: &[u8]) -> io::Result<Place> {
     Ok(Place { offset, length: u32::try_from(length).map_err(io::Error::other)? })
 }
 
-fn trailer(Place { offset, length }: Place) -> [u8; TRAILER] {
-    let mut trailer = [0; TRAILER];
-    let mut to = trailer.as_mut_slice();
-    let mut sum = crc32fast::Hasher::new();
-    sum.update(&offset.to_be_bytes());
-    sum.update(&length.to_be_bytes());
-    // A slice of just this length takes all of it.
-    let _whole = to
-        .write_all(&offset.to_be_bytes())
-        .and_then(|()| to.write_all(&length.to_be_bytes()))
-        .and_then(|()| to.write_all(&sum.finalize().to_be_bytes()))
-        .and_then(|()| to.write_all(MAGIC));
-    trailer
+fn trailer(Place { offset, length }: Place) -> Vec<u8> {
+    let place = [offset.to_be_bytes().as_slice(), &length.to_be_bytes()].concat();
+    [place.as_slice(), &crc32fast::hash(&place).to_be_bytes(), MAGIC].concat()
 }
 
 /// A sealed segment, open for reading.

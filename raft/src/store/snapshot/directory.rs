@@ -55,11 +55,9 @@ impl SnapshotDir {
             }
         }
         let path = current_path(&dir);
-        let header = match File::open(&path) {
-            Ok(file) => Some(format::read_header(&file).map_err(|error| damaged(&path, &error))?),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => return Err(StoreError::io(&path)(error)),
-        };
+        let file = disk::if_there(File::open(&path)).map_err(StoreError::io(&path))?;
+        let header = file.map(|file| format::read_header(&file)).transpose();
+        let header = header.map_err(|error| damaged(&path, &error))?;
         let newest = header.map_or_else(Newest::default, |header| Newest {
             last: header.meta.last_log_id,
             file: Some(Arc::new(Replaceable::new(path))),
@@ -89,13 +87,10 @@ impl SnapshotDir {
         let path = current_path(&self.dir);
         let newest = held(&self.newest);
         let Some(_kept) = newest.file.clone() else { return Ok(None) };
-        let opened = File::open(&path);
+        let opened = disk::if_there(File::open(&path));
         drop(newest);
-        match opened {
-            Ok(file) => read(buffered(file)).map(Some).map_err(|error| damaged(&path, &error)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(StoreError::io(&path)(error)),
-        }
+        let file = opened.map_err(StoreError::io(&path))?;
+        file.map(|file| read(buffered(file))).transpose().map_err(|error| damaged(&path, &error))
     }
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
@@ -148,11 +143,8 @@ impl SnapshotDir {
     pub(in crate::store) fn current(&self) -> io::Result<Option<SnapshotFile>> {
         let newest = held(&self.newest);
         let Some(kept) = newest.file.clone() else { return Ok(None) };
-        match SnapshotFile::open(current_path(&self.dir)) {
-            Ok(file) => Ok(Some(SnapshotFile { kept: Some(kept), ..file })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(error),
-        }
+        let file = disk::if_there(SnapshotFile::open(current_path(&self.dir)))?;
+        Ok(file.map(|file| SnapshotFile { kept: Some(kept), ..file }))
     }
 
     /// A snapshot of nothing, before the first entry, for those who must be given one.
