@@ -6,7 +6,6 @@ use tokio::time::Instant;
 
 use super::error::ReadError;
 use super::handle::Node;
-use super::working;
 use crate::store::{Backup, BackupSource, blocking};
 
 /// A backup that didn't come about.
@@ -43,7 +42,7 @@ impl Node {
         deadline: impl Into<Instant>,
     ) -> Result<Backup, BackupError> {
         let inner = self.inner();
-        working::read(inner, deadline.into()).await?;
+        self.read(deadline).await?;
         let identity = inner.profile.identity();
         let (cluster, member) = (identity.cluster_id.unwrap_or_default(), identity.name);
         let (shared, journal) = (inner.state.clone(), inner.journal.clone());

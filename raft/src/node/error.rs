@@ -113,23 +113,19 @@ impl From<Declined> for ProposeError {
 
 impl From<ProposeError> for Problem {
     fn from(error: ProposeError) -> Self {
-        let detail = error.to_string();
-        match error {
-            ProposeError::NoLeader => Self::new(Code::NoLeader, detail),
-            ProposeError::Overloaded => Self::new(Code::Overloaded, detail),
-            ProposeError::TooLarge { .. } => Self::new(Code::TooLarge, detail),
-            ProposeError::DeadlineExceeded { maybe_applied: false } => {
-                Self::new(Code::DeadlineExceeded, detail)
-            }
-            ProposeError::DeadlineExceeded { maybe_applied: true } => {
-                Self::new(Code::DeadlineExceeded, detail).maybe_applied()
-            }
-            ProposeError::Unknown { .. } => Self::new(Code::NoLeader, detail).maybe_applied(),
-            ProposeError::OutcomeTooLarge { .. } => Self::new(Code::TooLarge, detail).maybe_applied(),
-            ProposeError::ShuttingDown => Self::new(Code::ShuttingDown, detail),
-            ProposeError::InDoubt(_) => Self::new(Code::StateDiverged, detail),
-            ProposeError::DiskFull => Self::new(Code::StorageFull, detail),
-        }
+        let (code, maybe_applied) = match error {
+            ProposeError::NoLeader => (Code::NoLeader, false),
+            ProposeError::Overloaded => (Code::Overloaded, false),
+            ProposeError::TooLarge { .. } => (Code::TooLarge, false),
+            ProposeError::DeadlineExceeded { maybe_applied } => (Code::DeadlineExceeded, maybe_applied),
+            ProposeError::Unknown { .. } => (Code::NoLeader, true),
+            ProposeError::OutcomeTooLarge { .. } => (Code::TooLarge, true),
+            ProposeError::ShuttingDown => (Code::ShuttingDown, false),
+            ProposeError::InDoubt(_) => (Code::StateDiverged, false),
+            ProposeError::DiskFull => (Code::StorageFull, false),
+        };
+        let problem = Self::new(code, error.to_string());
+        if maybe_applied { problem.maybe_applied() } else { problem }
     }
 }
 

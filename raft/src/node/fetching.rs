@@ -9,7 +9,7 @@ use tokio::time::{Instant, sleep};
 
 use super::lifecycle::Lifecycle;
 use super::running::Running;
-use crate::store::Journal;
+use crate::store::{self, Journal};
 use crate::transport::{Answer, Purpose, Request};
 use ipam_machine::journal::Segment;
 
@@ -91,13 +91,10 @@ async fn fetch_from(
 }
 
 /// The answer to a peer that lacks a segment.
-pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Answer {
-    let read =
-        blocking(journal, move |journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES));
-    match read.await {
-        Ok((piece, length)) => Answer::JournalPiece { piece, length },
-        Err(why) => Answer::Failed(why),
-    }
+pub(super) async fn piece(journal: &Journal, number: u64, offset: u64) -> Result<Answer, String> {
+    let read = move |journal: &Journal| journal.files().read_piece(number, offset, SNAPSHOT_PIECE_BYTES);
+    let (piece, length) = blocking(journal, read).await?;
+    Ok(Answer::JournalPiece { piece, length })
 }
 
 async fn blocking<T: Send + 'static>(
@@ -105,8 +102,5 @@ async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&Journal) -> std::io::Result<T> + Send + 'static,
 ) -> Result<T, String> {
     let journal = journal.clone();
-    match tokio::task::spawn_blocking(move || work(&journal)).await {
-        Ok(done) => done.map_err(|error| error.to_string()),
-        Err(error) => Err(error.to_string()),
-    }
+    store::blocking(move || work(&journal)).await.map_err(|error| error.to_string())
 }

@@ -16,7 +16,6 @@ use super::founders::Founders;
 use super::inner::Inner;
 use super::starting;
 use crate::transport::{Hello, Standing, hello_at};
-use crate::types::Member;
 
 /// How often the others are asked, at first and later.
 const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
@@ -86,16 +85,16 @@ fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
     if !missing.is_empty() {
         return Decision::Wait(format!("an answer of {}", missing.join(", ")));
     }
-    founders.sort_by(|a, b| a.name.cmp(&b.name));
+    founders.sort_by(|a, b| a.member.name.cmp(&b.member.name));
     let first = match with_state(&founders) {
         Ok(first) => first.or(founders.first().copied()),
         Err(objection) => return Decision::Wait(objection),
     };
     match first {
-        Some(first) if first.name != me.name => {
-            Decision::Wait(format!("{} to found the cluster", first.name))
+        Some(first) if first.member.name != me.member.name => {
+            Decision::Wait(format!("{} to found the cluster", first.member.name))
         }
-        _ => Decision::Found((1..).zip(founders.into_iter().map(member)).collect()),
+        _ => Decision::Found((1..).zip(founders.into_iter().map(|hello| hello.member.clone())).collect()),
     }
 }
 
@@ -115,17 +114,17 @@ fn with_state<'a>(founders: &[&'a Hello]) -> Result<Option<&'a Hello>, String> {
         Some((other, end)) => Err(format!(
             "one state to begin with: {} was restored from {begin}, and {} from {end}; empty the data directory of \
              all but one of them",
-            first.name, other.name
+            first.member.name, other.member.name
         )),
     }
 }
 
 /// Why nothing may be founded together with this one.
 fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) -> Option<String> {
-    if hello.name != name {
+    if hello.member.name != name {
         return Some(format!(
             "the right addresses: {} answers where {name} should, so its peer address is wrong",
-            hello.name
+            hello.member.name
         ));
     }
     match &hello.standing {
@@ -145,52 +144,44 @@ fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) 
             Some(format!("a call of {name}, which is founding the cluster {cluster_id}"))
         }
         Standing::Member { cluster_id, knows, .. } => {
-            Some(match knows.iter().find(|(_, known, _)| *known == me.name) {
-                Some((id, _, disk_id)) if *disk_id != me.disk_id => format!(
+            Some(match knows.iter().find(|(_, known, _)| *known == me.member.name) {
+                Some((id, _, disk_id)) if *disk_id != me.member.disk_id => format!(
                     "somebody's decision: the cluster {cluster_id} knows member {id}, {}, with another disk, so its \
                      data directory was replaced; put the old one back, or remove the member (`ipamctl cluster \
                      remove {}`) and let it join anew, with `[cluster] join` and a token",
-                    me.name, me.name
+                    me.member.name, me.member.name
                 ),
                 Some(_) => format!("the leader of the cluster {cluster_id} to call"),
                 None => format!(
                     "being added to the cluster {cluster_id}, which {name} belongs to and which doesn't know {}",
-                    me.name
+                    me.member.name
                 ),
             })
         }
     }
 }
 
-fn member(hello: &Hello) -> Member {
-    Member {
-        name: hello.name.clone(),
-        disk_id: hello.disk_id.clone(),
-        peer_address: hello.peer_address.clone(),
-        client_url: hello.client_url.clone(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::types::Member;
 
     fn names(names: &[&str]) -> Vec<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
     }
 
     fn pristine(name: &str) -> Hello {
-        Hello {
+        let member = Member {
             name: name.to_owned(),
             disk_id: format!("disk of {name}"),
             peer_address: format!("{name}:7441"),
             client_url: format!("http://{name}:7440"),
-            standing: Standing::Pristine { initial_members: names(&["n1", "n2", "n3"]) },
-        }
+        };
+        Hello { member, standing: Standing::Pristine { initial_members: names(&["n1", "n2", "n3"]) } }
     }
 
     fn heard(hellos: Vec<Hello>) -> BTreeMap<String, Heard> {
-        hellos.into_iter().map(|hello| (hello.name.clone(), Ok(hello))).collect()
+        hellos.into_iter().map(|hello| (hello.member.name.clone(), Ok(hello))).collect()
     }
 
     fn waits_for(decision: Decision) -> String {

@@ -10,23 +10,21 @@ use super::callers::Callers;
 use super::config::NodeConfig;
 use super::counters::{Counters, NodeMetrics};
 use super::digests::{self, Integrity, Trust};
-use super::error::{Failure, HandOverError, ProposeError, ReadError, StartError};
+use super::error::{Failure, HandOverError, ReadError, StartError};
 use super::gate::Gate;
 use super::host::Door;
-use super::inner::Inner;
+use super::inner::{Ingredients, Inner};
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
 use super::profile::Profile;
-use super::running::Ingredients;
-use super::spent::Spent;
 use super::status::Status;
-use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting, working};
+use super::{disks, fetching, founding, handing_over, leaving, members, membership, starting};
 use crate::store::{self, Closer, Identity, StoreError, lock_dir};
 use crate::sync::held;
 use crate::transport::serve;
 use crate::types::{Member, MemberInfo};
+use ipam_machine::State;
 use ipam_machine::command::KnownMember;
-use ipam_machine::{Command, Outcome, State};
 
 /// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
 /// and again while a peer is away, and what matters of it is said here.
@@ -96,11 +94,6 @@ impl Node {
             machine: store.machine,
             reach: store.reach,
             snapshots: config.snapshots,
-            state: store.shared.clone(),
-            counters: Arc::clone(&counters),
-            store: store.counters,
-            timing: config.timing,
-            gate: Arc::clone(&gate),
         };
         let belongs = identity.cluster_id.is_some();
         let profile = Profile {
@@ -151,53 +144,6 @@ impl Node {
         &self.handle.inner
     }
 
-    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on to
-    /// the one that does, waiting for there to be one until the deadline.
-    ///
-    /// # Errors
-    /// See [`ProposeError`]: each says whether the command may have been applied.
-    pub async fn propose(
-        &self,
-        command: Command,
-        deadline: impl Into<Instant>,
-    ) -> Result<Outcome, ProposeError> {
-        self.propose_timed(command, deadline).await.map(|(outcome, _timing)| outcome)
-    }
-
-    /// The same, and where the time went.
-    ///
-    /// # Errors
-    /// See [`ProposeError`].
-    pub async fn propose_timed(
-        &self,
-        command: Command,
-        deadline: impl Into<Instant>,
-    ) -> Result<(Outcome, Spent), ProposeError> {
-        working::propose(self.inner(), command, deadline.into()).await
-    }
-
-    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It has no
-    /// effect under another one, and is never forwarded.
-    ///
-    /// # Errors
-    /// See [`ProposeError`]; [`ProposeError::NoLeader`] if that leadership has ended.
-    pub async fn propose_as_leader(
-        &self,
-        leadership: u64,
-        command: Command,
-        deadline: impl Into<Instant>,
-    ) -> Result<Outcome, ProposeError> {
-        working::propose_as_leader(self.inner(), leadership, command, deadline.into()).await
-    }
-
-    /// The state as this member has it, as soon as it is at `revision`. Asks nobody.
-    ///
-    /// # Errors
-    /// When it isn't until the deadline.
-    pub async fn reached(&self, revision: u64, deadline: impl Into<Instant>) -> Result<State, ReadError> {
-        working::reached(self.inner(), revision, deadline.into()).await
-    }
-
     /// The address at which other members reach this one; empty if it has no peer port.
     #[must_use]
     pub fn peer_address(&self) -> &str {
@@ -208,14 +154,6 @@ impl Node {
     #[must_use]
     pub fn revision(&self) -> u64 {
         self.inner().state.with(State::revision)
-    }
-
-    /// The state, with everything in it that was acknowledged before this call, by whichever member.
-    ///
-    /// # Errors
-    /// When nobody leads or this member doesn't catch up until the deadline.
-    pub async fn read(&self, deadline: impl Into<Instant>) -> Result<State, ReadError> {
-        working::read(self.inner(), deadline.into()).await
     }
 
     /// The state as this member has it, and for how many milliseconds it has known no working leader (0 if it
@@ -345,13 +283,8 @@ impl Node {
     /// What a member that belongs to no cluster yet says of itself to be taken into one; nothing once it does.
     #[must_use]
     pub fn applicant(&self) -> Option<Member> {
-        let identity = self.inner().profile.identity();
-        identity.cluster_id.is_none().then(|| Member {
-            name: identity.name,
-            disk_id: identity.disk_id,
-            peer_address: self.inner().profile.peer_address.clone(),
-            client_url: self.inner().profile.client_url.clone(),
-        })
+        let profile = &self.inner().profile;
+        profile.identity().cluster_id.is_none().then(|| profile.member())
     }
 
     /// Notes what a member that belongs to no cluster yet waits for.

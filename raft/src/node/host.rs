@@ -20,6 +20,7 @@ use crate::transport::{
     Answer, Append, Declined, Hello, Host, Party, Refusal, Request, SnapshotHead, Span, Ticket, check_append,
 };
 use crate::types::Types;
+use ipam_machine::{Command, Outcome};
 
 /// How long a caller is kept until this member runs.
 const START_PATIENCE: Duration = Duration::from_secs(2);
@@ -85,7 +86,7 @@ impl Host for Door {
 
     async fn answer(&self, request: Request) -> Answer {
         match self.0.lifecycle.running() {
-            Some(running) => self.answer_of(&running, request).await,
+            Some(running) => self.answer_of(&running, request).await.unwrap_or_else(Answer::Failed),
             None => Answer::Failed("it isn't running".to_owned()),
         }
     }
@@ -94,7 +95,7 @@ impl Host for Door {
         if self.0.gate.headroom.room() == Room::Nothing {
             return Err(NO_ROOM.to_owned());
         }
-        SnapshotFile::incoming(&self.0.profile.dir).await.map_err(|error| error.to_string())
+        SnapshotFile::incoming(&self.0.profile.dir).await.map_err(text)
     }
 
     async fn install(
@@ -102,8 +103,7 @@ impl Host for Door {
         head: SnapshotHead,
         incoming: IncomingSnapshot,
     ) -> Result<SnapshotResponse<Types>, String> {
-        let file =
-            self.0.state.guard_io(incoming.seal_and_verify()).await.map_err(|error| error.to_string())?;
+        let file = self.0.state.guard_io(incoming.seal_and_verify()).await.map_err(text)?;
         if *file.meta() != head.meta {
             return Err("the snapshot isn't the one that was announced".to_owned());
         }
@@ -120,7 +120,7 @@ impl Host for Door {
         };
         let snapshot = openraft::Snapshot { meta: head.meta, snapshot: file };
         let installed = running.raft.install_full_snapshot(head.vote, snapshot).await;
-        let installed = installed.map_err(|error| error.to_string())?;
+        let installed = installed.map_err(text)?;
         Counters::add(&self.0.counters.snapshots_installed);
         Ok(installed)
     }
@@ -164,78 +164,79 @@ impl Door {
             })
     }
 
-    async fn answer_of(&self, running: &Running, request: Request) -> Answer {
+    async fn answer_of(&self, running: &Running, request: Request) -> Result<Answer, String> {
         let raft = &running.raft;
-        let failed = |error: &dyn std::fmt::Display| Answer::Failed(error.to_string());
-        match request {
+        Ok(match request {
             Request::Ping => Answer::Pong,
             Request::Append(append) => {
                 if self.has_no_room_for(&append) {
-                    return Answer::Failed(NO_ROOM.to_owned());
+                    return Err(NO_ROOM.to_owned());
                 }
-                if let Err(why) = check_append(&append) {
-                    return Answer::Failed(why);
-                }
+                check_append(&append)?;
                 running.elections.heard(raft, &append.vote);
                 let span = Span::of(&append);
-                match raft.append_entries(append).await {
-                    Ok(response) => match span.answer(response) {
-                        Some(appended) => {
-                            if appended.is_ok() {
-                                self.0.leadership.note_leader_heard();
-                            }
-                            Answer::Append(appended)
-                        }
-                        None => Answer::Failed("a conflict at no entry".to_owned()),
-                    },
-                    Err(error) => failed(&error),
+                let response = raft.append_entries(append).await.map_err(text)?;
+                let appended = span.answer(response).ok_or("a conflict at no entry")?;
+                if appended.is_ok() {
+                    self.0.leadership.note_leader_heard();
                 }
+                Answer::Append(appended)
             }
-            Request::Vote(vote) => raft.vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote),
-            Request::PreVote(vote) => {
-                raft.pre_vote(vote).await.map_or_else(|error| failed(&error), Answer::Vote)
-            }
+            Request::Vote(vote) => Answer::Vote(raft.vote(vote).await.map_err(text)?),
+            Request::PreVote(vote) => Answer::Vote(raft.pre_vote(vote).await.map_err(text)?),
             Request::TransferLeader(_) if self.0.integrity.trust.is_in_doubt() => {
-                Answer::Failed("its state is in doubt".to_owned())
+                return Err("its state is in doubt".to_owned());
             }
-            Request::TransferLeader(request) => raft
-                .handle_transfer_leader(request)
-                .await
-                .map_or_else(|error| failed(&error), Answer::TransferLeader),
+            Request::TransferLeader(request) => {
+                Answer::TransferLeader(raft.handle_transfer_leader(request).await.map_err(text)?)
+            }
             Request::Propose { command, budget_ms } => {
-                if self.0.lifecycle.is_stopping() {
-                    return Answer::Propose(Err(Declined::ShuttingDown));
-                }
-                if self.0.integrity.trust.is_in_doubt() {
-                    return Answer::Propose(Err(Declined::NoLeader));
-                }
-                let Some(_waiting) = self.0.counters.wait() else {
-                    return Answer::Propose(Err(Declined::Overloaded));
-                };
-                let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
-                let bytes = postcard::experimental::serialized_size(&*command).unwrap_or(COMMAND_BYTES_MAX);
-                let decided = running.proposals.propose(*command, bytes, deadline).await;
-                Answer::Propose(decided.map(|(outcome, _timing)| outcome))
+                Answer::Propose(self.propose(running, *command, within(budget_ms)).await)
             }
             Request::JournalPiece { number, offset } => {
-                fetching::piece(&self.0.journal, number, offset).await
+                fetching::piece(&self.0.journal, number, offset).await?
             }
             Request::Report => Answer::Report(Box::new(self.0.integrity.report())),
             Request::SendSnapshot { to, at_least } => {
-                match digests::send_snapshot(&self.0.integrity, running, to, at_least).await {
-                    Ok(()) => Answer::SnapshotSent,
-                    Err(why) => Answer::Failed(why),
-                }
+                digests::send_snapshot(&self.0.integrity, running, to, at_least).await?;
+                Answer::SnapshotSent
             }
             Request::Headroom => Answer::Headroom(self.0.gate.headroom.room()),
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
             Request::Members => Answer::Members(members::here(&self.0)),
             Request::HandOver { to, budget_ms } => {
-                let deadline = Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX));
-                Answer::HandOver(handing_over::here(&self.0, running, to, deadline).await)
+                Answer::HandOver(handing_over::here(&self.0, running, to, within(budget_ms)).await)
             }
-        }
+        })
     }
+
+    /// Proposes for another member.
+    async fn propose(
+        &self,
+        running: &Running,
+        command: Command,
+        deadline: Instant,
+    ) -> Result<Outcome, Declined> {
+        if self.0.lifecycle.is_stopping() {
+            return Err(Declined::ShuttingDown);
+        }
+        if self.0.integrity.trust.is_in_doubt() {
+            return Err(Declined::NoLeader);
+        }
+        let _waiting = self.0.counters.wait().ok_or(Declined::Overloaded)?;
+        let bytes = postcard::experimental::serialized_size(&command).unwrap_or(COMMAND_BYTES_MAX);
+        let decided = running.proposals.propose(command, bytes, deadline).await;
+        decided.map(|(outcome, _timing)| outcome)
+    }
+}
+
+fn text(error: impl ToString) -> String {
+    error.to_string()
+}
+
+/// The deadline of a caller that waits so long.
+fn within(budget_ms: u64) -> Instant {
+    Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX))
 }
 
 /// Ids are never used again, so whoever has a known one and isn't that member is a stranger. Unknown ones may

@@ -11,9 +11,18 @@ use super::gate::Gate;
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
 use super::profile::Profile;
-use super::running::Ingredients;
-use crate::store::{Journal, SharedState};
+use super::snapshots::SnapshotPolicy;
+use crate::store::{Journal, LogReach, LogStore, MachineStore, SharedState};
 use crate::transport::Hello;
+
+/// What raft starts on; used once.
+pub(super) struct Ingredients {
+    pub(super) config: openraft::Config,
+    pub(super) log: LogStore,
+    pub(super) machine: MachineStore,
+    pub(super) reach: LogReach,
+    pub(super) snapshots: SnapshotPolicy,
+}
 
 /// A member without its handle.
 pub(super) struct Inner {

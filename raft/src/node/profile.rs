@@ -10,6 +10,7 @@ use super::running::Running;
 use crate::store::Identity;
 use crate::sync::held;
 use crate::transport::{Hello, PeerProof, Standing};
+use crate::types::Member;
 
 /// Configuration and identity of a member.
 pub(super) struct Profile {
@@ -37,7 +38,13 @@ impl Profile {
         *held(&self.identity) = identity;
     }
 
-    /// Who this is, for whoever asks.
+    /// This member as the others know it.
+    pub(super) fn member(&self) -> Member {
+        let Identity { name, disk_id, .. } = self.identity();
+        Member { name, disk_id, peer_address: self.peer_address.clone(), client_url: self.client_url.clone() }
+    }
+
+    /// The answer to a caller that asks for name and standing.
     pub(super) fn hello(&self, running: Option<&Running>) -> Hello {
         let identity = self.identity();
         let standing = match (identity.cluster_id, identity.member_id) {
@@ -52,13 +59,7 @@ impl Profile {
                 None => Standing::Pristine { initial_members: self.initial_members.clone() },
             },
         };
-        Hello {
-            name: identity.name,
-            disk_id: identity.disk_id,
-            peer_address: self.peer_address.clone(),
-            client_url: self.client_url.clone(),
-            standing,
-        }
+        Hello { member: self.member(), standing }
     }
 
     /// Refuses to go on without a peer port among other members: they would reach this one no more.

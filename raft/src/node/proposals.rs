@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
-use super::queue::{Costs, Queue, Queued};
+use super::queue::{Costs, Queue, Queued, take};
 use super::raft::RaftHandle;
 use super::spent::Spent;
 use super::tenure::Tenure;
@@ -133,14 +133,14 @@ async fn run(
     while let Ok(place) = in_flight.clone().acquire_owned().await {
         if queue.is_empty() {
             let Some(first) = arriving.recv().await else { return };
-            queue.push(first.queued());
+            queue.push_back(first.queued());
         }
         while queue.len() < PROPOSALS_WAITING_MAX
             && let Ok(more) = arriving.try_recv()
         {
-            queue.push(more.queued());
+            queue.push_back(more.queued());
         }
-        let taken = queue.take(&held(&costs));
+        let taken = take(&mut queue, &held(&costs));
         let taken = taken.into_iter().map(|queued| queued.item);
         // One instant for the budgets and the entry's log time: a pause of the process between them can't let in what
         // is late by then.

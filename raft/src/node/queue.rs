@@ -28,57 +28,34 @@ pub(super) struct Queued<T> {
 }
 
 /// What waits for an entry, in the order in which it came.
-#[derive(Debug)]
-pub(super) struct Queue<T> {
-    waiting: VecDeque<Queued<T>>,
-}
+pub(super) type Queue<T> = VecDeque<Queued<T>>;
 
-impl<T> Default for Queue<T> {
-    fn default() -> Self {
-        Self { waiting: VecDeque::new() }
-    }
-}
-
-impl<T> Queue<T> {
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
-    }
-
-    pub(super) fn is_empty(&self) -> bool {
-        self.waiting.is_empty()
-    }
-
-    pub(super) fn push(&mut self, queued: Queued<T>) {
-        self.waiting.push_back(queued);
-    }
-
-    /// Takes what the next entry carries: as many commands and bytes as fit, and of each principal its share. The
-    /// commands of one principal keep their order.
-    pub(super) fn take(&mut self, costs: &Costs) -> Vec<Queued<T>> {
-        let (mut taken, mut bytes) = (Vec::new(), 0_usize);
-        let mut passed = VecDeque::new();
-        let mut shares: BTreeMap<Text, Duration> = BTreeMap::new();
-        while let Some(next) = self.waiting.pop_front() {
-            let total = bytes.saturating_add(next.bytes);
-            if taken.len() >= COMMANDS_PER_ENTRY_MAX || (total > ENTRY_BYTES_MAX && !taken.is_empty()) {
-                passed.push_back(next);
-                break;
-            }
-            let cost = costs.expected(&next.principal);
-            let share = shares.entry(next.principal.clone()).or_default();
-            if !share.is_zero() && *share + cost > SHARE_OF_ENTRY {
-                passed.push_back(next);
-                continue;
-            }
-            *share += cost;
-            bytes = total;
-            taken.push(next);
+/// Takes what the next entry carries: as many commands and bytes as fit, and of each principal its share. The
+/// commands of one principal keep their order.
+pub(super) fn take<T>(queue: &mut Queue<T>, costs: &Costs) -> Vec<Queued<T>> {
+    let (mut taken, mut bytes) = (Vec::new(), 0_usize);
+    let mut passed = VecDeque::new();
+    let mut shares: BTreeMap<Text, Duration> = BTreeMap::new();
+    while let Some(next) = queue.pop_front() {
+        let total = bytes.saturating_add(next.bytes);
+        if taken.len() >= COMMANDS_PER_ENTRY_MAX || (total > ENTRY_BYTES_MAX && !taken.is_empty()) {
+            passed.push_back(next);
+            break;
         }
-        while let Some(earlier) = passed.pop_back() {
-            self.waiting.push_front(earlier);
+        let cost = costs.expected(&next.principal);
+        let share = shares.entry(next.principal.clone()).or_default();
+        if !share.is_zero() && *share + cost > SHARE_OF_ENTRY {
+            passed.push_back(next);
+            continue;
         }
-        taken
+        *share += cost;
+        bytes = total;
+        taken.push(next);
     }
+    while let Some(earlier) = passed.pop_back() {
+        queue.push_front(earlier);
+    }
+    taken
 }
 
 /// Times that the commands of principals took lately. Only of those that took longer than others do.
@@ -116,7 +93,7 @@ mod tests {
     fn queue(items: &[(&str, usize)]) -> Queue<usize> {
         let mut queue = Queue::default();
         for (item, (principal, bytes)) in items.iter().enumerate() {
-            queue.push(Queued { principal: Text::given(*principal), bytes: *bytes, item });
+            queue.push_back(Queued { principal: Text::given(*principal), bytes: *bytes, item });
         }
         queue
     }
@@ -128,7 +105,7 @@ mod tests {
     #[test]
     fn cheap_commands_travel_together_in_the_order_in_which_they_came() {
         let mut queue = queue(&[("a", 10), ("b", 10), ("a", 10)]);
-        assert_eq!(items(queue.take(&Costs::default())), [0, 1, 2]);
+        assert_eq!(items(take(&mut queue, &Costs::default())), [0, 1, 2]);
         assert!(queue.is_empty());
     }
 
@@ -137,14 +114,14 @@ mod tests {
         let mut costs = Costs::default();
         costs.note(&Text::given("dear"), SHARE_OF_ENTRY);
         let mut queue = queue(&[("dear", 1), ("dear", 1), ("cheap", 1), ("dear", 1), ("cheap", 1)]);
-        assert_eq!(items(queue.take(&costs)), [0, 2, 4]);
-        assert_eq!(items(queue.take(&costs)), [1]);
+        assert_eq!(items(take(&mut queue, &costs)), [0, 2, 4]);
+        assert_eq!(items(take(&mut queue, &costs)), [1]);
         // Once its commands are cheap again they travel together again.
         for _ in 0..100 {
             costs.note(&Text::given("dear"), Duration::from_micros(1));
         }
-        queue.push(Queued { principal: Text::given("dear"), bytes: 1, item: 9 });
-        assert_eq!(items(queue.take(&costs)), [3, 9]);
+        queue.push_back(Queued { principal: Text::given("dear"), bytes: 1, item: 9 });
+        assert_eq!(items(take(&mut queue, &costs)), [3, 9]);
         assert!(costs.0.is_empty(), "nothing is remembered of cheap principals");
     }
 
@@ -152,15 +129,15 @@ mod tests {
     fn one_principal_alone_gets_all_of_what_an_entry_may_cost() {
         let many = usize::try_from(SHARE_OF_ENTRY.as_micros() / COST_EXPECTED.as_micros()).unwrap();
         let mut queue = queue(&vec![("a", 1); many + 5]);
-        assert_eq!(queue.take(&Costs::default()).len(), many);
-        assert_eq!(queue.take(&Costs::default()).len(), 5);
+        assert_eq!(take(&mut queue, &Costs::default()).len(), many);
+        assert_eq!(take(&mut queue, &Costs::default()).len(), 5);
     }
 
     #[test]
     fn an_entry_is_bounded_in_bytes_but_for_a_single_command() {
         let mut queue = queue(&[("a", ENTRY_BYTES_MAX + 1), ("b", ENTRY_BYTES_MAX), ("c", 1)]);
         for expected in [0, 1, 2] {
-            assert_eq!(items(queue.take(&Costs::default())), [expected]);
+            assert_eq!(items(take(&mut queue, &Costs::default())), [expected]);
         }
     }
 

@@ -2,13 +2,20 @@
 
 use std::sync::Arc;
 
+use tokio::sync::watch;
+
+use super::elections::{Candidate, Elections};
 use super::error::StartError;
 use super::founders::{self, Founders};
-use super::inner::Inner;
-use super::membership;
-use super::running::{Ingredients, Running};
+use super::inner::{Ingredients, Inner};
+use super::proposals::Proposals;
+use super::raft::RaftHandle;
+use super::reads::Reads;
+use super::running::Running;
+use super::tenure::Tenures;
+use super::{membership, snapshots};
 use crate::store::{Identity, Restored, StoreError};
-use crate::transport::{Party, Peers, Ticket};
+use crate::transport::{Network, Party, Peers, Ticket};
 
 /// Founds a cluster, unless this member has come to belong to one meanwhile.
 pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
@@ -78,8 +85,7 @@ async fn start_as(
         inner.profile.addresses.clone(),
         inner.profile.peer_proof.clone(),
     );
-    let running = Running::start(ingredients, cluster_id, me, peers, &inner.lifecycle.tasks).await?;
-    let running = Arc::new(running);
+    let running = Arc::new(run(inner, ingredients, cluster_id, me, peers).await?);
     inner.lifecycle.tasks.spawn(inner.lifecycle.clone().follow_raft(running.raft.clone()));
     inner.lifecycle.tasks.spawn(membership::run(inner.clone(), running.clone()));
     inner.lifecycle.begin(running.clone());
@@ -92,4 +98,51 @@ async fn start_as(
         inner.profile.set_identity(identity);
     }
     Ok(running)
+}
+
+/// Starts raft and the tasks around it.
+async fn run(
+    inner: &Inner,
+    ingredients: Ingredients,
+    cluster_id: String,
+    me: Party,
+    peers: Peers,
+) -> Result<Running, StartError> {
+    let Ingredients { config, log, machine, reach, snapshots: policy } = ingredients;
+    let (tasks, counters, timing) = (&inner.lifecycle.tasks, &inner.counters, inner.profile.timing);
+    let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
+    let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log.clone(), machine).await;
+    let raft = raft.map_err(|error| StartError::Raft(error.to_string()))?;
+    let (in_office, office) = watch::channel(None);
+    let (state, counted) = (inner.state.clone(), counters.clone());
+    let tenures = Tenures { raft: raft.clone(), timing, state, office: in_office, counters: counted };
+    tasks.spawn(tenures.follow());
+    tasks.spawn(snapshots::run(raft.clone(), reach, policy));
+    let elections = Arc::new(Elections::new());
+    let candidate = Candidate {
+        raft: raft.clone(),
+        peers: peers.clone(),
+        elections: elections.clone(),
+        timing,
+        counters: counters.clone(),
+    };
+    tasks.spawn(candidate.run());
+    let (proposals, proposing) =
+        Proposals::new(raft.clone(), office.clone(), inner.gate.clone(), counters.clone());
+    tasks.spawn(proposing);
+    let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters.clone());
+    tasks.spawn(reading);
+    let snapshot_bytes_per_second = policy.bytes_per_second;
+    Ok(Running {
+        raft,
+        peers,
+        cluster_id,
+        me,
+        office,
+        proposals,
+        reads,
+        elections,
+        log,
+        snapshot_bytes_per_second,
+    })
 }

@@ -8,6 +8,7 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::counters::Counters;
 use super::error::{ProposeError, ReadError};
+use super::handle::Node;
 use super::inner::Inner;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::raft::{Leader, RaftHandle, leader, superseded};
@@ -17,33 +18,139 @@ use crate::transport::{Answer, CallError, Declined, Purpose, Request};
 use crate::types::Member;
 use ipam_machine::{Command, Outcome, State};
 
-pub(super) async fn propose(
-    inner: &Inner,
-    command: Command,
-    deadline: Instant,
-) -> Result<(Outcome, Spent), ProposeError> {
-    let bytes = postcard::experimental::serialized_size(&command).unwrap_or(usize::MAX);
+impl Node {
+    /// Proposes a command and waits for its outcome. Any member takes it; one that doesn't lead passes it on to
+    /// the one that does, waiting for there to be one until the deadline.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]: each says whether the command may have been applied.
+    pub async fn propose(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        self.propose_timed(command, deadline).await.map(|(outcome, _timing)| outcome)
+    }
+
+    /// Does the same, and says where the time went.
+    ///
+    /// # Errors
+    /// See [`ProposeError`].
+    pub async fn propose_timed(
+        &self,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<(Outcome, Spent), ProposeError> {
+        let inner = self.inner();
+        let bytes = admit(inner, &command)?;
+        let outcome = match inner.counters.wait() {
+            Some(_waiting) => propose_until(inner, command, bytes, bounded(deadline)).await,
+            None => Err(Declined::Overloaded),
+        };
+        outcome.map_err(|declined| {
+            Counters::add(&inner.counters.proposals_failed);
+            match declined {
+                Declined::Unknown => {
+                    ProposeError::Unknown { leader: inner.status().leader.map(|leader| leader.name) }
+                }
+                declined => declined.into(),
+            }
+        })
+    }
+
+    /// Proposes a command of a leader-only task under the leadership in which the task observed the state. It has no
+    /// effect under another one, and is never forwarded.
+    ///
+    /// # Errors
+    /// See [`ProposeError`]; [`ProposeError::NoLeader`] if that leadership has ended.
+    pub async fn propose_as_leader(
+        &self,
+        leadership: u64,
+        command: Command,
+        deadline: impl Into<Instant>,
+    ) -> Result<Outcome, ProposeError> {
+        let inner = self.inner();
+        let bytes = admit(inner, &command)?;
+        let running = inner.lifecycle.running().ok_or(ProposeError::NoLeader)?;
+        let proposed = running.proposals.propose_under(Some(leadership), command, bytes, deadline.into());
+        proposed.await.map(|(outcome, _timing)| outcome).map_err(|declined| {
+            Counters::add(&inner.counters.proposals_failed);
+            declined.into()
+        })
+    }
+
+    /// The state, with everything in it that was acknowledged before this call, by whichever member.
+    ///
+    /// # Errors
+    /// When no member leads or this member doesn't catch up until the deadline.
+    pub async fn read(&self, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        let (inner, deadline) = (self.inner(), bounded(deadline));
+        Counters::add(&inner.counters.reads);
+        loop {
+            if let Some(why) = inner.integrity.trust.why_not() {
+                return Err(ReadError::InDoubt(why));
+            }
+            if inner.lifecycle.is_stopping() {
+                return Err(ReadError::ShuttingDown);
+            }
+            if Instant::now() >= deadline {
+                return Err(ReadError::NoLeader);
+            }
+            let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
+            match running.reads.log_id(deadline).await {
+                Ok(log_id) => {
+                    let reached = inner.state.until(|live| live.applied >= Some(log_id));
+                    return match timeout_at(deadline, reached).await {
+                        Ok(Ok(_)) => trusted(inner),
+                        Ok(Err(_)) => Err(ReadError::ShuttingDown),
+                        Err(_) => Err(ReadError::DeadlineExceeded),
+                    };
+                }
+                Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
+                // Raft has ended here: it knows of no leader any more.
+                Err(Declined::ShuttingDown) => return Err(ReadError::ShuttingDown),
+                Err(_) => inner.lifecycle.change(&running, deadline).await,
+            }
+        }
+    }
+
+    /// The state as this member has it, as soon as it is at `revision`. No other member is asked.
+    ///
+    /// # Errors
+    /// When it isn't until the deadline.
+    pub async fn reached(&self, revision: u64, deadline: impl Into<Instant>) -> Result<State, ReadError> {
+        let inner = self.inner();
+        let mut stopping = inner.lifecycle.stopping.subscribe();
+        let reached = inner.state.until(|live| live.state.revision() >= revision);
+        tokio::select! {
+            reached = timeout_at(bounded(deadline), reached) => match reached {
+                Ok(Ok(_)) => trusted(inner),
+                Ok(Err(_)) => Err(ReadError::ShuttingDown),
+                Err(_) => Err(ReadError::NotReached { revision, at: inner.state.with(State::revision) }),
+            },
+            _ = stopping.wait_for(|stopping| *stopping) => Err(ReadError::ShuttingDown),
+        }
+    }
+}
+
+/// The size of a command that may be proposed on a member with a sound state.
+fn admit(inner: &Inner, command: &Command) -> Result<usize, ProposeError> {
+    let bytes = postcard::experimental::serialized_size(command).unwrap_or(usize::MAX);
     if bytes > COMMAND_BYTES_MAX {
         return Err(ProposeError::TooLarge { bytes });
     }
-    if let Some(why) = inner.integrity.trust.why_not() {
-        return Err(ProposeError::InDoubt(why));
-    }
-    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
-    let counters = &inner.counters;
-    let outcome = match counters.wait() {
-        Some(_waiting) => propose_until(inner, command, bytes, deadline).await,
-        None => Err(Declined::Overloaded),
-    };
-    outcome.map_err(|declined| {
-        Counters::add(&counters.proposals_failed);
-        match declined {
-            Declined::Unknown => {
-                ProposeError::Unknown { leader: inner.status().leader.map(|leader| leader.name) }
-            }
-            declined => declined.into(),
-        }
-    })
+    inner.integrity.trust.why_not().map_or(Ok(bytes), |why| Err(ProposeError::InDoubt(why)))
+}
+
+/// A deadline that is not later than any request may wait.
+fn bounded(deadline: impl Into<Instant>) -> Instant {
+    deadline.into().min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX))
+}
+
+/// The state, unless it is in doubt.
+fn trusted(inner: &Inner) -> Result<State, ReadError> {
+    let state = inner.state.view();
+    inner.integrity.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
 }
 
 /// Tries until it is decided, or it is certain that it isn't and the time is up.
@@ -149,78 +256,4 @@ async fn pass_on(
 async fn superseded_for(raft: &RaftHandle, id: u64, long_ms: u64) {
     superseded(raft, id).await;
     sleep(Duration::from_millis(long_ms)).await;
-}
-
-pub(super) async fn read(inner: &Inner, deadline: Instant) -> Result<State, ReadError> {
-    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
-    Counters::add(&inner.counters.reads);
-    loop {
-        if let Some(why) = inner.integrity.trust.why_not() {
-            return Err(ReadError::InDoubt(why));
-        }
-        if inner.lifecycle.is_stopping() {
-            return Err(ReadError::ShuttingDown);
-        }
-        if Instant::now() >= deadline {
-            return Err(ReadError::NoLeader);
-        }
-        let Some(running) = inner.lifecycle.running_by(deadline).await else { continue };
-        match running.reads.log_id(deadline).await {
-            Ok(log_id) => {
-                let reached = inner.state.until(|live| live.applied >= Some(log_id));
-                return match timeout_at(deadline, reached).await {
-                    Ok(Ok(_)) => trusted(inner),
-                    Ok(Err(_)) => Err(ReadError::ShuttingDown),
-                    Err(_) => Err(ReadError::DeadlineExceeded),
-                };
-            }
-            Err(Declined::Overloaded) => return Err(ReadError::Overloaded),
-            // Raft has ended here: it knows of no leader any more.
-            Err(Declined::ShuttingDown) => return Err(ReadError::ShuttingDown),
-            Err(_) => inner.lifecycle.change(&running, deadline).await,
-        }
-    }
-}
-
-/// The state, unless it is in doubt.
-fn trusted(inner: &Inner) -> Result<State, ReadError> {
-    let state = inner.state.view();
-    inner.integrity.trust.why_not().map_or(Ok(state), |why| Err(ReadError::InDoubt(why)))
-}
-
-/// The state as this member has it, once it is at a revision.
-pub(super) async fn reached(inner: &Inner, revision: u64, deadline: Instant) -> Result<State, ReadError> {
-    let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
-    let mut stopping = inner.lifecycle.stopping.subscribe();
-    let reached = inner.state.until(|live| live.state.revision() >= revision);
-    tokio::select! {
-        reached = timeout_at(deadline, reached) => match reached {
-            Ok(Ok(_)) => trusted(inner),
-            Ok(Err(_)) => Err(ReadError::ShuttingDown),
-            Err(_) => Err(ReadError::NotReached { revision, at: inner.state.with(State::revision) }),
-        },
-        _ = stopping.wait_for(|stopping| *stopping) => Err(ReadError::ShuttingDown),
-    }
-}
-
-/// Proposes on this member, under one leadership of its own.
-pub(super) async fn propose_as_leader(
-    inner: &Inner,
-    leadership: u64,
-    command: Command,
-    deadline: Instant,
-) -> Result<Outcome, ProposeError> {
-    let bytes = postcard::experimental::serialized_size(&command).unwrap_or(usize::MAX);
-    if bytes > COMMAND_BYTES_MAX {
-        return Err(ProposeError::TooLarge { bytes });
-    }
-    if let Some(why) = inner.integrity.trust.why_not() {
-        return Err(ProposeError::InDoubt(why));
-    }
-    let running = inner.lifecycle.running().ok_or(ProposeError::NoLeader)?;
-    let decided = running.proposals.propose_under(Some(leadership), command, bytes, deadline).await;
-    decided.map(|(outcome, _timing)| outcome).map_err(|declined| {
-        Counters::add(&inner.counters.proposals_failed);
-        declined.into()
-    })
 }

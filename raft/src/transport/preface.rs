@@ -13,6 +13,7 @@ use tokio::time::timeout;
 use tokio_util::codec::FramedRead;
 
 use super::frame::{Frames, decode, encode, invalid};
+use crate::types::Member;
 
 /// So that whoever calls by mistake is known at once.
 const MAGIC: [u8; 8] = *b"ipamd-pr";
@@ -72,10 +73,7 @@ pub(crate) enum Opening {
 /// What a member says of itself to whoever asks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
-    pub(crate) name: String,
-    pub(crate) disk_id: String,
-    pub(crate) peer_address: String,
-    pub(crate) client_url: String,
+    pub(crate) member: Member,
     pub(crate) standing: Standing,
 }
 
@@ -147,10 +145,14 @@ struct Preface {
     opening: Vec<u8>,
 }
 
+/// The answer to an opening.
 #[derive(Serialize, Deserialize)]
-enum Reply {
+pub(super) enum Reply {
+    /// The name and standing of the member that was called.
     Hello(Hello),
+    /// The caller is let in.
     Welcome,
+    /// The caller is sent away.
     Refused(Refusal),
 }
 
@@ -207,7 +209,7 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
         return Err(invalid("it doesn't speak the protocol of peers"));
     }
     if preface.version != PROTOCOL_VERSION {
-        refuse(stream, Refusal::Version { mine: PROTOCOL_VERSION }).await?;
+        reply(stream, Reply::Refused(Refusal::Version { mine: PROTOCOL_VERSION })).await?;
         return Err(invalid(format!("it speaks version {} of the peer protocol", preface.version)));
     }
     let (mut opening, more) = postcard::take_from_bytes(&preface.opening).map_err(invalid)?;
@@ -236,19 +238,9 @@ fn check_places(ticket: &Ticket) -> io::Result<()> {
     }
 }
 
-/// Says who is here.
-pub(crate) async fn say_hello<S: AsyncWrite + Unpin>(stream: &mut S, hello: Hello) -> io::Result<()> {
-    say(stream, &encode(&Reply::Hello(hello))?).await
-}
-
-/// Lets the caller in.
-pub(crate) async fn welcome<S: AsyncWrite + Unpin>(stream: &mut S) -> io::Result<()> {
-    say(stream, &encode(&Reply::Welcome)?).await
-}
-
-/// Sends the caller away.
-pub(crate) async fn refuse<S: AsyncWrite + Unpin>(stream: &mut S, refusal: Refusal) -> io::Result<()> {
-    say(stream, &encode(&Reply::Refused(refusal))?).await
+/// Answers a caller.
+pub(super) async fn reply<S: AsyncWrite + Unpin>(stream: &mut S, reply: Reply) -> io::Result<()> {
+    say(stream, &encode(&reply)?).await
 }
 
 async fn say<S: AsyncWrite + Unpin>(stream: &mut S, frame: &[u8]) -> io::Result<()> {
@@ -290,7 +282,8 @@ mod tests {
         let sent = ticket.clone();
         let caller = tokio::spawn(async move { present(&mut here, sent).await });
         assert_eq!(receive(&mut there).await.unwrap(), Opening::Member(ticket));
-        refuse(&mut there, Refusal::WrongCluster { mine: "other".to_owned() }).await.unwrap();
+        let refused = Refusal::WrongCluster { mine: "other".to_owned() };
+        reply(&mut there, Reply::Refused(refused)).await.unwrap();
         let Err(Uncalled::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
         assert_eq!(refusal, Refusal::WrongCluster { mine: "other".to_owned() });
     }

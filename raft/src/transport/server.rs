@@ -12,7 +12,7 @@ use tokio::time::sleep;
 use super::complaints::Complaints;
 use super::host::Host;
 use super::port::{Call, PeerPort};
-use super::preface::{Opening, Purpose, Refusal, Ticket, receive, refuse, say_hello, welcome};
+use super::preface::{Opening, Purpose, Refusal, Reply, Ticket, receive, reply};
 use super::stream::PeerStream;
 use super::tls::Caller;
 use super::{serving, snapshot};
@@ -89,12 +89,12 @@ async fn meet<H: Host>(
         let opening = receive(&mut stream).await?;
         if let Some(why) = caller.objection(&opening) {
             complain(&complaints, &from, &why);
-            refuse(&mut stream, Refusal::Stranger { why }).await?;
+            reply(&mut stream, Reply::Refused(Refusal::Stranger { why })).await?;
             return Ok(None);
         }
         let ticket = match opening {
             Opening::Hello => {
-                say_hello(&mut stream, host.hello()).await?;
+                reply(&mut stream, Reply::Hello(host.hello())).await?;
                 return Ok(None);
             }
             Opening::Member(ticket) => ticket,
@@ -103,10 +103,10 @@ async fn meet<H: Host>(
             let what =
                 format!("{} (member {}) was sent away: {refusal}", ticket.from.name, ticket.from.member_id);
             complain(&complaints, &from, &what);
-            refuse(&mut stream, refusal).await?;
+            reply(&mut stream, Reply::Refused(refusal)).await?;
             return Ok(None);
         }
-        welcome(&mut stream).await?;
+        reply(&mut stream, Reply::Welcome).await?;
         Ok::<_, io::Error>(Some(Guest { ticket, stream }))
     };
     met.await.unwrap_or_else(|error| {

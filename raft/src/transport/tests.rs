@@ -32,13 +32,13 @@ pub(super) struct Told;
 
 impl Host for Told {
     fn hello(&self) -> Hello {
-        Hello {
+        let member = Member {
             name: "n2".to_owned(),
             disk_id: "disk".to_owned(),
             peer_address: "here".to_owned(),
             client_url: "http://n2".to_owned(),
-            standing: Standing::Founding { cluster_id: "c".to_owned() },
-        }
+        };
+        Hello { member, standing: Standing::Founding { cluster_id: "c".to_owned() } }
     }
 
     async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {

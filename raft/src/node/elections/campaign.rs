@@ -16,7 +16,6 @@ use super::super::config::Timing;
 use super::super::counters::Counters;
 use super::super::raft::RaftHandle;
 use super::timer::Timer;
-use crate::store::StoreCounters;
 use crate::transport::{Answer, Peers, Purpose, Request};
 use crate::types::{Types, Vote};
 
@@ -75,7 +74,6 @@ pub(in super::super) struct Candidate {
     pub(in super::super) elections: Arc<Elections>,
     pub(in super::super) timing: Timing,
     pub(in super::super) counters: Arc<Counters>,
-    pub(in super::super) store: Arc<StoreCounters>,
 }
 
 /// The view of openraft's metrics on which a campaign is decided.
@@ -297,8 +295,9 @@ impl Candidate {
 
     fn flush_ms(&self) -> u64 {
         // A flush under way that is longer already counts as well.
-        let outstanding_ms = u64::try_from(self.store.flush.outstanding().as_millis()).unwrap_or(u64::MAX);
-        self.store.flush.median_ms().max(outstanding_ms)
+        let outstanding_ms =
+            u64::try_from(self.counters.store.flush.outstanding().as_millis()).unwrap_or(u64::MAX);
+        self.counters.store.flush.median_ms().max(outstanding_ms)
     }
 
     /// Publishes the timeout; warns when the disk doubles it.
