@@ -9,56 +9,87 @@ use ipam_api::limits::PROPOSALS_WAITING_MAX;
 use crate::durations::{DurationCounts, Durations};
 use crate::store::StoreCounters;
 
-/// Counters since the start of the process, as they stand.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct NodeMetrics {
+/// Declares the counters that the node itself raises, and the same as they are read, beside those that are measured
+/// otherwise.
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// Counters since the start of the process, as they stand.
+        #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+        pub struct NodeMetrics {
+            $($(#[$doc])* pub $name: u64,)*
+            /// Time from proposing an entry to its outcome.
+            pub commit: DurationCounts,
+            /// Time from handing a group of entries to the disk until it is on it.
+            pub fsync: DurationCounts,
+            /// Time to apply the entries that come together.
+            pub apply: DurationCounts,
+            /// How often rows were put aside at a start and made afresh.
+            pub rows_rebuilt: u64,
+            /// Snapshots that this member made.
+            pub snapshots_built: u64,
+            /// How often a snapshot was due and couldn't be made of the state; the log is kept then.
+            pub snapshots_failed: u64,
+        }
+
+        #[derive(Debug, Default)]
+        pub(super) struct Counters {
+            $(pub(super) $name: AtomicU64,)*
+            commit: Durations,
+            pub(super) store: Arc<StoreCounters>,
+        }
+
+        impl Counters {
+            pub(super) fn read(&self) -> NodeMetrics {
+                NodeMetrics {
+                    $($name: self.$name.load(Relaxed),)*
+                    commit: self.commit.read(),
+                    fsync: self.store.fsync.read(),
+                    apply: self.store.apply.read(),
+                    rows_rebuilt: self.store.rows_rebuilt.load(Relaxed),
+                    snapshots_built: self.store.snapshots_built.load(Relaxed),
+                    snapshots_failed: self.store.snapshots_failed.load(Relaxed),
+                }
+            }
+        }
+    };
+}
+
+counters! {
     /// Proposals that wait for their outcome here: those passed on to the leader, and those that it got passed
     /// on, included.
-    pub proposals_waiting: u64,
+    proposals_waiting,
     /// Proposals passed on to the leader.
-    pub proposals_forwarded: u64,
+    proposals_forwarded,
     /// Proposals without an outcome.
-    pub proposals_failed: u64,
+    proposals_failed,
     /// Log entries proposed by this member as the leader.
-    pub batches: u64,
+    batches,
     /// Commands in them.
-    pub commands: u64,
+    commands,
     /// Bytes of them.
-    pub batch_bytes: u64,
-    /// Time from proposing an entry to its outcome.
-    pub commit: DurationCounts,
-    /// Time from handing a group of entries to the disk until it is on it.
-    pub fsync: DurationCounts,
-    /// Time to apply the entries that come together.
-    pub apply: DurationCounts,
-    /// How often rows were put aside at a start and made afresh.
-    pub rows_rebuilt: u64,
+    batch_bytes,
     /// Linearizable reads.
-    pub reads: u64,
+    reads,
     /// Rounds that they shared.
-    pub read_rounds: u64,
+    read_rounds,
     /// How often this member began to lead.
-    pub leaderships: u64,
+    leaderships,
     /// Leaderships of this member that ended because no majority acknowledged it.
-    pub leaderships_without_quorum: u64,
+    leaderships_without_quorum,
     /// Campaigns for which a majority would have voted.
-    pub elections: u64,
+    elections,
     /// Campaigns that made this member the leader.
-    pub elections_won: u64,
+    elections_won,
     /// The time that votes have to reach the disks.
-    pub election_timeout_ms: u64,
+    election_timeout_ms,
     /// How often this member learned of another leader than before.
-    pub leader_changes: u64,
-    /// Snapshots that this member made.
-    pub snapshots_built: u64,
-    /// How often a snapshot was due and couldn't be made of the state; the log is kept then.
-    pub snapshots_failed: u64,
+    leader_changes,
     /// Snapshots that this member got from a leader.
-    pub snapshots_installed: u64,
+    snapshots_installed,
     /// How often a majority of the members had another state than this one.
-    pub divergences: u64,
+    divergences,
     /// How often this member has made its state again while it ran.
-    pub states_rebuilt: u64,
+    states_rebuilt,
 }
 
 /// A proposal that waits, for as long as this lives.
@@ -68,29 +99,6 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Relaxed);
     }
-}
-
-#[derive(Debug, Default)]
-pub(super) struct Counters {
-    pub(super) proposals_waiting: AtomicU64,
-    pub(super) proposals_forwarded: AtomicU64,
-    pub(super) proposals_failed: AtomicU64,
-    batches: AtomicU64,
-    commands: AtomicU64,
-    batch_bytes: AtomicU64,
-    commit: Durations,
-    pub(super) store: Arc<StoreCounters>,
-    pub(super) reads: AtomicU64,
-    pub(super) read_rounds: AtomicU64,
-    pub(super) leaderships: AtomicU64,
-    pub(super) leaderships_without_quorum: AtomicU64,
-    pub(super) elections: AtomicU64,
-    pub(super) elections_won: AtomicU64,
-    pub(super) election_timeout_ms: AtomicU64,
-    pub(super) leader_changes: AtomicU64,
-    pub(super) snapshots_installed: AtomicU64,
-    pub(super) divergences: AtomicU64,
-    pub(super) states_rebuilt: AtomicU64,
 }
 
 impl Counters {
@@ -118,33 +126,5 @@ impl Counters {
 
     pub(super) fn committed(&self, after: Duration) {
         self.commit.observe(after);
-    }
-
-    pub(super) fn read(&self) -> NodeMetrics {
-        NodeMetrics {
-            proposals_waiting: self.proposals_waiting.load(Relaxed),
-            proposals_forwarded: self.proposals_forwarded.load(Relaxed),
-            proposals_failed: self.proposals_failed.load(Relaxed),
-            batches: self.batches.load(Relaxed),
-            commands: self.commands.load(Relaxed),
-            batch_bytes: self.batch_bytes.load(Relaxed),
-            commit: self.commit.read(),
-            fsync: self.store.fsync.read(),
-            apply: self.store.apply.read(),
-            rows_rebuilt: self.store.rows_rebuilt.load(Relaxed),
-            reads: self.reads.load(Relaxed),
-            read_rounds: self.read_rounds.load(Relaxed),
-            leaderships: self.leaderships.load(Relaxed),
-            leaderships_without_quorum: self.leaderships_without_quorum.load(Relaxed),
-            elections: self.elections.load(Relaxed),
-            elections_won: self.elections_won.load(Relaxed),
-            election_timeout_ms: self.election_timeout_ms.load(Relaxed),
-            leader_changes: self.leader_changes.load(Relaxed),
-            snapshots_built: self.store.snapshots_built.load(Relaxed),
-            snapshots_failed: self.store.snapshots_failed.load(Relaxed),
-            snapshots_installed: self.snapshots_installed.load(Relaxed),
-            divergences: self.divergences.load(Relaxed),
-            states_rebuilt: self.states_rebuilt.load(Relaxed),
-        }
     }
 }

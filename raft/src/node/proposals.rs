@@ -1,9 +1,10 @@
 //! Proposals on the member that leads: those that wait together travel together (`queue.rs` says which).
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ipam_api::limits::{BODY_BYTES_MAX, PROPOSALS_WAITING_MAX};
+use ipam_api::time::Timestamp;
 use openraft::errors::ClientWriteError;
 use openraft::impls::ProgressResponder;
 use openraft::raft::ClientWriteResult;
@@ -200,11 +201,10 @@ impl Entry {
 }
 
 async fn append(raft: &RaftHandle, tenure: &Tenure, log_time_ms: u64, commands: Vec<Command>, entry: Entry) {
-    let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
     let opened = Opened {
         leadership: Leadership::Number(tenure.number),
         log_time_ms,
-        wall_ms: u64::try_from(wall.as_millis()).unwrap_or(u64::MAX),
+        wall_ms: Timestamp::now().0,
         commands,
     };
     let batch = match Batch::seal(&opened) {

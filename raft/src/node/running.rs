@@ -25,8 +25,6 @@ pub(super) struct Running {
     pub(super) reads: Reads,
     pub(super) elections: Arc<Elections>,
     pub(super) log: LogStore,
-    /// How fast snapshots are sent.
-    pub(super) snapshot_bytes_per_second: u64,
 }
 
 impl Running {

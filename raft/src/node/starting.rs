@@ -15,7 +15,7 @@ use super::running::Running;
 use super::tenure::Tenures;
 use super::{membership, snapshots};
 use crate::store::{Identity, Restored, StoreError};
-use crate::transport::{Network, Party, Peers, Ticket};
+use crate::transport::{Network, Own, Party, Peers, Ticket};
 
 /// Founds a cluster, unless this member has come to belong to one meanwhile.
 pub(super) async fn found(inner: &Arc<Inner>, founders: Founders) -> Result<(), StartError> {
@@ -77,14 +77,15 @@ async fn start_as(
         founders::begin_restored(&mut ingredients.machine, &inner.profile.dir).await?;
     }
     let me = Party { name: identity.name.clone(), member_id, disk_id: identity.disk_id.clone() };
-    let peers = Peers::new(
-        cluster_id.clone(),
-        me.clone(),
-        inner.profile.client_url.clone(),
-        inner.profile.peer_address.clone(),
-        inner.profile.addresses.clone(),
-        inner.profile.peer_proof.clone(),
-    );
+    let peers = Peers::new(Own {
+        cluster_id: cluster_id.clone(),
+        me: me.clone(),
+        client_url: inner.profile.client_url.clone(),
+        peer_address: inner.profile.peer_address.clone(),
+        addresses: inner.profile.addresses.clone(),
+        proof: inner.profile.peer_proof.clone(),
+        snapshot_bytes_per_second: ingredients.snapshots.bytes_per_second,
+    });
     let running = Arc::new(run(inner, ingredients, cluster_id, me, peers).await?);
     inner.lifecycle.tasks.spawn(inner.lifecycle.clone().follow_raft(running.raft.clone()));
     inner.lifecycle.tasks.spawn(membership::run(inner.clone(), running.clone()));
@@ -110,8 +111,8 @@ async fn run(
 ) -> Result<Running, StartError> {
     let Ingredients { config, log, machine, reach, snapshots: policy } = ingredients;
     let (tasks, counters, timing) = (&inner.lifecycle.tasks, &inner.counters, inner.profile.timing);
-    let network = Network { peers: peers.clone(), bytes_per_second: policy.bytes_per_second };
-    let raft = RaftHandle::new(me.member_id, Arc::new(config), network, log.clone(), machine).await;
+    let raft =
+        RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;
     let raft = raft.map_err(|error| StartError::Raft(error.to_string()))?;
     let (in_office, office) = watch::channel(None);
     let (state, counted) = (inner.state.clone(), counters.clone());
@@ -132,17 +133,5 @@ async fn run(
     tasks.spawn(proposing);
     let (reads, reading) = Reads::new(raft.clone(), peers.clone(), counters.clone());
     tasks.spawn(reading);
-    let snapshot_bytes_per_second = policy.bytes_per_second;
-    Ok(Running {
-        raft,
-        peers,
-        cluster_id,
-        me,
-        office,
-        proposals,
-        reads,
-        elections,
-        log,
-        snapshot_bytes_per_second,
-    })
+    Ok(Running { raft, peers, cluster_id, me, office, proposals, reads, elections, log })
 }

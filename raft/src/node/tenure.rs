@@ -6,9 +6,10 @@
 //! begins, from the state's log time: what passed meanwhile doesn't count.
 
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use ipam_api::limits::{ELECTION_TIMEOUT_MS_MAX, LOG_TIME_TICK_MS_MAX};
+use ipam_api::time::Timestamp;
 use openraft::Instant as _;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::impls::ProgressResponder;
@@ -169,9 +170,8 @@ impl Tenures {
     /// Begins a leadership with an entry; once that is applied, everything before it is. Returns false if the attempt
     /// has to be repeated.
     async fn begin(&self, leader_id: CommittedLeaderIdOf<Types>) -> bool {
-        let wall = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or(Duration::ZERO);
-        let wall_ms = u64::try_from(wall.as_millis()).unwrap_or(u64::MAX);
-        let Ok(batch) = Batch::beginning(self.timing.lease_grace_ms, wall_ms) else { return false };
+        let beginning = Batch::beginning(self.timing.lease_grace_ms, Timestamp::now().0);
+        let Ok(batch) = beginning else { return false };
         let (responder, outcome) = ProgressResponder::complete_only();
         let begun = Instant::now();
         if self.raft.write(batch).with_leader(leader_id).responder(responder).await.is_err() {

@@ -88,8 +88,9 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     }
     check_known(start.instant.state.header().level)
         .map_err(|source| StoreError::Level { dir: dir.to_owned(), source })?;
-    if let Some(purged) =
-        opened.log.log_state().purged().map(|id| id.0).filter(|id| Some(*id) > start.instant.applied)
+    let purged = opened.log.log_state().purged().map(|id| id.0);
+    if let Some(purged) = purged
+        && Some(purged) > start.instant.applied
     {
         let what = format!("entries up to {purged:?} are gone from the log, and no snapshot has them");
         return Err(StoreError::damaged(dir, what));
@@ -105,7 +106,6 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     let durable = Arc::new(Durable::default());
     durable.set_log(opened.mark.clone());
     durable.set_snapshot(snapshots.last());
-    let purged = opened.log.log_state().purged().map(|id| id.0);
     let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
     let reach = LogReach::new(Arc::clone(&durable), begin, purged);
     let (nudger, nudges) = Nudger::new();

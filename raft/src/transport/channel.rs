@@ -113,9 +113,12 @@ impl Channel {
 async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
     let mut pause = PAUSE_MIN;
     while let Some(call) = waiting.recv().await {
-        let connected = timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), target.connect()).await;
+        let connected = match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), target.connect()).await {
+            Ok(connected) => connected.map_err(|error| error.to_string()),
+            Err(_) => Err(format!("no connection within {PEER_CONNECT_MS_MAX} ms")),
+        };
         let why = match connected {
-            Ok(Ok(stream)) => {
+            Ok(stream) => {
                 let since = Instant::now();
                 target.note_connected();
                 let Some(why) = converse(stream, call, &mut waiting).await else { return };
@@ -124,12 +127,7 @@ async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
                 }
                 why
             }
-            Ok(Err(error)) => {
-                call.fail(&error.to_string());
-                error.to_string()
-            }
-            Err(_) => {
-                let why = format!("no connection within {PEER_CONNECT_MS_MAX} ms");
+            Err(why) => {
                 call.fail(&why);
                 why
             }

@@ -40,7 +40,7 @@ pub(crate) use channel::{CallError, Channel};
 pub(crate) use host::Host;
 pub(crate) use message::{Answer, Append, Declined, NotHandedOver, Report, Request, Said};
 pub(crate) use network::Network;
-pub(crate) use peers::{Peers, hello_at};
+pub(crate) use peers::{Own, Peers, hello_at};
 pub use port::PeerPort;
 pub(crate) use port::PeerProof;
 pub(crate) use preface::{Hello, Party, Purpose, Refusal, Standing, Ticket};

@@ -22,8 +22,6 @@ use super::channel::{CallError, Channel, Pending};
 use super::message::{Answer, Append, Appended, Request};
 use super::peers::Peers;
 use super::preface::Purpose;
-use super::snapshot;
-use crate::pace::Pace;
 use crate::store::SnapshotFile;
 use crate::types::{Member, Types, Vote};
 
@@ -33,11 +31,7 @@ const APPEND_PATIENCE: Duration = Duration::from_secs(10);
 
 /// Makes the links.
 #[derive(Clone)]
-pub(crate) struct Network {
-    pub(crate) peers: Peers,
-    /// How fast snapshots are sent.
-    pub(crate) bytes_per_second: u64,
-}
+pub(crate) struct Network(pub(crate) Peers);
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Link;
@@ -54,15 +48,13 @@ impl RaftNetworkFactory<Types> for Network {
 
 impl Network {
     fn link(&self, member_id: u64, member: &Member, appends: Purpose) -> Link {
-        let Self { peers, bytes_per_second } = self.clone();
-        Link { peers, bytes_per_second, member_id, member: member.clone(), appends }
+        Link { peers: self.0.clone(), member_id, member: member.clone(), appends }
     }
 }
 
 /// A peer, as openraft sees it. It holds no connection; links to one peer share the channels.
 pub(crate) struct Link {
     peers: Peers,
-    bytes_per_second: u64,
     member_id: u64,
     member: Member,
     appends: Purpose,
@@ -256,10 +248,10 @@ impl RaftNetworkV2<Types> for Link {
         cancel: impl Future<Output = ReplicationClosed> + Send + 'static,
         option: RPCOption,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
-        let target = self.peers.target(self.member_id, &self.member, Purpose::Snapshot);
+        let patience = option.hard_ttl();
         tokio::select! {
             closed = cancel => Err(closed.into()),
-            sent = snapshot::send(&target, vote, snapshot, Pace::new(self.bytes_per_second), option.hard_ttl()) => sent,
+            sent = self.peers.send_snapshot(self.member_id, &self.member, vote, snapshot, patience) => sent,
         }
     }
 }

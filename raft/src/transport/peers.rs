@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ipam_api::limits::PEER_CONNECT_MS_MAX;
+use openraft::errors::StreamingError;
+use openraft::raft::SnapshotResponse;
 use openraft::type_config::alias::SnapshotOf;
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -30,23 +32,31 @@ pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Re
     }
 }
 
-/// What every connection to a peer needs to know.
+/// This member, as the connections to its peers need to know it.
+#[derive(Debug)]
+pub(crate) struct Own {
+    pub(crate) cluster_id: String,
+    pub(crate) me: Party,
+    pub(crate) client_url: String,
+    /// Address at which this member answers peers, as it tells them.
+    pub(crate) peer_address: String,
+    /// Addresses of members, by name, as this member's own configuration has them; the membership's stand in for others.
+    pub(crate) addresses: BTreeMap<String, String>,
+    pub(crate) proof: PeerProof,
+    /// Pace at which snapshots are sent.
+    pub(crate) snapshot_bytes_per_second: u64,
+}
+
+/// Knowledge that all connections to peers share.
 #[derive(Debug)]
 struct Book {
-    cluster_id: String,
-    me: Party,
-    client_url: String,
-    /// Where members are, by name, as this member's own configuration has it.
-    addresses: BTreeMap<String, String>,
-    /// Where this member answers peers, as it tells them.
-    peer_address: String,
-    /// Where callers said that they answer peers, by id.
+    own: Own,
+    /// Addresses at which callers said that they answer peers, by id.
     told: Mutex<BTreeMap<u64, String>>,
-    /// Which of a member's addresses is tried next, by id.
+    /// The turn of a member's addresses that is tried next, by id.
     turns: Mutex<BTreeMap<u64, usize>>,
     /// Says that this member was removed, once another one has said so.
     removed: watch::Sender<Option<String>>,
-    proof: PeerProof,
     complaints: Complaints,
 }
 
@@ -60,27 +70,10 @@ pub(crate) struct Peers {
 }
 
 impl Peers {
-    /// `addresses` are those of the local configuration, by name; the membership's stand in for the others.
-    pub(crate) fn new(
-        cluster_id: String,
-        me: Party,
-        client_url: String,
-        peer_address: String,
-        addresses: BTreeMap<String, String>,
-        proof: PeerProof,
-    ) -> Self {
-        let book = Book {
-            cluster_id,
-            me,
-            client_url,
-            addresses,
-            peer_address,
-            told: Mutex::default(),
-            turns: Mutex::default(),
-            removed: watch::Sender::new(None),
-            proof,
-            complaints: Complaints::default(),
-        };
+    /// No connection yet.
+    pub(crate) fn new(own: Own) -> Self {
+        let (told, turns, removed) = (Mutex::default(), Mutex::default(), watch::Sender::default());
+        let book = Book { own, told, turns, removed, complaints: Complaints::default() };
         Self { book: Arc::new(book), channels: Arc::default() }
     }
 
@@ -101,7 +94,7 @@ impl Peers {
 
     /// Who this member is.
     pub(crate) fn my_id(&self) -> u64 {
-        self.book.me.member_id
+        self.book.own.me.member_id
     }
 
     /// The lasting connection to a member. A member whose record has changed gets a new one.
@@ -118,23 +111,22 @@ impl Peers {
     }
 
     /// A member and how to reach it.
-    pub(super) fn target(&self, member_id: u64, member: &Member, purpose: Purpose) -> Target {
+    fn target(&self, member_id: u64, member: &Member, purpose: Purpose) -> Target {
         Target { book: self.book.clone(), member_id, member: member.clone(), purpose }
     }
 
-    /// Sends a snapshot to a member that has asked for it, and waits until it is taken.
+    /// Sends a snapshot to a member, and waits until it is taken.
     pub(crate) async fn send_snapshot(
         &self,
         member_id: u64,
         member: &Member,
         vote: Vote,
         snapshot: SnapshotOf<Types, SnapshotFile>,
-        pace: Pace,
         patience: Duration,
-    ) -> Result<(), String> {
+    ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let target = self.target(member_id, member, Purpose::Snapshot);
-        let sent = snapshot::send(&target, vote, snapshot, pace, patience).await;
-        sent.map(drop).map_err(|error| error.to_string())
+        let pace = Pace::new(self.book.own.snapshot_bytes_per_second);
+        snapshot::send(&target, vote, snapshot, pace, patience).await
     }
 
     /// Where a member is called next.
@@ -152,7 +144,7 @@ impl Book {
     /// Which turn it is, and the address that is tried in it. A member may be where the configuration here says,
     /// where it last said itself, or where the membership says; any of these may be out of date.
     fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
-        let configured = self.addresses.get(&member.name).cloned();
+        let configured = self.own.addresses.get(&member.name).cloned();
         let told = held(&self.told).get(&member_id).cloned();
         let mut all: Vec<String> = configured.into_iter().chain(told).collect();
         if !all.contains(&member.peer_address) {
@@ -211,19 +203,19 @@ impl Target {
     }
 
     async fn connect_to(&self, address: &str) -> Result<PeerStream, Uncalled> {
-        let mut stream = dial(&self.member.name, address, &self.book.proof).await?;
+        let mut stream = dial(&self.member.name, address, &self.book.own.proof).await?;
         let ticket = Ticket {
-            cluster_id: self.book.cluster_id.clone(),
-            from: self.book.me.clone(),
+            cluster_id: self.book.own.cluster_id.clone(),
+            from: self.book.own.me.clone(),
             to: Party {
                 name: self.member.name.clone(),
                 member_id: self.member_id,
                 disk_id: self.member.disk_id.clone(),
             },
-            client_url: self.book.client_url.clone(),
+            client_url: self.book.own.client_url.clone(),
             purpose: self.purpose,
             // A closed port has none.
-            peer_address: Some(self.book.peer_address.clone()).filter(|address| !address.is_empty()),
+            peer_address: Some(self.book.own.peer_address.clone()).filter(|address| !address.is_empty()),
         };
         match present(&mut stream, ticket).await {
             Ok(()) => Ok(stream),

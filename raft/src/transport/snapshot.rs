@@ -46,10 +46,7 @@ pub(super) async fn send(
     pace: Pace,
     install_patience: Duration,
 ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
-    let stream = target
-        .connect()
-        .await
-        .map_err(|error| StreamingError::Unreachable(Unreachable::from_string(error)))?;
+    let stream = target.connect().await.map_err(unreachable)?;
     let (read, write) = stream.into_inner();
     let sent = tokio::select! {
         // The receiver only speaks when it has everything, or has had enough.
@@ -59,9 +56,13 @@ pub(super) async fn send(
     match sent {
         Ok(Ok(response)) => Ok(response),
         // Backing off, since it would only fail again: its disk may be full.
-        Ok(Err(why)) => Err(StreamingError::Unreachable(Unreachable::from_string(why))),
+        Ok(Err(why)) => Err(unreachable(why)),
         Err(error) => Err(StreamingError::Network(NetworkError::new(&error))),
     }
+}
+
+fn unreachable(why: impl ToString) -> StreamingError<Types> {
+    StreamingError::Unreachable(Unreachable::from_string(why))
 }
 
 /// Writes the whole, then waits; so it only ever returns an error.

@@ -87,14 +87,20 @@ impl Host for Told {
 
 fn peers() -> Peers {
     let me = Party { name: "n1".to_owned(), member_id: 1, disk_id: "mine".to_owned() };
-    Peers::new(
-        "c".to_owned(),
+    peers_of(me, "http://n1", PeerProof::SameUser)
+}
+
+/// The peers of a member that calls by the addresses of the membership.
+pub(super) fn peers_of(me: Party, client_url: &str, proof: PeerProof) -> Peers {
+    Peers::new(Own {
+        cluster_id: "c".to_owned(),
         me,
-        "http://n1".to_owned(),
-        "n1:7441".to_owned(),
-        BTreeMap::new(),
-        PeerProof::SameUser,
-    )
+        client_url: client_url.to_owned(),
+        peer_address: "n1:7441".to_owned(),
+        addresses: BTreeMap::new(),
+        proof,
+        snapshot_bytes_per_second: u64::MAX,
+    })
 }
 
 pub(super) fn member(peer_address: String, disk_id: &str) -> Member {

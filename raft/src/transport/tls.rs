@@ -170,16 +170,13 @@ fn shown(stream: &TlsStream<TcpStream>) -> io::Result<Identity> {
 fn sides(member: &Name, credentials: PeerCredentials) -> Result<Sides, TlsError> {
     let PeerCredentials { own, roots } = credentials;
     let wanted = dns_name(member)?;
-    match own.identity()? {
-        Some(Identity::Member { name }) if name == *member => {}
-        Some(other) => {
-            return Err(TlsError::new(format!(
-                "the certificate is that of {other}; it must be for {wanted}"
-            )));
-        }
-        None => {
-            return Err(TlsError::new(format!("the certificate names no member; it must be for {wanted}")));
-        }
+    let found = match own.identity()? {
+        Some(Identity::Member { name }) if name == *member => None,
+        Some(other) => Some(format!("is that of {other}")),
+        None => Some("names no member".to_owned()),
+    };
+    if let Some(found) = found {
+        return Err(TlsError::new(format!("the certificate {found}; it must be for {wanted}")));
     }
     let wrong = |error: rustls::Error| TlsError::new(reason(&error));
     let roots = Arc::new(roots);

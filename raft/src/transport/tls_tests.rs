@@ -1,7 +1,5 @@
 //! Who gets through TLS between members, and who doesn't.
 
-use std::collections::BTreeMap;
-
 use ipam_api::Name;
 use ipam_api::tls::{Credentials, TlsError};
 use rcgen::{
@@ -89,14 +87,7 @@ async fn members_of_one_ca_speak_with_each_other() {
     let n1 = member_tls(&ca, "n1");
     calls(&address, Some(&n1)).await.unwrap();
     assert_eq!(hello_at("n2", &address, &PeerProof::Tls(n1.clone())).await.unwrap(), Told.hello());
-    let peers = Peers::new(
-        "c".to_owned(),
-        party("n1", 1, "mine"),
-        "https://n1".to_owned(),
-        "n1:7441".to_owned(),
-        BTreeMap::new(),
-        PeerProof::Tls(n1),
-    );
+    let peers = tests::peers_of(party("n1", 1, "mine"), "https://n1", PeerProof::Tls(n1));
     for purpose in [Purpose::Append, Purpose::Control] {
         let channel = peers.channel(2, &tests::member(address.clone(), "disk"), purpose);
         let answer = channel.call(Request::ReadIndex, tests::late()).await.unwrap();

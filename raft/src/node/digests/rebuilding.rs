@@ -9,7 +9,6 @@ use tokio::time::{Instant, timeout_at};
 use super::super::counters::Counters;
 use super::super::running::Running;
 use super::integrity::Integrity;
-use crate::pace::Pace;
 use crate::store::Source;
 use crate::transport::{Answer, Purpose, Request};
 
@@ -94,6 +93,6 @@ pub(in super::super) async fn send_snapshot(
     let snapshot = running.raft.get_snapshot().await.map_err(|error| text(&error))?;
     let snapshot = snapshot.ok_or("the snapshot is gone")?;
     let vote = running.raft.metrics().borrow_watched().vote;
-    let pace = Pace::new(running.snapshot_bytes_per_second);
-    running.peers.send_snapshot(to, &member, vote, snapshot, pace, SNAPSHOT_PATIENCE).await
+    let sent = running.peers.send_snapshot(to, &member, vote, snapshot, SNAPSHOT_PATIENCE).await;
+    sent.map(drop).map_err(|error| text(&error))
 }

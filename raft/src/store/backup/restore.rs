@@ -4,7 +4,7 @@
 //! members are, and it becomes a snapshot like any other, which they get as any member gets one. So one member is
 //! restored, and the others begin with empty disks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter, Read, Write as _};
 use std::path::{Path, PathBuf};
@@ -153,7 +153,7 @@ fn restore_from(
         File::create(unfinished(dir))?.sync_all()?;
         disk::sync_dir(dir)?;
         let mut pieces =
-            Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: Vec::new(), next: None };
+            Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: VecDeque::new(), next: None };
         let Instant { mut state, journal, .. } = snapshot::load(&mut pieces, &Progress::default())?;
         let mut recent = Recent::new(&state.header().journal, journal);
         if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
@@ -197,7 +197,7 @@ fn write_state(dir: &Path, instant: &Instant) -> io::Result<()> {
 /// The pieces of a backup: as a reader, those of the state.
 struct Pieces<R> {
     reader: Reader<R>,
-    left: Vec<u8>,
+    left: VecDeque<u8>,
     next: Option<Piece>,
 }
 
@@ -205,17 +205,11 @@ impl<R: Read> Read for Pieces<R> {
     fn read(&mut self, to: &mut [u8]) -> io::Result<usize> {
         if self.left.is_empty() && self.next.is_none() {
             match self.reader.next_piece().map_err(unusable)? {
-                Some(Piece::State(bytes)) => self.left = bytes,
+                Some(Piece::State(bytes)) => self.left = bytes.into(),
                 next => self.next = next,
             }
         }
-        let length = self.left.len().min(to.len());
-        let rest = self.left.split_off(length);
-        for (to, from) in to.iter_mut().zip(&self.left) {
-            *to = *from;
-        }
-        self.left = rest;
-        Ok(length)
+        self.left.read(to)
     }
 }
 

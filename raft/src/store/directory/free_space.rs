@@ -111,14 +111,8 @@ pub(crate) struct Headroom {
     space: Mutex<DiskSpace>,
     /// The ballast that there is.
     ballast_bytes: AtomicU64,
-    /// Held while it is made or given up.
-    ballast: Mutex<Ballast>,
-}
-
-#[derive(Debug, Default)]
-struct Ballast {
-    /// Looks until it is tried again.
-    off: u32,
+    /// Looks until it is tried again. Held while it is made or given up.
+    ballast_off: Mutex<u32>,
 }
 
 impl Headroom {
@@ -131,7 +125,7 @@ impl Headroom {
             limits: OnceLock::new(),
             space: Mutex::new(DiskSpace { free_bytes: 0, needed_bytes: 0, room: Room::Enough }),
             ballast_bytes: AtomicU64::new(bytes),
-            ballast: Mutex::default(),
+            ballast_off: Mutex::default(),
         }
     }
 
@@ -186,7 +180,7 @@ impl Headroom {
         if free >= due.max(limits.low_bytes) {
             return;
         }
-        let ballast = held(&self.ballast);
+        let off = held(&self.ballast_off);
         let there = self.ballast_bytes.load(Relaxed);
         if free < due && there > 0 {
             let left = there.saturating_sub(due);
@@ -194,7 +188,7 @@ impl Headroom {
             self.give_up(left);
         }
         // Not only at the next look: a quick neighbour fills a disk in less.
-        self.judge(&ballast);
+        self.judge(*off);
     }
 
     /// The same for a snapshot that is about to be written: it will be about as large as the last one.
@@ -205,32 +199,32 @@ impl Headroom {
     /// Looks at the disk, and makes the ballast where there is space for it.
     fn look(&self) {
         let limits = self.limits();
-        let mut ballast = held(&self.ballast);
-        ballast.off = ballast.off.saturating_sub(1);
+        let mut off = held(&self.ballast_off);
+        *off = off.saturating_sub(1);
         let there = self.ballast_bytes.load(Relaxed);
         if there > limits.ballast_bytes {
             self.give_up(limits.ballast_bytes);
         }
-        let room = self.judge(&ballast);
-        if room == Room::Enough && there < limits.ballast_bytes && ballast.off == 0 {
+        let room = self.judge(*off);
+        if room == Room::Enough && there < limits.ballast_bytes && *off == 0 {
             match make(&ballast_path(&self.dir), limits.ballast_bytes) {
                 Ok(()) => self.ballast_bytes.store(limits.ballast_bytes, Relaxed),
                 Err(error) => {
                     tracing::warn!(%error, "there is no ballast on the disk; it will be tried again");
-                    ballast.off = LOOKS_OFF;
+                    *off = LOOKS_OFF;
                 }
             }
-            self.judge(&ballast);
+            self.judge(*off);
         }
     }
 
-    fn judge(&self, ballast: &Ballast) -> Room {
+    fn judge(&self, off: u32) -> Room {
         let before = self.room();
         // A disk that doesn't say is as it was.
         let Ok(free) = free_bytes(&self.dir) else { return before };
         let limits = self.limits();
         let there = self.ballast_bytes.load(Relaxed);
-        let missing = if ballast.off > 0 { 0 } else { limits.ballast_bytes.saturating_sub(there) };
+        let missing = if off > 0 { 0 } else { limits.ballast_bytes.saturating_sub(there) };
         let snapshot = self.snapshot_bytes();
         let needed = limits.low_bytes.saturating_add(snapshot);
         // What the ballast has given up isn't there to be used up.

@@ -56,41 +56,23 @@ impl Marks {
 
     /// Bytes written up to an entry.
     pub(crate) fn byte_at(&self, index: u64) -> u64 {
-        self.between(
-            |(at, _)| *at <= index,
-            |(from, from_byte), (to, to_byte)| {
-                from_byte
-                    + share(index.min(to).saturating_sub(from), to - from, to_byte.saturating_sub(from_byte))
-            },
-        )
+        let ((from, from_byte), (to, to_byte)) = self.around(|(at, _)| *at <= index);
+        let entries = index.min(to).saturating_sub(from);
+        from_byte + share(entries, to - from, to_byte.saturating_sub(from_byte))
     }
 
     /// The last entry that ends before a byte.
     pub(crate) fn index_at(&self, byte: u64) -> u64 {
-        self.between(
-            |(_, at)| *at <= byte,
-            |(from, from_byte), (to, to_byte)| {
-                from + share(
-                    byte.min(to_byte).saturating_sub(from_byte),
-                    to_byte - from_byte,
-                    to.saturating_sub(from),
-                )
-            },
-        )
+        let ((from, from_byte), (to, to_byte)) = self.around(|(_, at)| *at <= byte);
+        let bytes = byte.min(to_byte).saturating_sub(from_byte);
+        from + share(bytes, to_byte - from_byte, to.saturating_sub(from))
     }
 
-    /// Finds the two marks around a place and asks what lies between them.
-    fn between(
-        &self,
-        is_before: impl Fn(&(u64, u64)) -> bool,
-        look: impl Fn((u64, u64), (u64, u64)) -> u64,
-    ) -> u64 {
+    /// The two marks around a place.
+    fn around(&self, is_before: impl Fn(&(u64, u64)) -> bool) -> ((u64, u64), (u64, u64)) {
         let after = self.0.partition_point(is_before).clamp(1, self.0.len().max(2) - 1);
-        match (self.0.get(after - 1), self.0.get(after)) {
-            (Some(from), Some(to)) => look(*from, *to),
-            (Some(from), None) => look(*from, *from),
-            _ => 0,
-        }
+        let from = self.0.get(after - 1).copied().unwrap_or_default();
+        (from, self.0.get(after).copied().unwrap_or(from))
     }
 
     /// Forgets where entries stood that are gone.

@@ -13,7 +13,7 @@ use openraft::{OptionalSend, RaftLogReader};
 use tokio::sync::{oneshot, watch};
 
 use super::open::Opened;
-use super::thread::{Command, LogThread};
+use super::thread::{Answer, Command, LogThread};
 use super::view::View;
 use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
 use crate::store::rows::Nudger;
@@ -71,8 +71,13 @@ impl LogStore {
 
     /// Writes what waits and stops the thread.
     pub(in crate::store) async fn close(&self) -> io::Result<()> {
+        self.ask(|done| Command::Close { done }).await
+    }
+
+    /// Queues a command, and waits for its answer.
+    async fn ask<T>(&self, command: impl FnOnce(Answer<T>) -> Command) -> io::Result<T> {
         let (done, wait) = oneshot::channel();
-        self.send(Command::Close { done })?;
+        self.send(command(done))?;
         wait.await.map_err(|_| stopped())?
     }
 
@@ -94,9 +99,7 @@ impl LogStore {
         let found = held(&self.view).find(range, bytes_max);
         let Some(cold) = found.cold else { return Ok(found.hot) };
         let end = cold.end;
-        let (done, wait) = oneshot::channel();
-        self.send(Command::Read { range: cold, bytes_max, done })?;
-        let mut entries = wait.await.map_err(|_| stopped())??;
+        let mut entries = self.ask(|done| Command::Read { range: cold, bytes_max, done }).await?;
         // A reading that stopped short must not be followed by what comes after the gap.
         if entries.last().is_none_or(|last| last.log_id.index + 1 == end) {
             entries.extend(found.hot);
@@ -145,9 +148,7 @@ impl RaftLogStorage<Types> for LogStore {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), io::Error> {
-        let (done, wait) = oneshot::channel();
-        self.send(Command::Vote { vote: *vote, done })?;
-        wait.await.map_err(|_| stopped())?
+        self.ask(|done| Command::Vote { vote: *vote, done }).await
     }
 
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), io::Error> {

@@ -24,7 +24,7 @@ use crate::types::{Entry, LogId, Types, Vote};
 /// A group is closed when it holds this many commands, so that the first in it isn't kept waiting by the last.
 const GROUP_COMMANDS_MAX: usize = 4096;
 
-type Answer<T> = oneshot::Sender<io::Result<T>>;
+pub(super) type Answer<T> = oneshot::Sender<io::Result<T>>;
 
 /// What the thread is asked to do, in the order in which it is asked.
 pub(super) enum Command {

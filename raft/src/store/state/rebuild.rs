@@ -52,7 +52,8 @@ impl MachineStore {
         }
         self.journal.fit(&live.state);
         let shared = self.shared.clone();
-        blocking(move || shared.put_in_place(live)).await
+        live.corrects = true;
+        blocking(move || shared.put(live)).await
     }
 
     async fn beginning(&self, source: Source, applied: Option<LogId>) -> io::Result<Instant> {

@@ -153,16 +153,7 @@ impl SharedState {
         self.put(Live::of(instant))
     }
 
-    /// The same with a state that is right where this one is wrong.
-    ///
-    /// # Errors
-    /// When the thread that applies has ended.
-    pub(super) fn put_in_place(&self, mut fresh: Live) -> io::Result<()> {
-        fresh.corrects = true;
-        self.put(fresh)
-    }
-
-    fn put(&self, mut fresh: Live) -> io::Result<()> {
+    pub(super) fn put(&self, mut fresh: Live) -> io::Result<()> {
         // Kept until the end, so that it is this thread that lets go of the last of it.
         let published = self.live();
         let before = self.change(move |live| {
