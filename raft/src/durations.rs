@@ -10,6 +10,11 @@ pub const BUCKETS_US: [u64; 16] = [
 ];
 const BUCKETS: usize = BUCKETS_US.len() + 1;
 
+/// Whole milliseconds.
+pub(crate) fn as_ms(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Counts how long things took.
 #[derive(Debug, Default)]
 pub(crate) struct Durations {

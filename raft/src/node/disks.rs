@@ -51,13 +51,12 @@ pub(super) async fn run(lifecycle: Arc<Lifecycle>, gate: Arc<Gate>, timing: Timi
 /// Asks the other voters how much room they have; and how many voters are a majority.
 async fn ask(running: &Running, timing: Timing) -> (Rooms, usize) {
     let recently = Duration::from_millis(timing.election_max_ms);
-    let (voters, alive) = {
+    let voters = running.voters();
+    let alive: Vec<u64> = {
         let metrics = running.raft.metrics();
         let metrics = metrics.borrow_watched();
-        let voters: Vec<u64> = metrics.membership_config.membership().voter_ids().collect();
         let heard = metrics.heartbeat.iter().flatten().filter_map(|(id, seen)| Some((*id, (*seen)?)));
-        let alive = heard.filter(|(_, seen)| seen.into_inner().elapsed() < recently);
-        (voters, alive.map(|(id, _)| id).collect::<Vec<u64>>())
+        heard.filter(|(_, seen)| seen.into_inner().elapsed() < recently).map(|(id, _)| id).collect()
     };
     let others = running.members().into_iter();
     let others = others.filter(|(id, _)| voters.contains(id) && *id != running.me.member_id);

@@ -11,6 +11,7 @@ use super::members::{self, BEHIND_MAX};
 use super::raft::{Leader, leader};
 use super::running::Running;
 use super::transfer::transfer;
+use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, NotHandedOver, Purpose, Request};
 
 /// Asks whoever leads to hand over to `to`, until it leads or the time is up.
@@ -29,8 +30,7 @@ pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(),
             Leader::Me => here(inner, &running, to, deadline).await,
             Leader::Other(id, _) if id == to => Ok(()),
             Leader::Other(id, member) => {
-                let left = deadline.saturating_duration_since(Instant::now());
-                let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+                let budget_ms = as_ms(deadline.saturating_duration_since(Instant::now()));
                 let channel = running.peers.channel(id, &member, Purpose::Control);
                 match channel.call(Request::HandOver { to, budget_ms }, deadline).await {
                     Ok(Answer::HandOver(handed_over)) => handed_over,

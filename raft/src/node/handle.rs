@@ -107,7 +107,14 @@ impl Node {
             peer_proof: config.peer_port.proof(),
             identity: Mutex::new(identity),
         };
-        let integrity = Integrity::new(trust, store.shared.clone(), Arc::clone(&counters), config.timing);
+        let integrity = Integrity {
+            trust,
+            awaited: Default::default(),
+            reports: Default::default(),
+            state: store.shared.clone(),
+            counters: Arc::clone(&counters),
+            timing: config.timing,
+        };
         let inner = Arc::new(Inner {
             profile,
             lifecycle: Arc::new(Lifecycle::new(store.failed, lock)),

@@ -7,7 +7,7 @@ use ipam_api::limits::BUDGET_MS_MAX;
 use openraft::EntryPayload;
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::raft::SnapshotResponse;
-use tokio::time::{Instant, timeout};
+use tokio::time::Instant;
 
 use super::counters::Counters;
 use super::error::Failure;
@@ -56,12 +56,7 @@ impl Host for Door {
             Some(_) => {}
             None => self.take_part(ticket).await?,
         }
-        let mut running = self.0.lifecycle.running.subscribe();
-        let running = match timeout(START_PATIENCE, running.wait_for(Option::is_some)).await {
-            Ok(Ok(running)) => running.clone(),
-            _ => None,
-        };
-        match running {
+        match self.0.lifecycle.running_by(Instant::now() + START_PATIENCE).await {
             Some(running) if running.cluster_id != ticket.cluster_id => {
                 Err(Refusal::WrongCluster { mine: running.cluster_id.clone() })
             }

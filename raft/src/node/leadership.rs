@@ -10,6 +10,7 @@ use tokio::time::Instant;
 
 use super::lifecycle::Lifecycle;
 use super::running::Running;
+use crate::durations::as_ms;
 
 /// What this member knows of leaders, itself included.
 pub(super) struct Leadership {
@@ -52,7 +53,7 @@ impl Leadership {
 
     /// Milliseconds since the start.
     fn age_ms(&self) -> u64 {
-        u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX)
+        as_ms(self.started.elapsed())
     }
 
     /// How long ago this member last knew a working leader; 0 if it does now.
@@ -78,7 +79,6 @@ impl Leadership {
         if metrics.membership_config.membership().voter_ids().count() == 1 {
             return Some(0);
         }
-        let confirmed = metrics.last_quorum_acked.map(|when| when.into_inner().elapsed().as_millis());
-        confirmed.map(|elapsed| u64::try_from(elapsed).unwrap_or(u64::MAX)).or(heard_ms)
+        metrics.last_quorum_acked.map(|when| as_ms(when.into_inner().elapsed())).or(heard_ms)
     }
 }

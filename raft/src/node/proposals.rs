@@ -18,6 +18,7 @@ use super::queue::{Costs, Queue, Queued, take};
 use super::raft::RaftHandle;
 use super::spent::Spent;
 use super::tenure::Tenure;
+use crate::durations::as_ms;
 use crate::sync::held;
 use crate::transport::{Declined, Stage};
 use crate::types::{Outcomes, Types};
@@ -176,8 +177,7 @@ fn still_wanted(
         } else if proposal.leadership.is_some_and(|leadership| leadership != number) {
             proposal.ticket.answer(Err(Declined::NoLeader));
         } else if !proposal.ticket.reply.is_closed() && proposal.ticket.stage.try_send() {
-            let left = proposal.deadline.saturating_duration_since(now).as_millis();
-            let left_ms = u64::try_from(left).unwrap_or(u64::MAX);
+            let left_ms = as_ms(proposal.deadline.saturating_duration_since(now));
             proposal.command.origin.not_after_ms = Some(log_time_ms.saturating_add(left_ms));
             commands.push(proposal.command);
             tickets.push(proposal.ticket);

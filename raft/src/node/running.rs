@@ -1,5 +1,6 @@
 //! A member with raft running, once it knows which cluster it belongs to.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openraft::async_runtime::watch::WatchReceiver;
@@ -34,6 +35,11 @@ impl Running {
         let metrics = metrics.borrow_watched();
         let nodes = metrics.membership_config.membership().nodes();
         nodes.map(|(id, member)| (*id, member.clone())).collect()
+    }
+
+    /// The members that vote, as this one knows them.
+    pub(super) fn voters(&self) -> BTreeSet<u64> {
+        self.raft.server_metrics().borrow_watched().membership_config.membership().voter_ids().collect()
     }
 
     /// The same as others are told it: id, name, disk id.

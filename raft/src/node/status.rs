@@ -5,6 +5,7 @@ use openraft::{Instant as _, ServerState};
 
 use super::inner::Inner;
 use super::running::Running;
+use crate::durations::as_ms;
 use crate::store::DiskSpace;
 use crate::types::{Member, MemberInfo, Role};
 
@@ -91,26 +92,19 @@ impl Inner {
             let behind =
                 matched.map(|matched| last.saturating_sub(matched.map_or(0, |matched| matched.index + 1)));
             let heard = metrics.heartbeat.as_ref().and_then(|heard| heard.get(id).copied().flatten());
+            let knows = metrics.replication.is_some();
             let silent_ms = match role {
-                Role::Leader if metrics.replication.is_some() => Some(0),
-                _ => heard
-                    .map(|heard| u64::try_from(heard.into_inner().elapsed().as_millis()).unwrap_or(u64::MAX)),
+                Role::Leader if knows => Some(0),
+                _ => heard.map(|heard| as_ms(heard.into_inner().elapsed())),
             };
             let patience_ms = 2 * self.profile.timing.election_max_ms;
-            let answers = metrics
-                .replication
-                .is_some()
-                .then(|| silent_ms.is_some_and(|silent_ms| silent_ms <= patience_ms));
+            let answers = knows.then(|| silent_ms.is_some_and(|silent_ms| silent_ms <= patience_ms));
             let (peer_address, client_url) = self.whereabouts(running, *id, member);
-            let name = member.name.clone();
-            let said = if *id == running.me.member_id {
-                Some(self.integrity.said())
-            } else {
-                self.integrity.said_by(*id)
-            };
+            let mine = (*id == running.me.member_id).then(|| self.integrity.said());
+            let said = mine.or_else(|| self.integrity.said_by(*id));
             status.members.push(MemberInfo {
                 id: *id,
-                name,
+                name: member.name.clone(),
                 role,
                 peer_address,
                 client_url,

@@ -14,6 +14,7 @@ use super::proposals::COMMAND_BYTES_MAX;
 use super::raft::{Leader, RaftHandle, leader, superseded};
 use super::running::Running;
 use super::spent::Spent;
+use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, Declined, Purpose, Request};
 use crate::types::Member;
 use ipam_machine::{Command, Outcome, State};
@@ -228,8 +229,7 @@ async fn pass_on(
     command: Command,
     deadline: Instant,
 ) -> Result<Outcome, Declined> {
-    let left = deadline.saturating_duration_since(Instant::now());
-    let budget_ms = u64::try_from(left.as_millis()).unwrap_or(u64::MAX);
+    let budget_ms = as_ms(deadline.saturating_duration_since(Instant::now()));
     // A leader that has handed over knows the outcome in a moment; a stopped one never does.
     let last_word_ms = if command.has_replicated_identity() { 0 } else { PEER_LAST_WORD_MS };
     let request = Request::Propose { command: Box::new(command), budget_ms };

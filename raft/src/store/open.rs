@@ -204,7 +204,7 @@ pub(crate) struct Closer {
 
 /// Leaves a large state where the next start reads it fastest. Without that the start takes longer, and no more.
 async fn leave_snapshot(mut machine: MachineStore, large_allocations: usize) {
-    let (applied, _) = machine.shared.applied_state();
+    let applied = machine.shared.applied();
     let is_large = machine.shared.with(|state| state.allocations.len()) >= large_allocations;
     if !is_large || machine.headroom.room() != Room::Enough || is_near(machine.snapshots.last(), applied) {
         return;

@@ -4,15 +4,15 @@
 //! by a certificate that names it, or by running as this member's user on this host. The one exception is a port that
 //! the operator has opened explicitly.
 
+use std::io;
 use std::net::{IpAddr, Ipv4Addr};
-use std::{fmt, io};
 
 use ipam_api::name::shown;
 use ipam_api::place::{PEER_ADDRESS_FORM, PeerAddress};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
 use super::stream::{self, PeerStream};
-use super::tls::{Caller, PeerTls};
+use super::tls::{Caller, PeerTls, refused};
 use crate::socket::{PrivateSocket, same_user};
 
 /// The port at which a member answers its peers.
@@ -144,8 +144,4 @@ pub(crate) async fn dial(name: &str, address: &str, proof: &PeerProof) -> io::Re
             "it answers at an address of the network, and this member has no [peer_tls]: give all members [peer_tls]",
         )),
     }
-}
-
-fn refused(why: impl fmt::Display) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, why.to_string())
 }

@@ -55,12 +55,6 @@ pub(crate) struct Ticket {
     pub(crate) peer_address: Option<String>,
 }
 
-/// What came to be said in an opening after the first version: older members read over it.
-#[derive(Serialize, Deserialize)]
-struct Addition {
-    peer_address: String,
-}
-
 /// What the caller wants.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Opening {
@@ -191,8 +185,8 @@ pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
 async fn open<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S, opening: &Opening) -> io::Result<Reply> {
     let mut bytes = postcard::to_stdvec(opening).map_err(invalid)?;
     if let Opening::Member(Ticket { peer_address: Some(peer_address), .. }) = opening {
-        let addition = Addition { peer_address: peer_address.clone() };
-        bytes = postcard::to_extend(&addition, bytes).map_err(invalid)?;
+        // After the first version: older members read over it.
+        bytes = postcard::to_extend(peer_address, bytes).map_err(invalid)?;
     }
     let preface = Preface { magic: MAGIC, version: PROTOCOL_VERSION, opening: bytes };
     say(stream, &encode(&preface)?).await?;
@@ -216,8 +210,7 @@ pub(crate) async fn receive<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -
     if let Opening::Member(ticket) = &mut opening
         && !more.is_empty()
     {
-        let addition: Addition = postcard::from_bytes(more).map_err(invalid)?;
-        ticket.peer_address = Some(addition.peer_address);
+        ticket.peer_address = Some(postcard::from_bytes(more).map_err(invalid)?);
     }
     if let Opening::Member(ticket) = &opening {
         check_places(ticket)?;

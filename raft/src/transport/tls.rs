@@ -92,7 +92,7 @@ impl PeerTls {
         // Stricter than what any TLS client checks: no wildcard, and no second name.
         match shown(&stream)? {
             Identity::Member { name } if name == other => Ok(stream::tls(stream)),
-            identity => Err(refusal(format!("its certificate is that of {identity}, not of {other}"))),
+            identity => Err(refused(format!("its certificate is that of {identity}, not of {other}"))),
         }
     }
 
@@ -140,8 +140,8 @@ fn dns_name(member: &Name) -> Result<String, TlsError> {
     identity.dns_name().map_err(|problem| TlsError::new(problem.detail))
 }
 
-fn refusal(why: String) -> io::Error {
-    io::Error::new(io::ErrorKind::PermissionDenied, why)
+pub(super) fn refused(why: impl ToString) -> io::Error {
+    io::Error::new(io::ErrorKind::PermissionDenied, why.to_string())
 }
 
 /// A handshake, with its error in words.
@@ -163,8 +163,8 @@ async fn in_time<T>(handshake: impl Future<Output = io::Result<T>>) -> io::Resul
 fn shown(stream: &TlsStream<TcpStream>) -> io::Result<Identity> {
     let (_, connection) = stream.get_ref();
     let certificate = connection.peer_certificates().and_then(<[CertificateDer<'_>]>::first);
-    let identity = certificate.map_or(Ok(None), identity_of).map_err(|error| refusal(error.to_string()))?;
-    identity.ok_or_else(|| refusal("its certificate names no member".to_owned()))
+    let identity = certificate.map_or(Ok(None), identity_of).map_err(|error| refused(error.to_string()))?;
+    identity.ok_or_else(|| refused("its certificate names no member".to_owned()))
 }
 
 fn sides(member: &Name, credentials: PeerCredentials) -> Result<Sides, TlsError> {

@@ -7,7 +7,6 @@ use std::time::Duration;
 use ipam_api::limits::{
     CHECKPOINT_COMPARE_MS, CHECKPOINT_IDLE_MS, CHECKPOINT_UNDECIDED_MS_MAX, STATE_REBUILDS_MAX,
 };
-use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{Instant, sleep, timeout};
 
 use super::super::counters::Counters;
@@ -144,13 +143,6 @@ impl Comparing {
 }
 
 impl Running {
-    /// Those who decide.
-    fn voters(&self) -> std::collections::BTreeSet<u64> {
-        let metrics = self.raft.server_metrics();
-        let metrics = metrics.borrow_watched();
-        metrics.membership_config.membership().voter_ids().collect()
-    }
-
     fn names(&self, ids: &[u64]) -> String {
         let members = self.members().into_iter().filter(|(id, _)| ids.contains(id));
         members.map(|(_, member)| member.name).collect::<Vec<_>>().join(" and ")

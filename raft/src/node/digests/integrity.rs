@@ -19,23 +19,13 @@ pub(in super::super) struct Integrity {
     /// A snapshot that it has asked for.
     pub(in super::super) awaited: Awaited,
     /// What the members said of themselves when they were last asked.
-    pub(super) reports: Mutex<BTreeMap<u64, Said>>,
-    pub(super) state: SharedState,
-    pub(super) counters: Arc<Counters>,
-    pub(super) timing: Timing,
+    pub(in super::super) reports: Mutex<BTreeMap<u64, Said>>,
+    pub(in super::super) state: SharedState,
+    pub(in super::super) counters: Arc<Counters>,
+    pub(in super::super) timing: Timing,
 }
 
 impl Integrity {
-    /// No member has said anything yet.
-    pub(in super::super) fn new(
-        trust: Trust,
-        state: SharedState,
-        counters: Arc<Counters>,
-        timing: Timing,
-    ) -> Self {
-        Self { trust, awaited: Awaited::default(), reports: Mutex::default(), state, counters, timing }
-    }
-
     /// What this member tells the others.
     pub(in super::super) fn report(&self) -> Report {
         Report { checkpoints: self.state.checkpoints(), waits: self.trust.waits(), said: self.said() }

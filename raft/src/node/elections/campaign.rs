@@ -16,6 +16,7 @@ use super::super::config::Timing;
 use super::super::counters::Counters;
 use super::super::raft::RaftHandle;
 use super::timer::Timer;
+use crate::durations::as_ms;
 use crate::transport::{Answer, Peers, Purpose, Request};
 use crate::types::{Types, Vote};
 
@@ -39,8 +40,7 @@ impl Elections {
     /// Notes an append of a leader when it arrives: its answer waits for the disk.
     pub(in super::super) fn heard(&self, raft: &RaftHandle, leader: &Vote) {
         if *leader >= raft.server_metrics().borrow_watched().vote {
-            let ms = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-            self.heard_ms.store(ms.max(1), Relaxed);
+            self.heard_ms.store(as_ms(self.start.elapsed()).max(1), Relaxed);
         }
     }
 
@@ -279,8 +279,7 @@ impl Candidate {
     async fn adopt(&self, higher: &Vote) -> Option<()> {
         let last_log_id = self.own().await?.last_log_id;
         let vote = Vote::new(higher.leader_id().term, 0);
-        self.raft.vote(VoteRequest::new(vote, last_log_id)).await.ok()?;
-        Some(())
+        self.raft.vote(VoteRequest::new(vote, last_log_id)).await.ok().map(drop)
     }
 
     /// Ends openraft's own election for the vote of this member, by a vote for no member in the next term.
@@ -295,8 +294,7 @@ impl Candidate {
 
     fn flush_ms(&self) -> u64 {
         // A flush under way that is longer already counts as well.
-        let outstanding_ms =
-            u64::try_from(self.counters.store.flush.outstanding().as_millis()).unwrap_or(u64::MAX);
+        let outstanding_ms = as_ms(self.counters.store.flush.outstanding());
         self.counters.store.flush.median_ms().max(outstanding_ms)
     }
 

@@ -105,7 +105,7 @@ impl Survivor {
 async fn replay(store: &mut Store) -> io::Result<u64> {
     let state = store.log.get_log_state().await?;
     let committed = store.log.read_committed().await?;
-    let (applied, _) = store.shared.applied_state();
+    let applied = store.shared.applied();
     let (mut from, end) = (next(applied), next(state.last_log_id));
     let unknown = end.saturating_sub(next(committed).max(from));
     while from < end {
@@ -152,13 +152,12 @@ impl Drop for Copy {
 /// Copies a directory without its rows, which are made afresh, and without its lock.
 fn copy_all(from: &Path, to: &Path) -> io::Result<()> {
     fs::create_dir(to)?;
+    let rows = rows::path(from).into_os_string();
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let (path, target) = (entry.path(), to.join(entry.file_name()));
-        let rows = rows::path(from)
-            .file_name()
-            .is_some_and(|rows| entry.file_name().to_string_lossy().starts_with(&*rows.to_string_lossy()));
-        if rows || entry.file_name() == "lock" {
+        let is_rows = path.as_os_str().as_encoded_bytes().starts_with(rows.as_encoded_bytes());
+        if is_rows || entry.file_name() == "lock" {
             continue;
         }
         if entry.file_type()?.is_dir() {

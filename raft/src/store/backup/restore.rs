@@ -267,7 +267,7 @@ impl MachineStore {
         dir: &Path,
         founders: &BTreeMap<u64, Member>,
     ) -> Result<(), StoreError> {
-        if self.shared.applied_state().0.is_some() || Restored::waiting_in(dir)?.is_none() {
+        if self.shared.applied().is_some() || Restored::waiting_in(dir)?.is_none() {
             return Ok(());
         }
         let first = LogId { leader_id: LeaderId { term: 0, node_id: 0 }, index: 0 };

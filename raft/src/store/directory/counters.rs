@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::durations::Durations;
+use crate::durations::{Durations, as_ms};
 
 /// The number of flushes that are typical together: a single one that was slow has no say.
 const RECENT: usize = 9;
@@ -75,7 +75,7 @@ impl Flush {
     pub(in crate::store) fn took(&self, took: Duration) {
         let at = self.count.fetch_add(1, Relaxed);
         if let Some(place) = self.recent_ms.get(at % RECENT) {
-            place.store(u64::try_from(took.as_millis()).unwrap_or(u64::MAX), Relaxed);
+            place.store(as_ms(took), Relaxed);
         }
     }
 
@@ -94,7 +94,7 @@ impl Flush {
     }
 
     fn now_ms(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        as_ms(self.start.elapsed())
     }
 }
 

@@ -8,7 +8,6 @@ use ipam_api::limits::{EVENT_PAGE_BLOCKS_MAX, EVENT_PAGE_SEGMENTS_MAX};
 use super::block::Block;
 use super::files::JournalFiles;
 use super::query::{EventFilter, EventPage, EventQuery, JournalError};
-use super::sealed::Sealed;
 use super::source::{JournalSource, View};
 use ipam_machine::journal::Segment;
 use ipam_machine::{Event, EventId};
@@ -27,11 +26,8 @@ struct Piece<'a> {
     blocks: Option<&'a [Arc<Block>]>,
 }
 
-/// The blocks of a piece that may hold what is wanted.
-enum Blocks<'a> {
-    InMemory(Vec<&'a Arc<Block>>),
-    OnDisk(Box<Sealed>, Vec<usize>),
-}
+/// The blocks of a piece that may hold what is wanted, in the order of the page.
+type Blocks<'a> = Box<dyn Iterator<Item = io::Result<Arc<Block>>> + 'a>;
 
 impl Journal {
     pub(crate) fn new(source: Arc<dyn JournalSource>, files: Arc<JournalFiles>) -> Self {
@@ -102,21 +98,9 @@ impl Journal {
         if piece.blocks.is_none() && !self.files.has(piece.number) {
             return Err(JournalError::Missing { from: first, until: last });
         }
-        match piece.blocks(walk, &self.files).map_err(damaged)? {
-            Blocks::InMemory(blocks) => {
-                for block in walk.in_order(blocks) {
-                    if !walk.take(block).map_err(damaged)? {
-                        return Ok(false);
-                    }
-                }
-            }
-            Blocks::OnDisk(sealed, numbers) => {
-                for number in walk.in_order(numbers) {
-                    let block = sealed.block(number).map_err(damaged)?;
-                    if !walk.take(&block).map_err(damaged)? {
-                        return Ok(false);
-                    }
-                }
+        for block in piece.blocks(walk, &self.files).map_err(damaged)? {
+            if !block.and_then(|block| walk.take(&block)).map_err(damaged)? {
+                return Ok(false);
             }
         }
         walk.seen = Some(if walk.query.reverse { first } else { last });
@@ -150,14 +134,17 @@ impl<'a> Piece<'a> {
                 None => (0..sealed.blocks()).collect(),
             };
             numbers.retain(|number| walk.reaches(sealed.first_of(*number), sealed.first_of(number + 1)));
-            return Ok(Blocks::OnDisk(Box::new(sealed), numbers));
+            return Ok(Box::new(
+                walk.in_order(numbers).into_iter().map(move |number| sealed.block(number).map(Arc::new)),
+            ));
         };
         let may_hold = |(number, block): &(usize, &Arc<Block>)| {
             walk.reaches(Some(block.first()), blocks.get(number + 1).map(|next| next.first()))
                 // A block that still grows isn't worth an index.
                 && key.is_none_or(|key| !block.is_full() || block.keys().binary_search(&key).is_ok())
         };
-        Ok(Blocks::InMemory(blocks.iter().enumerate().filter(may_hold).map(|(_, block)| block).collect()))
+        let found = blocks.iter().enumerate().filter(may_hold).map(|(_, block)| Ok(Arc::clone(block)));
+        Ok(Box::new(walk.in_order(found.collect()).into_iter()))
     }
 }
 

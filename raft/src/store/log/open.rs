@@ -116,44 +116,37 @@ fn cut_torn_tail(dir: &Path, marker: &Marker, same_boot: bool, error: &io::Error
         return Err(damaged(error.to_string()));
     };
     let content = fs::read(&path).map_err(StoreError::io(&path))?;
-    let Some(bad) = first_bad(&content) else {
+    let Some((offset, bad)) = first_bad(&content) else {
         // The last file is sound, so it is one of those before it, which were synced long ago.
         return Err(damaged(error.to_string()));
     };
-    let at = start + bad.offset as u64;
+    let at = start + offset as u64;
     if at < marker.log.end {
         let due = marker.log.end;
-        return Err(damaged(format!(
-            "it doesn't read at byte {at} ({}); {due} bytes were on disk",
-            bad.error
-        )));
+        return Err(damaged(format!("it doesn't read at byte {at} ({bad}); {due} bytes were on disk")));
     }
     // A process that dies leaves a shorter file, nothing else. Only a machine that dies may also leave pages
     // unwritten, and then nothing valid can come after them: the next group is written after the sync.
-    let short = bad.error.kind() == io::ErrorKind::UnexpectedEof;
-    let rest = content.get(bad.offset..).unwrap_or_default();
+    let short = bad.kind() == io::ErrorKind::UnexpectedEof;
+    let rest = content.get(offset..).unwrap_or_default();
     if !short && (same_boot || has_valid_record(rest)) {
-        return Err(damaged(format!("it doesn't read at byte {at} ({})", bad.error)));
+        return Err(damaged(format!("it doesn't read at byte {at} ({bad})")));
     }
-    tracing::warn!(file = %path.display(), offset = bad.offset, bytes = rest.len(), "cutting off an unfinished write");
+    tracing::warn!(file = %path.display(), offset = offset, bytes = rest.len(), "cutting off an unfinished write");
     let cut = OpenOptions::new().write(true).open(&path).and_then(|file| {
-        file.set_len(bad.offset as u64)?;
+        file.set_len(offset as u64)?;
         file.sync_all()
     });
     cut.map_err(StoreError::io(&path))
 }
 
-struct Bad {
-    offset: usize,
-    error: io::Error,
-}
-
-fn first_bad(content: &[u8]) -> Option<Bad> {
+/// The first record that doesn't read, and how that shows.
+fn first_bad(content: &[u8]) -> Option<(usize, io::Error)> {
     let mut rest = content;
     while !rest.is_empty() {
         let offset = content.len() - rest.len();
         if let Err(error) = Record::decode(&mut rest) {
-            return Some(Bad { offset, error });
+            return Some((offset, error));
         }
     }
     None

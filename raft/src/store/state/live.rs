@@ -14,7 +14,7 @@ pub(crate) struct Live {
     pub(crate) state: State,
     /// The last entry whose effect is in the state.
     pub(crate) applied: Option<LogId>,
-    pub(super) membership: StoredMembership,
+    pub(in crate::store) membership: StoredMembership,
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) recent: Recent,
     /// Changes when another state is put in the place of the present one.

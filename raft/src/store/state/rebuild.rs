@@ -33,7 +33,7 @@ impl MachineStore {
     }
 
     async fn rebuild_from(&self, mut log: LogStore, source: Source) -> io::Result<()> {
-        let (applied, _) = self.shared.applied_state();
+        let applied = self.shared.applied();
         let mut live = Live::of(self.beginning(source, applied).await?);
         while live.applied < applied {
             let from = next(live.applied);

@@ -85,7 +85,7 @@ impl Behind {
             return;
         }
         // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
-        let same = self.rows.is_some() && self.epoch == shared.epoch();
+        let same = self.rows.is_some() && self.epoch == shared.live().epoch;
         if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
             return;

@@ -21,7 +21,7 @@ use crate::store::directory::{StoreCounters, StoreFailure};
 use crate::store::journal::{JournalSource, Recent, View};
 use crate::store::rows::Nudger;
 use crate::store::snapshot::Instant;
-use crate::types::{LogId, StoredMembership, Types};
+use crate::types::{LogId, Types};
 use ipam_machine::{Broken, State};
 
 /// Handle on the applied state; clones share it.
@@ -104,16 +104,6 @@ impl SharedState {
     /// The newest revision that has events; raised by each publication that has brought some.
     pub(crate) fn events(&self) -> watch::Receiver<u64> {
         self.inner.board.events.subscribe()
-    }
-
-    /// Changes when another state is put in the place of the present one.
-    pub(super) fn epoch(&self) -> u64 {
-        self.live().epoch
-    }
-
-    pub(in crate::store) fn applied_state(&self) -> (Option<LogId>, StoredMembership) {
-        let live = self.live();
-        (live.applied, live.membership.clone())
     }
 
     /// Has entries applied, in their order and after all that was asked for before. The answer comes when they are

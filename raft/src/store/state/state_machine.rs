@@ -39,7 +39,8 @@ impl RaftStateMachine<Types> for MachineStore {
     type SnapshotBuilder = Builder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), io::Error> {
-        Ok(self.shared.applied_state())
+        let live = self.shared.live();
+        Ok((live.applied, live.membership.clone()))
     }
 
     async fn apply<Strm>(&mut self, entries: Strm) -> Result<(), io::Error>
@@ -102,7 +103,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 shared.check_unbroken()?;
                 // The log may be purged of what a durable snapshot holds, and that holds no sealed segments.
                 journal.write_out(&shared, true)?;
-                let is_present = || shared.epoch() == epoch && shared.broken().is_none();
+                let is_present = || shared.live().epoch == epoch && shared.broken().is_none();
                 if let Some(file) = snapshots.build(&point, bytes_per_second, is_present)? {
                     return Ok(file);
                 }

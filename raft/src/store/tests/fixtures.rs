@@ -86,7 +86,8 @@ async fn print_directory(dir: &Path) -> String {
 }
 
 fn print_state(text: &mut String, store: &Store) {
-    let (applied, membership) = store.shared.applied_state();
+    let live = store.shared.live();
+    let (applied, membership) = (live.applied, &live.membership);
     writeln!(text, "applied {applied:?}\n{membership:?}").unwrap();
     let state = store.shared.view();
     writeln!(text, "digest {:032x}", state.digest()).unwrap();
