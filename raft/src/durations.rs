@@ -1,4 +1,4 @@
-//! How long things took, counted in buckets: a few atomic additions per measurement, and no lock.
+//! Durations counted in buckets: a few atomic additions per measurement, and no lock.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
@@ -15,17 +15,17 @@ pub(crate) fn as_ms(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Counts how long things took.
+/// A histogram of durations.
 #[derive(Debug, Default)]
 pub(crate) struct Durations {
     buckets: [AtomicU64; BUCKETS],
     nanoseconds: AtomicU64,
 }
 
-/// What was counted since the start of the process.
+/// The counts since the start of the process.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct DurationCounts {
-    /// How often, by the bounds of [`BUCKETS_US`], the last for what took longer; not cumulative.
+    /// Counts by the bounds of [`BUCKETS_US`], the last for longer ones; not cumulative.
     pub buckets: [u64; BUCKETS],
     /// All of it together, in nanoseconds.
     pub nanoseconds: u64,

@@ -1,4 +1,4 @@
-//! So many bytes a second and no more, so that whoever shares disk and network hardly notices.
+//! A bound on bytes per second, so that others on the same disk and network hardly notice.
 
 use std::time::{Duration, Instant};
 

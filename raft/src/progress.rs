@@ -1,4 +1,4 @@
-//! How far a start is: for those who wait at the door, and for the log.
+//! The progress of a start: for clients that wait, and for the log.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use crate::sync::held;
 
-/// How often a start that takes long says so in the log.
+/// Interval at which a long start says so in the log.
 const SAY: Duration = Duration::from_secs(2);
 
-/// How far a start is. Clones share it.
+/// The progress of a start. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct Progress(Arc<Inner>);
 

@@ -25,14 +25,14 @@ struct Taken {
     by_address: BTreeMap<IpAddr, usize>,
 }
 
-/// A place that somebody has, until it is dropped.
+/// A place that is taken until it is dropped.
 #[derive(Debug)]
 pub struct Place {
     address: IpAddr,
     taken: Arc<Mutex<Taken>>,
 }
 
-/// Why there is no place.
+/// The reason for which there is no place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
     /// So many are there in all.
@@ -48,7 +48,7 @@ impl Room {
         Self { max, max_per_address, taken: Arc::default() }
     }
 
-    /// Takes a place for somebody at this address.
+    /// Takes a place for a caller at this address.
     ///
     /// # Errors
     /// When there is none.

@@ -13,12 +13,12 @@ openraft::declare_raft_types!(
         Node = Member,
 );
 
-/// What became of the commands of one entry.
+/// The outcomes of the commands of one entry.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub(crate) struct Outcomes {
     /// In the order of the commands; empty for entries that carry none.
     pub(crate) all: Vec<Outcome>,
-    /// How long this member took to apply each of them.
+    /// The time that this member took to apply each of them.
     pub(crate) took: Vec<std::time::Duration>,
 }
 
@@ -26,17 +26,17 @@ pub(crate) struct Outcomes {
 /// environment may have changed them since, which is why members are looked up by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {
-    /// Its name, as in everybody's configuration.
+    /// Its name, as in all configurations.
     pub name: String,
     /// Ties the member to its data directory: made at random with the directory, never reused.
     pub disk_id: String,
-    /// Where it answered peers.
+    /// Its address for peers then.
     pub peer_address: String,
-    /// Where it answered clients.
+    /// Its URL for clients then.
     pub client_url: String,
 }
 
-/// What a member does in its cluster.
+/// The role of a member in its cluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Role {
     /// It belongs to none yet.
@@ -60,17 +60,17 @@ pub struct MemberInfo {
     pub name: String,
     /// `Leader`, `Follower` for every other voter, or `Learner`.
     pub role: Role,
-    /// Where it answers peers.
+    /// Its address for peers.
     pub peer_address: String,
-    /// Where it answers clients.
+    /// Its URL for clients.
     pub client_url: String,
     /// Log entries that it still lacks; known to the leader only.
     pub behind: Option<u64>,
-    /// How long ago it last answered; known to the leader only, and not before it ever did.
+    /// Time since its last answer; known to the leader only, and not before the first.
     pub silent_ms: Option<u64>,
-    /// Whether it answers the leader; known to the leader only.
+    /// True if it answers the leader; known to the leader only.
     pub answers: Option<bool>,
-    /// Why it serves nobody, if its state is in doubt, as it said when it was last asked.
+    /// The reason for which it doesn't serve, if its state is in doubt, as it said when it was last asked.
     pub in_doubt: Option<String>,
     /// The version of its program; unknown while it doesn't answer.
     pub version: Option<String>,
@@ -79,7 +79,7 @@ pub struct MemberInfo {
 }
 
 impl MemberInfo {
-    /// Whether it has a vote.
+    /// True if it has a vote.
     #[must_use]
     pub fn votes(&self) -> bool {
         !matches!(self.role, Role::Learner | Role::Pristine)

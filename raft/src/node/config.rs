@@ -1,4 +1,4 @@
-//! What a member is told when it starts.
+//! The configuration of a member.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -24,14 +24,14 @@ pub struct InitialMember {
     pub peer_address: String,
 }
 
-/// How fast the members notice that one of them is gone.
+/// Times by which the members notice that one of them is gone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timing {
-    /// How often the leader shows that it is alive.
+    /// Interval of the leader's heartbeats.
     pub heartbeat_ms: u64,
-    /// How long a member waits at least before it wants to lead.
+    /// Least wait of a member before it wants to lead.
     pub election_min_ms: u64,
-    /// And at most; also how long a leader may go without a majority before it takes no more proposals.
+    /// Longest such wait; also the time without a majority after which a leader takes no more proposals.
     pub election_max_ms: u64,
     /// Log time, from the beginning of a leadership of this member, in which no lease and no prefix ends.
     pub lease_grace_ms: u64,
@@ -48,10 +48,10 @@ impl Default for Timing {
     }
 }
 
-/// What a member needs to know.
+/// Configuration of a member.
 #[derive(Debug)]
 pub struct NodeConfig {
-    /// Where it keeps its data; made if need be.
+    /// Directory of its data; made if need be.
     pub data_dir: PathBuf,
     /// Its name.
     pub name: Name,
@@ -59,20 +59,20 @@ pub struct NodeConfig {
     pub peer_port: PeerPort,
     /// Address that the member tells its peers; empty if the port is closed.
     pub peer_address: String,
-    /// Where clients reach it, as it tells them.
+    /// URL at which clients reach it, as it tells them.
     pub client_url: String,
-    /// Who founds the cluster; the same names on every one of them, this one included.
+    /// Founders of the cluster; the same names on each of them, this one included.
     pub initial_members: Vec<InitialMember>,
     /// Whether it waits for a cluster to take it in instead of founding one; then the initial members only say
     /// where others are.
     pub joins: bool,
-    /// How fast failures are noticed.
+    /// Times by which failures are noticed.
     pub timing: Timing,
-    /// When snapshots are made, how fast, and what of the log stays behind them.
+    /// Policy of snapshots: their moments, their pace, and the log that stays behind them.
     pub snapshots: SnapshotPolicy,
-    /// From when on its disk counts as full.
+    /// Limits below which its disk counts as full.
     pub disk: DiskLimits,
-    /// Where it says how far its start is.
+    /// Progress of its start.
     pub progress: Progress,
 }
 
@@ -134,7 +134,7 @@ impl NodeConfig {
         Ok(())
     }
 
-    /// Where the other members are, by name.
+    /// Addresses of the other members, by name.
     pub(super) fn addresses(&self) -> BTreeMap<String, String> {
         let others = self.initial_members.iter().filter(|member| member.name != self.name);
         others.map(|member| (member.name.to_string(), member.peer_address.clone())).collect()

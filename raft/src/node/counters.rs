@@ -1,4 +1,4 @@
-//! What a member counts about itself.
+//! Counters of a member.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -23,11 +23,11 @@ macro_rules! counters {
             pub fsync: DurationCounts,
             /// Time to apply the entries that come together.
             pub apply: DurationCounts,
-            /// How often rows were put aside at a start and made afresh.
+            /// Starts at which rows were put aside and made afresh.
             pub rows_rebuilt: u64,
             /// Snapshots that this member made.
             pub snapshots_built: u64,
-            /// How often a snapshot was due and couldn't be made of the state; the log is kept then.
+            /// Snapshots that were due and couldn't be made of the state; the log is kept then.
             pub snapshots_failed: u64,
         }
 
@@ -72,7 +72,7 @@ counters! {
     reads,
     /// Rounds that they shared.
     read_rounds,
-    /// How often this member began to lead.
+    /// Leaderships that this member began.
     leaderships,
     /// Leaderships of this member that ended because no majority acknowledged it.
     leaderships_without_quorum,
@@ -82,13 +82,13 @@ counters! {
     elections_won,
     /// The time that votes have to reach the disks.
     election_timeout_ms,
-    /// How often this member learned of another leader than before.
+    /// Leaders that this member learned of, each other than the one before.
     leader_changes,
     /// Snapshots that this member got from a leader.
     snapshots_installed,
-    /// How often a majority of the members had another state than this one.
+    /// Comparisons in which a majority of the members had another state than this one.
     divergences,
-    /// How often this member has made its state again while it ran.
+    /// States that this member has made again while it ran.
     states_rebuilt,
 }
 

@@ -17,9 +17,9 @@ use super::transfer::hand_over;
 use crate::store::Room;
 use crate::transport::{Answer, Purpose, Request};
 
-/// How often to look.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(250);
-/// How long a member that could lead instead has for it.
+/// Time for a member that could lead instead to do so.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Follows the disks for as long as the member runs: its own, and while it leads those of the others.

@@ -1,4 +1,4 @@
-//! What can go wrong, and what a client may conclude from it.
+//! Errors of the node, and the conclusions that a client may draw.
 
 use ipam_api::limits::PROPOSALS_WAITING_MAX;
 use ipam_api::{Code, Problem};
@@ -23,7 +23,7 @@ pub enum StartError {
     Raft(String),
 }
 
-/// Why a member had to stop.
+/// The reason for which a member had to stop.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
     /// Its disk refused a write or a read, and nothing is ever tried again there by this process.
@@ -52,7 +52,7 @@ impl From<StoreFailure> for Failure {
 /// A proposal without an outcome.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ProposeError {
-    /// Nobody led until the deadline; nothing was appended.
+    /// No member led until the deadline; nothing was appended.
     #[error("no member leads")]
     NoLeader,
     /// Too many wait already; nothing was appended.
@@ -67,7 +67,7 @@ pub enum ProposeError {
     /// The time was up.
     #[error("no outcome in time")]
     DeadlineExceeded {
-        /// Whether it may have entered the log.
+        /// True if it may have entered the log.
         maybe_applied: bool,
     },
     /// It may have entered the log, and the leader that knew is gone.
@@ -132,7 +132,7 @@ impl From<ProposeError> for Problem {
 /// A linearizable read that didn't come about.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ReadError {
-    /// Nobody led until the deadline.
+    /// No member led until the deadline.
     #[error("no member leads")]
     NoLeader,
     /// Too many wait already.
@@ -144,9 +144,9 @@ pub enum ReadError {
     /// This member didn't get to the revision in time.
     #[error("this member is at revision {at}, and not yet at {revision}")]
     NotReached {
-        /// Which one.
+        /// The revision.
         revision: u64,
-        /// How far it is.
+        /// The revision that it is at.
         at: u64,
     },
     /// This member is stopping.
@@ -174,13 +174,13 @@ impl From<ReadError> for Problem {
 /// Leadership that stayed where it was.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum HandOverError {
-    /// Nobody led until the deadline.
+    /// No member led until the deadline.
     #[error("no member leads")]
     NoLeader,
     /// The one that was meant can't lead.
     #[error("{0}")]
     Unfit(String),
-    /// It didn't take over in time; somebody may still do so.
+    /// It didn't take over in time; a member may still do so.
     #[error("leadership wasn't taken over in time")]
     DeadlineExceeded,
     /// This member is stopping.

@@ -13,11 +13,11 @@ use crate::store::{self, Journal};
 use crate::transport::{Answer, Purpose, Request};
 use ipam_machine::journal::Segment;
 
-/// How often to look whether something is missing.
+/// Interval between looks for missing segments.
 const LOOK: Duration = Duration::from_millis(500);
-/// What a segment's file may have beyond a few times its events: an index, at most.
+/// Bytes that a segment's file may have beyond a few times its events: an index, at most.
 const SLACK_BYTES: u64 = 1 << 20;
-/// How long a piece may take.
+/// Time for a piece.
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// Fetches what is missing, for as long as the member runs.

@@ -11,7 +11,7 @@ use super::raft::RaftHandle;
 use crate::store::{Identity, MachineStore, Restored, replace};
 use crate::types::Member;
 
-/// Who founds the cluster, by id.
+/// The founders of the cluster, by id.
 pub(super) type Founders = BTreeMap<u64, Member>;
 
 /// Writes down who founds, before the identity says that anything is being founded at all: a start after a

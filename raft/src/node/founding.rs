@@ -17,18 +17,18 @@ use super::inner::Inner;
 use super::starting;
 use crate::transport::{Hello, Standing, hello_at};
 
-/// How often the others are asked, at first and later.
+/// Interval at which the others are asked, at first and later.
 const ASK_PAUSE_MIN: Duration = Duration::from_millis(50);
 const ASK_PAUSE_MAX: Duration = Duration::from_secs(1);
 
-/// What somebody said when asked who it is, or why it didn't.
+/// The answer to the question for name and standing, or the reason for its absence.
 type Heard = Result<Hello, String>;
 
-/// What follows from what was heard.
+/// The decision that follows from the answers.
 #[derive(Debug, PartialEq)]
 enum Decision {
     Found(Founders),
-    /// For this, as a person would say it.
+    /// The object of the wait, in words.
     Wait(String),
 }
 
@@ -66,7 +66,7 @@ async fn ask_all(inner: &Inner) -> BTreeMap<String, Heard> {
     join_all(asked).await.into_iter().collect()
 }
 
-/// What to do: `me` and what each of the other initial members said.
+/// The decision from `me` and the answers of the other initial members.
 fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
     let Some(initial_members) = me.standing.initial_members() else {
         return Decision::Wait("the first word of a member of its cluster".to_owned());
@@ -98,7 +98,7 @@ fn decide(me: &Hello, heard: &BTreeMap<String, Heard>) -> Decision {
     }
 }
 
-/// Who has a state to begin with, if anybody has: that one founds, and the others get it from there.
+/// The founder that has a state to begin with, if one has: it founds, and the others get the state from it.
 ///
 /// # Errors
 /// When there are several states.
@@ -119,7 +119,7 @@ fn with_state<'a>(founders: &[&'a Hello]) -> Result<Option<&'a Hello>, String> {
     }
 }
 
-/// Why nothing may be founded together with this one.
+/// The reason against founding together with this one.
 fn objection(me: &Hello, initial_members: &[String], name: &str, hello: &Hello) -> Option<String> {
     if hello.member.name != name {
         return Some(format!(

@@ -1,4 +1,4 @@
-//! Whether this member may take proposals, as far as disks go.
+//! Admission of proposals, as far as disks go.
 //!
 //! An entry needs room on a majority of the disks, and a leader whose own disk answers. Where another member is
 //! better placed, this one hands over; where a majority has no room, what would need some is refused, clearly and
@@ -19,7 +19,7 @@ use ipam_machine::Action;
 const STALLED: Duration = Duration::from_secs(1);
 /// A flush is that many times as long as usual on a disk that stalls. One that is slow all the time still works.
 const STALLED_FLUSHES: u64 = 4;
-/// What a leader does with a proposal.
+/// A leader's treatment of a proposal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// Take it.
@@ -51,7 +51,7 @@ impl Gate {
         Self { headroom, counters, stalled, others: Mutex::default() }
     }
 
-    /// For how long the disk has owed an answer, if that is too long.
+    /// The time for which the disk has owed an answer, if that is too long.
     pub(super) fn stalled(&self) -> Option<Duration> {
         let usual_ms = self.counters.flush.median_ms().saturating_mul(STALLED_FLUSHES);
         let limit = self.stalled.max(Duration::from_millis(usual_ms.min(ELECTION_TIMEOUT_MS_MAX)));
@@ -77,7 +77,7 @@ impl Gate {
         *held(&self.others) = others;
     }
 
-    /// What this member does with proposals now, if it leads.
+    /// The treatment of proposals now, if this member leads.
     pub(super) fn verdict(&self) -> Verdict {
         let mine = self.headroom.room();
         match &*held(&self.others) {

@@ -227,7 +227,7 @@ impl Node {
         self.inner().counters.store.flush.delay_ms.store(ms, std::sync::atomic::Ordering::Relaxed);
     }
 
-    /// How this member sees itself and its cluster.
+    /// This member and its cluster, as it sees them.
     #[must_use]
     pub fn status(&self) -> Status {
         self.inner().status()
@@ -236,7 +236,7 @@ impl Node {
     /// All members as the leader sees them, which knows how far each is and when it last answered.
     ///
     /// # Errors
-    /// When nobody leads until the deadline.
+    /// When no member leads until the deadline.
     pub async fn members(&self, deadline: impl Into<Instant>) -> Result<Vec<MemberInfo>, ReadError> {
         members::of_leader(self.inner(), deadline.into()).await
     }
@@ -249,16 +249,16 @@ impl Node {
         handing_over::ask(self.inner(), to, deadline.into()).await
     }
 
-    /// Where the leader answers clients, if one is known.
+    /// The URL at which the leader answers clients, if one is known.
     #[must_use]
     pub fn leader_client_url(&self) -> Option<String> {
         Some(self.inner().status().leader?.client_url)
     }
 
-    /// Whether clients should come here.
+    /// Checks that clients should come here.
     ///
     /// # Errors
-    /// Why not.
+    /// The reason against it.
     pub fn ready(&self) -> Result<(), String> {
         self.inner().ready()
     }
@@ -287,7 +287,7 @@ impl Node {
         self.inner().lifecycle.failure()
     }
 
-    /// What a member that belongs to no cluster yet says of itself to be taken into one; nothing once it does.
+    /// The application of a member that belongs to no cluster yet; nothing once it does.
     #[must_use]
     pub fn applicant(&self) -> Option<Member> {
         let profile = &self.inner().profile;

@@ -22,7 +22,7 @@ impl Node {
         self.inner().state.events()
     }
 
-    /// Becomes true when this member begins to stop: whoever streams should end.
+    /// Becomes true when this member begins to stop: streams should end.
     #[must_use]
     pub fn stopping(&self) -> watch::Receiver<bool> {
         self.inner().lifecycle.stopping.subscribe()

@@ -1,4 +1,4 @@
-//! What peers get from this member.
+//! Answers of this member to its peers.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,10 +22,10 @@ use crate::transport::{
 use crate::types::Types;
 use ipam_machine::{Command, Outcome};
 
-/// How long a caller is kept until this member runs.
+/// Time for which a caller is kept until this member runs.
 const START_PATIENCE: Duration = Duration::from_secs(2);
 
-/// Why a member on a full disk takes nothing.
+/// The refusal of a member on a full disk.
 const NO_ROOM: &str = "its disk is full";
 
 /// The member, as the transport sees it.

@@ -15,7 +15,7 @@ use super::snapshots::SnapshotPolicy;
 use crate::store::{Journal, LogReach, LogStore, MachineStore, SharedState};
 use crate::transport::Hello;
 
-/// What raft starts on; used once.
+/// The parts on which raft starts; used once.
 pub(super) struct Ingredients {
     pub(super) config: openraft::Config,
     pub(super) log: LogStore,
@@ -41,12 +41,12 @@ pub(super) struct Inner {
 }
 
 impl Inner {
-    /// Who this is, for whoever asks.
+    /// The answer to a caller that asks for name and standing.
     pub(super) fn hello(&self) -> Hello {
         self.profile.hello(self.lifecycle.running().as_deref())
     }
 
-    /// How long ago this member last knew a working leader; 0 if it does now.
+    /// The time since this member last knew a working leader; 0 if it knows one now.
     pub(super) fn stale_ms(&self) -> u64 {
         self.leadership.stale_ms(self.lifecycle.running().as_deref())
     }

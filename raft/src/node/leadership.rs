@@ -12,13 +12,13 @@ use super::lifecycle::Lifecycle;
 use super::running::Running;
 use crate::durations::as_ms;
 
-/// What this member knows of leaders, itself included.
+/// Knowledge of this member about leaders, itself included.
 pub(super) struct Leadership {
     /// Number of this member's leadership, while it leads.
     pub(super) leads: watch::Sender<Option<u64>>,
     election_max_ms: u64,
     started: Instant,
-    /// When a leader was last heard, in milliseconds since the start; 0 before that.
+    /// The last sign of a leader, in milliseconds since the start; 0 before the first.
     heard_ms: AtomicU64,
 }
 
@@ -56,7 +56,7 @@ impl Leadership {
         as_ms(self.started.elapsed())
     }
 
-    /// How long ago this member last knew a working leader; 0 if it does now.
+    /// The time since this member last knew a working leader; 0 if it knows one now.
     pub(super) fn stale_ms(&self, running: Option<&Running>) -> u64 {
         match running.and_then(|running| self.silent_ms(running)) {
             // At least since the start.

@@ -1,4 +1,4 @@
-//! Stopping without anybody noticing: the office is handed over first.
+//! Stopping unnoticed: the office is handed over first.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::inner::Inner;
 use super::transfer::hand_over;
 use crate::store::Closer;
 
-/// How often to look whether what runs is done.
+/// Interval between looks at the proposals that still run.
 const LOOK: Duration = Duration::from_millis(5);
 
 /// Stops a member in good order, as far as the time allows.

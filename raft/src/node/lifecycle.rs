@@ -15,7 +15,7 @@ use super::tasks::Tasks;
 use crate::store::{DirLock, StoreFailure};
 use crate::sync::held;
 
-/// How long to wait at most before looking again who leads.
+/// Longest wait before another look at the leader.
 const LOOK_AGAIN: Duration = Duration::from_millis(25);
 
 /// The course of a member's life, and the tasks that end with it.
@@ -25,7 +25,7 @@ pub(super) struct Lifecycle {
     pub(super) tasks: Tasks,
     waiting_for: Mutex<Option<String>>,
     failed: watch::Sender<Option<Failure>>,
-    /// Why the store can't be written any more.
+    /// The reason for which the store can't be written any more.
     store_failed: watch::Receiver<Option<StoreFailure>>,
     lock: Mutex<Option<DirLock>>,
 }
@@ -58,7 +58,7 @@ impl Lifecycle {
         *self.stopping.borrow()
     }
 
-    /// What the member waits for before it runs.
+    /// The object of the member's wait before it runs.
     pub(super) fn waiting_for(&self) -> Option<String> {
         held(&self.waiting_for).clone()
     }
@@ -88,7 +88,7 @@ impl Lifecycle {
         });
     }
 
-    /// Why the process must end, if it must.
+    /// The reason for which the process must end, if it must.
     pub(super) fn failure(&self) -> Option<Failure> {
         self.failed.borrow().clone()
     }
@@ -122,7 +122,7 @@ impl Lifecycle {
         }
     }
 
-    /// Waits until somebody else may lead, or this member more surely.
+    /// Waits until another member may lead, or this one more surely.
     pub(super) async fn change(&self, running: &Running, deadline: Instant) {
         let mut leaders = running.raft.server_metrics();
         let mut office = running.office.clone();

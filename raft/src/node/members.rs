@@ -13,10 +13,10 @@ use crate::types::{MemberInfo, Role};
 
 /// A voter that lacks more entries than that isn't made the leader, and a learner no voter.
 pub(super) const BEHIND_MAX: u64 = 10_000;
-/// How long the leader may take to answer, before the situation is looked at anew.
+/// Time for the leader's answer, before the situation is looked at anew.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// Asks whoever leads.
+/// Asks the leader.
 pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<MemberInfo>, ReadError> {
     let deadline = deadline.min(Instant::now() + Duration::from_millis(BUDGET_MS_MAX));
     loop {
@@ -45,7 +45,7 @@ pub(super) async fn of_leader(inner: &Inner, deadline: Instant) -> Result<Vec<Me
     }
 }
 
-/// What this member says when it leads.
+/// The members as this one sees them, if it leads.
 pub(super) fn here(inner: &Inner) -> Result<Vec<MemberInfo>, Declined> {
     let status = inner.status();
     if status.role == Role::Leader && inner.stale_ms() == 0 {

@@ -19,17 +19,17 @@ use crate::types::{Member, MemberInfo, Role};
 use ipam_machine::command::{KnownMember, Text};
 use ipam_machine::model::{self, MemberStanding};
 
-/// How often to look whether there is something to do.
+/// Interval between looks for something to do.
 const LOOK: Duration = Duration::from_millis(50);
 /// How often a member that hears of no leader calls the others: they learn where it is, and it learns from them
 /// if it was removed.
 const CALL: Duration = Duration::from_millis(500);
-/// How long one step may take before the situation is looked at anew.
+/// Time for one step, before the situation is looked at anew.
 const STEP_PATIENCE: Duration = Duration::from_secs(5);
 /// A learner that lacks more entries than that gets no vote yet: until it has them, it could confirm nothing.
 const LAG_MAX: u64 = 1_000;
 
-/// What the log's membership is now.
+/// The present membership of the log.
 #[derive(Debug, Default)]
 struct Present {
     nodes: BTreeMap<u64, Member>,
@@ -179,7 +179,7 @@ fn whereabouts(inner: &Inner, running: &Running, present: &Present) -> BTreeMap<
     moved
 }
 
-/// What to do next. While there are no rows the founders are among themselves.
+/// The next step. While there are no rows the founders are among themselves.
 fn decide<'a>(
     rows: impl Iterator<Item = (u64, &'a model::Member)>,
     present: &Present,

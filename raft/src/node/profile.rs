@@ -20,9 +20,9 @@ pub(super) struct Profile {
     pub(super) timing: Timing,
     /// All initial members, sorted.
     pub(super) initial_members: Vec<String>,
-    /// Which state waits here for a cluster to begin with it.
+    /// The state that waits here for a cluster to begin with it.
     pub(super) restored: Option<String>,
-    /// Where the other ones are, by name.
+    /// Addresses of the other ones, by name.
     pub(super) addresses: BTreeMap<String, String>,
     /// The proof that the others give, and get.
     pub(super) peer_proof: PeerProof,

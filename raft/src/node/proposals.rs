@@ -67,7 +67,7 @@ impl Ticket {
     }
 }
 
-/// Where proposals queue up.
+/// The queue of proposals.
 pub(super) struct Proposals {
     queue: mpsc::Sender<Proposal>,
     office: watch::Receiver<Option<Tenure>>,

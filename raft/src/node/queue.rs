@@ -14,7 +14,7 @@ use ipam_machine::command::Text;
 
 /// Time that the commands of one principal in one entry may be expected to take. A single one may exceed it.
 const SHARE_OF_ENTRY: Duration = Duration::from_millis(5);
-/// Expected time of a command of a principal of which nothing else is known.
+/// Expected time of a command of an unknown principal.
 const COST_EXPECTED: Duration = Duration::from_micros(20);
 /// Principals with expensive commands that are remembered.
 const PRINCIPALS_REMEMBERED_MAX: usize = 1024;
@@ -27,7 +27,7 @@ pub(super) struct Queued<T> {
     pub(super) item: T,
 }
 
-/// What waits for an entry, in the order in which it came.
+/// The queue for entries, in the order of arrival.
 pub(super) type Queue<T> = VecDeque<Queued<T>>;
 
 /// Takes what the next entry carries: as many commands and bytes as fit, and of each principal its share. The

@@ -7,7 +7,7 @@ use crate::types::{Member, Types};
 
 pub(super) type RaftHandle = openraft::Raft<Types, MachineStore>;
 
-/// Who leads, as far as this member knows.
+/// The leader, as far as this member knows.
 pub(super) enum Leader {
     Nobody,
     Me,

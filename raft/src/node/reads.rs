@@ -18,12 +18,12 @@ use crate::types::LogId;
 /// Rounds that may run at once. A reader joins only a round that begins after it came, so a second one halves
 /// the wait of those who come while the first is on its way.
 const ROUNDS_IN_FLIGHT_MAX: usize = 2;
-/// How long one round may take; a reader with more time takes part in another one.
+/// Time for one round; a reader with more time takes part in another one.
 const ROUND_PATIENCE: Duration = Duration::from_secs(1);
 
 type Reader = oneshot::Sender<Result<LogId, Declined>>;
 
-/// Where readers queue up.
+/// The queue of readers.
 pub(super) struct Reads(mpsc::Sender<Reader>);
 
 impl Reads {

@@ -1,4 +1,4 @@
-//! When snapshots are made, and what of the log stays behind them.
+//! The moments of snapshots, and the log that stays behind them.
 //!
 //! openraft counts entries and nothing else, but an entry may carry one allocation or ten thousand: what a start
 //! has to read again, and what a disk has to hold, goes by bytes. And members that count the same entries would
@@ -12,10 +12,10 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::raft::RaftHandle;
 use crate::store::LogReach;
 
-/// How often to look.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(100);
 
-/// When snapshots are made, how fast, and what of the log stays behind them.
+/// Policy of snapshots: their moments, their pace, and the log that stays behind them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SnapshotPolicy {
     /// Log entries from one to the next, at most.
@@ -26,7 +26,7 @@ pub struct SnapshotPolicy {
     pub keep_entries: u64,
     /// Bytes of the log kept behind one, at most.
     pub keep_bytes: u64,
-    /// How fast one is written, and sent.
+    /// Pace at which one is written, and sent.
     pub bytes_per_second: u64,
 }
 
@@ -49,7 +49,7 @@ struct Place {
     byte: u64,
 }
 
-/// Whose turn it is: each member has another place among all of them.
+/// The turn of a member: each has another place among all of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Turn {
     place: u64,

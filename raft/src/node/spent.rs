@@ -1,8 +1,8 @@
-//! Where the time of a proposal went.
+//! The time of a proposal, by its parts.
 
 use std::time::Duration;
 
-/// Where the time of a proposal went, as the member knows it that took it in.
+/// The time of a proposal by its parts, as the member knows it that took it in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spent {
     /// This member leads.

@@ -1,4 +1,4 @@
-//! What a member says about itself and its cluster.
+//! The status of a member and its cluster.
 
 use openraft::async_runtime::watch::WatchReceiver;
 use openraft::{Instant as _, ServerState};
@@ -12,7 +12,7 @@ use crate::types::{Member, MemberInfo, Role};
 /// A member that has more entries to apply than that isn't ready.
 const BEHIND_MAX: u64 = 10_000;
 
-/// How a member sees itself and its cluster at one instant.
+/// A member and its cluster, as it sees them at one instant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Status {
     /// The cluster, once there is one.
@@ -21,11 +21,11 @@ pub struct Status {
     pub member_id: Option<u64>,
     /// Its name.
     pub name: String,
-    /// What it does.
+    /// Its role.
     pub role: Role,
     /// The Raft term.
     pub term: u64,
-    /// Who leads, if anybody is known to.
+    /// The leader, if one is known.
     pub leader: Option<MemberInfo>,
     /// All members, by id.
     pub members: Vec<MemberInfo>,
@@ -35,9 +35,9 @@ pub struct Status {
     pub snapshot: Option<u64>,
     /// The last log entry that is only in the snapshot any more.
     pub purged: Option<u64>,
-    /// Whether it belongs to a cluster.
+    /// True if it belongs to a cluster.
     pub founded: bool,
-    /// What it waits for before it does, as a sentence goes on after "waiting for".
+    /// The object of its wait before it does, as a sentence goes on after "waiting for".
     pub waiting_for: Option<String>,
     /// Its disk.
     pub disk: DiskSpace,
@@ -119,7 +119,7 @@ impl Inner {
         status.leader = status.members.iter().find(|member| member.role == Role::Leader).cloned();
     }
 
-    /// Where a member answers peers and clients; of itself it knows better than the log.
+    /// The addresses of a member for peers and clients; its own are newer than those of the log.
     fn whereabouts(&self, running: &Running, id: u64, member: &Member) -> (String, String) {
         if id == running.me.member_id {
             return (self.profile.peer_address.clone(), self.profile.client_url.clone());
@@ -128,7 +128,7 @@ impl Inner {
         (running.peers.address(id, member), told.unwrap_or_else(|| member.client_url.clone()))
     }
 
-    /// Whether clients should come here, or why not.
+    /// Checks that clients should come here; the error is the reason against it.
     pub(super) fn ready(&self) -> Result<(), String> {
         if self.lifecycle.is_stopping() {
             return Err("it is stopping".to_owned());

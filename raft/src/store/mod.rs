@@ -1,4 +1,4 @@
-//! What a member keeps on disk: log, rows, snapshot, and the marker that vouches for them.
+//! The data of a member on disk: log, rows, snapshot, and the marker that vouches for them.
 //!
 //! Log and snapshot are the truth. The rows are there to make a start quick, and are thrown away on any doubt.
 //! The marker says how much of log and rows must be there, so that something missing is never taken for

@@ -31,15 +31,15 @@ pub(crate) struct Store {
     pub(crate) log: LogStore,
     /// The state machine, for openraft.
     pub(crate) machine: MachineStore,
-    /// The applied state, for everybody who reads.
+    /// The applied state, for all readers.
     pub(crate) shared: SharedState,
     /// The journal, for those who read it.
     pub(crate) journal: Journal,
-    /// How many bytes of the log lie between two entries.
+    /// Bytes of the log between two entries.
     pub(crate) reach: LogReach,
-    /// How much room there is.
+    /// The room on the disk.
     pub(crate) headroom: Arc<Headroom>,
-    /// What the store counts about itself.
+    /// Counters of the store.
     pub(crate) counters: Arc<StoreCounters>,
     /// Says why, once nothing can be written any more: then the process must end.
     pub(crate) failed: watch::Receiver<Option<StoreFailure>>,
@@ -47,7 +47,7 @@ pub(crate) struct Store {
     pub(crate) closer: Closer,
 }
 
-/// Opens a data directory, and tells nobody how far it is.
+/// Opens a data directory, without a report of progress.
 #[cfg(test)]
 pub(crate) async fn open(dir: &Path) -> Result<Store, StoreError> {
     open_with(dir, Progress::default()).await
@@ -196,7 +196,7 @@ pub(crate) struct Closer {
     pub(super) nudger: Nudger,
     machine: MachineStore,
     pub(super) large_allocations: usize,
-    /// The log's thread lives on to refuse what still comes, as long as somebody has a handle on the log.
+    /// The log's thread lives on to refuse what still comes, as long as there is a handle on the log.
     #[cfg(test)]
     log_thread: JoinHandle<()>,
     rows_thread: JoinHandle<()>,

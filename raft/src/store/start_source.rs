@@ -1,4 +1,4 @@
-//! What a start begins with: the rows, or the snapshot if that is quicker or the rows are in doubt.
+//! The source of a start: the rows, or the snapshot if that is quicker or the rows are in doubt.
 
 use std::path::Path;
 use std::thread;
@@ -47,7 +47,7 @@ fn believed<T>(dir: &Path, rows: Result<T, String>) -> Result<Option<T>, StoreEr
     }
 }
 
-/// What to begin with.
+/// The source of a start.
 pub(super) struct Start {
     pub(super) instant: Instant,
     /// The row store and how far it is, which may be further than the state; none if it must be written afresh.
@@ -105,7 +105,7 @@ fn from_snapshot(
     Ok(Start { instant: snapshots.load_current(progress)?.unwrap_or_default(), rows })
 }
 
-/// Whether the log leads from one entry to another in a moment, even if each one carries as much as it can.
+/// True if the log leads from one entry to another in a moment, even with the largest entries.
 pub(super) fn is_near(from: Option<LogId>, to: Option<LogId>) -> bool {
     next(to).saturating_sub(next(from)) <= NEAR_ENTRIES
 }

@@ -9,7 +9,7 @@ use openraft::raft::{AppendEntriesResponse, StreamAppendError};
 use super::message::{Append, Appended};
 use crate::types::{Entry, LogId, Types};
 
-/// What an entry without commands counts as.
+/// Bytes that an entry without commands counts as.
 const SMALL_ENTRY_BYTES: usize = 256;
 
 /// The part of the log that an append is about: the entry before it, and its last one.
@@ -25,7 +25,7 @@ impl Span {
         Self { before: append.prev_log_id, last }
     }
 
-    /// Whether a peer that obeys the protocol can answer so. openraft relies on it.
+    /// True if a peer that obeys the protocol can answer so. openraft relies on it.
     pub(super) fn allows(&self, answer: &Appended) -> bool {
         match answer {
             Ok(matching) => *matching == self.last,
@@ -34,7 +34,7 @@ impl Span {
         }
     }
 
-    /// What the raft of this member says, as peers are answered. Nothing fits a conflict at no entry at all.
+    /// The response of this member's raft, as peers are answered. Nothing fits a conflict at no entry at all.
     pub(crate) fn answer(&self, response: AppendEntriesResponse<Types>) -> Option<Appended> {
         Some(match response {
             AppendEntriesResponse::Success => Ok(self.last),

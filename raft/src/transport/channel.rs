@@ -109,7 +109,7 @@ impl Channel {
     }
 }
 
-/// Keeps the connection while anybody holds the channel.
+/// Keeps the connection while the channel is held.
 async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
     let mut pause = PAUSE_MIN;
     while let Some(call) = waiting.recv().await {
@@ -140,7 +140,7 @@ async fn run(target: Target, mut waiting: mpsc::Receiver<Call>) {
     }
 }
 
-/// Says why to everybody who calls during the pause. False when nobody is left to call.
+/// Answers calls during the pause with the reason. False when no caller is left.
 async fn refuse_all(waiting: &mut mpsc::Receiver<Call>, why: &str, pause: Duration) -> bool {
     let over = sleep(pause);
     tokio::pin!(over);

@@ -12,10 +12,10 @@ use crate::sync::held;
 
 /// The time in which the same complaint isn't repeated, and in which lines are counted.
 const INTERVAL: Duration = Duration::from_millis(PEER_LOG_INTERVAL_MS);
-/// How many different ones are remembered; beyond that all are forgotten, and may be repeated.
+/// Different ones that are remembered; beyond that all are forgotten, and may be repeated.
 const REMEMBERED_MAX: usize = 256;
 
-/// Which complaints were made, and when.
+/// The complaints that were made, with their times.
 #[derive(Debug, Default)]
 pub(crate) struct Complaints(Mutex<Made>);
 
@@ -34,7 +34,7 @@ impl Complaints {
         held(&self.0).news(whom, what, Instant::now())
     }
 
-    /// Whether anything was wrong with `whom`; from now on nothing is.
+    /// Forgets the complaint about `whom`; true if there was one.
     pub(crate) fn settle(&self, whom: &str) -> bool {
         held(&self.0).last.remove(whom).is_some()
     }

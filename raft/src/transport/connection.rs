@@ -19,9 +19,9 @@ use super::message::{Answer, Numbered, Request};
 use super::stream::{PeerStream, ReadHalf, WriteHalf};
 use crate::sync::held;
 
-/// What is written at once.
+/// Bytes that are written at once.
 const WRITE_BYTES: usize = 64 << 10;
-/// The number of pings, which nobody waits for.
+/// The number of pings, whose answers no caller waits for.
 const PING: u64 = 0;
 
 type Reply = oneshot::Sender<Result<Answer, CallError>>;
@@ -29,7 +29,7 @@ type Reply = oneshot::Sender<Result<Answer, CallError>>;
 /// Callers, by the number of the answer that each waits for.
 type Callers = Arc<Mutex<BTreeMap<u64, Reply>>>;
 
-/// Serves the calls until the connection ends, and says why it did; nothing, if nobody needs it any more.
+/// Serves the calls until the connection ends, and returns the reason; nothing, if it isn't needed any more.
 /// Calls that were sent and not answered learn it by their reply being dropped.
 pub(super) async fn converse(
     stream: PeerStream,

@@ -15,10 +15,10 @@ use tokio_util::codec::Decoder;
 pub(crate) const FRAME_VERSION: u8 = 1;
 /// Bytes of the length.
 const HEAD_BYTES: usize = 4;
-/// What begins like that is TLS: a frame of that length would be longer than any.
+/// The first bytes of TLS: a frame of that length would be longer than any.
 const TLS_RECORD: [u8; 2] = [22, 3];
 const _: () = assert!(FRAME_BYTES_MAX < 22 << 24);
-/// How far ahead of what has arrived the buffer is enlarged.
+/// Bytes by which the buffer is enlarged ahead of those that have arrived.
 const RESERVE_BYTES_MAX: usize = 256 << 10;
 
 /// Cuts a stream into frames of at most `bytes_max`.

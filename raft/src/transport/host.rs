@@ -10,10 +10,10 @@ use crate::types::Types;
 
 /// The member that peers call: what the transport asks of the storey above.
 pub(crate) trait Host: Clone + Send + Sync + 'static {
-    /// Who this is.
+    /// This member.
     fn hello(&self) -> Hello;
 
-    /// Whether the caller may come in; waits until it can be served.
+    /// Admits or refuses the caller; waits until it can be served.
     fn admit(&self, ticket: &Ticket) -> impl Future<Output = Result<(), Refusal>> + Send;
 
     /// Ends once the member belongs to the cluster no more: then its connections are closed, so that it asks again

@@ -1,4 +1,4 @@
-//! What peers ask each other once a connection stands.
+//! Requests of peers and their answers once a connection stands.
 
 use openraft::raft::{
     AppendEntriesRequest, StreamAppendResult, TransferLeaderRequest, TransferLeaderResponse, VoteRequest,
@@ -21,7 +21,7 @@ pub(crate) type Numbered<T> = (u64, T);
 /// A question. Variants are only ever appended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Request {
-    /// Is anybody there?
+    /// A sign of life.
     Ping,
     /// Append these entries; or, on the control connection, a heartbeat.
     Append(Append),
@@ -33,9 +33,9 @@ pub(crate) enum Request {
     TransferLeader(TransferLeaderRequest<Types>),
     /// A proposal that came to a member that doesn't lead.
     Propose {
-        /// What is proposed, with the principal in it.
+        /// The command, with the principal in it.
         command: Box<Command>,
-        /// How long the proposer will still wait.
+        /// Time for which the proposer will still wait.
         budget_ms: u64,
     },
     /// Up to where must a reader have applied, for its read to be linearizable?
@@ -44,10 +44,10 @@ pub(crate) enum Request {
     JournalPiece {
         /// The segment's number.
         number: u64,
-        /// Where in its file.
+        /// The offset in its file.
         offset: u64,
     },
-    /// What does it say of its state and its program?
+    /// The member's report about its state and its program.
     Report,
     /// Build a snapshot, and send it.
     SendSnapshot {
@@ -58,29 +58,29 @@ pub(crate) enum Request {
     },
     /// The members, as the one that leads sees them.
     Members,
-    /// Whoever leads shall make this voter the leader.
+    /// The leader shall make this voter the leader.
     HandOver {
         /// The voter's id.
         to: u64,
-        /// How long the asker will still wait.
+        /// Time for which the asker will still wait.
         budget_ms: u64,
     },
-    /// How much room is there on the disk?
+    /// The room on the disk.
     Headroom,
 }
 
 /// The answer. Variants are only ever appended.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) enum Answer {
-    /// Somebody is.
+    /// The answer to a ping.
     Pong,
-    /// What became of the append.
+    /// The result of the append.
     Append(Appended),
     /// The vote, or what it would be.
     Vote(VoteResponse<Types>),
-    /// Whether the target takes the office.
+    /// The target's word about taking the office.
     TransferLeader(TransferLeaderResponse<Types>),
-    /// What became of the proposal.
+    /// The result of the proposal.
     Propose(Result<Outcome, Declined>),
     /// The log id to wait for.
     ReadIndex(Result<LogId, Declined>),
@@ -93,19 +93,19 @@ pub(crate) enum Answer {
         /// The length of the whole file.
         length: u64,
     },
-    /// What it says.
+    /// The report.
     Report(Box<Report>),
     /// The snapshot was sent, and taken.
     SnapshotSent,
     /// The members, if the one that was asked leads.
     Members(Result<Vec<MemberInfo>, Declined>),
-    /// Whether leadership was handed over.
+    /// The result of handing over.
     HandOver(Result<(), NotHandedOver>),
-    /// How much room there is.
+    /// The room on the disk.
     Headroom(Room),
 }
 
-/// What a member says of its state and its program, for the others to compare.
+/// A member's report about its state and its program, for the others to compare.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Report {
     /// Its state at the newest places at which it can be compared.
@@ -116,10 +116,10 @@ pub(crate) struct Report {
     pub(crate) said: Said,
 }
 
-/// What a member says of itself.
+/// A member's statement about itself.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Said {
-    /// Why it serves nobody, if its state is in doubt.
+    /// The reason for which it doesn't serve, if its state is in doubt.
     pub(crate) doubt: Option<String>,
     /// The version of its program.
     pub(crate) version: String,
@@ -127,7 +127,7 @@ pub(crate) struct Said {
     pub(crate) level: u32,
 }
 
-/// Why a peer didn't do what another passed on to it. Variants are only ever appended.
+/// A refusal of a peer to do what another passed on to it. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Declined {
     /// It doesn't lead, or not for sure; nothing was appended.
@@ -138,7 +138,7 @@ pub(crate) enum Declined {
     ShuttingDown,
     /// The time was up.
     Expired {
-        /// Whether it may have entered the log.
+        /// True if it may have entered the log.
         maybe_applied: bool,
     },
     /// It entered the log, and the leader lost its office before it knew the outcome.
@@ -152,7 +152,7 @@ pub(crate) enum Declined {
     },
 }
 
-/// Why leadership stays where it is. Variants are only ever appended.
+/// A refusal to hand leadership over. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum NotHandedOver {
     /// The one that was asked doesn't lead.

@@ -77,17 +77,17 @@ impl Peers {
         Self { book: Arc::new(book), channels: Arc::default() }
     }
 
-    /// Takes note of where a member says that it answers peers.
+    /// Notes the address for peers that a member gives.
     pub(crate) fn learn(&self, member_id: u64, peer_address: String) {
         held(&self.book.told).insert(member_id, peer_address);
     }
 
-    /// Where a member last said that it answers peers; nothing if it hasn't called since the start.
+    /// The address for peers that a member gave last; nothing if it hasn't called since the start.
     pub(crate) fn told(&self, member_id: u64) -> Option<String> {
         held(&self.book.told).get(&member_id).cloned()
     }
 
-    /// Why this member belongs to the cluster no more, once another one has said so.
+    /// The reason for which this member belongs to the cluster no more, once another one has said so.
     pub(crate) fn removed(&self) -> watch::Receiver<Option<String>> {
         self.book.removed.subscribe()
     }
@@ -129,7 +129,7 @@ impl Peers {
         snapshot::send(&target, vote, snapshot, pace, patience).await
     }
 
-    /// Where a member is called next.
+    /// The address at which a member is called next.
     pub(crate) fn address(&self, member_id: u64, member: &Member) -> String {
         self.book.address(member_id, member).1
     }
@@ -155,7 +155,7 @@ impl Book {
         (turn, all.into_iter().nth(at).unwrap_or_default())
     }
 
-    /// Has the next address tried, unless somebody else has seen to that: a member has several connections.
+    /// Has the next address tried, unless another connection of the member has seen to that.
     fn turn_over(&self, member_id: u64, tried: usize) {
         let mut turns = held(&self.turns);
         let turn = turns.entry(member_id).or_default();

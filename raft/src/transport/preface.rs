@@ -15,12 +15,12 @@ use tokio_util::codec::FramedRead;
 use super::frame::{Frames, decode, encode, invalid};
 use crate::types::Member;
 
-/// So that whoever calls by mistake is known at once.
+/// The mark by which a caller by mistake is known at once.
 const MAGIC: [u8; 8] = *b"ipamd-pr";
 /// Version of the peer protocol.
 pub(crate) const PROTOCOL_VERSION: u16 = 1;
 
-/// What a connection is for. Each has its own, so that none waits behind another.
+/// The purpose of a connection. Each has its own, so that none waits behind another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub(crate) enum Purpose {
     /// Log entries, pipelined.
@@ -41,21 +41,21 @@ pub(crate) struct Party {
     pub(crate) disk_id: String,
 }
 
-/// Who calls whom.
+/// The two ends of a call, and its purpose.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Ticket {
     pub(crate) cluster_id: String,
     pub(crate) from: Party,
     pub(crate) to: Party,
-    /// Where the caller answers clients now; the membership may be older.
+    /// The caller's present URL for clients; the membership may be older.
     pub(crate) client_url: String,
     pub(crate) purpose: Purpose,
-    /// Where the caller answers peers now. Travels behind the opening, where older members read over it.
+    /// The caller's present address for peers. Travels behind the opening, where older members read over it.
     #[serde(skip)]
     pub(crate) peer_address: Option<String>,
 }
 
-/// What the caller wants.
+/// The wish of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Opening {
     /// To know who is there; all it ever gets is the answer.
@@ -64,19 +64,19 @@ pub(crate) enum Opening {
     Member(Ticket),
 }
 
-/// What a member says of itself to whoever asks.
+/// A member's answer to a question for its name and standing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Hello {
     pub(crate) member: Member,
     pub(crate) standing: Standing,
 }
 
-/// How far a member is.
+/// The standing of a member.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Standing {
     /// Its disk belongs to no cluster.
     Pristine {
-        /// Who shall found one, by its own configuration; sorted names.
+        /// The founders of one, by its own configuration; sorted names.
         initial_members: Vec<String>,
     },
     /// It has decided to found this one.
@@ -90,15 +90,15 @@ pub(crate) enum Standing {
     },
     /// Its disk belongs to no cluster, and holds a state for one to begin with.
     Restored {
-        /// Who shall found one, by its own configuration; sorted names.
+        /// The founders of one, by its own configuration; sorted names.
         initial_members: Vec<String>,
-        /// Which state: from which backup, as which generation.
+        /// The state: its backup and its generation.
         state: String,
     },
 }
 
 impl Standing {
-    /// Who shall found a cluster, if it belongs to none yet.
+    /// The founders of a cluster, if it belongs to none yet.
     pub(crate) fn initial_members(&self) -> Option<&[String]> {
         match self {
             Self::Pristine { initial_members } | Self::Restored { initial_members, .. } => {

@@ -18,7 +18,7 @@ use super::tls::Caller;
 use super::{serving, snapshot};
 use crate::room::{Place, Room};
 
-/// How long to wait when the system has no more connections to give.
+/// Wait while the system has no more connections to give.
 const EXHAUSTED_PAUSE: Duration = Duration::from_millis(100);
 
 /// A caller that was let in.
@@ -27,7 +27,7 @@ struct Guest {
     stream: PeerStream,
 }
 
-/// What a task of the server brings home: a guest, or nothing.
+/// The result of a task of the server: a guest, or nothing.
 type Ended = Option<Guest>;
 
 /// Serves peers until it is dropped, and their connections with it.

@@ -21,15 +21,15 @@ use crate::pace::Pace;
 use crate::store::SnapshotFile;
 use crate::types::{Types, Vote};
 
-/// How long a piece may take on its way. A snapshot as a whole takes as long as it moves.
+/// Time for a piece on its way. A snapshot as a whole takes as long as it moves.
 const PIECE_PATIENCE: Duration = Duration::from_secs(10);
 
-/// What comes before the pieces.
+/// The head before the pieces.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct SnapshotHead {
     /// The leader that sends it.
     pub(crate) vote: Vote,
-    /// What it is a snapshot of.
+    /// The entry and the membership of the snapshot.
     pub(crate) meta: SnapshotMetaOf<Types>,
     /// Bytes of all pieces.
     pub(crate) length: u64,

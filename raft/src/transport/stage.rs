@@ -1,4 +1,4 @@
-//! Who was faster: the one who sends, or the one who gives up waiting.
+//! The race between the sender of a request and the waiter that gives up.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};

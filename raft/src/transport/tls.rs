@@ -22,7 +22,7 @@ use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 use super::preface::Opening;
 use super::stream::{self, PeerStream};
 
-/// What a member shows to the others, and whom it believes.
+/// A member's certificate for the others, and the CAs that it believes.
 #[derive(Debug)]
 pub struct PeerCredentials {
     /// This member's certificate and key.
@@ -48,7 +48,7 @@ impl fmt::Debug for PeerTls {
 struct Sides {
     acceptor: TlsAcceptor,
     connector: TlsConnector,
-    /// When the certificate runs out, in seconds since 1970.
+    /// The end of the certificate, in seconds since 1970.
     expires_at_s: Option<u64>,
 }
 
@@ -72,7 +72,7 @@ impl PeerTls {
         Ok(())
     }
 
-    /// When the certificate that members are shown runs out, in seconds since 1970.
+    /// The end of the certificate that members are shown, in seconds since 1970.
     #[must_use]
     pub fn expires_at_s(&self) -> Option<u64> {
         self.sides().expires_at_s
@@ -105,7 +105,7 @@ impl PeerTls {
     }
 }
 
-/// Who calls, as far as the stream tells.
+/// The caller, as far as the stream tells.
 #[derive(Debug)]
 pub(super) enum Caller {
     /// A process that needs no certificate: of this member's user, or at a port that was opened explicitly.
@@ -115,7 +115,7 @@ pub(super) enum Caller {
 }
 
 impl Caller {
-    /// Why the caller may not open a connection like that.
+    /// The objection against a connection like that.
     pub(super) fn objection(&self, opening: &Opening) -> Option<String> {
         match (self, opening) {
             (Self::Believed, _) | (Self::Certified(Identity::Member { .. }), Opening::Hello) => None,
@@ -159,7 +159,7 @@ async fn in_time<T>(handshake: impl Future<Output = io::Result<T>>) -> io::Resul
     }
 }
 
-/// Whom the other side's certificate, which has been verified, names.
+/// The identity in the other side's certificate, which has been verified.
 fn shown(stream: &TlsStream<TcpStream>) -> io::Result<Identity> {
     let (_, connection) = stream.get_ref();
     let certificate = connection.peer_certificates().and_then(<[CertificateDer<'_>]>::first);

@@ -9,7 +9,7 @@ use tokio::time::timeout;
 use crate::store::{SharedState, SnapshotFile};
 use crate::sync::held;
 
-/// How long the log may take to come to where a snapshot is.
+/// Time in which the log must come to the entry of a snapshot.
 const CATCH_UP_PATIENCE: Duration = Duration::from_secs(10);
 
 /// A snapshot that this member has asked for.

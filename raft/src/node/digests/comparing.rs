@@ -22,7 +22,7 @@ use crate::store::Doubt;
 use crate::sync::held;
 use crate::transport::Report;
 
-/// How long handing leadership over, or adding an entry to compare at, may take.
+/// Time for handing leadership over, or for adding an entry to compare at.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Compares, for as long as the member runs.
@@ -36,7 +36,7 @@ pub(in super::super) async fn run(lifecycle: Arc<Lifecycle>, integrity: Arc<Inte
     }
 }
 
-/// What is remembered from round to round.
+/// Memory from round to round.
 #[derive(Default)]
 struct Comparing {
     rebuilds: u32,

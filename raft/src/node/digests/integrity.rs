@@ -12,13 +12,13 @@ use crate::sync::held;
 use crate::transport::{Report, Said};
 use ipam_machine::level;
 
-/// What is known about the state of this member and of the others.
+/// Knowledge about the state of this member and of the others.
 pub(in super::super) struct Integrity {
-    /// Whether this member believes its own state.
+    /// Trust of this member in its own state.
     pub(in super::super) trust: Trust,
     /// A snapshot that it has asked for.
     pub(in super::super) awaited: Awaited,
-    /// What the members said of themselves when they were last asked.
+    /// Statements of the members about themselves when they were last asked.
     pub(in super::super) reports: Mutex<BTreeMap<u64, Said>>,
     pub(in super::super) state: SharedState,
     pub(in super::super) counters: Arc<Counters>,
@@ -26,12 +26,12 @@ pub(in super::super) struct Integrity {
 }
 
 impl Integrity {
-    /// What this member tells the others.
+    /// The report of this member to the others.
     pub(in super::super) fn report(&self) -> Report {
         Report { checkpoints: self.state.checkpoints(), waits: self.trust.waits(), said: self.said() }
     }
 
-    /// What this member says of itself.
+    /// The statement of this member about itself.
     pub(in super::super) fn said(&self) -> Said {
         Said {
             doubt: self.trust.why_not(),
@@ -40,7 +40,7 @@ impl Integrity {
         }
     }
 
-    /// What a member said of itself when it was last asked.
+    /// The statement of a member about itself when it was last asked.
     pub(in super::super) fn said_by(&self, id: u64) -> Option<Said> {
         held(&self.reports).get(&id).cloned()
     }

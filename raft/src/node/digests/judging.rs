@@ -1,10 +1,10 @@
-//! The verdict over one member's state, out of everybody's checkpoints. Pure.
+//! The verdict over one member's state, out of the checkpoints of all. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::store::Checkpoint;
 
-/// What the checkpoints say of one member.
+/// The verdict of the checkpoints over one member.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Verdict {
     /// There is no place at which it can be compared with a majority.
@@ -15,17 +15,17 @@ pub(super) enum Verdict {
     Odd {
         /// At this log entry.
         index: u64,
-        /// What the majority has.
+        /// The digest of the majority.
         right: u128,
-        /// Who has it.
+        /// The members that have it.
         fellows: Vec<u64>,
     },
-    /// Some differ, and those who are silent could say which is wrong.
+    /// Some differ, and the silent ones could decide.
     Undecided {
         /// At this log entry.
         index: u64,
     },
-    /// Some differ, and there is no majority whoever else would speak.
+    /// Some differ, and there is no majority, even with the silent ones.
     Split {
         /// At this log entry.
         index: u64,

@@ -12,7 +12,7 @@ use super::integrity::Integrity;
 use crate::store::Source;
 use crate::transport::{Answer, Purpose, Request};
 
-/// How long a member may take to build a snapshot and to send it.
+/// Time for a member to build a snapshot and to send it.
 const SNAPSHOT_PATIENCE: Duration = Duration::from_secs(600);
 /// Makes the state again out of what is here. False unless that was another state at the entry in question.
 pub(super) async fn from_own(integrity: &Integrity, running: &Running, index: u64, right: u128) -> bool {

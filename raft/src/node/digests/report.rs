@@ -1,4 +1,4 @@
-//! What members tell each other of their states, and of their programs.
+//! Reports of members to each other about their states and their programs.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use super::super::running::Running;
 use super::integrity::Integrity;
 use crate::transport::{Answer, Purpose, Report, Request};
 
-/// How long a member may take for its report.
+/// Time for the report of a member.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 /// What all who answer tell, this member included. Asked over the journal's connections: a member that doesn't

@@ -1,4 +1,4 @@
-//! Whether a member believes its own state, and what it does while it doesn't.
+//! A member's trust in its own state, and its silence without it.
 
 use std::path::{Path, PathBuf};
 
@@ -29,23 +29,23 @@ impl Trust {
         &self.dir
     }
 
-    /// Why this member doesn't serve, if it doesn't.
+    /// The reason for which this member doesn't serve, if it doesn't.
     pub(in super::super) fn why_not(&self) -> Option<String> {
         let broken = self.state.broken().map(|broken| broken.to_string());
         broken.or_else(|| Some(format!("its state is in doubt: {}", self.doubt.borrow().as_ref()?.why)))
     }
 
-    /// Whether it doesn't serve.
+    /// True if it doesn't serve.
     pub(in super::super) fn is_in_doubt(&self) -> bool {
         self.why_not().is_some()
     }
 
-    /// Whether another comparison could end its doubt.
+    /// True if another comparison could end its doubt.
     pub(in super::super) fn waits(&self) -> bool {
         self.doubt.borrow().as_ref().is_some_and(|doubt| !doubt.halted)
     }
 
-    /// Serves nobody from now on.
+    /// Serves no request from now on.
     pub(super) fn doubt(&self, doubt: Doubt) {
         let known = self.doubt.borrow().clone();
         if known.as_ref() == Some(&doubt) {

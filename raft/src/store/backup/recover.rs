@@ -28,10 +28,10 @@ pub struct Survivor {
     _lock: DirLock,
 }
 
-/// What was taken from it.
+/// The result of a recovery.
 #[derive(Debug)]
 pub struct Recovered {
-    /// What the backup says of itself.
+    /// The header of the backup.
     pub header: Header,
     /// Entries of the log that this member didn't know to be acknowledged. They are in it, too: they may have been.
     pub unknown: u64,

@@ -35,7 +35,7 @@ pub enum RestoreError {
     Backup {
         /// The file.
         file: PathBuf,
-        /// What is wrong.
+        /// The fault.
         source: Unusable,
     },
     /// There is something in the directory already.
@@ -53,7 +53,7 @@ pub enum RestoreError {
     Store(#[from] StoreError),
 }
 
-/// What was restored, as it stands beside the state.
+/// The note about a restore, beside the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restored {
     version: u32,
@@ -61,7 +61,7 @@ pub struct Restored {
     pub backup: String,
     /// The generation that begins.
     pub generation: u64,
-    /// What the backup says of itself.
+    /// The header of the backup.
     pub header: Header,
 }
 
@@ -71,7 +71,7 @@ impl Restored {
         format!("{} as generation {}", self.backup, self.generation)
     }
 
-    /// What waits in a data directory for its cluster to be founded.
+    /// The restore that waits in a data directory for its cluster to be founded.
     ///
     /// # Errors
     /// When a restore was broken off, or the file can't be read.
@@ -177,7 +177,7 @@ fn restore_from(
     done.map(|()| restored)
 }
 
-/// Whether there is nothing in a directory, or no directory. A file system's own is nobody's.
+/// True if a directory is empty or absent. A file system's own entry doesn't count.
 fn is_empty(dir: &Path) -> io::Result<bool> {
     for entry in disk::if_there(fs::read_dir(dir))?.into_iter().flatten() {
         if entry?.file_name() != "lost+found" {

@@ -14,7 +14,7 @@ use ipam_machine::State;
 
 const BUFFER_BYTES: usize = 256 << 10;
 
-/// What a backup says of where it comes from.
+/// The origin of a backup, as it names it.
 #[derive(Debug, Clone)]
 pub(crate) struct Source {
     pub(crate) cluster: String,
@@ -22,7 +22,7 @@ pub(crate) struct Source {
     pub(crate) taken_at: Timestamp,
 }
 
-/// A backup that waits to be written. What it holds doesn't change any more, and keeps nobody waiting.
+/// A backup that waits to be written. Its content doesn't change any more, and no work waits for it.
 pub struct Backup {
     header: Header,
     point: Instant,
@@ -66,7 +66,7 @@ impl Backup {
         Ok(Self { header, point, segments })
     }
 
-    /// What it says of itself.
+    /// Its header.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header

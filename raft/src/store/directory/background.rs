@@ -1,4 +1,4 @@
-//! Work behind everybody's back: what is large and may take its time.
+//! Work in the background: large, and in no hurry.
 //!
 //! A snapshot is as large as the state, and so are rows that are made afresh; allocations must not notice either.
 //! So each is written by a thread of its own that comes after all others. A snapshot has a set pace too, and reaches
@@ -15,9 +15,9 @@ use super::failure::unwind;
 use crate::pace::Pace;
 use ipam_machine::Broken;
 
-/// How far this work steps back; 19 would be last of all.
+/// Niceness of this work; 19 would be last of all.
 const NICENESS: i32 = 10;
-/// What one sync has to write: the log may have to wait for it.
+/// Bytes of one sync: the log may have to wait for it.
 pub(in crate::store) const SYNC_BYTES: u64 = 1 << 20;
 
 /// The work has ended in the middle, by a defect of its own.

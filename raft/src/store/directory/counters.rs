@@ -1,4 +1,4 @@
-//! What the store counts about itself.
+//! Counters of the store.
 
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ pub(crate) struct StoreCounters {
     pub(crate) fsync: Durations,
     /// Time to apply the entries that come under one lock.
     pub(crate) apply: Durations,
-    /// How often rows were put aside and made afresh.
+    /// Rows that were put aside and made afresh.
     pub(crate) rows_rebuilt: AtomicU64,
     /// Snapshots that this member made.
     pub(crate) snapshots_built: AtomicU64,
-    /// How often a snapshot was due and couldn't be made of the state.
+    /// Snapshots that were due and couldn't be made of the state.
     pub(crate) snapshots_failed: AtomicU64,
-    /// What the log writes at the moment.
+    /// The present write of the log.
     pub(crate) flush: Flush,
 }
 
@@ -29,7 +29,7 @@ pub(crate) struct StoreCounters {
 #[derive(Debug)]
 pub(crate) struct Flush {
     start: Instant,
-    /// When it began, in milliseconds since the start, and one more; 0 while there is none.
+    /// Its begin in milliseconds since the start, and one more; 0 while there is none.
     begun_ms: AtomicU64,
     /// The lengths of the newest flushes, in milliseconds, and the number of all.
     recent_ms: [AtomicU64; RECENT],

@@ -26,7 +26,7 @@ fn create_dir_and(dir: &Path, mut sync: impl FnMut(&Path) -> io::Result<()>) -> 
     Ok(())
 }
 
-/// What isn't there yet of the directories that lead to `dir`, it included, from the bottom.
+/// The absent ones of the directories that lead to `dir`, it included, from the bottom.
 fn missing(dir: &Path) -> Vec<&Path> {
     dir.ancestors().take_while(|place| !place.as_os_str().is_empty() && !place.is_dir()).collect()
 }

@@ -1,4 +1,4 @@
-//! What is on disk by now, shared by those who write and those who may only follow.
+//! The part of the log that is on disk, shared by its writer and by those that may only follow.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 

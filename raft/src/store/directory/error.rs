@@ -1,4 +1,4 @@
-//! What can go wrong with a data directory, and what to do then.
+//! Errors of a data directory, and their remedies.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,7 @@ pub enum StoreError {
     Locked {
         /// The directory.
         dir: PathBuf,
-        /// Whoever holds it, as it wrote into the lock file; `?` if it wrote nothing.
+        /// The process that holds it, as it wrote into the lock file; `?` if it wrote nothing.
         pid: String,
     },
     /// It belongs to another member.
@@ -29,9 +29,9 @@ pub enum StoreError {
     OtherName {
         /// The directory.
         dir: PathBuf,
-        /// Whose it is.
+        /// Its owner.
         found: String,
-        /// Who asked.
+        /// The name that asked for it.
         wanted: String,
     },
     /// The state in it breaks an invariant of the machine.
@@ -47,7 +47,7 @@ pub enum StoreError {
     Damaged {
         /// The file or directory.
         path: PathBuf,
-        /// How it shows.
+        /// The sign of the damage.
         what: String,
     },
     /// It was written by a newer version.
@@ -68,7 +68,7 @@ pub enum StoreError {
     Level {
         /// The directory.
         dir: PathBuf,
-        /// Which level, and what to do.
+        /// The level, and the remedy.
         source: UnknownLevel,
     },
     /// The operating system refused.
@@ -77,9 +77,9 @@ pub enum StoreError {
         path.display()
     )]
     Io {
-        /// On which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What it said.
+        /// The words of the system.
         source: io::Error,
     },
     /// A thread of the store is gone.

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use super::disk;
 use crate::sync::held;
 
-/// How often to look.
+/// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(250);
 /// Looks until a ballast that couldn't be made is tried again.
 const LOOKS_OFF: u32 = 240;

@@ -33,9 +33,9 @@ pub struct JournalReport {
 /// A file that isn't as it was written, or isn't there.
 #[derive(Debug)]
 pub struct DamagedFile {
-    /// Which one.
+    /// The file.
     pub path: PathBuf,
-    /// How it shows.
+    /// The sign of the damage.
     pub what: String,
 }
 

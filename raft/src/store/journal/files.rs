@@ -139,7 +139,7 @@ impl JournalFiles {
         Ok(())
     }
 
-    /// Whether a sealed segment is here.
+    /// True if a sealed segment is here.
     pub(in crate::store) fn has(&self, number: u64) -> bool {
         held(&self.here).contains(&number)
     }
@@ -162,7 +162,7 @@ impl JournalFiles {
         state.segments.iter().map(open).collect()
     }
 
-    /// Puts a damaged segment aside, for whoever wants to look into it.
+    /// Puts a damaged segment aside, for an analysis.
     pub(super) fn put_aside(&self, number: u64) {
         let path = self.path_of(number);
         if held(&self.here).remove(&number)
@@ -191,7 +191,7 @@ impl JournalFiles {
         Ok((piece, length))
     }
 
-    /// How much of a segment has come from peers so far.
+    /// Bytes of a segment that have come from peers so far.
     pub(crate) fn come(&self, number: u64) -> u64 {
         fs::metadata(self.incoming_path(number)).map_or(0, |metadata| metadata.len())
     }
@@ -270,7 +270,7 @@ pub(super) fn read_chunks(mut content: &[u8], head: &JournalHead) -> io::Result<
     Ok(blocks)
 }
 
-/// What an open segment's file holds.
+/// The content of an open segment's file.
 pub(super) struct OpenChunks {
     pub(super) frames: u64,
     /// The chain after the last of them.

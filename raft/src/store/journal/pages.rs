@@ -148,7 +148,7 @@ impl<'a> Piece<'a> {
     }
 }
 
-/// How far the reading of a page is.
+/// The place of the reading of a page.
 struct Walk<'q> {
     query: &'q EventQuery,
     place: EventId,
@@ -160,7 +160,7 @@ struct Walk<'q> {
 }
 
 impl Walk<'_> {
-    /// Whether a segment lies behind the place, and may hold what is wanted.
+    /// True if a segment lies behind the place, and may hold wanted events.
     fn wants(&self, segment: &Segment) -> bool {
         let EventFilter { since_ms, until_ms, .. } = &self.query.filter;
         self.reaches(Some(segment.first), None)
@@ -169,7 +169,7 @@ impl Walk<'_> {
             && until_ms.is_none_or(|until_ms| segment.from_wall_ms <= until_ms)
     }
 
-    /// Whether events between these two, the second excluded, may lie behind the place.
+    /// True if events between these two, the second excluded, may lie behind the place.
     fn reaches(&self, first: Option<EventId>, next: Option<EventId>) -> bool {
         if self.query.reverse {
             first.is_none_or(|first| first < self.place)

@@ -1,4 +1,4 @@
-//! What can be asked of the journal, and what it answers.
+//! Queries of the journal, and their answers.
 
 use std::io;
 use std::net::IpAddr;
@@ -10,7 +10,7 @@ use ipam_api::{Code, Problem};
 use super::block::key;
 use ipam_machine::{Event, EventId};
 
-/// Which events somebody wants; what isn't said doesn't matter.
+/// A filter of events; absent fields match all.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventFilter {
     /// First words of their names, such as `pool`; any if empty.
@@ -23,7 +23,7 @@ pub struct EventFilter {
     pub address: Option<IpAddr>,
     /// The endpoint that they are about.
     pub endpoint: Option<EndpointKey>,
-    /// Who asked for them.
+    /// The principal that asked for them.
     pub principal: Option<String>,
     /// Not older than this wall time, in milliseconds.
     pub since_ms: Option<u64>,
@@ -32,7 +32,7 @@ pub struct EventFilter {
 }
 
 impl EventFilter {
-    /// Whether an event is wanted.
+    /// True if an event is wanted.
     #[must_use]
     pub fn wants(&self, event: &Event) -> bool {
         fn fits<T: PartialEq + ?Sized>(wanted: Option<&T>, found: Option<&T>) -> bool {
@@ -62,7 +62,7 @@ impl EventFilter {
     }
 }
 
-/// A page of events.
+/// A query for a page of events.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct EventQuery {
     /// The place behind which the page begins (before which, if reversed); none: the oldest kept (the newest).
@@ -71,16 +71,16 @@ pub struct EventQuery {
     pub reverse: bool,
     /// Events of the page at most.
     pub limit: usize,
-    /// Which ones.
+    /// The wanted events.
     pub filter: EventFilter,
 }
 
-/// What was found.
+/// A page of events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EventPage {
     /// The events.
     pub events: Vec<Event>,
-    /// Where to go on, if there may be more. A page may be short, or empty, and yet not the last.
+    /// The place to go on from, if there may be more. A page may be short, or empty, and yet not the last.
     pub next: Option<EventId>,
     /// The oldest event that is kept, if any is.
     pub oldest: Option<EventId>,
@@ -90,10 +90,10 @@ pub struct EventPage {
     pub revision: u64,
 }
 
-/// Why the journal doesn't answer.
+/// The reason for which the journal doesn't answer.
 #[derive(Debug, thiserror::Error)]
 pub enum JournalError {
-    /// What was asked for is no longer kept.
+    /// The wanted events are no longer kept.
     #[error("events before {oldest} are no longer kept")]
     Compacted {
         /// The oldest event that is.
@@ -118,7 +118,7 @@ pub enum JournalError {
         from: EventId,
         /// To here.
         until: EventId,
-        /// How it shows.
+        /// The sign of the damage.
         what: io::Error,
     },
     /// The system refuses to read this member's copy.
@@ -128,7 +128,7 @@ pub enum JournalError {
         from: EventId,
         /// To here.
         until: EventId,
-        /// What it said.
+        /// The words of the system.
         what: io::Error,
     },
     /// This member stops.

@@ -16,7 +16,7 @@ pub(super) struct Waiting {
     pub(super) blocks: Vec<Arc<Block>>,
 }
 
-/// What is in memory. A clone is cheap, and not touched by what comes later.
+/// The part in memory. A clone is cheap, and not touched by later events.
 #[derive(Debug, Clone)]
 pub(crate) struct Recent {
     pub(super) sealed: Vec<Waiting>,

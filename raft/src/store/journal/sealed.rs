@@ -23,7 +23,7 @@ const VERSION: u8 = 1;
 const BLOCK: u8 = 0xE1;
 const INDEX: u8 = 0xE2;
 const FOOTER: u8 = 0xE3;
-/// Where the footer begins, its length, a sum over both, and the magic again.
+/// Offset of the footer, its length, a sum over both, and the magic again.
 const TRAILER: usize = 24;
 /// Entries of one page of the index, of 12 bytes each.
 const PAGE_ENTRIES: usize = 512;
@@ -31,7 +31,7 @@ const ENTRY: usize = 12;
 /// LZ4 makes no more than 255 bytes of one.
 const LZ4_RATIO_MAX: usize = 255;
 
-/// Where something stands in the file.
+/// A place in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 struct Place {
     offset: u64,
@@ -100,14 +100,14 @@ pub(super) fn pretended(blocks: &[Vec<u8>], pages: &[Vec<u8>], footer: &[u8]) ->
     Ok(content)
 }
 
-/// What a block says of itself.
+/// The claims of a block about itself.
 #[cfg(test)]
 pub(super) struct Claim {
     pub(super) length: u32,
     pub(super) bytes: u32,
 }
 
-/// A segment of one small block of which its footer claims something else.
+/// A segment with one small block, about which its footer claims something else.
 #[cfg(test)]
 pub(super) fn claiming(claim: &Claim) -> Vec<u8> {
     let mut content = MAGIC.to_vec();
@@ -119,7 +119,7 @@ pub(super) fn claiming(claim: &Claim) -> Vec<u8> {
     content
 }
 
-/// What is looked up, with the blocks where it is, in order.
+/// The keys of the index with their blocks, in order.
 fn entries(blocks: &[Arc<Block>]) -> io::Result<Vec<(u64, u32)>> {
     let mut entries = Vec::new();
     for (number, block) in blocks.iter().enumerate() {
@@ -187,7 +187,7 @@ impl Sealed {
         Ok((file.metadata()?.len(), file))
     }
 
-    /// What it holds, if it is the segment of this number.
+    /// Its content, if it is the segment of this number.
     pub(super) fn segment(&self, number: u64) -> io::Result<&Segment> {
         if self.footer.number == number {
             return Ok(&self.footer.segment);

@@ -19,7 +19,7 @@ pub(crate) trait JournalSource: Send + Sync {
     /// The journal of the published state.
     fn view(&self) -> View;
 
-    /// What of the journal is in memory, and the oldest segment that is to be kept.
+    /// The part of the journal in memory, and the oldest segment that is to be kept.
     fn to_write(&self) -> (Recent, u64);
 
     /// Notes that sealed segments up to `through` are on disk.

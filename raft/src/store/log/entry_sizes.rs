@@ -1,4 +1,4 @@
-//! How many bytes of the log lie between two entries.
+//! Bytes of the log between two entries.
 //!
 //! The log itself knows how many bytes were ever written to it, and which entry was the last then. Remembered
 //! every so often this tells, about as exactly as it matters, where each entry stands.
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::store::directory::Durable;
 use crate::types::LogId;
 
-/// How far apart what is remembered is.
+/// Distance between two marks.
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Handle on the log's length.

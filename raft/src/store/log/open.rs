@@ -84,7 +84,7 @@ fn open_files(dir: &Path) -> io::Result<RaftLog<Wal>> {
     RaftLog::open(Arc::new(config))
 }
 
-/// Whether an error speaks of what stands in the files, or of the disk and the rights to it.
+/// True if an error is about the content of the files, and not about the disk and the rights to it.
 fn is_about_content(error: &io::Error) -> bool {
     use io::ErrorKind::{InvalidData, Other, UnexpectedEof};
     matches!(error.kind(), InvalidData | UnexpectedEof | Other)

@@ -23,7 +23,7 @@ use crate::types::{Entry, LogId, Types, Vote};
 /// The newest entries, for replication, in memory. The log's own cache holds its open file besides.
 const TAIL_BYTES_MAX: usize = 32 << 20;
 
-/// What one message to a lagging peer carries, roughly.
+/// Bytes of one message to a lagging peer, roughly.
 const PIECE_BYTES_MAX: usize = 1 << 20;
 
 /// Handle on the log; clones share it. Nothing here touches the disk: `append` returns once its entries are in

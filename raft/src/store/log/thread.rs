@@ -26,7 +26,7 @@ const GROUP_COMMANDS_MAX: usize = 4096;
 
 pub(super) type Answer<T> = oneshot::Sender<io::Result<T>>;
 
-/// What the thread is asked to do, in the order in which it is asked.
+/// Jobs of the thread, in the order in which they are queued.
 pub(super) enum Command {
     Append {
         entries: Vec<Entry>,
@@ -69,7 +69,7 @@ pub(super) struct LogThread {
     pub(super) counters: Arc<StoreCounters>,
 }
 
-/// Who waits for the sync of the current group.
+/// Callers that wait for the sync of the current group.
 #[derive(Default)]
 struct Group {
     appends: Vec<IOFlushed<Types>>,
@@ -82,7 +82,7 @@ struct Group {
 }
 
 impl LogThread {
-    /// Serves until it is told to close, or until nobody is left who could ask for anything.
+    /// Serves until it is told to close, or until the last handle is gone.
     pub(super) fn run(mut self, commands: &Receiver<Command>) {
         let mut closing = Vec::new();
         while closing.is_empty() {

@@ -1,4 +1,4 @@
-//! What readers of the log see: all that was handed to it, written or not.
+//! The log as its readers see it: all that was handed to it, written or not.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(super) struct View {
     passed_on: u64,
     pub(super) vote: Option<Vote>,
     pub(super) committed: Option<LogId>,
-    /// Why nothing can be written any more.
+    /// The reason for which nothing can be written any more.
     pub(super) failed: Option<String>,
 }
 
@@ -32,12 +32,12 @@ struct Held {
     append: u64,
 }
 
-/// Where a range of entries is found.
+/// The places of a range of entries.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    /// What only the log's thread can read; comes first.
+    /// Entries that only the log's thread can read; they come first.
     pub(super) cold: Option<Range<u64>>,
-    /// What is in memory.
+    /// Entries in memory.
     pub(super) hot: Vec<Entry>,
 }
 

@@ -102,7 +102,7 @@ impl Decode for WalVote {
     }
 }
 
-/// What an entry carries.
+/// The payload of an entry.
 #[derive(Debug, Clone)]
 pub(in crate::store) struct WalPayload(pub(in crate::store) Payload);
 

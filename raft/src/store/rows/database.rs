@@ -35,7 +35,7 @@ const BATCH_ROWS: usize = 128;
 /// which shares the disk.
 const SYNC_ROWS: usize = 32 * BATCH_ROWS;
 
-/// How long to wait for a lock of sled's own; the directory's lock is held already.
+/// Tries for a lock of sled's own; the directory's lock is held already.
 const LOCK_TRIES: u32 = 100;
 const LOCK_PAUSE: Duration = Duration::from_millis(20);
 
@@ -58,7 +58,7 @@ pub(in crate::store) fn path(dir: &Path) -> PathBuf {
     dir.join("rows")
 }
 
-/// Puts a directory in doubt aside, for whoever wants to look into it; only the newest is kept.
+/// Puts a directory in doubt aside, for an analysis; only the newest is kept.
 pub(in crate::store) fn put_aside(dir: &Path) -> io::Result<()> {
     let rows = path(dir);
     if !rows.exists() {

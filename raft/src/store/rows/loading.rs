@@ -12,10 +12,10 @@ use crate::progress::Progress;
 use crate::store::spoil::{BREAKING_TO_LOAD, break_if_named};
 use ipam_machine::{Damaged, Indexed, LANES, Loading, RowKey, State, lane};
 
-/// What changes hands together.
+/// Bytes that change hands together.
 const BATCH_BYTES: usize = 64 << 10;
 
-/// What the reader finds: a row; nothing after the last.
+/// The find of the reader: a row; nothing after the last.
 pub(super) type Found<E> = Result<Option<(RowKey, Vec<u8>)>, E>;
 
 /// Rows one behind the other.

@@ -8,11 +8,11 @@ use tokio::sync::oneshot;
 
 use crate::store::directory::StoreError;
 
-/// What the thread has been told and hasn't acted on yet.
+/// Wakeups that the thread hasn't acted on yet.
 const CHANGED: u8 = 1;
 const SOON: u8 = 2;
 
-/// What wakes the thread.
+/// A wakeup of the thread.
 pub(in crate::store) enum Nudge {
     /// Something has changed; it may wait for more.
     Changed,

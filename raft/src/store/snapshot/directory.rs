@@ -1,4 +1,4 @@
-//! Where snapshots are kept: one whole one, and what is on its way to become the next.
+//! The directory of snapshots: a whole one, and those on their way to become the next.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, BufWriter};
@@ -31,7 +31,7 @@ static NUMBER: AtomicU64 = AtomicU64::new(0);
 #[derive(Debug)]
 pub(in crate::store) struct SnapshotDir {
     dir: PathBuf,
-    /// Held while a file takes the current one's place: the newer stays, whoever comes last.
+    /// Held while a file takes the current one's place: the newer stays, in whichever order they come.
     newest: Mutex<Newest>,
 }
 
@@ -39,7 +39,7 @@ pub(in crate::store) struct SnapshotDir {
 #[derive(Debug, Default)]
 struct Newest {
     last: Option<LogId>,
-    /// Its file, kept as it is while somebody reads it; none if there is no snapshot.
+    /// Its file, kept as it is while it is read; none if there is no snapshot.
     file: Option<Arc<Replaceable>>,
 }
 
@@ -230,7 +230,7 @@ pub(crate) struct SnapshotFile {
     /// Held while it is read, if it is or was the current one.
     #[expect(dead_code, reason = "held, not read")]
     kept: Option<Arc<Replaceable>>,
-    /// What is in it, if that was read already.
+    /// Its content, if that was read already.
     held: Option<Box<Instant>>,
 }
 

@@ -29,14 +29,14 @@ const END: u8 = 0xD3;
 const JOURNAL: u8 = 0xD4;
 const FRAME_BYTES_MAX: usize = 256 << 10;
 
-/// What a snapshot says of itself.
+/// The header of a snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Header {
     pub(in crate::store) meta: Meta,
     pub(in crate::store) digest: u128,
 }
 
-/// What can't be written, whatever the disk: a defect of this program, and no reason for a member to stop.
+/// Content that can't be written, whatever the disk: a defect of this program, and no reason for a member to stop.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(in crate::store) struct Unwritable(String);
@@ -53,7 +53,7 @@ impl Unwritable {
         }
     }
 
-    /// Whether an error is of that kind, and not the disk's.
+    /// True if an error is of that kind, and not the disk's.
     pub(in crate::store) fn is(error: &io::Error) -> bool {
         error.get_ref().is_some_and(|inner| inner.is::<Self>() || inner.is::<Panicked>())
     }

@@ -26,13 +26,13 @@ pub(super) type Tell = Box<dyn FnOnce() + Send>;
 /// A change beside the log.
 type Change = Box<dyn FnOnce(&mut Live) -> Tell + Send>;
 
-/// What the thread is asked to do, in the order in which it is asked.
+/// Jobs of the thread, in the order in which they are queued.
 pub(super) enum Job {
     /// Apply entries, and publish their effect.
     Apply {
         /// In the order of the log.
         entries: Vec<EntryResponder<Types>>,
-        /// Where to say that all is published.
+        /// The answer once all is published.
         done: oneshot::Sender<io::Result<()>>,
     },
     /// Change the state beside the log, publish it, then tell who waits for it.

@@ -13,7 +13,7 @@ use ipam_machine::{Broken, RowKey};
 /// With so many commands unwritten the rows don't wait for the clock.
 const UNWRITTEN_COMMANDS_MAX: usize = 20_000;
 
-/// Where the thread that applies publishes, and where all others look.
+/// The published state: the thread that applies puts it there, and all others look there.
 pub(super) struct Board {
     pub(super) published: watch::Sender<Arc<Live>>,
     /// The newest revision that has events.
@@ -26,7 +26,7 @@ pub(super) struct Board {
     failed: watch::Sender<Option<StoreFailure>>,
 }
 
-/// What the row writer takes: a published state, with the keys of all rows that were touched up to it.
+/// The next work of the row writer: a published state, with the keys of all rows that were touched up to it.
 struct Unwritten {
     live: Arc<Live>,
     touched: Vec<RowKey>,
@@ -97,7 +97,7 @@ impl Board {
     }
 }
 
-/// What the row writer takes at one instant.
+/// The work that the row writer takes at one instant.
 pub(super) struct Taken {
     pub(super) live: Arc<Live>,
     /// Each key once.

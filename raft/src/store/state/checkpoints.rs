@@ -1,4 +1,4 @@
-//! Where replicas are compared: the state's digest at places that follow from the log alone.
+//! Points of comparison of replicas: the state's digest at places that follow from the log alone.
 
 use std::collections::VecDeque;
 

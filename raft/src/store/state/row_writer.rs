@@ -17,7 +17,7 @@ use crate::store::directory::{Durable, Headroom, Marker, StoreError, StoreFailur
 use crate::store::journal::JournalFiles;
 use crate::store::rows::{Nudge, Point, Rows, put_aside};
 
-/// How far rows and marker may lag.
+/// The longest lag of rows and marker.
 const LAG: Duration = Duration::from_millis(250);
 
 /// After the row store has failed this many rounds pass before it is tried afresh.
@@ -30,18 +30,18 @@ pub(in crate::store) struct Behind {
     pub(in crate::store) durable: Arc<Durable>,
     pub(in crate::store) journal: Arc<JournalFiles>,
     pub(in crate::store) headroom: Arc<Headroom>,
-    /// What the marker shall say.
+    /// The next content of the marker.
     pub(in crate::store) marker: Marker,
-    /// What it says.
+    /// Its present content.
     pub(in crate::store) marked: Marker,
     /// The row store, unless it has to be made afresh.
     pub(in crate::store) rows: Option<Rows>,
-    /// Which state the rows hold: it changes when a snapshot replaces the state as a whole.
+    /// The number of the state that the rows hold: it changes when a snapshot replaces the state as a whole.
     pub(in crate::store) epoch: u64,
     /// Rounds until the row store is tried again.
     pub(in crate::store) off: u32,
     pub(in crate::store) pending: Arc<AtomicU8>,
-    /// Where to say that this thread has panicked.
+    /// The channel to say that this thread has panicked.
     pub(in crate::store) failed: watch::Sender<Option<StoreFailure>>,
 }
 
@@ -167,7 +167,7 @@ impl Behind {
     }
 }
 
-/// Who waits for the next round.
+/// Callers that wait for the next round.
 #[derive(Default)]
 struct Waiting {
     close: Option<oneshot::Sender<Result<(), StoreError>>>,
@@ -176,7 +176,7 @@ struct Waiting {
 }
 
 impl Waiting {
-    /// Lets changes gather until the lag is used up or somebody can't wait.
+    /// Lets changes gather until the lag is used up or a wakeup can't wait.
     fn gather(first: Nudge, nudges: &Receiver<Nudge>) -> Self {
         let until = Instant::now() + LAG;
         let mut waiting = Self::default();

@@ -90,7 +90,7 @@ impl SharedState {
         self.live().applied
     }
 
-    /// Waits for the first published state of which something holds.
+    /// Waits for the first published state for which something holds.
     ///
     /// # Errors
     /// When the thread that applies has ended.

@@ -30,7 +30,7 @@ pub(crate) struct MachineStore {
     pub(in crate::store) journal: Arc<JournalFiles>,
     pub(in crate::store) headroom: Arc<Headroom>,
     pub(in crate::store) counters: Arc<StoreCounters>,
-    /// How fast snapshots are written.
+    /// Pace at which snapshots are written.
     pub(crate) bytes_per_second: u64,
 }
 
