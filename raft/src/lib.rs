@@ -1,6 +1,6 @@
 //! The replicated state of ipamd: the deterministic machine, its storage and its peers.
 //!
-//! Three layers, each of which depends only on lower ones: [`node`] serves the daemon; `transport` and
+//! Three layers; each depends only on lower ones: [`node`] serves the daemon; `transport` and
 //! `store` carry and keep; [`ipam_machine`] decides, and knows no disk, no network, no clock.
 //!
 //! **Invariant:** openraft, raft-log and sled are named nowhere outside this crate.

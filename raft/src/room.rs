@@ -1,5 +1,5 @@
-//! How many connections there are, in all and of each address, so that nobody takes all of them: of clients, and
-//! of peers that nobody knows yet.
+//! Bounds on connections, in all and of each address, so that no host takes all of them: of clients, and of
+//! peers that are not known yet.
 
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};

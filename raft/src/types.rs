@@ -22,7 +22,7 @@ pub(crate) struct Outcomes {
     pub(crate) took: Vec<std::time::Duration>,
 }
 
-/// What the log's membership says of a member. Its addresses here are those of its founding or joining; the
+/// A member, as the log's membership has it. Its addresses here are those of its founding or joining; the
 /// environment may have changed them since, which is why members are looked up by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {

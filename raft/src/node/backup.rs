@@ -31,7 +31,7 @@ impl From<BackupError> for Problem {
 
 impl Node {
     /// Takes a backup of everything that was acknowledged before this call; with all of its `history`, or only with
-    /// its newest part. Nobody waits for it to be written.
+    /// its newest part. No work waits for it to be written.
     ///
     /// # Errors
     /// See [`BackupError`].

@@ -63,8 +63,7 @@ pub struct NodeConfig {
     pub client_url: String,
     /// Founders of the cluster; the same names on each of them, this one included.
     pub initial_members: Vec<InitialMember>,
-    /// Whether it waits for a cluster to take it in instead of founding one; then the initial members only say
-    /// where others are.
+    /// Waits for a cluster to take it in instead of founding one; then the initial members only give addresses.
     pub joins: bool,
     /// Times by which failures are noticed.
     pub timing: Timing,

@@ -1,4 +1,4 @@
-//! How a cluster begins: exactly once, whatever order its members start in, and never over the head of one that
+//! The beginning of a cluster: exactly once, whatever order its members start in, and never over the head of one that
 //! exists.
 //!
 //! The first of the initial members by name founds, when every other one has told it that its disk is empty and

@@ -87,7 +87,7 @@ impl Gate {
     }
 }
 
-/// What follows from the rooms that are known: members that are down have no say, and where a majority is silent
+/// The treatment of proposals by the rooms that are known: members that are down have no say, and where a majority is silent
 /// it isn't the disks that stop the cluster.
 fn judge(mine: Room, others: impl Iterator<Item = Room>, majority: usize) -> Verdict {
     let mut rooms: Vec<Room> = others.chain([mine]).collect();
@@ -101,7 +101,7 @@ fn judge(mine: Room, others: impl Iterator<Item = Room>, majority: usize) -> Ver
     }
 }
 
-/// Whether an action leaves less to keep than there was, or as much and something would be lost without it; its
+/// True if an action leaves less to keep than there was, or as much and something would be lost without it; its
 /// own entry is small and soon gone.
 fn shrinks(action: &Action) -> bool {
     matches!(

@@ -48,8 +48,8 @@ pub(super) async fn ask(inner: &Inner, to: u64, deadline: Instant) -> Result<(),
     }
 }
 
-/// The same on the member that leads. One that can't take over is not tried: until somebody else leads, nobody
-/// could do anything.
+/// Hands over on the member that leads. One that can't take over is not tried: until another one leads, no
+/// proposal would be decided.
 pub(super) async fn here(
     inner: &Inner,
     running: &Running,

@@ -12,7 +12,6 @@ use super::counters::{Counters, NodeMetrics};
 use super::digests::{self, Integrity, Trust};
 use super::error::{Failure, HandOverError, ReadError, StartError};
 use super::gate::Gate;
-use super::host::Door;
 use super::inner::{Ingredients, Inner};
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
@@ -26,7 +25,7 @@ use crate::types::{Member, MemberInfo};
 use ipam_machine::State;
 use ipam_machine::command::KnownMember;
 
-/// What a subscriber to log lines should be told besides its own wishes: the libraries below say the same again
+/// Directives for a subscriber to log lines, besides its own: the libraries below say the same again
 /// and again while a peer is away, and what matters of it is said here.
 pub const LOG_DIRECTIVES: &str = "openraft=error,raft_log=warn,chunked_wal=warn,sled=warn";
 
@@ -134,7 +133,7 @@ impl Node {
         tasks.spawn(digests::run(lifecycle.clone(), integrity.clone()));
         tasks.spawn(disks::run(lifecycle.clone(), gate, config.timing));
         tasks.spawn(lifecycle.clone().follow_store());
-        tasks.spawn(serve(config.peer_port, Door(inner.clone())));
+        tasks.spawn(serve(config.peer_port, inner.clone()));
         let node = Self { handle: Arc::new(Handle { inner, closer: Mutex::new(Some(store.closer)) }) };
         if belongs {
             let running = starting::resume(node.inner()).await?;
@@ -198,7 +197,7 @@ impl Node {
         done.map_err(|broken| ReadError::InDoubt(broken.to_string()))
     }
 
-    /// Whether what this member has may be shown to anybody, however old it may be.
+    /// Checks that the state of this member may be shown, however old it may be.
     ///
     /// # Errors
     /// When its state is in doubt.
@@ -241,7 +240,7 @@ impl Node {
         members::of_leader(self.inner(), deadline.into()).await
     }
 
-    /// Makes the voter with this id the leader; asks whoever leads to hand over. Nothing happens if it leads already.
+    /// Makes the voter with this id the leader; asks the present leader to hand over. Nothing happens if it leads already.
     ///
     /// # Errors
     /// When it can't lead, or doesn't until the deadline.

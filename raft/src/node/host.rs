@@ -28,17 +28,13 @@ const START_PATIENCE: Duration = Duration::from_secs(2);
 /// The refusal of a member on a full disk.
 const NO_ROOM: &str = "its disk is full";
 
-/// The member, as the transport sees it.
-#[derive(Clone)]
-pub(super) struct Door(pub(super) Arc<Inner>);
-
-impl Host for Door {
+impl Host for Arc<Inner> {
     fn hello(&self) -> Hello {
-        self.0.hello()
+        Inner::hello(self)
     }
 
     async fn admit(&self, ticket: &Ticket) -> Result<(), Refusal> {
-        let identity = self.0.profile.identity();
+        let identity = self.profile.identity();
         let mine = Party {
             name: identity.name,
             member_id: identity.member_id.unwrap_or_default(),
@@ -56,14 +52,14 @@ impl Host for Door {
             Some(_) => {}
             None => self.take_part(ticket).await?,
         }
-        match self.0.lifecycle.running_by(Instant::now() + START_PATIENCE).await {
+        match self.lifecycle.running_by(Instant::now() + START_PATIENCE).await {
             Some(running) if running.cluster_id != ticket.cluster_id => {
                 Err(Refusal::WrongCluster { mine: running.cluster_id.clone() })
             }
             Some(running) => {
                 check_caller(&running, ticket)?;
                 self.check_belongs(&running, ticket)?;
-                self.0.callers.note_client_url(ticket.from.member_id, ticket.client_url.clone());
+                self.callers.note_client_url(ticket.from.member_id, ticket.client_url.clone());
                 if let Some(peer_address) = &ticket.peer_address {
                     running.peers.learn(ticket.from.member_id, peer_address.clone());
                 }
@@ -74,23 +70,23 @@ impl Host for Door {
     }
 
     async fn expelled(&self, member_id: u64) {
-        let mut expelled = self.0.callers.expelled.subscribe();
+        let mut expelled = self.callers.expelled.subscribe();
         // The sender lives as long as this member.
         let _ = expelled.wait_for(|expelled| expelled.contains(&member_id)).await;
     }
 
     async fn answer(&self, request: Request) -> Answer {
-        match self.0.lifecycle.running() {
+        match self.lifecycle.running() {
             Some(running) => self.answer_of(&running, request).await.unwrap_or_else(Answer::Failed),
             None => Answer::Failed("it isn't running".to_owned()),
         }
     }
 
     async fn incoming(&self) -> Result<IncomingSnapshot, String> {
-        if self.0.gate.headroom.room() == Room::Nothing {
+        if self.gate.headroom.room() == Room::Nothing {
             return Err(NO_ROOM.to_owned());
         }
-        SnapshotFile::incoming(&self.0.profile.dir).await.map_err(text)
+        SnapshotFile::incoming(&self.profile.dir).await.map_err(text)
     }
 
     async fn install(
@@ -98,7 +94,7 @@ impl Host for Door {
         head: SnapshotHead,
         incoming: IncomingSnapshot,
     ) -> Result<SnapshotResponse<Types>, String> {
-        let file = self.0.state.guard_io(incoming.seal_and_verify()).await.map_err(text)?;
+        let file = self.state.guard_io(incoming.seal_and_verify()).await.map_err(text)?;
         if *file.meta() != head.meta {
             return Err("the snapshot isn't the one that was announced".to_owned());
         }
@@ -108,25 +104,25 @@ impl Host for Door {
         if owner > Some((leader.term, leader.node_id)) {
             return Err("the snapshot is of a later leader than the one that sends it".to_owned());
         }
-        let running = self.0.lifecycle.running().ok_or("it isn't running")?;
-        let Some(file) = self.0.integrity.awaited.take(&self.0.state, file).await else {
+        let running = self.lifecycle.running().ok_or("it isn't running")?;
+        let Some(file) = self.integrity.awaited.take(&self.state, file).await else {
             let vote = running.raft.metrics().borrow_watched().vote;
             return Ok(SnapshotResponse { vote });
         };
         let snapshot = openraft::Snapshot { meta: head.meta, snapshot: file };
         let installed = running.raft.install_full_snapshot(head.vote, snapshot).await;
         let installed = installed.map_err(text)?;
-        Counters::add(&self.0.counters.snapshots_installed);
+        Counters::add(&self.counters.snapshots_installed);
         Ok(installed)
     }
 }
 
-impl Door {
-    /// Sends away whoever was removed, and tells it so. While the membership still has it, its vote may be needed.
+impl Inner {
+    /// Sends away a member that was removed, and tells it so. While the membership still has it, its vote may be needed.
     fn check_belongs(&self, running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
         let Party { member_id, name, .. } = &ticket.from;
         let cluster = &running.cluster_id;
-        if !membership::expelled(&self.0, running).contains(member_id) {
+        if !membership::expelled(self, running).contains(member_id) {
             return Ok(());
         }
         let why = format!("member {member_id}, {name}, was removed from the cluster {cluster}");
@@ -134,8 +130,8 @@ impl Door {
     }
 
     /// Joins the caller's cluster. In a task of its own, since the caller may hang up in the middle.
-    async fn take_part(&self, ticket: &Ticket) -> Result<(), Refusal> {
-        let (inner, ticket) = (self.0.clone(), ticket.clone());
+    async fn take_part(self: &Arc<Self>, ticket: &Ticket) -> Result<(), Refusal> {
+        let (inner, ticket) = (self.clone(), ticket.clone());
         let joined = tokio::spawn(async move {
             starting::join(&inner, &ticket).await.map_err(|error| {
                 let why = error.to_string();
@@ -149,10 +145,10 @@ impl Door {
         }
     }
 
-    /// Whether the disk is kept from what would fill it to the last byte: the log wouldn't survive that. What
+    /// True if the disk is kept from filling to the last byte: the log wouldn't survive that. What
     /// leaders need for themselves still goes in.
     fn has_no_room_for(&self, append: &Append) -> bool {
-        !self.0.gate.headroom.takes_entries()
+        !self.gate.headroom.takes_entries()
             && append.entries.iter().any(|entry| match &entry.payload {
                 EntryPayload::Normal(batch) => !batch.begins_leadership(),
                 EntryPayload::Blank | EntryPayload::Membership(_) => false,
@@ -173,13 +169,13 @@ impl Door {
                 let response = raft.append_entries(append).await.map_err(text)?;
                 let appended = span.answer(response).ok_or("a conflict at no entry")?;
                 if appended.is_ok() {
-                    self.0.leadership.note_leader_heard();
+                    self.leadership.note_leader_heard();
                 }
                 Answer::Append(appended)
             }
             Request::Vote(vote) => Answer::Vote(raft.vote(vote).await.map_err(text)?),
             Request::PreVote(vote) => Answer::Vote(raft.pre_vote(vote).await.map_err(text)?),
-            Request::TransferLeader(_) if self.0.integrity.trust.is_in_doubt() => {
+            Request::TransferLeader(_) if self.integrity.trust.is_in_doubt() => {
                 return Err("its state is in doubt".to_owned());
             }
             Request::TransferLeader(request) => {
@@ -189,18 +185,18 @@ impl Door {
                 Answer::Propose(self.propose(running, *command, within(budget_ms)).await)
             }
             Request::JournalPiece { number, offset } => {
-                fetching::piece(&self.0.journal, number, offset).await?
+                fetching::piece(&self.journal, number, offset).await?
             }
-            Request::Report => Answer::Report(Box::new(self.0.integrity.report())),
+            Request::Report => Answer::Report(Box::new(self.integrity.report())),
             Request::SendSnapshot { to, at_least } => {
-                digests::send_snapshot(&self.0.integrity, running, to, at_least).await?;
+                digests::send_snapshot(&self.integrity, running, to, at_least).await?;
                 Answer::SnapshotSent
             }
-            Request::Headroom => Answer::Headroom(self.0.gate.headroom.room()),
+            Request::Headroom => Answer::Headroom(self.gate.headroom.room()),
             Request::ReadIndex => Answer::ReadIndex(reads::of_leader(raft).await),
-            Request::Members => Answer::Members(members::here(&self.0)),
+            Request::Members => Answer::Members(members::here(self)),
             Request::HandOver { to, budget_ms } => {
-                Answer::HandOver(handing_over::here(&self.0, running, to, within(budget_ms)).await)
+                Answer::HandOver(handing_over::here(self, running, to, within(budget_ms)).await)
             }
         })
     }
@@ -212,13 +208,13 @@ impl Door {
         command: Command,
         deadline: Instant,
     ) -> Result<Outcome, Declined> {
-        if self.0.lifecycle.is_stopping() {
+        if self.lifecycle.is_stopping() {
             return Err(Declined::ShuttingDown);
         }
-        if self.0.integrity.trust.is_in_doubt() {
+        if self.integrity.trust.is_in_doubt() {
             return Err(Declined::NoLeader);
         }
-        let _waiting = self.0.counters.wait().ok_or(Declined::Overloaded)?;
+        let _waiting = self.counters.wait().ok_or(Declined::Overloaded)?;
         let bytes = postcard::experimental::serialized_size(&command).unwrap_or(COMMAND_BYTES_MAX);
         let decided = running.proposals.propose(command, bytes, deadline).await;
         decided.map(|(outcome, _timing)| outcome)
@@ -234,7 +230,7 @@ fn within(budget_ms: u64) -> Instant {
     Instant::now() + Duration::from_millis(budget_ms.min(BUDGET_MS_MAX))
 }
 
-/// Ids are never used again, so whoever has a known one and isn't that member is a stranger. Unknown ones may
+/// Ids are never used again, so a caller with a known one that isn't that member is a stranger. Unknown ones may
 /// belong to members of whom the log here doesn't tell yet.
 fn check_caller(running: &Running, ticket: &Ticket) -> Result<(), Refusal> {
     let from = &ticket.from;

@@ -31,8 +31,7 @@ pub(super) struct Inner {
     pub(super) leadership: Arc<Leadership>,
     pub(super) integrity: Arc<Integrity>,
     pub(super) callers: Callers,
-    /// What raft starts on. Whoever holds this decides which cluster the member belongs to, and nobody else at
-    /// the same time.
+    /// The parts on which raft starts. The holder of this lock decides which cluster the member belongs to.
     pub(super) ingredients: AsyncMutex<Option<Ingredients>>,
     pub(super) state: SharedState,
     pub(super) journal: Journal,

@@ -66,7 +66,7 @@ impl Leadership {
         }
     }
 
-    /// How long ago a working leader was last heard; nothing if none was since the start, whatever the vote on
+    /// The time since a working leader was last heard; nothing if none was since the start, whatever the vote on
     /// disk says about who led before it.
     fn silent_ms(&self, running: &Running) -> Option<u64> {
         let heard_at_ms = self.heard_ms.load(Relaxed);

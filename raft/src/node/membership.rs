@@ -1,5 +1,5 @@
 //! Makes the membership of the log what the rows say that it shall be: one step after the other, on whichever
-//! member leads, so that a change which somebody began is finished by somebody else.
+//! member leads, so that one member finishes a change that another one began.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -21,7 +21,7 @@ use ipam_machine::model::{self, MemberStanding};
 
 /// Interval between looks for something to do.
 const LOOK: Duration = Duration::from_millis(50);
-/// How often a member that hears of no leader calls the others: they learn where it is, and it learns from them
+/// Interval at which a member that hears of no leader calls the others: they learn where it is, and it learns from them
 /// if it was removed.
 const CALL: Duration = Duration::from_millis(500);
 /// Time for one step, before the situation is looked at anew.

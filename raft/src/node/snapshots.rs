@@ -57,7 +57,7 @@ struct Turn {
 }
 
 impl Turn {
-    /// Whether a line was crossed between two points. Lines are `every` apart, and each member has its own,
+    /// True if a line was crossed between two points. Lines are `every` apart, and each member has its own,
     /// between those of the others. Right after a snapshot another one can wait.
     fn has_come(self, every: u64, then: u64, now: u64) -> bool {
         let every = every.max(1);

@@ -49,11 +49,8 @@ fn heirs(running: &Running, timing: Timing) -> Vec<u64> {
     let metrics = running.raft.metrics();
     let metrics = metrics.borrow_watched();
     let recently = Duration::from_millis(timing.election_max_ms);
-    let mut heirs: Vec<_> = metrics
-        .membership_config
-        .membership()
-        .voter_ids()
-        .filter(|id| *id != running.me.member_id)
+    let others = running.voters().into_iter().filter(|id| *id != running.me.member_id);
+    let mut heirs: Vec<_> = others
         .map(|id| {
             let seen = metrics.heartbeat.as_ref().and_then(|heartbeat| heartbeat.get(&id).copied().flatten());
             let alive = seen.is_some_and(|seen| seen.into_inner().elapsed() < recently);

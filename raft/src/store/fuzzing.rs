@@ -63,7 +63,7 @@ pub fn snapshot_of(rows: &[(RowKey, Vec<u8>)], blocks: &[Vec<u8>]) -> Vec<u8> {
     bytes
 }
 
-/// What lies in the files of log, rows and marker.
+/// Kinds of items in the files of log, rows and marker.
 pub const ITEMS: u8 = 7;
 
 /// Reads one kind of item, of [`ITEMS`], and writes it once more.

@@ -73,7 +73,7 @@ pub(super) fn divide(mut append: Append) -> VecDeque<Append> {
     parts
 }
 
-/// Whether a leader that obeys the protocol can have sent it: entries without gaps, none from a later
+/// Checks that a leader that obeys the protocol can have sent it: entries without gaps, none from a later
 /// leadership than its own.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! One lasting connection to one peer for one purpose, as its callers see it: it connects when somebody has
+//! One lasting connection to one peer for one purpose, as its callers see it: it connects when a caller has
 //! something to say, connects again after a while when that fails, and answers at once as long as it can't.
 
 use std::time::Duration;

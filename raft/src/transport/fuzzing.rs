@@ -57,7 +57,7 @@ pub fn preface(opening: &[u8]) -> io::Result<Vec<u8>> {
     encode(&(*b"ipamd-pr", PROTOCOL_VERSION, opening.to_vec()))
 }
 
-/// Reads the first answer of whoever was called, in both situations in which one is waited for.
+/// Reads the first answer of the side that was called, in both situations in which one is waited for.
 pub fn reply(stream: &[u8]) {
     let mut both = tokio::io::join(stream, tokio::io::sink());
     let _ = in_time(ask_hello(&mut both));
@@ -74,7 +74,7 @@ pub fn reply(stream: &[u8]) {
     let _ = in_time(present(&mut both, ticket));
 }
 
-/// What travels in frames.
+/// Kinds of messages in frames.
 pub const MESSAGES: u8 = 6;
 
 /// Reads a frame's content as one kind of message, of [`MESSAGES`], and encodes it again.

@@ -1,4 +1,4 @@
-//! What members of the first version say to each other, read by this one. `UPDATE=1` adds what isn't there yet; a
+//! Messages of members of the first version, read by this one. `UPDATE=1` adds what isn't there yet; a
 //! line that is there never changes, since members of two versions speak during every upgrade.
 
 use ipam_machine::command::Text;

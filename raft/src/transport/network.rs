@@ -25,7 +25,7 @@ use super::preface::Purpose;
 use crate::store::SnapshotFile;
 use crate::types::{Member, Types, Vote};
 
-/// How long a peer may take to write entries down. Far longer than openraft's own patience (a heartbeat): the
+/// Time for a peer to write entries down. Far longer than openraft's own patience (a heartbeat): the
 /// connection has its own sign of life, and entries sent twice make a slow disk slower.
 const APPEND_PATIENCE: Duration = Duration::from_secs(10);
 

@@ -1,7 +1,6 @@
 //! The other members, as this one reaches them.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -92,7 +91,7 @@ impl Peers {
         self.book.removed.subscribe()
     }
 
-    /// Who this member is.
+    /// The id of this member.
     pub(crate) fn my_id(&self) -> u64 {
         self.book.own.me.member_id
     }
@@ -141,7 +140,7 @@ impl Peers {
 }
 
 impl Book {
-    /// Which turn it is, and the address that is tried in it. A member may be where the configuration here says,
+    /// The present turn, and the address that is tried in it. A member may be where the configuration here says,
     /// where it last said itself, or where the membership says; any of these may be out of date.
     fn address(&self, member_id: u64, member: &Member) -> (usize, String) {
         let configured = self.own.addresses.get(&member.name).cloned();
@@ -246,11 +245,5 @@ impl Target {
 
     fn label(&self) -> String {
         format!("{} {:?}", self.member_id, self.purpose)
-    }
-}
-
-impl fmt::Debug for Target {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} ({})", self.member.name, self.label())
     }
 }

@@ -115,13 +115,8 @@ pub(super) async fn receive<H: Host>(
     host: &H,
     mut stream: impl AsyncRead + AsyncWrite + Unpin,
 ) -> io::Result<()> {
-    let receipt: Receipt = match take_in(host, &mut stream).await {
-        Ok(response) => Ok(response),
-        Err(why) => {
-            tracing::warn!(%why, "a snapshot was not installed");
-            Err(why)
-        }
-    };
+    let receipt: Receipt = take_in(host, &mut stream).await;
+    let receipt = receipt.inspect_err(|why| tracing::warn!(%why, "a snapshot was not installed"));
     stream.write_all(&encode(&receipt)?).await?;
     stream.shutdown().await
 }

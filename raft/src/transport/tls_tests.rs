@@ -1,4 +1,4 @@
-//! Who gets through TLS between members, and who doesn't.
+//! Callers that get through TLS between members, and those that don't.
 
 use ipam_api::Name;
 use ipam_api::tls::{Credentials, TlsError};
@@ -21,7 +21,7 @@ fn ca(name: &str) -> Ca {
     CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
 }
 
-/// What somebody of this name has; as of 1975 to this year.
+/// Credentials for this name; from 1975 to this year.
 fn issued(ca: &Ca, names: &[&str], until_year: i32) -> PeerCredentials {
     let key = KeyPair::generate().unwrap();
     let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

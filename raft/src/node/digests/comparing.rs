@@ -119,7 +119,7 @@ impl Comparing {
         }
     }
 
-    /// As the leader, adds an entry to compare at: when somebody who is in doubt can't be compared yet, and when
+    /// As the leader, adds an entry to compare at: when a member in doubt can't be compared yet, and when
     /// what was applied has stayed uncompared for long.
     async fn prompt(&mut self, integrity: &Integrity, running: &Running, reports: &BTreeMap<u64, Report>) {
         let mine = reports.get(&running.me.member_id).and_then(|report| report.checkpoints.last());

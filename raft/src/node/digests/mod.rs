@@ -1,7 +1,7 @@
 //! Replicas compare themselves: every member asks all others for their checkpoints and judges its own state by
 //! them. No word of a leader is needed or believed.
 //!
-//! **Invariant:** a member whose state a majority contradicts, or may contradict, serves nobody until the state
+//! **Invariant:** a member whose state a majority contradicts, or may contradict, serves no client until the state
 //! was made again and the majority agrees with it.
 
 mod awaited;

@@ -62,7 +62,7 @@ pub(in crate::store) fn if_there<T>(done: io::Result<T>) -> io::Result<Option<T>
     }
 }
 
-/// Which boot of the machine this is. While it lasts, the page cache lasts: what was written is there, synced
+/// The id of the machine's present boot. While it lasts, the page cache lasts: what was written is there, synced
 /// or not.
 pub(in crate::store) fn boot_id() -> String {
     // Where the kernel doesn't say, every start counts as another boot: the careful answer.

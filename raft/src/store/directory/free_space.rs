@@ -1,8 +1,8 @@
-//! How much room the disk has left, looked at before the disk says so itself.
+//! The room that the disk has left, looked at before the disk says so itself.
 //!
 //! A log that was refused a write is dead until the process starts again. So nothing new is let in while there
 //! is still room for what must be written anyway: a vote, the end of what is on its way, a snapshot. And a part
-//! of the disk is held by a *ballast* file, which whoever else fills the disk can't take: when one of our own
+//! of the disk is held by a *ballast* file, which other writers can't take: when one of our own
 //! writes would not find room, as much of it is given up as that needs. It is made again when there is space.
 
 use std::fs::{self, File};
@@ -22,14 +22,14 @@ use crate::sync::held;
 const LOOK: Duration = Duration::from_millis(250);
 /// Looks until a ballast that couldn't be made is tried again.
 const LOOKS_OFF: u32 = 240;
-/// How much more must be free for enough than what once was too little, in parts of what counts as low.
+/// Bytes beyond what once was too little that make enough again, in parts of what counts as low.
 const SWING: u64 = 8;
 /// Room that a write must find beyond its own bytes: for what file systems need besides. Little, or a neighbour
 /// that fills the disk gets more of the ballast than we do.
 const SPARE_BYTES: u64 = 256 << 10;
 /// Bytes that a start writes.
 pub(in crate::store) const START_BYTES: u64 = 1 << 20;
-/// What of free bytes and ballast is kept from entries, in parts of what counts as low.
+/// The part of free bytes and ballast that is kept from entries, in parts of what counts as low.
 const KEPT: u64 = 4;
 
 /// From when on a disk counts as full.
@@ -53,7 +53,7 @@ impl DiskLimits {
     const NONE: Self = Self { low_bytes: 0, ballast_bytes: 0 };
 }
 
-/// What a disk has room for. Travels between members by position: only ever appended.
+/// The room on a disk. Travels between members by position: only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Room {
     /// For nothing.
@@ -75,7 +75,7 @@ impl Room {
         }
     }
 
-    /// What `free` bytes are room for where `needed` must be free. What once was too little needs a little more
+    /// The room that `free` bytes are where `needed` must be free. What once was too little needs a little more
     /// to be enough again, so that nothing swings to and fro.
     fn judge(free: u64, needed: u64, limits: DiskLimits, before: Self) -> Self {
         let enough =
@@ -97,7 +97,7 @@ pub struct DiskSpace {
     pub free_bytes: u64,
     /// Bytes that must be, for everything to be let in.
     pub needed_bytes: u64,
-    /// What follows.
+    /// The room that follows.
     pub room: Room,
 }
 
@@ -129,7 +129,7 @@ impl Headroom {
         }
     }
 
-    /// Begins to look, for as long as somebody else holds this.
+    /// Begins to look, for as long as another handle on this exists.
     ///
     /// # Errors
     /// When there is no thread to be had.
@@ -156,12 +156,12 @@ impl Headroom {
         *held(&self.space)
     }
 
-    /// What there is room for.
+    /// The room at the last look.
     pub(crate) fn room(&self) -> Room {
         self.space().room
     }
 
-    /// Whether entries that another member proposed still go in. They do for some time after nothing new is let
+    /// True if entries that another member proposed still go in. They do for some time after nothing new is let
     /// in here: where this member is needed for a majority, it can't be one without them.
     pub(crate) fn takes_entries(&self) -> bool {
         if self.room() > Room::Nothing {
@@ -270,7 +270,7 @@ fn ballast_path(dir: &Path) -> PathBuf {
     dir.join("ballast")
 }
 
-/// Bytes that whoever isn't root may still write.
+/// Bytes that users other than root may still write.
 fn free_bytes(dir: &Path) -> io::Result<u64> {
     let stat = statvfs(dir)?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))

@@ -1,4 +1,4 @@
-//! Who a data directory is.
+//! The identity of a data directory.
 
 use std::path::Path;
 
@@ -8,7 +8,7 @@ use super::disk;
 use super::error::StoreError;
 use super::json_file::{self, Note, VERSION};
 
-/// What ties a directory to one member of one cluster. Made with the directory; a directory without it is a new
+/// The tie of a directory to one member of one cluster. Made with the directory; a directory without it is a new
 /// one, and never takes up an old member's id.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Identity {
@@ -16,7 +16,7 @@ pub struct Identity {
     pub version: u32,
     /// Made at random with the directory: tells a wiped disk from the one that was there before.
     pub disk_id: String,
-    /// The member's name, as in everybody's configuration.
+    /// The member's name, as in all configurations.
     pub name: String,
     /// The cluster it belongs to, once it belongs to one.
     #[serde(default)]

@@ -12,7 +12,7 @@ use super::error::StoreError;
 /// The newest version of such files that this build reads, and the one it writes.
 pub(in crate::store) const VERSION: u32 = 1;
 
-/// What such a file holds.
+/// The content of such a file.
 pub(in crate::store) trait Note: Serialize + DeserializeOwned {
     /// The file's name in the data directory.
     const FILE: &'static str;
@@ -24,7 +24,7 @@ struct Version {
     version: u32,
 }
 
-/// What a directory has written down, if anything.
+/// The file's content, if the directory has the file.
 ///
 /// # Errors
 /// When the file is there but can't be read: damaged is not absent.

@@ -1,6 +1,6 @@
 //! One process per data directory.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{Read, Seek, Write};
 use std::path::Path;
 
@@ -23,13 +23,8 @@ pub struct DirLock {
 pub fn lock_dir(dir: &Path) -> Result<DirLock, StoreError> {
     disk::create_dir(dir).map_err(StoreError::io(dir))?;
     let path = dir.join("lock");
-    let mut file = OpenOptions::new()
-        .read(true)
-        .write(true)
-        .create(true)
-        .truncate(false)
-        .open(&path)
-        .map_err(StoreError::io(&path))?;
+    let opened = File::options().read(true).write(true).create(true).truncate(false).open(&path);
+    let mut file = opened.map_err(StoreError::io(&path))?;
     match flock(&file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => {}
         Err(Errno::WOULDBLOCK) => {

@@ -16,7 +16,7 @@ use crate::types::{LogId, Vote};
 const KIND: u8 = 0xB1;
 const VERSION: u8 = 1;
 
-/// How far the log is known to be on disk.
+/// The part of the log that is known to be on disk.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct LogMark {
     /// Bytes ever written to the log. Unlike an index it never falls, not even when entries are truncated.
@@ -27,7 +27,7 @@ pub(in crate::store) struct LogMark {
     pub(in crate::store) vote: Option<Vote>,
 }
 
-/// What the file says.
+/// The content of the file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(in crate::store) struct Marker {
     /// The boot that wrote it.
@@ -45,7 +45,7 @@ impl Marker {
         dir.join("marker")
     }
 
-    /// What the last run left; nothing in a new directory.
+    /// The marker of the last run; nothing in a new directory.
     pub(in crate::store) fn read(dir: &Path) -> Result<Option<Self>, StoreError> {
         let path = Self::path(dir);
         let Some(content) = disk::if_there(fs::read(&path)).map_err(StoreError::io(&path))? else {

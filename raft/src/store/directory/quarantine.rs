@@ -1,4 +1,4 @@
-//! That a directory's state is not to be believed, written down so that a start doesn't forget it.
+//! Doubt about a directory's state, written down so that a start doesn't forget it.
 
 use std::path::Path;
 
@@ -8,14 +8,14 @@ use super::disk;
 use super::error::StoreError;
 use super::json_file::{self, Note, VERSION};
 
-/// Why a member doesn't serve from the state that it has.
+/// The reason for which a member doesn't serve from the state that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Doubt {
     /// Version of this file.
     version: u32,
-    /// No majority agrees on any state, so nobody knows whose is right.
+    /// No majority agrees on any state, so it isn't known whose is right.
     pub(crate) halted: bool,
-    /// Why, as a sentence.
+    /// The reason, as a sentence.
     pub(crate) why: String,
 }
 
@@ -30,7 +30,7 @@ impl Doubt {
         Self { version: VERSION, halted: true, why }
     }
 
-    /// What a directory has written down.
+    /// The doubt that a directory has written down.
     ///
     /// # Errors
     /// When the file is there but can't be read.

@@ -1,4 +1,4 @@
-//! Whose directory it is, and who may use it.
+//! The owner of a directory, and its one user.
 
 use std::fs;
 

@@ -1,6 +1,6 @@
-//! What is large and no longer wanted gives its space back in small steps.
+//! Removal of large files in small steps.
 //!
-//! A file system frees a file in one go, and whoever syncs meanwhile waits for that, the log too: 50 ms for 160 MiB
+//! A file system frees a file in one go, and a sync meanwhile waits for that, the log's too: 50 ms for 160 MiB
 //! on ext4 (`discard`), where a third of a millisecond is usual. So its name goes at once, its end little by little.
 //! After a crash the file system frees the rest by itself, since no name leads there any more.
 
@@ -12,9 +12,9 @@ use std::{io, thread};
 
 use super::background;
 
-/// What is freed at once.
+/// Bytes that are freed at once.
 const STEP_BYTES: u64 = 4 << 20;
-/// How long others have the disk to themselves between two steps.
+/// Rest for other writers between two steps.
 const REST: Duration = Duration::from_millis(20);
 
 /// Removes a directory with all that is in it: the names first, then the space. It returns when all is free.
@@ -84,7 +84,7 @@ fn writable(path: &Path) -> io::Result<File> {
     OpenOptions::new().write(true).open(path)
 }
 
-/// Where there can't be a thread for it, closing the file frees all of it at once.
+/// Frees a file on a thread of its own. Without a thread, closing the file frees all of it at once.
 fn free_behind(file: File) {
     let freeing = move || {
         background::step_back();

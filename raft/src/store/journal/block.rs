@@ -94,7 +94,7 @@ impl Block {
         self.raw().map(decode)
     }
 
-    /// What can be looked up in it, sorted.
+    /// The keys by which it is found, sorted.
     pub(super) fn keys(&self) -> &[u64] {
         self.keys.get_or_init(|| {
             let mut keys = BTreeSet::new();

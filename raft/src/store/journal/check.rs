@@ -13,7 +13,7 @@ use crate::store::directory::{StoreError, lock_dir};
 use ipam_machine::EventId;
 use ipam_machine::journal::{Chain, Segment};
 
-/// What was found in a journal.
+/// The findings in a journal.
 #[derive(Debug, Default)]
 pub struct JournalReport {
     /// Sealed segments that are whole.
@@ -26,7 +26,7 @@ pub struct JournalReport {
     pub span: Option<(EventId, EventId)>,
     /// The open segment's file ends within a frame, as it may after a crash: the log brings it again.
     pub torn: bool,
-    /// What isn't as it was written, file by file.
+    /// Damage, file by file.
     pub damaged: Vec<DamagedFile>,
 }
 

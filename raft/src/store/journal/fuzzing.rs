@@ -81,7 +81,7 @@ fn before(head: &JournalHead) -> Chain {
     if head.open.chain == Chain::default() { head.open.before } else { head.open.chain }
 }
 
-/// What can be looked up in the frames of a block, if it is one.
+/// The number of keys in the frames of a block, if it is one.
 #[must_use]
 pub fn block(bytes: &[u8]) -> Option<usize> {
     Block::parse(bytes.to_vec(), BEFORE).ok().map(|(block, _)| block.keys().len())

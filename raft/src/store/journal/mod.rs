@@ -1,4 +1,4 @@
-//! The journal on disk and in memory: every event that is kept, in log order, whoever asks.
+//! The journal on disk and in memory: every event that is kept, in log order.
 //!
 //! The open segment is in memory and, written behind with the rows, in a file; sealed ones are compressed files
 //! of their own. The state has the chain that all of it must fit, so a byte that isn't as it was written is

@@ -1,6 +1,6 @@
 //! Opening the log: what may be forgiven, and what may not.
 //!
-//! A crash leaves at most one unfinished write at the very end, of records that nobody was told about. That is
+//! A crash leaves at most one unfinished write at the very end, of records that were not acknowledged. That is
 //! cut off. Everything else that doesn't read is damage, and so is an end before the marker, however clean the
 //! cut: there something was acknowledged that is no longer here.
 
@@ -59,7 +59,7 @@ pub(in crate::store) fn open(dir: &Path, marker: &Marker, same_boot: bool) -> Re
     Ok(Opened { log, mark })
 }
 
-/// What the last run left in the page cache becomes durable before anybody counts on it: openraft takes all
+/// Makes the leavings of the last run in the page cache durable before they are relied on: openraft takes all
 /// that it finds in the log for flushed.
 fn sync(dir: &Path) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {

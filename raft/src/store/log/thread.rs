@@ -1,7 +1,7 @@
 //! The thread that owns the log's files.
 //!
 //! It takes everything that waits, writes it, syncs once, answers, and begins again: while one sync is under
-//! way the next group gathers by itself, so the disk sets the pace and a lone writer waits for nobody.
+//! way the next group gathers by itself, so the disk sets the pace and a lone writer waits for no other.
 
 use std::io;
 use std::ops::Range;

@@ -94,7 +94,7 @@ impl SnapshotDir {
     }
 
     /// Writes a snapshot of a state and makes it the current one, unless a newer has come meanwhile; returns
-    /// the current one. Takes its time, so that nobody else has to. Nothing if it isn't wanted any more when it is
+    /// the current one. Takes its time, so that no other writer has to. Nothing if it isn't wanted any more when it is
     /// written.
     pub(in crate::store) fn build(
         &self,

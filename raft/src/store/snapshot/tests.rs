@@ -138,7 +138,7 @@ async fn leftovers_go_at_the_next_start() {
     assert!(files(dir.path()).is_empty());
 }
 
-/// Whoever is sent one may take long; its space comes back when they have it.
+/// A receiver may take long; the space of the snapshot comes back when it has all of it.
 #[tokio::test]
 async fn a_snapshot_that_is_read_stays_whole_when_another_takes_its_place() {
     let dir = tempfile::tempdir().unwrap();

@@ -36,12 +36,10 @@ struct Unwritten {
 impl Board {
     pub(super) fn new(first: &Live, nudger: Nudger, failed: watch::Sender<Option<StoreFailure>>) -> Self {
         let live = Arc::new(first.clone());
-        let events = watch::Sender::new(live.state.newest_event().revision);
-        let rows = Unwritten { live: Arc::clone(&live), touched: Vec::new(), commands: 0 };
         Self {
+            events: watch::Sender::new(live.state.newest_event().revision),
+            rows: Mutex::new(Unwritten { live: Arc::clone(&live), touched: Vec::new(), commands: 0 }),
             published: watch::Sender::new(live),
-            events,
-            rows: Mutex::new(rows),
             nudger,
             broken: OnceLock::new(),
             failed,

@@ -24,8 +24,8 @@ pub(crate) struct Checkpoint {
 pub(super) struct Checkpoints(VecDeque<Checkpoint>);
 
 impl Checkpoints {
-    /// Whether members compare themselves after an entry. Entries without commands are compared as well: each
-    /// leader begins with one, and can add one when somebody waits for the next comparison.
+    /// True if members compare themselves after an entry. Entries without commands are compared as well: each
+    /// leader begins with one, and can add one when a member waits for the next comparison.
     pub(super) fn is_due(index: u64, carries_commands: bool) -> bool {
         !carries_commands || index.is_multiple_of(CHECKPOINT_EVERY_ENTRIES)
     }

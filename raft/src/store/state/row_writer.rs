@@ -1,6 +1,6 @@
 //! The thread that writes rows behind the log's back.
 //!
-//! Nobody waits for it on the way to an acknowledgement: it follows the applied state a quarter of a second
+//! No acknowledgement waits for it: it follows the applied state a quarter of a second
 //! behind, one batch at a time, and keeps the marker. What it hasn't written yet is in the log.
 
 use std::path::PathBuf;

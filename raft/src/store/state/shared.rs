@@ -30,8 +30,8 @@ pub(crate) struct SharedState {
     inner: Arc<Inner>,
 }
 
-/// The same for the row writer. It must not keep the state alive: the state wakes it, and once nobody else has
-/// the state, nothing will.
+/// The same for the row writer. It must not keep the state alive: the state wakes it, and once no other handle on
+/// it is left, nothing will.
 pub(in crate::store) struct WeakState(Weak<Inner>);
 
 impl WeakState {
@@ -135,7 +135,7 @@ impl SharedState {
     }
 
     /// Puts another state in the place of this one, as a snapshot does. To let go of a large one takes long: the
-    /// caller does it, on a thread where that keeps nobody waiting.
+    /// caller does it, on a thread that no other work waits for.
     ///
     /// # Errors
     /// When the thread that applies has ended.

@@ -59,7 +59,7 @@ async fn write_directory(dir: &Path) {
     stop(store).await;
 }
 
-/// What is in a directory, in words and in rows.
+/// The content of a directory, in words and in rows.
 async fn print_directory(dir: &Path) -> String {
     let mut text = String::new();
     writeln!(text, "{:?}", Identity::load(dir).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! What the tests of the store have in common.
+//! Helpers that the tests of the store share.
 
 use ipam_api::access::Role;
 use ipam_machine::command::Text;

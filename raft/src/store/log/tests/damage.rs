@@ -13,7 +13,7 @@ use crate::store::tests::sample::{append, entries, kill, vote, write_behind};
 use crate::store::{StoreError, log, open};
 use crate::types::Entry;
 
-/// A log of 12 entries and two votes, of which the marker vouches for the first vote and 6 entries.
+/// A log of 12 entries and two votes; the marker vouches for the first vote and 6 entries.
 struct Specimen {
     dir: tempfile::TempDir,
     marker: Marker,
