@@ -27,7 +27,7 @@ use crate::command::{
     Remarks, ReservationIntention, SubnetIntention,
 };
 use crate::state::State;
-use crate::state::id::{AllocationId, EndpointId, Id, NetworkId, SubnetId};
+use crate::state::id::{AllocationId, EndpointId, NetworkId};
 use crate::state::row::{Allocation, Network, Pool, Reservation, Subnet};
 use crate::value::field_name::FieldName;
 use crate::value::shape::{owned, ranges};
@@ -88,20 +88,6 @@ impl State {
             | Action::ChangeMembers(_) => check_limits(grant, Verb::Write, Target::Cluster),
         }
     }
-
-    /// Remarks on a resource.
-    pub(crate) fn remarks(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Remarks> {
-        let id = self.id_of(kind, name)?;
-        match kind {
-            Kind::Network => self.networks.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Subnet => self.subnets.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Pool => self.pools.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Reservation => self.reservations.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Node => self.nodes.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Namespace => self.namespaces.get(Id::new(id)).map(|row| &row.intention.remarks),
-            Kind::Token => None,
-        }
-    }
 }
 
 impl Grant {
@@ -152,14 +138,10 @@ impl<'a> Write<'a> {
         self.state.permit_labels_of(self.grant, &ids)
     }
 
-    fn subnet_named(self, name: impl Into<ResourceName>) -> Option<(SubnetId, &'a Subnet)> {
-        let id = self.state.find::<Subnet>(name)?;
-        Some((id, self.state.subnets.get(id)?))
-    }
-
     fn subnet(self, wanted: &SubnetIntention) -> Result<(), Refusal> {
         self.row(Kind::Subnet, &wanted.name, Some(&wanted.remarks))?;
-        let Some((id, Subnet { intention: present, .. })) = self.subnet_named(&wanted.name) else {
+        let Some((id, Subnet { intention: present, .. })) = self.state.find_row::<Subnet>(&wanted.name)
+        else {
             return self.row(Kind::Network, &wanted.network, None);
         };
         let is_rerouted = present.gateway != wanted.gateway || present.routes != wanted.routes;
@@ -179,9 +161,9 @@ impl<'a> Write<'a> {
 
     fn pool(self, wanted: &PoolIntention) -> Result<(), Refusal> {
         self.row(Kind::Pool, &wanted.name, Some(&wanted.remarks))?;
-        let present = self.state.find::<Pool>(&wanted.name).and_then(|id| self.state.pools.get(id));
-        let present = present.map(|row| &row.intention);
-        let Some((_, subnet)) = self.subnet_named(&present.unwrap_or(wanted).subnet) else { return Ok(()) };
+        let present = self.state.find_row::<Pool>(&wanted.name).map(|(_, row)| &row.intention);
+        let subnet = self.state.find_row::<Subnet>(&present.unwrap_or(wanted).subnet);
+        let Some((_, subnet)) = subnet else { return Ok(()) };
         let cidr = subnet.intention.cidr;
         let stays_within = present.is_some_and(|present| {
             present.gateway == wanted.gateway
@@ -200,14 +182,13 @@ impl<'a> Write<'a> {
     }
 
     fn subnet_of_pool(self, name: &Name) -> Result<(), Refusal> {
-        let pool = self.state.find::<Pool>(name).and_then(|id| self.state.pools.get(id));
-        pool.map_or(Ok(()), |pool| self.row(Kind::Subnet, &pool.intention.subnet, None))
+        let pool = self.state.find_row::<Pool>(name);
+        pool.map_or(Ok(()), |(_, pool)| self.row(Kind::Subnet, &pool.intention.subnet, None))
     }
 
     fn reservation(self, wanted: &ReservationIntention) -> Result<(), Refusal> {
         self.row(Kind::Reservation, &wanted.name, Some(&wanted.remarks))?;
-        let id = self.state.find::<Reservation>(&wanted.name);
-        let present = id.and_then(|id| self.state.reservations.get(id)).map(|row| &row.intention);
+        let present = self.state.find_row::<Reservation>(&wanted.name).map(|(_, row)| &row.intention);
         let network = present.map_or(&wanted.network, |present| &present.network);
         self.reserved(network, present.map_or(&[], |present| &present.addresses), &wanted.addresses)
     }
@@ -313,14 +294,13 @@ impl<'a> Write<'a> {
         self.row(*kind, name, None)?;
         match kind {
             Kind::Network | Kind::Pool => Ok(()),
-            Kind::Subnet => match self.subnet_named(name) {
+            Kind::Subnet => match self.state.find_row::<Subnet>(name) {
                 Some((_, row)) => self.row(Kind::Network, &row.intention.network, None),
                 None => Ok(()),
             },
             Kind::Reservation => {
-                let id = self.state.find::<Reservation>(name);
-                let row = id.and_then(|id| self.state.reservations.get(id));
-                row.map_or(Ok(()), |row| self.reserved(&row.intention.network, &row.intention.addresses, &[]))
+                let row = self.state.find_row::<Reservation>(name).map(|(_, row)| &row.intention);
+                row.map_or(Ok(()), |row| self.reserved(&row.network, &row.addresses, &[]))
             }
             Kind::Token => self.state.permit_present_token(self.grant, name),
             Kind::Node | Kind::Namespace => {

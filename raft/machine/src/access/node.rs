@@ -103,7 +103,7 @@ impl State {
     }
 
     pub(crate) fn usage_of(&self, node: &NodeKey) -> Usage {
-        self.index.usage.get(node).copied().unwrap_or_default()
+        self.index.usage.of(node)
     }
 }
 

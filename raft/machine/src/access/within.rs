@@ -50,7 +50,7 @@ impl State {
         grant: &Grant,
         name: impl Into<ResourceName>,
     ) -> Result<(), Refusal> {
-        let row = self.find::<Token>(name).and_then(|id| self.tokens.get(id));
-        row.map_or(Ok(()), |row| self.permit_token(grant, &row.name, (&row.grant, row.purpose)))
+        let row = self.find_row::<Token>(name);
+        row.map_or(Ok(()), |(_, row)| self.permit_token(grant, &row.name, (&row.grant, row.purpose)))
     }
 }

@@ -5,11 +5,20 @@
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Credential, Grant, Kind, Purpose, Refusal, SecretHash, Stored, Text};
 use crate::event::field_change::changes;
+use crate::state::State;
 use crate::state::id::{Id, TokenId};
 use crate::state::row::{Node, Token};
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::limits::{NODE_TOKEN_DAMPING_MS, NODE_TOKEN_TTL_MS, NODE_TOKENS_MAX};
 use ipam_api::name::{Name, ResourceName};
+
+impl State {
+    /// Tokens of a node, the oldest first.
+    fn tokens_of(&self, node: &NodeKey) -> Vec<TokenId> {
+        let all = self.index.node_tokens.range((node.clone(), Id::MIN)..=(node.clone(), Id::MAX));
+        all.map(|(_, id)| *id).collect()
+    }
+}
 
 impl Step<'_> {
     /// Makes a node's token with a join token. The same node with the same secret again gets the same answer:
@@ -92,7 +101,7 @@ impl Step<'_> {
     /// Refuses to take over what a node has, unless the join token says so. Returns the tokens that end with it.
     fn check_may_take(&self, with: &Token, node: &NodeKey) -> Result<Vec<TokenId>, Refusal> {
         let state = &self.state;
-        let earlier = state.index.node_tokens.of(node);
+        let earlier = state.tokens_of(node);
         let name = ResourceName::in_realm(&node.realm, &node.name);
         let is_there = !earlier.is_empty()
             || state.find::<Node>(&name).is_some()
@@ -111,7 +120,7 @@ impl Step<'_> {
     }
 
     pub(crate) fn check_room_for_tokens_of(&self, node: &NodeKey) -> Result<(), Refusal> {
-        if self.state.index.node_tokens.of(node).len() < NODE_TOKENS_MAX {
+        if self.state.tokens_of(node).len() < NODE_TOKENS_MAX {
             return Ok(());
         }
         Err(Cause::TooManyTokensOfNode { node: node.clone() }.into())

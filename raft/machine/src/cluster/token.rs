@@ -89,8 +89,8 @@ impl Step<'_> {
         expect: Expect,
     ) -> Result<Answer, Refusal> {
         let kind = Kind::Token;
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        let old = self.state.tokens.get(id).ok_or_else(|| not_found(kind, name))?.clone();
+        let (id, old) = self.state.find_row::<Token>(name).ok_or_else(|| not_found(kind, name))?;
+        let old = old.clone();
         check_expected(kind, name, Some(&old.meta), expect)?;
         self.check_secret(&secret_hash)?;
         // The secret is no field that anybody sees, and so no change that anybody reads.
@@ -104,8 +104,8 @@ impl Step<'_> {
 
     pub(crate) fn delete_token(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
         let kind = Kind::Token;
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        check_expected(kind, name, self.state.meta(kind, name), expect)?;
+        let (id, row) = self.state.find_row::<Token>(name).ok_or_else(|| not_found(kind, name))?;
+        check_expected(kind, name, Some(&row.meta), expect)?;
         self.state.tick();
         self.remove_token(id);
         Ok(Answer::Gone)

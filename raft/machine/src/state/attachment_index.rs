@@ -1,22 +1,29 @@
-//! Attachments by their key, which is only ever looked up and never listed in order.
+//! Attachments by their key, which is only looked up and never listed in order.
 
 use imbl::OrdSet;
 use ipam_api::request::AttachmentKey;
 use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::state::id::Id;
-use crate::state::index::join_sets;
+use crate::state::index::Part;
+use crate::state::indexed::Change;
 
 /// Ids of rows by a hash of their attachment's key.
 ///
 /// A key is five names, each in a place of its own in memory: among a million of them every step of a search
-/// would fetch several. The hash decides; whoever asks looks into the row to be sure.
+/// would fetch several. The hash decides; the caller confirms it with the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ByAttachment<T>(OrdSet<(u64, Id<T>)>);
 
 impl<T> Default for ByAttachment<T> {
     fn default() -> Self {
         Self(OrdSet::new())
+    }
+}
+
+impl<T> Part for ByAttachment<T> {
+    fn take_in(&mut self, other: Self) {
+        self.0.take_in(other.0);
     }
 }
 
@@ -28,17 +35,8 @@ impl<T> ByAttachment<T> {
         names.iter().fold(0, |hash, name| xxh3_64_with_seed(name.as_bytes(), hash))
     }
 
-    pub(crate) fn insert(&mut self, key: &AttachmentKey, id: Id<T>) {
-        self.0.insert((Self::hash(key), id));
-    }
-
-    pub(crate) fn remove(&mut self, key: &AttachmentKey, id: Id<T>) {
-        self.0.remove(&(Self::hash(key), id));
-    }
-
-    /// Takes in those of another table.
-    pub(crate) fn take_in(&mut self, other: Self) {
-        join_sets(&mut self.0, other.0);
+    pub(crate) fn change(&mut self, key: &AttachmentKey, id: Id<T>, change: Change) {
+        change.in_set(&mut self.0, (Self::hash(key), id));
     }
 
     /// The row that `key_of` says has this key.
@@ -69,12 +67,12 @@ mod tests {
         let (mine, other) = (key("eth0"), key("eth1"));
         let mut index = ByAttachment::default();
         // As if both had one hash: it is only known which by the rows.
-        index.insert(&mine, Id::new(1));
-        index.insert(&mine, Id::new(2));
+        index.change(&mine, Id::new(1), Change::Enter);
+        index.change(&mine, Id::new(2), Change::Enter);
         let key_of = |id: Id<()>| Some(if id.get() == 1 { &other } else { &mine });
         assert_eq!(index.find(&mine, key_of), Some(Id::new(2)));
         assert_eq!(index.find(&mine, |_| Some(&other)), None);
-        index.remove(&mine, Id::new(2));
+        index.change(&mine, Id::new(2), Change::Leave);
         assert_eq!((index.find(&mine, key_of), index.0.len()), (None, 1));
         assert_eq!(index.find(&other, key_of), None);
     }

@@ -5,14 +5,10 @@
 //! and what is derived from them alone is made. What is derived from several tables comes last.
 
 use crate::state::damaged::Damaged;
-use crate::state::row::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Namespace, Network, Node, Pool,
-    PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
-};
+use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};
 use crate::state::row_key::RowKey;
 use crate::state::table::{Row, decode};
-use crate::state::{HEADER, Header, Rows, State};
-use crate::value::row::Segment;
+use crate::state::{HEADER, Header, State};
 
 /// How many lanes there are.
 pub const LANES: usize = 4;
@@ -49,7 +45,6 @@ impl Loading {
     /// If it can't be read, or is there already.
     pub fn put(&mut self, key: RowKey, bytes: &[u8]) -> Result<(), Damaged> {
         let state = &mut self.state;
-        let ledger = &mut state.ledger;
         match key.table {
             0 => {
                 let read: Header = decode(bytes).ok_or_else(|| Damaged("the header can't be read".into()))?;
@@ -58,26 +53,7 @@ impl Loading {
                 }
                 Ok(())
             }
-            Network::TABLE => state.rows.networks.load(key, bytes, ledger),
-            Subnet::TABLE => state.rows.subnets.load(key, bytes, ledger),
-            Pool::TABLE => state.rows.pools.load(key, bytes, ledger),
-            Reservation::TABLE => state.rows.reservations.load(key, bytes, ledger),
-            PoolState::TABLE => state.rows.pool_states.load(key, bytes, ledger),
-            Endpoint::TABLE => state.rows.endpoints.load(key, bytes, ledger),
-            Attachment::TABLE => state.rows.attachments.load(key, bytes, ledger),
-            Allocation::TABLE => state.rows.allocations.load(key, bytes, ledger),
-            Tombstone::TABLE => state.rows.tombstones.load(key, bytes, ledger),
-            Cooling::TABLE => state.rows.coolings.load(key, bytes, ledger),
-            Boots::TABLE => state.rows.boots.load(key, bytes, ledger),
-            Token::TABLE => state.rows.tokens.load(key, bytes, ledger),
-            Replay::TABLE => state.rows.replays.load(key, bytes, ledger),
-            Segment::TABLE => state.rows.segments.load(key, bytes, ledger),
-            Member::TABLE => state.rows.members.load(key, bytes, ledger),
-            Generation::TABLE => state.rows.generations.load(key, bytes, ledger),
-            Node::TABLE => state.rows.nodes.load(key, bytes, ledger),
-            Namespace::TABLE => state.rows.namespaces.load(key, bytes, ledger),
-            Prefix::TABLE => state.rows.prefixes.load(key, bytes, ledger),
-            other => Err(Damaged(format!("table {other} is not known to this version"))),
+            _ => state.rows.load(key, bytes, &mut state.ledger),
         }
     }
 
@@ -125,50 +101,5 @@ impl State {
         self.rows.take_in(rows);
         self.ledger.digest = self.ledger.digest.wrapping_add(ledger.digest);
         self.index.take_in(index);
-    }
-}
-
-impl Rows {
-    fn take_in(&mut self, other: Self) {
-        let Self {
-            networks,
-            subnets,
-            pools,
-            reservations,
-            pool_states,
-            endpoints,
-            attachments,
-            allocations,
-            tombstones,
-            coolings,
-            boots,
-            tokens,
-            replays,
-            segments,
-            members,
-            generations,
-            nodes,
-            namespaces,
-            prefixes,
-        } = other;
-        self.networks.take_in(networks);
-        self.subnets.take_in(subnets);
-        self.pools.take_in(pools);
-        self.reservations.take_in(reservations);
-        self.pool_states.take_in(pool_states);
-        self.endpoints.take_in(endpoints);
-        self.attachments.take_in(attachments);
-        self.allocations.take_in(allocations);
-        self.tombstones.take_in(tombstones);
-        self.coolings.take_in(coolings);
-        self.boots.take_in(boots);
-        self.tokens.take_in(tokens);
-        self.replays.take_in(replays);
-        self.segments.take_in(segments);
-        self.members.take_in(members);
-        self.generations.take_in(generations);
-        self.nodes.take_in(nodes);
-        self.namespaces.take_in(namespaces);
-        self.prefixes.take_in(prefixes);
     }
 }

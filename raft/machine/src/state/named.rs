@@ -1,53 +1,110 @@
 //! Named resources by kind.
 
 use ipam_api::name::ResourceName;
+use std::ops::Bound;
 
 use crate::state::State;
 use crate::state::id::Id;
-use crate::value::Kind;
-use crate::value::row::Meta;
+use crate::state::row::{InRows, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
+use crate::value::{Kind, Remarks};
+
+/// A row that has a name among those of its kind.
+pub(crate) trait Named: InRows<Id = Id<Self>> {
+    const KIND: Kind;
+
+    fn name(&self) -> ResourceName;
+}
+
+macro_rules! named {
+    ($($type:ident in $table:ident: $name:expr, $remarks:expr;)*) => {
+        $(impl Named for $type {
+            const KIND: Kind = Kind::$type;
+
+            fn name(&self) -> ResourceName {
+                let name: fn(&Self) -> ResourceName = $name;
+                name(self)
+            }
+        })*
+
+        impl State {
+            /// The name of a resource.
+            #[must_use]
+            pub fn name_of(&self, kind: Kind, id: u64) -> Option<ResourceName> {
+                match kind {
+                    $(Kind::$type => self.$table.get(Id::new(id)).map(Named::name),)*
+                }
+            }
+
+            /// Number of resources of a kind.
+            #[must_use]
+            pub fn count(&self, kind: Kind) -> usize {
+                match kind {
+                    $(Kind::$type => self.$table.len(),)*
+                }
+            }
+
+            /// Identity and history of a named resource.
+            #[must_use]
+            pub fn meta(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Meta> {
+                let id = self.id_of(kind, name)?;
+                match kind {
+                    $(Kind::$type => self.$table.get(Id::new(id)).map(|row| &row.meta),)*
+                }
+            }
+
+            /// Remarks on a resource.
+            pub(crate) fn remarks(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Remarks> {
+                let id = self.id_of(kind, name)?;
+                match kind {
+                    $(Kind::$type => self.$table.get(Id::new(id)).and_then($remarks),)*
+                }
+            }
+        }
+    };
+}
+
+named! {
+    Network in networks: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
+    Subnet in subnets: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
+    Pool in pools: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
+    Reservation in reservations: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
+    Token in tokens: |row| (&row.name).into(), |_| None;
+    Node in nodes: |row| row.intention.resource_name(), |row| Some(&row.intention.remarks);
+    Namespace in namespaces: |row| row.intention.resource_name(), |row| Some(&row.intention.remarks);
+}
 
 impl State {
-    /// The name of a resource.
+    /// The id of a resource.
     #[must_use]
-    pub fn name_of(&self, kind: Kind, id: u64) -> Option<ResourceName> {
-        match kind {
-            Kind::Network => self.networks.get(Id::new(id)).map(|row| (&row.intention.name).into()),
-            Kind::Subnet => self.subnets.get(Id::new(id)).map(|row| (&row.intention.name).into()),
-            Kind::Pool => self.pools.get(Id::new(id)).map(|row| (&row.intention.name).into()),
-            Kind::Reservation => self.reservations.get(Id::new(id)).map(|row| (&row.intention.name).into()),
-            Kind::Token => self.tokens.get(Id::new(id)).map(|row| (&row.name).into()),
-            Kind::Node => self.nodes.get(Id::new(id)).map(|row| row.intention.resource_name()),
-            Kind::Namespace => self.namespaces.get(Id::new(id)).map(|row| row.intention.resource_name()),
-        }
+    pub fn id_of(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<u64> {
+        self.index.names.get(&(kind, name.into())).copied()
     }
 
-    /// How many there are of a kind.
-    #[must_use]
-    pub fn count(&self, kind: Kind) -> usize {
-        match kind {
-            Kind::Network => self.networks.len(),
-            Kind::Subnet => self.subnets.len(),
-            Kind::Pool => self.pools.len(),
-            Kind::Reservation => self.reservations.len(),
-            Kind::Token => self.tokens.len(),
-            Kind::Node => self.nodes.len(),
-            Kind::Namespace => self.namespaces.len(),
-        }
+    /// The id of a resource whose kind is known.
+    pub(crate) fn find<T: Named>(&self, name: impl Into<ResourceName>) -> Option<Id<T>> {
+        self.id_of(T::KIND, name).map(Id::new)
     }
 
-    /// Identity and history of a named resource.
-    #[must_use]
-    pub fn meta(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Meta> {
-        let id = self.id_of(kind, name)?;
-        match kind {
-            Kind::Network => self.networks.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Subnet => self.subnets.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Pool => self.pools.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Reservation => self.reservations.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Token => self.tokens.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Node => self.nodes.get(Id::new(id)).map(|row| &row.meta),
-            Kind::Namespace => self.namespaces.get(Id::new(id)).map(|row| &row.meta),
-        }
+    /// A resource whose kind is known, with its id.
+    pub(crate) fn find_row<T: Named>(&self, name: impl Into<ResourceName>) -> Option<(Id<T>, &T)> {
+        let id = self.find(name)?;
+        Some((id, T::table(&self.rows).named(id)))
+    }
+
+    /// The names of a kind after `after`, in order.
+    pub fn names<'a>(
+        &'a self,
+        kind: Kind,
+        after: Option<&ResourceName>,
+    ) -> impl Iterator<Item = (&'a ResourceName, u64)> + use<'a> {
+        let from = match after {
+            Some(name) => Bound::Excluded((kind, name.clone())),
+            None => Bound::Included((kind, ResourceName::lowest_beginning(""))),
+        };
+        self.index
+            .names
+            .range((from, Bound::Unbounded))
+            .take_while(move |((of, _), _)| *of == kind)
+            .map(|((_, name), id)| (name, *id))
     }
 }

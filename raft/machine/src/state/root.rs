@@ -1,22 +1,17 @@
 //! Everything the machine remembers, and what is derived from it to find things fast.
 
-use crate::command::Kind;
 use crate::space::Space;
 use crate::state::damaged::Damaged;
 use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId, SubnetId};
 use crate::state::index::Index;
 use crate::state::loading::Loading;
-use crate::state::row::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Generation, Member, Named, Namespace, Network, Node,
-    Pool, PoolState, Prefix, Replay, Reservation, Subnet, Token, Tombstone,
-};
+use crate::state::row::{Attachment, Rows, Subnet};
 use crate::state::row_key::RowKey;
-use crate::state::table::{Ledger, Row, Table, encode, hash};
+use crate::state::table::{Ledger, encode, hash};
 use crate::value::level::FIRST_LEVEL;
-use crate::value::row::{JournalHead, RELEASED_MS, Segment};
+use crate::value::row::{JournalHead, RELEASED_MS};
 use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
-use ipam_api::name::ResourceName;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 use serde::{Deserialize, Serialize};
@@ -63,49 +58,6 @@ pub enum Occupant {
     Allocation(AllocationId),
     /// The resting address with this id.
     Cooling(CoolingId),
-}
-
-/// The rows of all tables. Only `State::write` and `State::erase` change one.
-#[derive(Debug, Clone, Default)]
-pub struct Rows {
-    /// Address spaces.
-    pub networks: Table<Network>,
-    /// CIDRs of networks.
-    pub subnets: Table<Subnet>,
-    /// Named sets of addresses.
-    pub pools: Table<Pool>,
-    /// Addresses that are never given.
-    pub reservations: Table<Reservation>,
-    /// What of pools changes with their use, by the pool's id.
-    pub pool_states: Table<PoolState>,
-    /// Incarnations of endpoints.
-    pub endpoints: Table<Endpoint>,
-    /// Attachments that live.
-    pub attachments: Table<Attachment>,
-    /// Addresses held.
-    pub allocations: Table<Allocation>,
-    /// Releases remembered.
-    pub tombstones: Table<Tombstone>,
-    /// Addresses that rest.
-    pub coolings: Table<Cooling>,
-    /// Boots of nodes that have asked.
-    pub boots: Table<Boots>,
-    /// What callers ask with.
-    pub tokens: Table<Token>,
-    /// Answers kept for a repetition.
-    pub replays: Table<Replay>,
-    /// Sealed pieces of the journal, by their number.
-    pub segments: Table<Segment>,
-    /// Members, and those that were.
-    pub members: Table<Member>,
-    /// Generations that began with a restore.
-    pub generations: Table<Generation>,
-    /// Hosts, as somebody describes them.
-    pub nodes: Table<Node>,
-    /// Groups of endpoints.
-    pub namespaces: Table<Namespace>,
-    /// Blocks of addresses that somebody may divide.
-    pub prefixes: Table<Prefix>,
 }
 
 /// The replicated state. A clone costs microseconds and is not touched by later changes.
@@ -219,35 +171,6 @@ impl State {
 
     // === Finding things ===
 
-    /// The id of a resource.
-    #[must_use]
-    pub fn id_of(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<u64> {
-        self.index.names.get(&(kind, name.into())).copied()
-    }
-
-    /// The id of a resource whose kind is known.
-    pub(crate) fn find<T: Named>(&self, name: impl Into<ResourceName>) -> Option<Id<T>> {
-        self.id_of(T::KIND, name).map(Id::new)
-    }
-
-    /// The names of a kind after `after`, in order.
-    pub fn names<'a>(
-        &'a self,
-        kind: Kind,
-        after: Option<&ResourceName>,
-    ) -> impl Iterator<Item = (&'a ResourceName, u64)> + use<'a> {
-        use std::ops::Bound;
-        let from = match after {
-            Some(name) => Bound::Excluded((kind, name.clone())),
-            None => Bound::Included((kind, ResourceName::lowest_beginning(""))),
-        };
-        self.index
-            .names
-            .range((from, Bound::Unbounded))
-            .take_while(move |((of, _), _)| *of == kind)
-            .map(|((_, name), id)| (name, *id))
-    }
-
     /// A pool's addresses.
     #[must_use]
     pub fn space(&self, pool: PoolId) -> Option<&Space> {
@@ -338,26 +261,7 @@ impl State {
 
     /// Every row, encoded; the header first.
     pub fn rows(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
-        std::iter::once((HEADER, encode(&self.header)))
-            .chain(self.networks.all_encoded())
-            .chain(self.subnets.all_encoded())
-            .chain(self.pools.all_encoded())
-            .chain(self.reservations.all_encoded())
-            .chain(self.pool_states.all_encoded())
-            .chain(self.endpoints.all_encoded())
-            .chain(self.attachments.all_encoded())
-            .chain(self.allocations.all_encoded())
-            .chain(self.tombstones.all_encoded())
-            .chain(self.coolings.all_encoded())
-            .chain(self.boots.all_encoded())
-            .chain(self.tokens.all_encoded())
-            .chain(self.replays.all_encoded())
-            .chain(self.segments.all_encoded())
-            .chain(self.members.all_encoded())
-            .chain(self.generations.all_encoded())
-            .chain(self.nodes.all_encoded())
-            .chain(self.namespaces.all_encoded())
-            .chain(self.prefixes.all_encoded())
+        std::iter::once((HEADER, encode(&self.header))).chain(self.rows.all_encoded())
     }
 
     /// One row, encoded; nothing if it doesn't exist.
@@ -365,26 +269,7 @@ impl State {
     pub fn row(&self, key: RowKey) -> Option<Vec<u8>> {
         match key.table {
             0 => (key == HEADER).then(|| encode(&self.header)),
-            Network::TABLE => self.networks.encoded(key.id.into()),
-            Subnet::TABLE => self.subnets.encoded(key.id.into()),
-            Pool::TABLE => self.pools.encoded(key.id.into()),
-            Reservation::TABLE => self.reservations.encoded(key.id.into()),
-            PoolState::TABLE => self.pool_states.encoded(key.id.into()),
-            Endpoint::TABLE => self.endpoints.encoded(key.id.into()),
-            Attachment::TABLE => self.attachments.encoded(key.id.into()),
-            Allocation::TABLE => self.allocations.encoded(key.id.into()),
-            Tombstone::TABLE => self.tombstones.encoded(key.id.into()),
-            Cooling::TABLE => self.coolings.encoded(key.id.into()),
-            Boots::TABLE => self.boots.encoded(key.id.into()),
-            Token::TABLE => self.tokens.encoded(key.id.into()),
-            Replay::TABLE => self.replays.encoded(key.id.into()),
-            Segment::TABLE => self.segments.encoded(key.id),
-            Member::TABLE => self.members.encoded(key.id),
-            Generation::TABLE => self.generations.encoded(key.id),
-            Node::TABLE => self.nodes.encoded(key.id.into()),
-            Namespace::TABLE => self.namespaces.encoded(key.id.into()),
-            Prefix::TABLE => self.prefixes.encoded(key.id.into()),
-            _ => None,
+            _ => self.rows.encoded(key),
         }
     }
 

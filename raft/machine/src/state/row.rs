@@ -3,12 +3,16 @@
 use serde::{Deserialize, Serialize};
 
 use crate::command::Outcome;
+use crate::state::State;
+use crate::state::damaged::Damaged;
 use crate::state::id::*;
-use crate::state::table::Row;
+use crate::state::index::Index;
+use crate::state::row_key::RowKey;
+use crate::state::table::{Ledger, Row, Table};
+use crate::value::Text;
 pub use crate::value::prefix::PrefixOwner;
 pub use crate::value::quota::Account;
 pub use crate::value::row::*;
-use crate::value::{Kind, Text};
 
 /// The answer to a request that had a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,36 +32,79 @@ pub struct Replay {
 /// Id of a kept answer.
 pub type ReplayId = Id<Replay>;
 
-/// A row that has a name among those of its kind.
-pub(crate) trait Named: Row<Id = Id<Self>> {
-    /// Its kind.
-    const KIND: Kind;
-}
+/// A row in its table.
+pub(crate) trait InRows: Row {
+    fn table(rows: &Rows) -> &Table<Self>;
 
-macro_rules! named {
-    ($($type:ident)*) => {
-        $(impl Named for $type {
-            const KIND: Kind = Kind::$type;
-        })*
-    };
+    fn table_mut(rows: &mut Rows) -> &mut Table<Self>;
 }
-
-named! { Network Subnet Pool Reservation Token Node Namespace }
 
 macro_rules! rows {
-    ($($type:ty: $id:ty = $table:literal, $word:literal;)*) => {
+    ($($(#[doc = $doc:literal])+ $table:ident: $type:ty = $number:literal, $id:ty, $word:literal;)*) => {
+        /// Rows of all tables. Only `State::write` and `State::erase` change one.
+        #[derive(Debug, Clone, Default)]
+        pub struct Rows {
+            $($(#[doc = $doc])+ pub $table: Table<$type>,)*
+        }
+
         $(impl Row for $type {
             type Id = $id;
-            const TABLE: u8 = $table;
+            const TABLE: u8 = $number;
             const WORD: &'static str = $word;
+        }
+
+        impl InRows for $type {
+            fn table(rows: &Rows) -> &Table<Self> {
+                &rows.$table
+            }
+
+            fn table_mut(rows: &mut Rows) -> &mut Table<Self> {
+                &mut rows.$table
+            }
         })*
 
-        /// What people call a row of a table.
+        impl Rows {
+            /// Every row, encoded.
+            pub(super) fn all_encoded(&self) -> impl Iterator<Item = (RowKey, Vec<u8>)> + '_ {
+                std::iter::empty()$(.chain(self.$table.all_encoded()))*
+            }
+
+            /// One row, encoded.
+            pub(super) fn encoded(&self, key: RowKey) -> Option<Vec<u8>> {
+                match key.table {
+                    $($number => self.$table.encoded(key.id.into()),)*
+                    _ => None,
+                }
+            }
+
+            /// Takes a row in that is stored.
+            pub(super) fn load(&mut self, key: RowKey, bytes: &[u8], ledger: &mut Ledger) -> Result<(), Damaged> {
+                match key.table {
+                    $($number => self.$table.load(key, bytes, ledger),)*
+                    other => Err(Damaged(format!("table {other} is not known to this version"))),
+                }
+            }
+
+            /// Takes in the rows of other tables.
+            pub(super) fn take_in(&mut self, other: Self) {
+                $(self.$table.take_in(other.$table);)*
+            }
+        }
+
+        impl State {
+            /// Derives the entries that each row has by itself.
+            pub(super) fn index_tables(&mut self) {
+                self.index = Index::default();
+                $(self.enter_all::<$type>();)*
+            }
+        }
+
+        /// Noun for a row of a table.
         #[must_use]
         pub fn word_of(table: u8) -> &'static str {
             match table {
                 0 => "header",
-                $($table => $word,)*
+                $($number => $word,)*
                 _ => "unknown table",
             }
         }
@@ -67,23 +114,42 @@ macro_rules! rows {
 // The header is table 0. Members have the ids that the log knows them by, segments and generations their numbers.
 // Numbers are part of the format of rows and snapshots and never move.
 rows! {
-    Network: NetworkId = 1, "network";
-    Subnet: SubnetId = 2, "subnet";
-    Pool: PoolId = 3, "pool";
-    Reservation: ReservationId = 4, "reservation";
-    PoolState: PoolId = 5, "pool state";
-    Endpoint: EndpointId = 6, "endpoint";
-    Attachment: AttachmentId = 7, "attachment";
-    Allocation: AllocationId = 8, "allocation";
-    Tombstone: TombstoneId = 9, "tombstone";
-    Cooling: CoolingId = 10, "cooling";
-    Boots: BootsId = 11, "boots of a node";
-    Token: TokenId = 12, "token";
-    Replay: ReplayId = 13, "kept answer";
-    Segment: u64 = 14, "segment of the journal";
-    Member: u64 = 15, "member";
-    Generation: u64 = 16, "generation";
-    Node: Id<Node> = 17, "node";
-    Namespace: Id<Namespace> = 18, "namespace";
-    Prefix: PrefixId = 19, "prefix";
+    /// Address spaces.
+    networks: Network = 1, NetworkId, "network";
+    /// CIDRs of networks.
+    subnets: Subnet = 2, SubnetId, "subnet";
+    /// Named sets of addresses.
+    pools: Pool = 3, PoolId, "pool";
+    /// Addresses that are never given.
+    reservations: Reservation = 4, ReservationId, "reservation";
+    /// Data of pools that changes with their use, by the pool's id.
+    pool_states: PoolState = 5, PoolId, "pool state";
+    /// Incarnations of endpoints.
+    endpoints: Endpoint = 6, EndpointId, "endpoint";
+    /// Attachments that live.
+    attachments: Attachment = 7, AttachmentId, "attachment";
+    /// Addresses held.
+    allocations: Allocation = 8, AllocationId, "allocation";
+    /// Releases remembered.
+    tombstones: Tombstone = 9, TombstoneId, "tombstone";
+    /// Addresses that rest.
+    coolings: Cooling = 10, CoolingId, "cooling";
+    /// Boots of nodes that have asked.
+    boots: Boots = 11, BootsId, "boots of a node";
+    /// Credentials of callers.
+    tokens: Token = 12, TokenId, "token";
+    /// Answers kept for a repetition.
+    replays: Replay = 13, ReplayId, "kept answer";
+    /// Sealed pieces of the journal, by their number.
+    segments: Segment = 14, u64, "segment of the journal";
+    /// Members, present and former.
+    members: Member = 15, u64, "member";
+    /// Generations that began with a restore.
+    generations: Generation = 16, u64, "generation";
+    /// Hosts, as operators describe them.
+    nodes: Node = 17, Id<Node>, "node";
+    /// Groups of endpoints.
+    namespaces: Namespace = 18, Id<Namespace>, "namespace";
+    /// Blocks of addresses that their owners may divide.
+    prefixes: Prefix = 19, PrefixId, "prefix";
 }
