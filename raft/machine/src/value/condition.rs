@@ -2,61 +2,44 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Why an endpoint waits. Variants are only ever appended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Why {
-    /// Nothing is free in its pools.
-    PoolExhausted,
-    /// Its pools give nothing for now: disabled, terminating, drained, or not confirmed since a restore.
-    PoolNotReady,
-    /// Something else is wrong, and no freed address helps.
-    AllocationFailed,
-    /// A quota leaves too little.
-    QuotaExceeded,
-}
+use crate::value::words::words;
 
-impl Why {
-    /// Its word in conditions.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Why::PoolExhausted => "PoolExhausted",
-            Why::PoolNotReady => "PoolNotReady",
-            Why::AllocationFailed => "AllocationFailed",
-            Why::QuotaExceeded => "QuotaExceeded",
-        }
+words! {
+    /// Why an endpoint waits. Variants are only ever appended.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Why {
+        /// Nothing is free in its pools.
+        PoolExhausted = "PoolExhausted",
+        /// Its pools give nothing for now: disabled, terminating, drained, or not confirmed since a restore.
+        PoolNotReady = "PoolNotReady",
+        /// Something else is wrong, and no freed address helps.
+        AllocationFailed = "AllocationFailed",
+        /// A quota leaves too little.
+        QuotaExceeded = "QuotaExceeded",
     }
 }
 
-/// Whether a pool can give, and if not, why.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Readiness {
-    /// It gives.
-    #[default]
-    Serving,
-    /// Nothing is free.
-    Exhausted,
-    /// Somebody disabled it.
-    Disabled,
-    /// It goes once it is empty.
-    Terminating,
-    /// It was restored, and nobody has confirmed yet that it may give.
-    Unconfirmed,
-    /// Another pool stands in for it.
-    Drained,
+words! {
+    /// Whether a pool can give, and if not, why.
+    #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Readiness {
+        /// It gives.
+        #[default]
+        Serving = "Serving",
+        /// Nothing is free.
+        Exhausted = "Exhausted",
+        /// Somebody disabled it.
+        Disabled = "Disabled",
+        /// It goes once it is empty.
+        Terminating = "Terminating",
+        /// It was restored, and nobody has confirmed yet that it may give.
+        Unconfirmed = "Unconfirmed",
+        /// Another pool stands in for it.
+        Drained = "Drained",
+    }
 }
 
 impl Readiness {
-    /// All of them.
-    pub const ALL: [Readiness; 6] = [
-        Readiness::Serving,
-        Readiness::Exhausted,
-        Readiness::Disabled,
-        Readiness::Terminating,
-        Readiness::Unconfirmed,
-        Readiness::Drained,
-    ];
-
     /// What it means, for whoever reads a condition.
     #[must_use]
     pub fn meaning(self) -> &'static str {
@@ -67,19 +50,6 @@ impl Readiness {
             Readiness::Terminating => "It goes once it is empty.",
             Readiness::Unconfirmed => "It was restored; it gives nothing until somebody confirms it.",
             Readiness::Drained => "It gives nothing more; another pool stands in for it.",
-        }
-    }
-
-    /// Its word in conditions.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Readiness::Serving => "Serving",
-            Readiness::Exhausted => "Exhausted",
-            Readiness::Disabled => "Disabled",
-            Readiness::Terminating => "Terminating",
-            Readiness::Unconfirmed => "Unconfirmed",
-            Readiness::Drained => "Drained",
         }
     }
 }

@@ -4,66 +4,52 @@ use std::fmt::{self, Display};
 
 use serde::{Deserialize, Serialize};
 
-macro_rules! field_names {
-    ($($variant:ident $name:literal;)*) => {
-        /// A field that people set, by its name in the API. Variants are only ever appended: events have them by position.
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-        pub enum FieldName {
-            $(#[doc = $name] $variant,)*
-        }
+use crate::value::words::words;
 
-        impl FieldName {
-            /// The name in the API.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(FieldName::$variant => $name,)*
-                }
-            }
-        }
-    };
-}
-
-field_names! {
-    Gateway "gateway";
-    Vlan "vlan";
-    Mtu "mtu";
-    Routes "routes";
-    DnsNameservers "dns.nameservers";
-    DnsDomain "dns.domain";
-    DnsSearch "dns.search";
-    DnsOptions "dns.options";
-    Description "description";
-    Labels "labels";
-    Annotations "annotations";
-    ManagedBy "managed_by";
-    Ranges "ranges";
-    Exclude "exclude";
-    Strategy "strategy";
-    CoolingMs "cooling_ms";
-    StrictCooling "strict_cooling";
-    AllowEdges "allow_edges";
-    Default "default";
-    Realms "realms";
-    NodeNames "node_names";
-    NodeSelector "node_selector";
-    Namespaces "namespaces";
-    NamespaceSelector "namespace_selector";
-    EndpointSelector "endpoint_selector";
-    NetworkAttachments "network_attachments";
-    ScaleDown "scale_down";
-    Disabled "disabled";
-    Terminating "terminating";
-    DrainsTo "drains_to";
-    Reclaim "reclaim";
-    Quota "quota";
-    QuotaPerApplication "quota.per_application";
-    QuotaApplications "quota.applications";
-    DefaultIpv4Pools "default_ipv4_pools";
-    DefaultIpv6Pools "default_ipv6_pools";
-    Addresses "addresses";
-    ExpiresAt "expires_at";
-    Automatic "automatic";
+words! {
+    /// A field that people set, by its name in the API. Variants are only ever appended: events have them by position.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum FieldName {
+        Gateway = "gateway",
+        Vlan = "vlan",
+        Mtu = "mtu",
+        Routes = "routes",
+        DnsNameservers = "dns.nameservers",
+        DnsDomain = "dns.domain",
+        DnsSearch = "dns.search",
+        DnsOptions = "dns.options",
+        Description = "description",
+        Labels = "labels",
+        Annotations = "annotations",
+        ManagedBy = "managed_by",
+        Ranges = "ranges",
+        Exclude = "exclude",
+        Strategy = "strategy",
+        CoolingMs = "cooling_ms",
+        StrictCooling = "strict_cooling",
+        AllowEdges = "allow_edges",
+        Default = "default",
+        Realms = "realms",
+        NodeNames = "node_names",
+        NodeSelector = "node_selector",
+        Namespaces = "namespaces",
+        NamespaceSelector = "namespace_selector",
+        EndpointSelector = "endpoint_selector",
+        NetworkAttachments = "network_attachments",
+        ScaleDown = "scale_down",
+        Disabled = "disabled",
+        Terminating = "terminating",
+        DrainsTo = "drains_to",
+        Reclaim = "reclaim",
+        Quota = "quota",
+        QuotaPerApplication = "quota.per_application",
+        QuotaApplications = "quota.applications",
+        DefaultIpv4Pools = "default_ipv4_pools",
+        DefaultIpv6Pools = "default_ipv6_pools",
+        Addresses = "addresses",
+        ExpiresAt = "expires_at",
+        Automatic = "automatic",
+    }
 }
 
 impl Display for FieldName {

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::value::words::words;
+
 /// What must be the case for a change to happen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expect {
@@ -13,23 +15,25 @@ pub enum Expect {
     Revision(u64),
 }
 
-/// The kinds of named resources.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Kind {
-    /// A network.
-    Network,
-    /// A subnet.
-    Subnet,
-    /// A pool.
-    Pool,
-    /// A reservation.
-    Reservation,
-    /// A token.
-    Token,
-    /// A node.
-    Node,
-    /// A namespace.
-    Namespace,
+words! {
+    /// The kinds of named resources.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+    pub enum Kind {
+        /// A network.
+        Network = "network",
+        /// A subnet.
+        Subnet = "subnet",
+        /// A pool.
+        Pool = "pool",
+        /// A reservation.
+        Reservation = "reservation",
+        /// A token.
+        Token = "token",
+        /// A node.
+        Node = "node",
+        /// A namespace.
+        Namespace = "namespace",
+    }
 }
 
 impl Kind {
@@ -42,14 +46,6 @@ impl Kind {
 
 impl std::fmt::Display for Kind {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Kind::Network => "network",
-            Kind::Subnet => "subnet",
-            Kind::Pool => "pool",
-            Kind::Reservation => "reservation",
-            Kind::Token => "token",
-            Kind::Node => "node",
-            Kind::Namespace => "namespace",
-        })
+        f.pad(self.as_str())
     }
 }

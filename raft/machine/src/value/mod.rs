@@ -21,6 +21,7 @@ mod sticky;
 mod terms;
 mod text;
 mod time;
+pub(crate) mod words;
 
 pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
 pub use self::cause::Cause;

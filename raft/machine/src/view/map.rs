@@ -9,44 +9,28 @@ use crate::state::division::blocks_within;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
 use crate::state::{Occupant, State};
 use crate::value::counts::Counts;
+use crate::value::words::words;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::MAP_STEPS_MAX;
 use ipam_api::{Family, RangeSet};
 use std::ops::Bound;
 
-/// The state of an address, the first that fits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
-    /// An endpoint holds it, or it is in a delegated prefix.
-    Allocated,
-    /// It was freed and rests.
-    Cooling,
-    /// A reservation keeps it.
-    Reserved,
-    /// A pool excludes it, or it is the gateway or an edge.
-    Excluded,
-    /// It can be given.
-    Free,
-    /// No pool has it.
-    Unmanaged,
-}
-
-impl Standing {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Allocated, Self::Cooling, Self::Reserved, Self::Excluded, Self::Free, Self::Unmanaged];
-
-    /// What people call it.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Allocated => "allocated",
-            Self::Cooling => "cooling",
-            Self::Reserved => "reserved",
-            Self::Excluded => "excluded",
-            Self::Free => "free",
-            Self::Unmanaged => "unmanaged",
-        }
+words! {
+    /// The state of an address, the first that fits.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Standing {
+        /// An endpoint holds it, or it is in a delegated prefix.
+        Allocated = "allocated",
+        /// It was freed and rests.
+        Cooling = "cooling",
+        /// A reservation keeps it.
+        Reserved = "reserved",
+        /// A pool excludes it, or it is the gateway or an edge.
+        Excluded = "excluded",
+        /// It can be given.
+        Free = "free",
+        /// No pool has it.
+        Unmanaged = "unmanaged",
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::value::counts::Counts;
 use crate::value::id::PrefixId;
 use crate::value::prefix::PrefixOwner;
+use crate::value::words::words;
 use ipam_api::name::{InterfaceName, Name, ObjectName};
 use ipam_api::resource::EndpointKey;
 use ipam_api::{Code, Family};
@@ -10,45 +11,47 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// The reason why a pool gives nothing to a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum WhyNot {
-    /// It has no free address.
-    Exhausted,
-    /// It names other nodes.
-    OtherNodes,
-    /// Its node selector doesn't match.
-    NodeLabels,
-    /// It has a node selector, and nothing is known of the node.
-    NodeUnknown,
-    /// It names other namespaces.
-    OtherNamespaces,
-    /// Its namespace selector doesn't match.
-    NamespaceLabels,
-    /// It has a namespace selector, and nothing is known of the namespace.
-    NamespaceUnknown,
-    /// Its endpoint selector doesn't match.
-    EndpointLabels,
-    /// It names other realms.
-    OtherRealms,
-    /// It names other network attachments.
-    OtherAttachments,
-    /// It was made for another application.
-    OtherApplication,
-    /// It selects endpoints, and a prefix has none.
-    EndpointsOnly,
-    /// It is being deleted.
-    Terminating,
-    /// It is disabled.
-    Disabled,
-    /// Another pool stands in for it.
-    Drained,
-    /// It is not confirmed since a restore.
-    Unconfirmed,
-    /// The token demands other labels.
-    TokenLabels,
-    /// It is of the other family.
-    OtherFamily,
+words! {
+    /// The reason why a pool gives nothing to a request.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum WhyNot {
+        /// It has no free address.
+        Exhausted = "exhausted",
+        /// It names other nodes.
+        OtherNodes = "for other nodes",
+        /// Its node selector doesn't match.
+        NodeLabels = "for nodes with other labels",
+        /// It has a node selector, and nothing is known of the node.
+        NodeUnknown = "for nodes with certain labels, and this one isn't described",
+        /// It names other namespaces.
+        OtherNamespaces = "for other namespaces",
+        /// Its namespace selector doesn't match.
+        NamespaceLabels = "for namespaces with other labels",
+        /// It has a namespace selector, and nothing is known of the namespace.
+        NamespaceUnknown = "for namespaces with certain labels, and this one isn't described",
+        /// Its endpoint selector doesn't match.
+        EndpointLabels = "for endpoints with other labels",
+        /// It names other realms.
+        OtherRealms = "for other realms",
+        /// It names other network attachments.
+        OtherAttachments = "for other network attachments",
+        /// It was made for another application.
+        OtherApplication = "for endpoints of its application only",
+        /// It selects endpoints, and a prefix has none.
+        EndpointsOnly = "for certain endpoints only, and prefixes have none",
+        /// It is being deleted.
+        Terminating = "terminating",
+        /// It is disabled.
+        Disabled = "disabled",
+        /// Another pool stands in for it.
+        Drained = "drained to another pool",
+        /// It is not confirmed since a restore.
+        Unconfirmed = "not confirmed since the restore",
+        /// The token demands other labels.
+        TokenLabels = "not labelled as the asker's token demands",
+        /// It is of the other family.
+        OtherFamily = "of the other family",
+    }
 }
 
 impl WhyNot {
@@ -103,30 +106,34 @@ pub struct Unserved {
     pub count: u64,
 }
 
-/// The rule of a pool that gives nothing to a waiting claim.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Closed {
-    /// It is being deleted.
-    Terminating,
-    /// It is disabled.
-    Disabled,
-    /// Another pool stands in for it.
-    Drained,
-    /// It is not confirmed since a restore.
-    Unconfirmed,
+words! {
+    /// The rule of a pool that gives nothing to a waiting claim.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Closed {
+        /// It is being deleted.
+        Terminating = "is being deleted",
+        /// It is disabled.
+        Disabled = "is disabled",
+        /// Another pool stands in for it.
+        Drained = "is drained",
+        /// It is not confirmed since a restore.
+        Unconfirmed = "is not confirmed",
+    }
 }
 
-/// The reason why a pool never gives an address of its ranges.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum NeverGiven {
-    /// A reservation has it.
-    Reserved,
-    /// It is a gateway.
-    Gateway,
-    /// It is an edge of the subnet.
-    Edge,
-    /// The pool excludes it.
-    Excluded,
+words! {
+    /// The reason why a pool never gives an address of its ranges.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum NeverGiven {
+        /// A reservation has it.
+        Reserved = "reserved",
+        /// It is a gateway.
+        Gateway = "the gateway",
+        /// It is an edge of the subnet.
+        Edge = "an edge address",
+        /// The pool excludes it.
+        Excluded = "excluded",
+    }
 }
 
 /// A prefix by its addresses, its owner and its id.
@@ -182,51 +189,57 @@ impl NamedController {
     }
 }
 
-/// The use of addresses that no host can have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum SpecialUse {
-    /// 0.0.0.0/8.
-    ThisNetwork,
-    /// 127.0.0.0/8.
-    Loopback,
-    /// 224.0.0.0/4, ff00::/8.
-    Multicast,
-    /// ::/16.
-    SpecialPurpose,
+words! {
+    /// The use of addresses that no host can have.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum SpecialUse {
+        /// 0.0.0.0/8.
+        ThisNetwork = "\"this network\"",
+        /// 127.0.0.0/8.
+        Loopback = "loopback interfaces",
+        /// 224.0.0.0/4, ff00::/8.
+        Multicast = "multicast groups",
+        /// ::/16.
+        SpecialPurpose = "special purposes",
+    }
 }
 
-/// A field with text of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TextField {
-    /// `manager`.
-    Manager,
-    /// `disk_id`.
-    DiskId,
-    /// `peer_address`.
-    PeerAddress,
-    /// `client_url`.
-    ClientUrl,
-    /// `description`.
-    Description,
-    /// `managed_by`.
-    ManagedBy,
-    /// A domain of `dns`.
-    DnsDomain,
-    /// An option of `dns`.
-    ResolverOption,
-    /// `uid`.
-    Uid,
-    /// `controller.uid`.
-    ControllerUid,
+words! {
+    /// A field with text of a request.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum TextField {
+        /// `manager`.
+        Manager = "manager",
+        /// `disk_id`.
+        DiskId = "disk_id",
+        /// `peer_address`.
+        PeerAddress = "peer_address",
+        /// `client_url`.
+        ClientUrl = "client_url",
+        /// `description`.
+        Description = "description",
+        /// `managed_by`.
+        ManagedBy = "managed_by",
+        /// A domain of `dns`.
+        DnsDomain = "a DNS domain",
+        /// An option of `dns`.
+        ResolverOption = "a resolver option",
+        /// `uid`.
+        Uid = "uid",
+        /// `controller.uid`.
+        ControllerUid = "the uid of a controller",
+    }
 }
 
-/// A field with keys and values.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum KeyedField {
-    /// `labels`.
-    Labels,
-    /// `annotations`.
-    Annotations,
+words! {
+    /// A field with keys and values.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum KeyedField {
+        /// `labels`.
+        Labels = "labels",
+        /// `annotations`.
+        Annotations = "annotations",
+    }
 }
 
 /// Things whose number has a limit.
@@ -296,34 +309,21 @@ pub enum Counted {
     NodeAttachments,
 }
 
-/// What made pools candidates.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Rule {
-    /// The request names their subnets.
-    Subnets,
-    /// They were made for the application, in subnets that the request names.
-    Automatic,
-    /// The request names them.
-    Request,
-    /// They are the namespace's default pools.
-    Namespace,
-    /// The CNI configuration names them.
-    Configuration,
-    /// They are marked as default.
-    Default,
-}
-
-impl Rule {
-    /// Its word: where pools came from.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Rule::Subnets => "subnets",
-            Rule::Automatic => "automatic",
-            Rule::Request => "request",
-            Rule::Namespace => "namespace",
-            Rule::Configuration => "configuration",
-            Rule::Default => "default",
-        }
+words! {
+    /// What made pools candidates.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+    pub enum Rule {
+        /// The request names their subnets.
+        Subnets = "subnets",
+        /// They were made for the application, in subnets that the request names.
+        Automatic = "automatic",
+        /// The request names them.
+        Request = "request",
+        /// They are the namespace's default pools.
+        Namespace = "namespace",
+        /// The CNI configuration names them.
+        Configuration = "configuration",
+        /// They are marked as default.
+        Default = "default",
     }
 }

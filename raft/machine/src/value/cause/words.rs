@@ -58,95 +58,17 @@ macro_rules! worded {
     ($($type:ty),*) => {
         $(impl Display for $type {
             fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-                f.write_str(&worded(self.words().into()))
+                f.write_str(&worded(self.as_str().into()))
             }
         })*
     };
 }
 
-worded!(WhyNot, Closed, NeverGiven, SpecialUse, TextField, KeyedField, Counted);
+worded!(WhyNot, Closed, NeverGiven, SpecialUse, TextField, KeyedField);
 
-impl WhyNot {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Exhausted => "exhausted",
-            Self::OtherNodes => "for other nodes",
-            Self::NodeLabels => "for nodes with other labels",
-            Self::NodeUnknown => "for nodes with certain labels, and this one isn't described",
-            Self::OtherNamespaces => "for other namespaces",
-            Self::NamespaceLabels => "for namespaces with other labels",
-            Self::NamespaceUnknown => "for namespaces with certain labels, and this one isn't described",
-            Self::EndpointLabels => "for endpoints with other labels",
-            Self::OtherRealms => "for other realms",
-            Self::OtherAttachments => "for other network attachments",
-            Self::OtherApplication => "for endpoints of its application only",
-            Self::EndpointsOnly => "for certain endpoints only, and prefixes have none",
-            Self::Terminating => "terminating",
-            Self::Disabled => "disabled",
-            Self::Drained => "drained to another pool",
-            Self::Unconfirmed => "not confirmed since the restore",
-            Self::TokenLabels => "not labelled as the asker's token demands",
-            Self::OtherFamily => "of the other family",
-        }
-    }
-}
-
-impl Closed {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Terminating => "is being deleted",
-            Self::Disabled => "is disabled",
-            Self::Drained => "is drained",
-            Self::Unconfirmed => "is not confirmed",
-        }
-    }
-}
-
-impl NeverGiven {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Reserved => "reserved",
-            Self::Gateway => "the gateway",
-            Self::Edge => "an edge address",
-            Self::Excluded => "excluded",
-        }
-    }
-}
-
-impl SpecialUse {
-    fn words(self) -> &'static str {
-        match self {
-            Self::ThisNetwork => "\"this network\"",
-            Self::Loopback => "loopback interfaces",
-            Self::Multicast => "multicast groups",
-            Self::SpecialPurpose => "special purposes",
-        }
-    }
-}
-
-impl TextField {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Manager => "manager",
-            Self::DiskId => "disk_id",
-            Self::PeerAddress => "peer_address",
-            Self::ClientUrl => "client_url",
-            Self::Description => "description",
-            Self::ManagedBy => "managed_by",
-            Self::DnsDomain => "a DNS domain",
-            Self::ResolverOption => "a resolver option",
-            Self::Uid => "uid",
-            Self::ControllerUid => "the uid of a controller",
-        }
-    }
-}
-
-impl KeyedField {
-    fn words(self) -> &'static str {
-        match self {
-            Self::Labels => "labels",
-            Self::Annotations => "annotations",
-        }
+impl Display for Counted {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        f.write_str(&worded(self.words()))
     }
 }
 
