@@ -79,11 +79,9 @@ async fn standing(
     (after.filter.since_ms, after.filter.until_ms) = (Some(at_ms.saturating_add(1)), None);
     let (next, _) = first(app, after).await?;
     Ok(match next.map(|event| event.what) {
-        Some(
-            What::Released { endpoint, .. }
-            | What::Attached { endpoint, .. }
-            | What::Detached { endpoint, .. },
-        ) => Standing { word: "allocated", holder: Some(endpoint) },
+        Some(What::Released { of, .. } | What::Attached(of) | What::Detached(of)) => {
+            Standing { word: "allocated", holder: Some(of.endpoint) }
+        }
         Some(What::Cooled { .. }) => Standing { word: "cooling", holder: None },
         Some(_) => Standing { word: "free", holder: None },
         None => now(state, address, asked),
@@ -124,7 +122,7 @@ fn now(state: &State, address: IpAddr, asked: &EventQuery) -> Standing {
 
 fn word_after(what: &What) -> &'static str {
     match what {
-        What::Allocated { .. } | What::Attached { .. } | What::Detached { .. } => "allocated",
+        What::Allocated(_) | What::Attached(_) | What::Detached(_) => "allocated",
         What::Released { rests: true, .. } => "cooling",
         _ => "free",
     }

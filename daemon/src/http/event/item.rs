@@ -45,24 +45,20 @@ pub(super) fn event(event: &Event) -> shown::Event {
                 })
                 .collect();
         }
-        What::Allocated { interface, node, allocation, reason, .. }
-        | What::Released { interface, node, allocation, reason, .. }
-        | What::Attached { interface, node, allocation, reason, .. }
-        | What::Detached { interface, node, allocation, reason, .. } => {
-            item.interface = Some(interface.clone());
-            item.node = node.clone();
-            item.allocation = Some((*allocation).get());
-            item.reason = Some(reason.as_str().to_owned());
+        What::Allocated(of) | What::Released { of, .. } | What::Attached(of) | What::Detached(of) => {
+            item.interface = Some(of.interface.clone());
+            item.node = of.node.clone();
+            item.allocation = Some(of.allocation.get());
+            item.reason = Some(of.reason.as_str().to_owned());
         }
-        What::Delegated { network, cidr, pool, owner, prefix, .. }
-        | What::TakenBack { network, cidr, pool, owner, prefix, .. } => {
-            item.object = cidr.to_string();
-            (item.network, item.pool) = (Some(network.clone()), Some(pool.clone()));
-            item.prefix = Some((*prefix).get());
-            item.owner = Some(format!("{}/{}", owner.realm, owner.name));
+        What::Delegated { of, .. } | What::TakenBack { of, .. } => {
+            item.object = of.cidr.to_string();
+            (item.network, item.pool) = (Some(of.network.clone()), Some(of.pool.clone()));
+            item.prefix = Some(of.prefix.get());
+            item.owner = Some(format!("{}/{}", of.owner.realm, of.owner.name));
             if let What::TakenBack { with, released, .. } = what {
                 let why = if *released { "released" } else { "not-refreshed" };
-                let with = if with == prefix { String::new() } else { format!(" with {with}") };
+                let with = if *with == of.prefix { String::new() } else { format!(" with {with}") };
                 item.reason = Some(format!("{why}{with}"));
             }
         }

@@ -4,7 +4,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Allocate, Cause, Grant, InterfaceWish, Refusal, Setting};
-use crate::event::{Reason, What};
+use crate::event::{Holding, Reason, What};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::{Allocation, Attachment, Endpoint, Sticky};
@@ -278,9 +278,7 @@ impl State {
         let pool = self.pools.get(row.pool)?.intention.name.clone();
         let endpoint = self.endpoints.get(row.endpoint)?.key.clone();
         let Allocation { address, interface, node, .. } = row.clone();
-        Some(match comes {
-            true => What::Attached { network, address, pool, endpoint, interface, node, allocation, reason },
-            false => What::Detached { network, address, pool, endpoint, interface, node, allocation, reason },
-        })
+        let of = Holding { network, address, pool, endpoint, interface, node, allocation, reason };
+        Some(if comes { What::Attached(of) } else { What::Detached(of) })
     }
 }

@@ -17,7 +17,7 @@ use crate::allocate::routing::Settings;
 use crate::apply::step::Step;
 use crate::broken::broken;
 use crate::command::{Allocate, Answer, Cause, Given, GivenInterface, InterfaceWish, Refusal, Setting, Text};
-use crate::event::{Reason, What};
+use crate::event::{Holding, Reason, What};
 use crate::invariant::PROMISED_ADDRESS;
 use crate::state::row::{Allocation, Attachment, Endpoint, PoolState, Source};
 use crate::state::{Occupant, State};
@@ -189,7 +189,7 @@ impl Step<'_> {
             None if wish.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
-        self.emit(What::Allocated {
+        self.emit(What::Allocated(Holding {
             network: network_name,
             address: pick.address,
             pool: pool_name,
@@ -198,7 +198,7 @@ impl Step<'_> {
             node: wish.node.clone(),
             allocation: id,
             reason,
-        });
+        }));
         self.refresh_readiness(pick.pool);
     }
 }

@@ -38,6 +38,42 @@ impl Event {
     }
 }
 
+/// An address that an endpoint holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holding {
+    /// The address's network.
+    pub network: Name,
+    /// The address.
+    pub address: IpAddr,
+    /// Its pool.
+    pub pool: Name,
+    /// Its holder.
+    pub endpoint: EndpointKey,
+    /// The interface that has it.
+    pub interface: InterfaceName,
+    /// The node of the endpoint, or of the attachment that comes or goes.
+    pub node: Option<ObjectName>,
+    /// The allocation's id.
+    pub allocation: AllocationId,
+    /// Reason of the change.
+    pub reason: Reason,
+}
+
+/// A block of addresses that an owner may divide.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delegation {
+    /// Its network.
+    pub network: Name,
+    /// Its addresses.
+    pub cidr: IpNet,
+    /// The pool that it comes from.
+    pub pool: Name,
+    /// Its owner.
+    pub owner: PrefixOwner,
+    /// Its id.
+    pub prefix: PrefixId,
+}
+
 /// What happened. Variants are only ever appended: the journal keeps them for years.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
@@ -65,43 +101,12 @@ pub enum What {
         name: ResourceName,
     },
     /// An endpoint holds an address.
-    Allocated {
-        /// The address's network.
-        network: Name,
-        /// The address.
-        address: IpAddr,
-        /// Its pool.
-        pool: Name,
-        /// Who holds it.
-        endpoint: EndpointKey,
-        /// The interface that has it.
-        interface: InterfaceName,
-        /// The node where it is.
-        node: Option<ObjectName>,
-        /// The allocation's id.
-        allocation: AllocationId,
-        /// Why.
-        reason: Reason,
-    },
+    Allocated(Holding),
     /// An endpoint no longer holds an address.
     Released {
-        /// The address's network.
-        network: Name,
-        /// The address.
-        address: IpAddr,
-        /// Its pool.
-        pool: Name,
-        /// Who held it.
-        endpoint: EndpointKey,
-        /// The interface that had it.
-        interface: InterfaceName,
-        /// The node where it was.
-        node: Option<ObjectName>,
-        /// The allocation's id.
-        allocation: AllocationId,
-        /// Why.
-        reason: Reason,
-        /// Whether it rests now, until it is cooled or given again.
+        /// The holding that ended.
+        of: Holding,
+        /// True if the address rests now, until it is cooled or given again.
         rests: bool,
     },
     /// A freed address has rested.
@@ -175,74 +180,24 @@ pub enum What {
     },
     /// Somebody has a block of addresses to divide.
     Delegated {
-        /// Its network.
-        network: Name,
-        /// Its addresses.
-        cidr: IpNet,
-        /// The pool that it comes from.
-        pool: Name,
-        /// Whose it is.
-        owner: PrefixOwner,
-        /// Its id.
-        prefix: PrefixId,
+        /// The block.
+        of: Delegation,
         /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
         parent: Option<PrefixId>,
     },
     /// Somebody has a block no longer.
     TakenBack {
-        /// Its network.
-        network: Name,
-        /// Its addresses.
-        cidr: IpNet,
-        /// The pool that it came from.
-        pool: Name,
-        /// Whose it was.
-        owner: PrefixOwner,
-        /// Its id.
-        prefix: PrefixId,
+        /// The block.
+        of: Delegation,
         /// The id of the prefix with which it ended; its own if it ended by itself.
         with: PrefixId,
-        /// Whether somebody released that one; else nobody refreshed it in time.
+        /// True if that one was released; else it was not refreshed in time.
         released: bool,
     },
     /// An address that its endpoint has already got one more attachment.
-    Attached {
-        /// The address's network.
-        network: Name,
-        /// The address.
-        address: IpAddr,
-        /// Its pool.
-        pool: Name,
-        /// Who holds it.
-        endpoint: EndpointKey,
-        /// The interface that has it.
-        interface: InterfaceName,
-        /// The attachment's node.
-        node: Option<ObjectName>,
-        /// The allocation's id.
-        allocation: AllocationId,
-        /// Why.
-        reason: Reason,
-    },
+    Attached(Holding),
     /// An address lost an attachment, and its endpoint holds it all the same.
-    Detached {
-        /// The address's network.
-        network: Name,
-        /// The address.
-        address: IpAddr,
-        /// Its pool.
-        pool: Name,
-        /// Who holds it.
-        endpoint: EndpointKey,
-        /// The interface that has it.
-        interface: InterfaceName,
-        /// The attachment's node.
-        node: Option<ObjectName>,
-        /// The allocation's id.
-        allocation: AllocationId,
-        /// Why it stays.
-        reason: Reason,
-    },
+    Detached(Holding),
     /// An endpoint waits for addresses, or for another reason than before.
     Waits {
         /// Which one.
@@ -315,10 +270,10 @@ impl What {
             What::Created { kind, .. } => names_of(*kind).0,
             What::Changed { kind, .. } => names_of(*kind).1,
             What::Deleted { kind, .. } => names_of(*kind).2,
-            What::Allocated { .. } => "address.allocated",
+            What::Allocated(_) => "address.allocated",
             What::Released { .. } => "address.released",
-            What::Attached { .. } => "address.attached",
-            What::Detached { .. } => "address.detached",
+            What::Attached(_) => "address.attached",
+            What::Detached(_) => "address.detached",
             What::Cooled { .. } => "address.cooled",
             What::PoolReady { .. } => "pool.condition",
             What::PoolSplit { .. } => "pool.split",
@@ -344,16 +299,23 @@ impl What {
         name.split_once('.').map_or(name, |(kind, _)| kind)
     }
 
+    /// The holding that it is about.
+    #[must_use]
+    pub fn holding(&self) -> Option<&Holding> {
+        match self {
+            What::Allocated(of) | What::Released { of, .. } | What::Attached(of) | What::Detached(of) => {
+                Some(of)
+            }
+            _ => None,
+        }
+    }
+
     /// The address that it is about.
     #[must_use]
     pub fn address(&self) -> Option<IpAddr> {
         match self {
-            What::Allocated { address, .. }
-            | What::Released { address, .. }
-            | What::Attached { address, .. }
-            | What::Detached { address, .. }
-            | What::Cooled { address, .. } => Some(*address),
-            _ => None,
+            What::Cooled { address, .. } => Some(*address),
+            _ => self.holding().map(|of| of.address),
         }
     }
 
@@ -361,17 +323,9 @@ impl What {
     #[must_use]
     pub fn network(&self) -> Option<Name> {
         match self {
-            What::Allocated { network, .. }
-            | What::Released { network, .. }
-            | What::Delegated { network, .. }
-            | What::TakenBack { network, .. }
-            | What::Attached { network, .. }
-            | What::Detached { network, .. }
-            | What::Cooled { network, .. } => Some(network.clone()),
-            What::Created { kind: Kind::Network, name }
-            | What::Changed { kind: Kind::Network, name, .. }
-            | What::Deleted { kind: Kind::Network, name } => name.name(),
-            _ => None,
+            What::Delegated { of, .. } | What::TakenBack { of, .. } => Some(of.network.clone()),
+            What::Cooled { network, .. } => Some(network.clone()),
+            _ => self.holding().map(|of| of.network.clone()).or_else(|| self.resource(Kind::Network)),
         }
     }
 
@@ -379,19 +333,25 @@ impl What {
     #[must_use]
     pub fn pool(&self) -> Option<Name> {
         match self {
-            What::Allocated { pool, .. }
-            | What::Released { pool, .. }
-            | What::Attached { pool, .. }
-            | What::Detached { pool, .. }
-            | What::Cooled { pool, .. }
+            What::Cooled { pool, .. }
             | What::PoolReady { pool, .. }
             | What::PoolSplit { pool, .. }
-            | What::Delegated { pool, .. }
-            | What::TakenBack { pool, .. }
             | What::PoolConfirmed { pool, .. } => Some(pool.clone()),
-            What::Created { kind: Kind::Pool, name }
-            | What::Changed { kind: Kind::Pool, name, .. }
-            | What::Deleted { kind: Kind::Pool, name } => name.name(),
+            What::Delegated { of, .. } | What::TakenBack { of, .. } => Some(of.pool.clone()),
+            _ => self.holding().map(|of| of.pool.clone()).or_else(|| self.resource(Kind::Pool)),
+        }
+    }
+
+    /// The resource of a kind that it is about.
+    fn resource(&self, of: Kind) -> Option<Name> {
+        match self {
+            What::Created { kind, name }
+            | What::Changed { kind, name, .. }
+            | What::Deleted { kind, name }
+                if *kind == of =>
+            {
+                name.name()
+            }
             _ => None,
         }
     }
@@ -400,13 +360,8 @@ impl What {
     #[must_use]
     pub fn endpoint(&self) -> Option<&EndpointKey> {
         match self {
-            What::Allocated { endpoint, .. }
-            | What::Released { endpoint, .. }
-            | What::Attached { endpoint, .. }
-            | What::Detached { endpoint, .. }
-            | What::Waits { endpoint, .. }
-            | What::Withdrawn { endpoint } => Some(endpoint),
-            _ => None,
+            What::Waits { endpoint, .. } | What::Withdrawn { endpoint } => Some(endpoint),
+            _ => self.holding().map(|of| &of.endpoint),
         }
     }
 }

@@ -72,7 +72,6 @@ impl Step<'_> {
     ) -> PrefixId {
         let id = self.state.new_id();
         let pool = self.state.pools.named(plan.pool);
-        let pool_name = pool.intention.name.clone();
         let network = self.state.subnets.named(pool.subnet).network;
         let row = Prefix {
             cidr,
@@ -88,14 +87,8 @@ impl Step<'_> {
             created_by: Text::clone(&self.origin.principal),
         };
         self.state.cut(&row);
-        self.emit(What::Delegated {
-            network: self.state.name_of_network(network),
-            cidr,
-            pool: pool_name,
-            owner: row.owner.clone(),
-            prefix: id,
-            parent: (parent != plan.pool.into()).then_some(parent.prefix()),
-        });
+        let of = self.state.delegation(id, &row);
+        self.emit(What::Delegated { of, parent: (parent != plan.pool.into()).then_some(parent.prefix()) });
         self.state.write(id, row);
         if parent == plan.pool.into() {
             self.refresh_readiness(plan.pool);

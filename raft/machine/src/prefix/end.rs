@@ -5,7 +5,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal};
-use crate::event::What;
+use crate::event::{Delegation, What};
 use crate::prefix::no_prefix;
 use crate::state::State;
 use crate::state::division::blocks_within;
@@ -42,16 +42,8 @@ impl Step<'_> {
         let id = std::iter::successors(Some(anchor), below).last()?;
         let row = self.state.erase::<Prefix>(id)?;
         self.state.give_back(&row);
-        let pool = self.state.pools.named(row.pool).intention.name.clone();
-        self.emit(What::TakenBack {
-            network: self.state.name_of_network(row.network),
-            cidr: row.cidr,
-            pool,
-            owner: row.owner.clone(),
-            prefix: id,
-            with: anchor,
-            released,
-        });
+        let of = self.state.delegation(id, &row);
+        self.emit(What::TakenBack { of, with: anchor, released });
         if row.parent == row.pool.into() && !self.remove_if_drained(row.pool) {
             self.refresh_readiness(row.pool);
         }
@@ -60,6 +52,13 @@ impl Step<'_> {
 }
 
 impl State {
+    /// A prefix as events show it.
+    pub(crate) fn delegation(&self, prefix: PrefixId, row: &Prefix) -> Delegation {
+        let pool = self.pools.named(row.pool).intention.name.clone();
+        let network = self.name_of_network(row.network);
+        Delegation { network, cidr: row.cidr, pool, owner: row.owner.clone(), prefix }
+    }
+
     /// The prefix that ended first, if its time has passed.
     pub(crate) fn ended_prefix(&self) -> Option<PrefixId> {
         let now = self.ended_until_ms();

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Refusal, ReleaseAttachment};
-use crate::event::{Reason, What};
+use crate::event::{Holding, Reason, What};
 use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId};
 use crate::state::indexed::less;
 use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};
@@ -97,7 +97,7 @@ impl Step<'_> {
         let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.intention.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let rests = cooling_ms > 0 && !drained;
-        self.emit(What::Released {
+        let of = Holding {
             network: self.state.name_of_network(row.network),
             address,
             pool: pool_name,
@@ -106,8 +106,8 @@ impl Step<'_> {
             node: row.node.clone(),
             allocation: id,
             reason,
-            rests,
-        });
+        };
+        self.emit(What::Released { of, rests });
         if !self.remove_if_drained(row.pool) {
             if rests {
                 self.cool(Id::new(revision), row.network, row.pool, address, cooling_ms);

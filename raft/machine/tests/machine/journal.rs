@@ -5,6 +5,7 @@ use ipam_api::limits::{
     FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX,
 };
 use ipam_machine::command::{Answer, Expect, NetworkIntention, Put, Remarks, Text, Transaction, Via};
+use ipam_machine::event::Holding;
 use ipam_machine::journal::{Chain, Frame, link};
 use ipam_machine::{
     Action, At, Command, Event, EventId, Grant, Journaled, Origin, State, Terms, What, apply, dry_run,
@@ -106,7 +107,7 @@ proptest! {
             for event in &events {
                 prop_assert!(event.revision > before);
                 prop_assert!(!event.by.principal.is_empty() && !event.by.request_id.is_empty());
-                if let What::Allocated { allocation, .. } = event.what {
+                if let What::Allocated(Holding { allocation, .. }) = event.what {
                     issued.push(allocation.get());
                 }
                 if let What::Changed { changes, .. } = &event.what {

@@ -17,6 +17,7 @@ use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{Allocate, Kind, NetworkIntention, Remarks};
+use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
 use map::maps_agree;
@@ -178,7 +179,7 @@ impl Side {
     fn note_ids(&mut self, events: &[Event], revision_before: u64) {
         let mut given: Vec<u64> = Vec::new();
         for event in events {
-            if let What::Allocated { allocation, .. } = &event.what {
+            if let What::Allocated(Holding { allocation, .. }) = &event.what {
                 assert!(
                     *allocation > revision_before.into() && *allocation <= event.revision.into(),
                     "an id came back"
@@ -194,7 +195,7 @@ impl Side {
         }
         self.issued.extend(given);
         let delegated = events.iter().filter_map(|event| match &event.what {
-            What::Delegated { prefix, .. } => Some(*prefix),
+            What::Delegated { of, .. } => Some(of.prefix),
             _ => None,
         });
         let delegated: Vec<u64> = delegated.map(u64::from).collect();
@@ -367,7 +368,7 @@ proptest! {
                 asked.push(wish);
             }
             issued.extend(events.iter().filter_map(|event| match event.what {
-                What::Allocated { allocation, .. } => Some(allocation.get()),
+                What::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
                 _ => None,
             }));
         }

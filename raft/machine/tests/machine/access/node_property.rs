@@ -12,7 +12,7 @@ use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_machine::command::{
     Allocate, EndController, Leases, PoolPatterns, Renew, ScaleController, Started, Text,
 };
-use ipam_machine::event::Reason;
+use ipam_machine::event::{Holding, Reason};
 use ipam_machine::model::{Allocation, Endpoint};
 use ipam_machine::{Action, At, Command, Grant, Id, Outcome, State, Terms, What, apply};
 use proptest::prelude::*;
@@ -101,7 +101,7 @@ impl Model {
         self.served.clear();
         for what in events {
             match what {
-                What::Allocated { allocation, reason, endpoint, .. } => {
+                What::Allocated(Holding { allocation, reason, endpoint, .. }) => {
                     let waited = self.claims.get(endpoint).filter(|_| *reason == Reason::Waited);
                     // Of several actors n2, the last one: the model then checks less.
                     let waited = waited.and_then(|actors| actors.last().copied());
@@ -341,7 +341,7 @@ impl Run {
         };
         self.model.claims.retain(|key, _| waits(key));
         self.issued.extend(events.iter().filter_map(|what| match what {
-            What::Allocated { allocation, .. } => Some(allocation.get()),
+            What::Allocated(Holding { allocation, .. }) => Some(allocation.get()),
             _ => None,
         }));
         outcome

@@ -7,7 +7,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::Kind;
-use ipam_machine::event::{NAMES, Readiness};
+use ipam_machine::event::{Delegation, Holding, NAMES, Readiness};
 use ipam_machine::state::Occupant;
 use ipam_machine::{Event, Id, State, What};
 use ipnet::IpNet;
@@ -303,21 +303,21 @@ impl Follower {
                     }
                     assert!(self.resources.remove(&(kind, name)));
                 }
-                What::Allocated { address, pool, allocation, .. } => {
+                What::Allocated(Holding { address, pool, allocation, .. }) => {
                     assert!(self.held.insert(allocation.get(), (address, pool)).is_none());
                 }
-                What::Released { address, pool, allocation, .. } => {
+                What::Released { of: Holding { address, pool, allocation, .. }, .. } => {
                     assert_eq!(self.held.remove(&allocation.get()), Some((address, pool)));
                 }
-                What::Delegated { cidr, prefix, parent, .. } => {
+                What::Delegated { of: Delegation { cidr, prefix, .. }, parent } => {
                     assert!(parent.is_none_or(|parent| self.delegated.contains_key(&parent.get())));
                     assert!(self.delegated.insert(prefix.get(), cidr).is_none());
                 }
-                What::TakenBack { cidr, prefix, .. } => {
+                What::TakenBack { of: Delegation { cidr, prefix, .. }, .. } => {
                     assert_eq!(self.delegated.remove(&prefix.get()), Some(cidr));
                 }
-                What::Attached { address, pool, allocation, .. }
-                | What::Detached { address, pool, allocation, .. } => {
+                What::Attached(Holding { address, pool, allocation, .. })
+                | What::Detached(Holding { address, pool, allocation, .. }) => {
                     assert_eq!(self.held.get(&allocation.get()), Some(&(address, pool)));
                 }
                 What::Waits { .. }

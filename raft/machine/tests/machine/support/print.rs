@@ -8,7 +8,7 @@ use ipam_api::name::{Name, ObjectName, ResourceName};
 use ipam_api::resource::Lifecycle;
 use ipam_machine::change::FieldChange;
 use ipam_machine::command::{Given, GivenPrefix, Kind, Renewed, Started};
-use ipam_machine::event::Reason;
+use ipam_machine::event::{Delegation, Holding, Reason};
 use ipam_machine::explain::{Explanation, Fate};
 use ipam_machine::model::{Automatic, Boot, Endpoint};
 use ipam_machine::space::Counts;
@@ -204,7 +204,7 @@ fn what(what: &What) -> String {
             text
         }
         What::Deleted { kind, name } => format!("deleted {kind} {name}"),
-        What::Allocated { address, pool, endpoint, interface, allocation, reason, .. } => {
+        What::Allocated(Holding { address, pool, endpoint, interface, allocation, reason, .. }) => {
             let why = match reason {
                 Reason::Moved => " (moved)",
                 Reason::Adopted => ", adopted",
@@ -213,16 +213,16 @@ fn what(what: &What) -> String {
             };
             format!("{endpoint} holds {address} of {pool} on {interface} as {}{why}", id((*allocation).get()))
         }
-        What::Attached { address, endpoint, interface, node, allocation, reason, .. } => {
+        What::Attached(Holding { address, endpoint, interface, node, allocation, reason, .. }) => {
             let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
             let id = id((*allocation).get());
             format!("{endpoint} is attached on {node}: {address} on {interface}, still {id} ({why})")
         }
-        What::Detached { address, endpoint, node, allocation, reason, .. } => {
+        What::Detached(Holding { address, endpoint, node, allocation, reason, .. }) => {
             let (node, why) = (node.as_ref().map_or("nowhere", |node| node.as_str()), reason.as_str());
             format!("{endpoint} is detached on {node}: {address} stays, {} ({why})", id((*allocation).get()))
         }
-        What::Released { address, pool, endpoint, allocation, reason, .. } => {
+        What::Released { of: Holding { address, pool, endpoint, allocation, reason, .. }, .. } => {
             let reason = match reason {
                 Reason::AttachmentReleased => "attachment released",
                 Reason::AllocationReleased => "allocation released",
@@ -250,11 +250,11 @@ fn what(what: &What) -> String {
             format!("{} of {pool} is {into} now", ranges.join(", "))
         }
         What::Member { id, name, standing } => format!("member {id}, {name}, is {standing:?}"),
-        What::Delegated { cidr, pool, owner, prefix, parent, .. } => {
+        What::Delegated { of: Delegation { cidr, pool, owner, prefix, .. }, parent } => {
             let of = parent.map_or_else(|| pool.to_string(), |parent| id(parent.get()));
             format!("{}/{} has {cidr} of {of} as {}", owner.realm, owner.name, id((*prefix).get()))
         }
-        What::TakenBack { cidr, owner, prefix, with, released, .. } => {
+        What::TakenBack { of: Delegation { cidr, owner, prefix, .. }, with, released } => {
             let why = if *released { "released" } else { "not refreshed" };
             let with = if with == prefix { String::new() } else { format!(" with {}", id((*with).get())) };
             format!(

@@ -5,7 +5,7 @@ use ipam_machine::{Action, By, Event, Id, What};
 
 use ipam_api::name::InterfaceName;
 use ipam_machine::change::{FieldChange, FieldName, Notation};
-use ipam_machine::event::{Readiness, Reason, Why};
+use ipam_machine::event::{Delegation, Holding, Readiness, Reason, Why};
 use ipam_machine::model::MemberStanding;
 
 use super::{command, given_prefix, name, prefix_owner, wish};
@@ -14,7 +14,23 @@ use super::{command, given_prefix, name, prefix_owner, wish};
 pub(crate) fn events() -> Vec<(&'static str, Event)> {
     let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), Id::new(1 << 40 | 9));
     let (endpoint, interface): (_, InterfaceName) = (wish().endpoint, "eth0".parse().unwrap());
-    let reason = Reason::AllocationReleased;
+    let holding = Holding {
+        network: name("blue"),
+        address,
+        pool: pool.clone(),
+        endpoint,
+        interface,
+        node: wish().node,
+        allocation,
+        reason: Reason::AllocationReleased,
+    };
+    let delegation = Delegation {
+        network: name("blue"),
+        cidr: given_prefix().cidr,
+        pool: pool.clone(),
+        owner: prefix_owner(),
+        prefix: given_prefix().id,
+    };
     let all = [
         What::Created { kind: Kind::Network, name: (&name("blue")).into() },
         What::Changed {
@@ -27,27 +43,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             }],
         },
         What::Deleted { kind: Kind::Reservation, name: (&name("kept")).into() },
-        What::Allocated {
-            network: name("blue"),
-            address,
-            pool: pool.clone(),
-            endpoint: endpoint.clone(),
-            interface: interface.clone(),
-            node: wish().node,
-            allocation,
-            reason: Reason::AttachmentAdded,
-        },
-        What::Released {
-            network: name("blue"),
-            address,
-            pool: pool.clone(),
-            endpoint: endpoint.clone(),
-            interface: interface.clone(),
-            node: wish().node,
-            allocation,
-            reason,
-            rests: true,
-        },
+        What::Allocated(Holding { reason: Reason::AttachmentAdded, ..holding.clone() }),
+        What::Released { of: holding.clone(), rests: true },
         What::Cooled { network: name("blue"), address, pool: pool.clone() },
         What::PoolReady { pool: pool.clone(), readiness: Readiness::Exhausted },
         What::JournalTrimmed { through: 3, segments: 2, events: 70_000, bytes: 8 << 20 },
@@ -61,43 +58,10 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
             ranges: vec!["10.1.2.100-10.1.2.200".parse().unwrap()],
         },
         What::Member { id: 4, name: name("n4"), standing: MemberStanding::Learner },
-        What::Delegated {
-            network: name("blue"),
-            cidr: given_prefix().cidr,
-            pool: pool.clone(),
-            owner: prefix_owner(),
-            prefix: given_prefix().id,
-            parent: given_prefix().parent,
-        },
-        What::TakenBack {
-            network: name("blue"),
-            cidr: given_prefix().cidr,
-            pool: pool.clone(),
-            owner: prefix_owner(),
-            prefix: given_prefix().id,
-            with: (1 << 40 | 8).into(),
-            released: true,
-        },
-        What::Attached {
-            network: name("blue"),
-            address,
-            pool: pool.clone(),
-            endpoint: endpoint.clone(),
-            interface: interface.clone(),
-            node: wish().node,
-            allocation,
-            reason: Reason::Reattached,
-        },
-        What::Detached {
-            network: name("blue"),
-            address,
-            pool,
-            endpoint,
-            interface,
-            node: wish().node,
-            allocation,
-            reason: Reason::Kept,
-        },
+        What::Delegated { of: delegation.clone(), parent: given_prefix().parent },
+        What::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
+        What::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
+        What::Detached(Holding { reason: Reason::Kept, ..holding }),
         What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
         What::Withdrawn { endpoint: wish().endpoint },
     ];
@@ -117,7 +81,7 @@ fn what_name(what: &What) -> &'static str {
         What::Created { .. } => "created",
         What::Changed { .. } => "changed",
         What::Deleted { .. } => "deleted",
-        What::Allocated { .. } => "allocated",
+        What::Allocated(_) => "allocated",
         What::Released { .. } => "released",
         What::Cooled { .. } => "cooled",
         What::PoolReady { .. } => "pool-ready",
@@ -130,8 +94,8 @@ fn what_name(what: &What) -> &'static str {
         What::PoolSplit { .. } => "pool-split",
         What::Delegated { .. } => "delegated",
         What::TakenBack { .. } => "taken-back",
-        What::Attached { .. } => "attached",
-        What::Detached { .. } => "detached",
+        What::Attached(_) => "attached",
+        What::Detached(_) => "detached",
         What::Waits { .. } => "waits",
         What::Withdrawn { .. } => "withdrawn",
     }
