@@ -89,6 +89,7 @@ impl Indexed {
             state.take_in(other.state);
         }
         state.header = header.ok_or_else(|| Damaged("there is no header".into()))?;
+        state.check_rows()?;
         state.index_across()?;
         Ok(state)
     }

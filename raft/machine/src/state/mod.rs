@@ -15,6 +15,7 @@ mod root;
 pub mod row;
 pub(crate) mod row_key;
 pub(crate) mod shape;
+mod sound;
 pub mod table;
 
 pub use root::*;

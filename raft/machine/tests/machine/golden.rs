@@ -11,9 +11,12 @@ use crate::support::samples;
 use crate::support::samples::Rows;
 use ipam_api::Code;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::model::{Allocation, Pool};
-use ipam_machine::{Action, At, Event, Outcome, RowKey, State, apply};
+use ipam_machine::model::{Allocation, Cooling, Network, Pool, Prefix, Reservation, Subnet};
+use ipam_machine::{Action, At, Event, Id, Outcome, RowKey, State, apply};
 use proptest::prelude::*;
+
+/// The network that is there from the beginning.
+const DEFAULT_NETWORK: Id<Network> = Id::new((1 << 40) + 1);
 
 fn file() -> std::path::PathBuf {
     std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/golden.txt")
@@ -238,6 +241,58 @@ fn rows_that_contradict_each_other_are_damaged() {
     assert!(twice.contains("two rows"), "{twice}");
     let lost = rebuilt(|_, rows| rows.remove::<Pool>(103));
     assert!(lost.contains("pool 103"), "{lost}");
+}
+
+/// A row is of the network of its pool, or of the network that it names.
+#[test]
+fn rows_of_another_network_are_damaged() {
+    let rebuilt = |change: fn(&State, &mut Rows)| {
+        let mut rows = samples::all_rows();
+        change(&samples::rows(), &mut rows);
+        rows.state().map(|_| ()).unwrap_err().to_string()
+    };
+    let of_pool: [fn(&State, &mut Rows); 3] = [
+        |state, rows| {
+            let (id, row) = state.allocations.first().unwrap();
+            rows.put(id.get(), &Allocation { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+        |state, rows| {
+            let (id, row) = state.coolings.first().unwrap();
+            rows.put(id.get(), &Cooling { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+        |state, rows| {
+            let (id, row) = state.prefixes.first().unwrap();
+            rows.put(id.get(), &Prefix { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+    ];
+    for change in of_pool {
+        let refused = rebuilt(change);
+        assert!(refused.contains("pool 103 is of network 101, and a row of it of network"), "{refused}");
+    }
+    let named: [fn(&State, &mut Rows); 2] = [
+        |state, rows| {
+            let (id, row) = state.reservations.first().unwrap();
+            rows.put(id.get(), &Reservation { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+        |state, rows| {
+            let (id, row) = state.subnets.first().unwrap();
+            rows.put(id.get(), &Subnet { network: DEFAULT_NETWORK, ..row.clone() });
+        },
+    ];
+    for change in named {
+        let refused = rebuilt(change);
+        assert!(refused.contains("is default, and a row of it names blue"), "{refused}");
+    }
+    let gone = rebuilt(|state, rows| {
+        let (id, row) = state.reservations.first().unwrap();
+        rows.put(id.get(), &Reservation { network: 7.into(), ..row.clone() });
+    });
+    assert_eq!(gone, "network 7 is named by a row and not there");
+    let without_pool = rebuilt(|state, rows| {
+        let (id, row) = state.coolings.first().unwrap();
+        rows.put(id.get(), &Cooling { pool: 7.into(), ..row.clone() });
+    });
+    assert_eq!(without_pool, "pool 7 is named by a row and not there");
 }
 
 /// The same of prefixes: each lies in what it is cut from, and nothing else does.
