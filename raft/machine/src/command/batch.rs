@@ -16,7 +16,7 @@ const BEGINNING_BYTES_MAX: usize = 3 * 10 + 3;
 /// The commands of one log entry, encoded once by the leader that proposed them. Log, peers and cache carry
 /// the bytes; only `apply` looks inside.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Batch(#[serde(with = "as_bytes")] Bytes);
+pub struct Batch(Bytes);
 
 /// A batch opened.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -107,32 +107,5 @@ impl fmt::Debug for Batch {
 impl fmt::Display for Batch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(self, f)
-    }
-}
-
-/// Serde would otherwise write a sequence of numbers.
-mod as_bytes {
-    use bytes::Bytes;
-    use serde::{Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(bytes: &Bytes, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_bytes(bytes)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Bytes, D::Error> {
-        struct Visitor;
-        impl serde::de::Visitor<'_> for Visitor {
-            type Value = Bytes;
-            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                f.write_str("bytes")
-            }
-            fn visit_bytes<E: serde::de::Error>(self, bytes: &[u8]) -> Result<Bytes, E> {
-                Ok(Bytes::copy_from_slice(bytes))
-            }
-            fn visit_byte_buf<E: serde::de::Error>(self, bytes: Vec<u8>) -> Result<Bytes, E> {
-                Ok(bytes.into())
-            }
-        }
-        deserializer.deserialize_byte_buf(Visitor)
     }
 }

@@ -149,16 +149,14 @@ impl Fields for NetworkIntention {
 
 impl Fields for SubnetIntention {
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![
+        let own = vec![
             (FieldName::Gateway, optional(self.gateway.as_ref())),
             (FieldName::Vlan, optional(self.vlan.as_ref())),
             (FieldName::Mtu, optional(self.mtu.as_ref())),
             (FieldName::Routes, routes(&self.routes)),
         ];
-        fields.extend(self.dns.fields());
-        fields.push((FieldName::Automatic, self.automatic.as_ref().map(automatic).unwrap_or_default()));
-        fields.extend(self.remarks.fields());
-        fields
+        let automatic = (FieldName::Automatic, self.automatic.as_ref().map(automatic).unwrap_or_default());
+        [own, self.dns.fields(), vec![automatic], self.remarks.fields()].concat()
     }
 }
 
@@ -173,7 +171,7 @@ fn automatic(rules: &AutomaticRules) -> String {
 
 impl Fields for PoolIntention {
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![
+        let own = vec![
             (FieldName::Ranges, list(&self.ranges)),
             (FieldName::Exclude, list(&self.exclude)),
             (FieldName::Strategy, self.strategy.to_string()),
@@ -196,8 +194,7 @@ impl Fields for PoolIntention {
             (FieldName::DrainsTo, optional(self.drains_to.as_ref())),
             (FieldName::Reclaim, optional(self.reclaim.as_ref())),
         ];
-        fields.extend(self.remarks.fields());
-        fields
+        [own, self.remarks.fields()].concat()
     }
 }
 
@@ -226,21 +223,17 @@ fn limits_as_written(limits: AddressLimits) -> String {
 
 impl Fields for NamespaceIntention {
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![
+        let pools = vec![
             (FieldName::DefaultIpv4Pools, list(&self.default_pools.ipv4)),
             (FieldName::DefaultIpv6Pools, list(&self.default_pools.ipv6)),
         ];
-        fields.extend(self.quota.fields());
-        fields.extend(self.remarks.fields());
-        fields
+        [pools, self.quota.fields(), self.remarks.fields()].concat()
     }
 }
 
 impl Fields for ReservationIntention {
     fn fields(&self) -> Vec<Field> {
-        let mut fields = vec![(FieldName::Addresses, list(&self.addresses))];
-        fields.extend(self.remarks.fields());
-        fields
+        [vec![(FieldName::Addresses, list(&self.addresses))], self.remarks.fields()].concat()
     }
 }
 

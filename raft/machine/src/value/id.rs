@@ -5,7 +5,7 @@ use std::fmt::{self, Debug, Display};
 use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::value::row::{
     Allocation, Attachment, Boots, Cooling, Endpoint, Network, Pool, Prefix, Reservation, Subnet, Token,
@@ -13,6 +13,8 @@ use crate::value::row::{
 };
 
 /// Id of a row of type `T`. Its encoding is that of the number alone.
+#[derive(Serialize, Deserialize)]
+#[serde(transparent, bound = "")]
 pub struct Id<T>(u64, PhantomData<fn() -> T>);
 
 /// Id of a network.
@@ -139,17 +141,5 @@ impl<T> Debug for Id<T> {
 impl<T> Display for Id<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         Display::fmt(&self.0, f)
-    }
-}
-
-impl<T> Serialize for Id<T> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
-    }
-}
-
-impl<'de, T> Deserialize<'de> for Id<T> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        u64::deserialize(deserializer).map(Self::new)
     }
 }

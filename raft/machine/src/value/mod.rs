@@ -34,6 +34,7 @@ pub use self::manner::{Leases, Manner, Note, Renew};
 pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 pub use self::quota::{AddressLimits, ControllerName, Quota};
 pub use self::refusal::Refusal;
+pub(crate) use self::refusal::refuse_if;
 pub use self::routing::{Routing, Setting};
 pub use self::sticky::{Controller, ScaleController, Stickiness};
 pub use self::terms::{

@@ -25,6 +25,11 @@ impl From<Cause> for Refusal {
     }
 }
 
+/// Refuses on a condition.
+pub(crate) fn refuse_if(refused: bool, cause: impl FnOnce() -> Cause) -> Result<(), Refusal> {
+    if refused { Err(cause().into()) } else { Ok(()) }
+}
+
 impl Refusal {
     /// The stable code.
     #[must_use]

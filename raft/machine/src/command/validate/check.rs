@@ -26,6 +26,7 @@ use crate::command::{
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::intention::{BOOT_ID_BYTES_MAX, VLAN_MAX};
+use crate::value::refuse_if;
 
 /// Characters between two dots of a host name.
 const HOSTNAME_LABEL_CHARS_MAX: usize = 63;
@@ -51,13 +52,9 @@ impl Action {
                 within(Counted::Steps, transaction.steps.len(), TRANSACTION_STEPS_MAX)?;
                 within(Counted::Preconditions, transaction.preconditions.len(), TRANSACTION_STEPS_MAX)?;
                 for step in &transaction.steps {
-                    if matches!(step, Action::Transaction(_)) {
-                        return Err(Cause::NestedTransaction.into());
-                    }
-                    // Whoever doesn't know a level must see the entry that raises it before applying any of it.
-                    if matches!(step, Action::RaiseLevel { .. }) {
-                        return Err(Cause::LevelInTransaction.into());
-                    }
+                    refuse_if(matches!(step, Action::Transaction(_)), || Cause::NestedTransaction)?;
+                    // A member that doesn't know a level must see the entry that raises it before applying any of it.
+                    refuse_if(matches!(step, Action::RaiseLevel { .. }), || Cause::LevelInTransaction)?;
                     step.check()?;
                 }
                 Ok(())
@@ -131,10 +128,7 @@ fn check_place(disk_id: &Text, peer_address: Option<&Text>, client_url: &Text) -
     if let Some(address) = peer_address.filter(|address| PeerAddress::parse(address).is_none()) {
         return Err(Cause::NotPeerAddress { address: address.excerpt() }.into());
     }
-    if !is_client_url(client_url) {
-        return Err(Cause::NotClientUrl { url: client_url.excerpt() }.into());
-    }
-    Ok(())
+    refuse_if(!is_client_url(client_url), || Cause::NotClientUrl { url: client_url.excerpt() })
 }
 
 impl Remarks {
@@ -176,16 +170,12 @@ impl SubnetIntention {
             Family::V4 => SUBNET_PREFIX_LENGTH_MIN_V4,
             Family::V6 => SUBNET_PREFIX_LENGTH_MIN_V6,
         };
-        if self.cidr.prefix_len() < shortest {
-            return Err(Cause::SubnetTooLarge { cidr: self.cidr, shortest }.into());
-        }
+        refuse_if(self.cidr.prefix_len() < shortest, || Cause::SubnetTooLarge { cidr: self.cidr, shortest })?;
         check_for_hosts(self.cidr)?;
         if let Some(gateway) = self.gateway {
             check_gateway(self.cidr, gateway)?;
         }
-        if self.vlan.is_some_and(|vlan| vlan > VLAN_MAX) {
-            return Err(Cause::VlanId.into());
-        }
+        refuse_if(self.vlan.is_some_and(|vlan| vlan > VLAN_MAX), || Cause::VlanId)?;
         self.check_mtu()?;
         check_routes(self.cidr, &self.routes)?;
         self.dns.check()?;
@@ -203,9 +193,7 @@ impl SubnetIntention {
             if range.family() != whole.family() {
                 return Err(Cause::RangeFamily { range, subnet, cidr }.into());
             }
-            if !whole.contains(&range) {
-                return Err(Cause::OutsideSubnet { range, subnet, cidr }.into());
-            }
+            refuse_if(!whole.contains(&range), || Cause::OutsideSubnet { range, subnet, cidr })?;
         }
         match max_size {
             Some(0) => Err(Cause::AutomaticEmpty.into()),
@@ -283,9 +271,7 @@ impl PoolPatterns {
 impl ReservationIntention {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Addresses, self.addresses.len(), RANGES_MAX)?;
-        if self.addresses.is_empty() {
-            return Err(Cause::EmptyReservation.into());
-        }
+        refuse_if(self.addresses.is_empty(), || Cause::EmptyReservation)?;
         self.remarks.check()
     }
 }
@@ -293,9 +279,7 @@ impl ReservationIntention {
 impl Allocate {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Interfaces, self.interfaces.len(), INTERFACES_MAX)?;
-        if self.interfaces.is_empty() {
-            return Err(Cause::NoInterface.into());
-        }
+        refuse_if(self.interfaces.is_empty(), || Cause::NoInterface)?;
         for (i, wish) in self.interfaces.iter().enumerate() {
             let interface = || wish.name.clone();
             within(Counted::InterfaceSubnets, wish.subnets.len(), POOLS_NAMED_MAX)?;
@@ -316,9 +300,7 @@ impl Allocate {
             }
             for family in Family::BOTH {
                 let asked = wish.addresses.iter().filter(|address| Family::of(**address) == family);
-                if asked.count() > 1 {
-                    return Err(Cause::SeveralAddresses { interface: interface(), family }.into());
-                }
+                refuse_if(asked.count() > 1, || Cause::SeveralAddresses { interface: interface(), family })?;
             }
             if let Some(mac) = &wish.mac {
                 check_mac(mac)?;
@@ -352,10 +334,8 @@ impl Allocate {
                     return Err(Cause::StartMissing.into());
                 };
                 check_boot_id(&started.boot_id)?;
-                if self.interfaces.iter().any(|wish| wish.name == key.interface) {
-                    return Ok(());
-                }
-                Err(Cause::InterfaceMissing { interface: key.interface.clone() }.into())
+                let is_missing = self.interfaces.iter().all(|wish| wish.name != key.interface);
+                refuse_if(is_missing, || Cause::InterfaceMissing { interface: key.interface.clone() })
             }
         }
     }
@@ -377,10 +357,9 @@ fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
             && !label.starts_with('-')
             && !label.ends_with('-')
     };
-    if hostname.len() <= OBJECT_NAME_CHARS_MAX && hostname.split('.').all(is_label) {
-        return Ok(());
-    }
-    Err(Cause::NotHostname { hostname: hostname.excerpt() }.into())
+    refuse_if(hostname.len() > OBJECT_NAME_CHARS_MAX || !hostname.split('.').all(is_label), || {
+        Cause::NotHostname { hostname: hostname.excerpt() }
+    })
 }
 
 /// What selectors can ask for, and no more: a label that nobody could select by would be a trap.
@@ -416,19 +395,13 @@ fn check_keys(field: KeyedField, all: &BTreeMap<Text, Text>) -> Result<(), Refus
 }
 
 fn check_boot_id(boot_id: &Text) -> Result<(), Refusal> {
-    if (1..=BOOT_ID_BYTES_MAX).contains(&boot_id.len()) {
-        return Ok(());
-    }
-    Err(Cause::BootIdSize.into())
+    refuse_if(!(1..=BOOT_ID_BYTES_MAX).contains(&boot_id.len()), || Cause::BootIdSize)
 }
 
 fn check_mac(mac: &Text) -> Result<(), Refusal> {
     let octets = mac.split(':').collect::<Vec<_>>();
     let is_octet = |octet: &&str| octet.len() == 2 && octet.bytes().all(|byte| byte.is_ascii_hexdigit());
-    if octets.len() == 6 && octets.iter().all(is_octet) {
-        return Ok(());
-    }
-    Err(Cause::NotMac { mac: mac.excerpt() }.into())
+    refuse_if(octets.len() != 6 || !octets.iter().all(is_octet), || Cause::NotMac { mac: mac.excerpt() })
 }
 
 pub(crate) fn one_family<'a>(ranges: impl Iterator<Item = &'a AddressRange>) -> Result<(), Refusal> {
@@ -454,24 +427,15 @@ pub(crate) fn text(field: TextField, value: &Text) -> Result<(), Refusal> {
     if value.chars().any(char::is_control) {
         return Err(Cause::ControlCharacters { field, text: value.excerpt() }.into());
     }
-    if value.chars().count() <= TEXT_CHARS_MAX {
-        return Ok(());
-    }
-    Err(Cause::TextTooLong { field }.into())
+    refuse_if(value.chars().count() > TEXT_CHARS_MAX, || Cause::TextTooLong { field })
 }
 
 /// Refuses text of more bytes than a bound: what every address is given with counts many times in one answer.
 fn short(field: TextField, value: &Text, max: usize) -> Result<(), Refusal> {
     text(field, value)?;
-    if value.len() <= max {
-        return Ok(());
-    }
-    Err(Cause::TextSize { field, bytes: value.len() as u64, max: max as u64 }.into())
+    refuse_if(value.len() > max, || Cause::TextSize { field, bytes: value.len() as u64, max: max as u64 })
 }
 
 pub(crate) fn within(what: Counted, count: usize, max: usize) -> Result<(), Refusal> {
-    if count <= max {
-        return Ok(());
-    }
-    Err(Cause::Limit { what, count: count as u64, max: max as u64 }.into())
+    refuse_if(count > max, || Cause::Limit { what, count: count as u64, max: max as u64 })
 }

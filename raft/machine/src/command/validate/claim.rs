@@ -2,7 +2,7 @@
 
 use ipam_api::Family;
 
-use crate::value::{Allocate, Cause, Refusal};
+use crate::value::{Allocate, Cause, Refusal, refuse_if};
 
 /// Refuses to adopt what isn't named.
 pub(crate) fn check_adoption(wish: &Allocate) -> Result<(), Refusal> {
@@ -24,12 +24,8 @@ pub(crate) fn check_adoption(wish: &Allocate) -> Result<(), Refusal> {
 
 /// Refuses to let wait what could not be served in order.
 pub(crate) fn check_wait(wish: &Allocate) -> Result<(), Refusal> {
-    if wish.attachment.is_some() {
-        return Err(Cause::AttachmentWaits.into());
-    }
-    if wish.manner.adopt {
-        return Err(Cause::AdoptionWaits.into());
-    }
+    refuse_if(wish.attachment.is_some(), || Cause::AttachmentWaits)?;
+    refuse_if(wish.manner.adopt, || Cause::AdoptionWaits)?;
     match wish.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
         Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
         None => Ok(()),

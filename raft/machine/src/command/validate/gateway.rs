@@ -10,23 +10,16 @@ use ipnet::IpNet;
 use crate::command::validate::{check_host_bits, within};
 use crate::value::cause::Counted;
 use crate::value::shape::edges;
-use crate::value::{Cause, Refusal};
+use crate::value::{Cause, Refusal, refuse_if};
 
 /// Refuses a gateway that no host of a subnet could have.
 pub(crate) fn check_gateway(cidr: IpNet, gateway: IpAddr) -> Result<(), Refusal> {
-    if Family::of(gateway) != Family::of(cidr.addr()) {
-        return Err(Cause::GatewayFamily { gateway, cidr }.into());
-    }
+    refuse_if(Family::of(gateway) != Family::of(cidr.addr()), || Cause::GatewayFamily { gateway, cidr })?;
     if is_link_local(gateway) {
         return Ok(());
     }
-    if !cidr.contains(&gateway) {
-        return Err(Cause::GatewayOutside { gateway, cidr }.into());
-    }
-    if edges(cidr).contains(&gateway) {
-        return Err(Cause::GatewayOnEdge { gateway, cidr }.into());
-    }
-    Ok(())
+    refuse_if(!cidr.contains(&gateway), || Cause::GatewayOutside { gateway, cidr })?;
+    refuse_if(edges(cidr).contains(&gateway), || Cause::GatewayOnEdge { gateway, cidr })
 }
 
 /// Refuses routes that hosts of a subnet can't have.
@@ -39,9 +32,7 @@ pub(crate) fn check_routes(cidr: IpNet, routes: &[Route]) -> Result<(), Refusal>
         if Family::of(route.destination.addr()) != family || Family::of(route.gateway) != family {
             return Err(Cause::RouteFamily { destination, family }.into());
         }
-        if route.destination.prefix_len() == 0 {
-            return Err(Cause::DefaultRoute.into());
-        }
+        refuse_if(route.destination.prefix_len() == 0, || Cause::DefaultRoute)?;
         if !cidr.contains(&route.gateway) && !is_link_local(route.gateway) {
             return Err(Cause::RouteOutside { gateway, cidr }.into());
         }
