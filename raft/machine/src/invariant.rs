@@ -12,6 +12,8 @@ macro_rules! invariants {
 invariants! {
     /// A row has at most as many bytes as a snapshot carries.
     ROW_SIZE = "size of a row";
+    /// Rows and events consist of what their encoding can't refuse.
+    ENCODING = "encoding of a value";
     /// Each id that a row or the index names belongs to a row.
     ROW_OF_ID = "row of an id";
     /// Each pool has a space.

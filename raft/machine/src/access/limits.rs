@@ -28,7 +28,7 @@ use crate::command::{
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, NetworkId};
-use crate::state::row::{Allocation, Network, Pool, Reservation, Subnet};
+use crate::state::row::{Network, Pool, Reservation, Subnet};
 use crate::value::field_name::FieldName;
 use crate::value::shape::{owned, ranges};
 use ipam_api::access::{Effect, Limit, Target, Verb, effect};
@@ -126,14 +126,13 @@ impl<'a> Write<'a> {
 
     /// Refuses a release of another realm's endpoint, and one with which unclaimed addresses of foreign pools go.
     fn released(self, endpoint: Option<EndpointId>) -> Result<(), Refusal> {
-        let Some(row) = endpoint.and_then(|id| self.state.endpoints.get(id)) else { return Ok(()) };
+        let Some(row) = endpoint.map(|id| self.state.endpoints.named(id)) else { return Ok(()) };
         permit_realm(self.grant, &row.key.realm)?;
         if row.sticky.is_some() {
             return Ok(());
         }
         let ids = row.allocations.iter().copied();
-        let awaits =
-            |id: &AllocationId| self.state.allocations.get(*id).is_some_and(Allocation::awaits_attachment);
+        let awaits = |id: &AllocationId| self.state.allocations.named(*id).awaits_attachment();
         let ids: Vec<AllocationId> = ids.filter(awaits).collect();
         self.state.permit_labels_of(self.grant, &ids)
     }

@@ -44,9 +44,9 @@ impl State {
     /// Returns true if a grant may free an allocation. Only a node's grant is limited here.
     pub(crate) fn may_free(&self, grant: &Grant, id: AllocationId) -> bool {
         let Some(node) = &grant.node else { return true };
-        let Some(row) = self.allocations.get(id) else { return true };
-        let endpoint = self.endpoints.get(row.endpoint);
-        if endpoint.is_none_or(|endpoint| endpoint.key.realm != node.realm) {
+        let row = self.allocations.named(id);
+        let endpoint = self.endpoints.named(row.endpoint);
+        if endpoint.key.realm != node.realm {
             return false;
         }
         if row.attachment.is_some() {
@@ -56,7 +56,7 @@ impl State {
             && match &row.source {
                 Source::Node(source) => source == node,
                 // The uid names the incarnation: the node knows when that is gone.
-                Source::Adopted => endpoint.is_some_and(|endpoint| endpoint.uid.is_some()),
+                Source::Adopted => endpoint.uid.is_some(),
                 Source::Operator => false,
             }
     }
@@ -64,8 +64,8 @@ impl State {
     /// Refuses to free what the grant may not free.
     pub(crate) fn permit_free(&self, grant: &Grant, id: AllocationId) -> Result<(), Refusal> {
         let (Some(node), false) = (&grant.node, self.may_free(grant, id)) else { return Ok(()) };
-        let Some(row) = self.allocations.get(id) else { return Ok(()) };
-        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        let row = self.allocations.named(id);
+        let endpoint = self.endpoints.named(row.endpoint);
         Err(Cause::NodeMayNotFree {
             address: row.address,
             endpoint: endpoint.key.clone(),
@@ -87,7 +87,7 @@ impl State {
     /// Returns true if a grant leaves an endpoint's own data as it is, since another node or an operator uses it.
     pub(crate) fn is_fixed_for(&self, grant: &Grant, endpoint: &Endpoint) -> bool {
         let Some(node) = &grant.node else { return false };
-        let mut rows = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
+        let mut rows = endpoint.allocations.iter().map(|id| self.allocations.named(*id));
         rows.any(|row| self.is_of_others(row, node))
     }
 

@@ -6,6 +6,7 @@ use ipam_api::name::{Name, ResourceName};
 use crate::command::{Cause, Grant, Purpose, Refusal};
 use crate::state::State;
 use crate::state::row::Token;
+use crate::value::refuse_if;
 
 impl Grant {
     /// Says that rights reach no further than others.
@@ -38,10 +39,8 @@ impl State {
         (wanted, purpose): (&Grant, Purpose),
     ) -> Result<(), Refusal> {
         // A member takes part in everything.
-        if purpose != Purpose::JoinMember && wanted.is_within(grant) {
-            return Ok(());
-        }
-        Err(Cause::BeyondOwnRights { token: name.clone() }.into())
+        let is_beyond = purpose == Purpose::JoinMember || !wanted.is_within(grant);
+        refuse_if(is_beyond, || Cause::BeyondOwnRights { token: name.clone() })
     }
 
     /// The same of a token that is there.

@@ -10,7 +10,7 @@ use crate::journal::{Happened, link};
 use crate::state::State;
 use crate::value::event_id::EventId;
 use crate::value::row::{JournalHead, Journaled};
-use crate::value::{At, Cause, Refusal};
+use crate::value::{At, Cause, Refusal, refuse_if};
 
 impl State {
     /// Writes down what has happened.
@@ -123,9 +123,7 @@ impl Step<'_> {
     /// Gives up the oldest segments. What is gone already is no reason to refuse.
     pub(crate) fn trim_journal(&mut self, through: u64) -> Result<Answer, Refusal> {
         let open = self.state.header.journal.segment;
-        if through >= open {
-            return Err(Cause::SegmentNotSealed { segment: through, newest: open - 1 }.into());
-        }
+        refuse_if(through >= open, || Cause::SegmentNotSealed { segment: through, newest: open - 1 })?;
         let gone: Vec<u64> = self
             .state
             .segments
@@ -135,14 +133,12 @@ impl Step<'_> {
             .collect();
         let (mut events, mut bytes) = (0, 0);
         for number in &gone {
-            let state = &mut *self.state;
-            if let Some(segment) = state.erase::<Segment>(*number) {
-                events += segment.events;
-                bytes += segment.bytes;
-                let head = &mut state.header.journal;
-                head.trimmed = segment.last;
-                head.trimmed_wall_ms = head.trimmed_wall_ms.max(segment.until_wall_ms);
-            }
+            let segment = self.state.erase_named::<Segment>(*number);
+            events += segment.events;
+            bytes += segment.bytes;
+            let head = &mut self.state.header.journal;
+            head.trimmed = segment.last;
+            head.trimmed_wall_ms = head.trimmed_wall_ms.max(segment.until_wall_ms);
         }
         let segments = gone.len() as u64;
         if segments > 0 {

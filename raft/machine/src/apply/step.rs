@@ -60,7 +60,7 @@ impl Step<'_> {
     /// Takes note of whether a pool can give, and says so when that has changed.
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
         self.state.refresh_head(&Scarce::Pool(pool));
-        let Some(row) = self.state.pools.get(pool) else { return };
+        let row = self.state.pools.named(pool);
         let readiness = if row.intention.terminating {
             Readiness::Terminating
         } else if row.intention.disabled {
@@ -69,7 +69,7 @@ impl Step<'_> {
             Readiness::Drained
         } else if !self.state.is_confirmed(pool) {
             Readiness::Unconfirmed
-        } else if self.state.space(pool).is_some_and(|space| space.counts().free == 0) {
+        } else if self.state.space_of(pool).counts().free == 0 {
             Readiness::Exhausted
         } else {
             Readiness::Serving
@@ -88,7 +88,7 @@ impl Step<'_> {
 
     /// Forgets resting addresses of a pool: they leave it, or it goes.
     pub(crate) fn drop_coolings(&mut self, pool: PoolId, ids: Vec<CoolingId>) {
-        let Some(name) = self.state.pools.get(pool).map(|row| row.intention.name.clone()) else { return };
+        let name = self.state.pools.named(pool).intention.name.clone();
         for id in ids {
             let row = self.state.end_cooling(id);
             let network = self.state.name_of_network(row.network);
@@ -110,8 +110,7 @@ impl State {
             Occupant::Allocation(_) => None,
         });
         // What is being split off rests in another pool already.
-        let mut ids: Vec<CoolingId> =
-            ids.filter(|id| self.coolings.get(*id).is_some_and(|row| row.pool == pool)).collect();
+        let mut ids: Vec<CoolingId> = ids.filter(|id| self.coolings.named(*id).pool == pool).collect();
         ids.sort_unstable();
         ids
     }

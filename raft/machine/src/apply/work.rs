@@ -102,7 +102,7 @@ impl Step<'_> {
 impl State {
     /// One for each allocation of an endpoint, in all its incarnations.
     fn allocations_of<'a>(&'a self, key: &'a EndpointKey) -> Box<dyn Iterator<Item = ()> + 'a> {
-        let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+        let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
         Box::new(rows.flat_map(|row| row.allocations.iter().map(|_| ())))
     }
 
@@ -110,7 +110,7 @@ impl State {
     fn endpoints_of_controller<'a>(&'a self, scale: &ScaleController) -> Box<dyn Iterator<Item = ()> + 'a> {
         let key = ControllerKey::new(&scale.realm, &scale.namespace, &scale.controller);
         let ids = self.index.controllers.range((key.clone(), Id::MIN)..=(key, Id::MAX));
-        let rows = ids.filter_map(|(_, id)| self.endpoints.get(*id));
+        let rows = ids.map(|(_, id)| self.endpoints.named(*id));
         Box::new(rows.flat_map(|row| std::iter::once(()).chain(row.allocations.iter().map(|_| ()))))
     }
 }

@@ -18,6 +18,7 @@ use crate::state::row::{Generation, Pool};
 use crate::state::{Header, State};
 use crate::value::At;
 use crate::value::cause::Counted;
+use crate::value::refuse_if;
 use ipam_api::access::Role;
 use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::Name;
@@ -116,9 +117,7 @@ impl Step<'_> {
     /// Lets pools give again. What was confirmed before is no reason to refuse.
     pub(crate) fn confirm_generation(&mut self, wish: &ConfirmGeneration) -> Result<Answer, Refusal> {
         let (number, present) = (wish.generation, self.state.header.generation);
-        if number != present {
-            return Err(Cause::OtherGeneration { present, generation: number }.into());
-        }
+        refuse_if(number != present, || Cause::OtherGeneration { present, generation: number })?;
         let named = wish.pools.iter().flatten().map(|name| {
             let id = self.state.find::<Pool>(name);
             id.ok_or_else(|| not_found(Kind::Pool, name))
@@ -145,9 +144,8 @@ impl Step<'_> {
         }
         self.state.write(number, row);
         for id in &fresh {
-            if let Some(pool) = self.state.pools.get(*id).map(|row| row.intention.name.clone()) {
-                self.emit(What::PoolConfirmed { generation: number, pool });
-            }
+            let pool = self.state.pools.named(*id).intention.name.clone();
+            self.emit(What::PoolConfirmed { generation: number, pool });
             self.refresh_readiness(*id);
         }
         if ended {

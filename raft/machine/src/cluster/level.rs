@@ -7,6 +7,7 @@ use crate::event::What;
 #[cfg(feature = "testing")]
 use crate::testing::TestOption;
 use crate::value::level::LEVEL;
+use crate::value::refuse_if;
 
 /// A state that this program doesn't know the rules of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -42,9 +43,7 @@ impl Step<'_> {
     /// Raises the level. Where it is as high already there is nothing to do.
     pub(crate) fn raise_level(&mut self, level: u32) -> Result<Answer, Refusal> {
         let present = self.state.header.level;
-        if level > present + 1 {
-            return Err(Cause::LevelLeap { present, level }.into());
-        }
+        refuse_if(level > present + 1, || Cause::LevelLeap { present, level })?;
         if level > present {
             self.state.header.level = level;
             self.state.tick();

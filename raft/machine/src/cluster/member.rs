@@ -13,6 +13,7 @@ use crate::event::What;
 use crate::state::State;
 use crate::state::id::{Id, TokenId};
 use crate::state::row::{Member, MemberStanding, Token};
+use crate::value::refuse_if;
 
 impl State {
     /// The member of a name, if there is one; those that were removed have no name any more.
@@ -57,9 +58,7 @@ impl Step<'_> {
             return Err(Cause::MemberNameTaken { id, name: wish.name.clone() }.into());
         }
         let living = self.state.members.iter().filter(|(_, row)| row.standing != MemberStanding::Removed);
-        if living.count() + unnoted().count() >= MEMBERS_MAX {
-            return Err(Cause::TooManyMembers.into());
-        }
+        refuse_if(living.count() + unnoted().count() >= MEMBERS_MAX, || Cause::TooManyMembers)?;
         let revision = self.state.tick();
         self.note_members(&wish.known, revision);
         let id = self.state.members.last().map_or(0, |(id, _)| id) + 1;
@@ -85,14 +84,10 @@ impl Step<'_> {
         let noted = |known: &&KnownMember| !self.is_noted(known.id);
         voters.extend(wish.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
         voters.sort_unstable();
-        if voters != wish.voters {
-            return Err(Cause::MembersChanged.into());
-        }
+        refuse_if(voters != wish.voters, || Cause::MembersChanged)?;
         for id in wish.promote.iter().chain(&wish.remove) {
             let known = wish.known.iter().any(|known| known.id == *id);
-            if !known && self.state.members.get(*id).is_none() {
-                return Err(Cause::NoMember { id: *id }.into());
-            }
+            refuse_if(!known && self.state.members.get(*id).is_none(), || Cause::NoMember { id: *id })?;
         }
         let gone =
             |id: &u64| self.state.members.get(*id).is_some_and(|row| row.standing == MemberStanding::Removed);
@@ -101,9 +96,7 @@ impl Step<'_> {
         }
         voters.extend(&wish.promote);
         voters.retain(|id| !wish.remove.contains(id));
-        if voters.is_empty() {
-            return Err(Cause::LastVoter.into());
-        }
+        refuse_if(voters.is_empty(), || Cause::LastVoter)?;
         let revision = self.state.tick();
         self.note_members(&wish.known, revision);
         let mut ids = self.set_standing(&wish.promote, MemberStanding::Voter);
@@ -151,10 +144,9 @@ impl Step<'_> {
     fn set_standing(&mut self, ids: &[u64], standing: MemberStanding) -> Vec<u64> {
         let mut changed = Vec::new();
         for id in ids {
-            if let Some(row) = self.state.members.get(*id).cloned()
-                && row.standing != standing
-            {
-                self.put_member(*id, Member { standing, ..row });
+            let row = self.state.members.named(*id);
+            if row.standing != standing {
+                self.put_member(*id, Member { standing, ..row.clone() });
                 changed.push(*id);
             }
         }
@@ -172,8 +164,6 @@ fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
     if row.standing == MemberStanding::Removed {
         return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());
     }
-    if row.name != wish.name {
-        return Err(Cause::DirectoryOfAnother { id, name: row.name.clone() }.into());
-    }
+    refuse_if(row.name != wish.name, || Cause::DirectoryOfAnother { id, name: row.name.clone() })?;
     Ok(Answer::Members { ids: vec![id] })
 }

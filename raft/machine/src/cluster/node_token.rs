@@ -8,6 +8,7 @@ use crate::event::field_change::changes;
 use crate::state::State;
 use crate::state::id::{Id, TokenId};
 use crate::state::row::{Node, Token};
+use crate::value::refuse_if;
 use ipam_api::access::{NodeKey, Role};
 use ipam_api::limits::{NODE_TOKEN_DAMPING_MS, NODE_TOKEN_TTL_MS, NODE_TOKENS_MAX};
 use ipam_api::name::{Name, ResourceName};
@@ -109,7 +110,7 @@ impl Step<'_> {
         if is_there && with.grant.node.is_none() {
             return Err(Cause::JoinTokenWithoutNode { node: node.clone() }.into());
         }
-        let mut rows = earlier.iter().filter_map(|id| state.tokens.get(*id));
+        let mut rows = earlier.iter().map(|id| state.tokens.named(*id));
         let live = rows.find(|row| row.expires_ms.is_none_or(|until_ms| until_ms > state.log_time_ms()));
         match live {
             Some(token) if !with.replaces => {
@@ -120,10 +121,9 @@ impl Step<'_> {
     }
 
     pub(crate) fn check_room_for_tokens_of(&self, node: &NodeKey) -> Result<(), Refusal> {
-        if self.state.tokens_of(node).len() < NODE_TOKENS_MAX {
-            return Ok(());
-        }
-        Err(Cause::TooManyTokensOfNode { node: node.clone() }.into())
+        refuse_if(self.state.tokens_of(node).len() >= NODE_TOKENS_MAX, || Cause::TooManyTokensOfNode {
+            node: node.clone(),
+        })
     }
 }
 

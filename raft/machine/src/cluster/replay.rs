@@ -4,7 +4,9 @@
 //! principal with few answers keeps them, whatever others do.
 
 use crate::apply::step::Step;
+use crate::broken::broken;
 use crate::command::{Applied, Cause, Idempotency, Outcome, Refusal, Text};
+use crate::invariant::COUNT;
 use crate::state::State;
 use crate::state::id::Id;
 use crate::state::index::Index;
@@ -26,7 +28,7 @@ impl State {
     #[must_use]
     pub fn replayed(&self, principal: &Text, asked: &Idempotency) -> Option<Outcome> {
         let id = self.index.replays.get(&(Text::clone(principal), Text::clone(&asked.key)))?;
-        let row = self.replays.get(*id)?;
+        let row = self.replays.named(*id);
         if row.request != asked.request {
             return Some(Err(Cause::KeyReused.into()));
         }
@@ -51,25 +53,23 @@ impl State {
     /// Forgets what is too much after one more answer of a principal.
     fn bound_replays(&mut self, principal: &Text) {
         let (keys_max, bytes_max) = (IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, REPLAY_BYTES_PER_PRINCIPAL_MAX);
-        while !self.replay_usage_of(principal).is_within(keys_max, bytes_max)
-            && self.forget_oldest_replay(principal)
-        {}
+        while !self.replay_usage_of(principal).is_within(keys_max, bytes_max) {
+            self.forget_oldest_replay(principal);
+        }
         while !self.replay_usage().is_within(IDEMPOTENCY_KEYS_MAX, REPLAY_BYTES_MAX) {
-            let Some((_, largest)) = self.index.replay_bytes_of.get_max().cloned() else { return };
-            if !self.forget_oldest_replay(&largest) {
-                return;
-            }
+            let Some((_, largest)) = self.index.replay_bytes_of.get_max().cloned() else {
+                broken(COUNT, "kept answers of no principal")
+            };
+            self.forget_oldest_replay(&largest);
         }
     }
 
-    /// False if nothing is kept for the principal.
-    fn forget_oldest_replay(&mut self, principal: &Text) -> bool {
+    fn forget_oldest_replay(&mut self, principal: &Text) {
         let all = (Text::clone(principal), Id::MIN)..=(Text::clone(principal), Id::MAX);
-        let oldest = self.index.replays_of.range(all).next().map(|(_, id)| *id);
-        if let Some(oldest) = oldest {
-            self.erase::<Replay>(oldest);
+        match self.index.replays_of.range(all).next().map(|(_, id)| *id) {
+            Some(oldest) => drop(self.erase_named::<Replay>(oldest)),
+            None => broken(COUNT, format!("kept answers of {principal}")),
         }
-        oldest.is_some()
     }
 }
 

@@ -8,6 +8,7 @@ use crate::state::id::{Id, TokenId};
 use crate::state::refuse::{check_expected, not_found};
 use crate::state::row::Token;
 use crate::value::cause::{Counted, TextField};
+use crate::value::refuse_if;
 use ipam_api::access::Role;
 use ipam_api::brand::ANONYMOUS;
 use ipam_api::limits::{JOIN_TOKEN_TTL_MS_MAX, TOKEN_REALMS_MAX, TOKEN_TTL_MS_MAX, TOKENS_MAX};
@@ -18,9 +19,7 @@ impl CreateToken {
         text(TextField::Description, &self.description)?;
         within(Counted::TokenRealms, self.grant.realms.len(), TOKEN_REALMS_MAX)?;
         // So that nobody can take a token's principal for somebody without one.
-        if self.name.as_str() == ANONYMOUS {
-            return Err(Cause::ReservedTokenName.into());
-        }
+        refuse_if(self.name.as_str() == ANONYMOUS, || Cause::ReservedTokenName)?;
         let longest = match self.purpose {
             Purpose::Bearer => TOKEN_TTL_MS_MAX,
             Purpose::Join | Purpose::JoinMember => JOIN_TOKEN_TTL_MS_MAX,
@@ -35,9 +34,7 @@ impl CreateToken {
             }
             _ => {}
         }
-        if self.grant.allow_shared && self.grant.realms.is_empty() {
-            return Err(Cause::SharedWithoutRealms.into());
-        }
+        refuse_if(self.grant.allow_shared && self.grant.realms.is_empty(), || Cause::SharedWithoutRealms)?;
         match (self.purpose, self.grant.role, &self.grant.node) {
             (Purpose::Bearer, Role::Node, None) => Err(Cause::NodeTokenWithoutNode.into()),
             (Purpose::Bearer, role, Some(_)) if role != Role::Node => {
@@ -125,17 +122,11 @@ impl Step<'_> {
 
     /// Two tokens with one secret could not be told apart.
     pub(crate) fn check_secret(&self, secret_hash: &SecretHash) -> Result<(), Refusal> {
-        if self.state.index.token_secrets.contains_key(secret_hash) {
-            return Err(Cause::SecretTaken.into());
-        }
-        Ok(())
+        refuse_if(self.state.index.token_secrets.contains_key(secret_hash), || Cause::SecretTaken)
     }
 
     pub(crate) fn check_room_for_tokens(&self) -> Result<(), Refusal> {
         let count = self.state.tokens.len();
-        if count < TOKENS_MAX {
-            return Ok(());
-        }
-        Err(Cause::TooManyTokens { count: count as u64 }.into())
+        refuse_if(count >= TOKENS_MAX, || Cause::TooManyTokens { count: count as u64 })
     }
 }

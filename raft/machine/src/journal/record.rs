@@ -6,9 +6,10 @@
 //! Events carry no secrets, and no hashes of secrets: whoever reads history reads it for ever.
 
 use crate::event::{By, Event, What};
+use crate::state::table::encode_onto;
 use crate::value::event_id::EventId;
 use crate::value::row::Chain;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
 /// Version of a frame's encoding; its first byte.
 const FRAME_VERSION: u8 = 1;
@@ -28,9 +29,9 @@ impl Happened {
     /// Encodes some of the events as one frame; the first of them has this number.
     pub(crate) fn encode(&self, first_number: u32, whats: &[What]) -> Vec<u8> {
         let Self { revision, wall_ms, by, due, whats: _ } = self;
-        let frame = FrameRef { revision: *revision, first_number, wall_ms: *wall_ms, by, due: *due, whats };
-        // Like rows, frames consist of what postcard can't refuse.
-        postcard::to_extend(&frame, vec![FRAME_VERSION]).unwrap_or_default()
+        // The fields of a [`Frame`], which are encoded like the struct.
+        let frame = (revision, first_number, wall_ms, by, due, whats);
+        encode_onto(vec![FRAME_VERSION], &frame)
     }
 
     /// The same as events.
@@ -50,17 +51,6 @@ pub struct Frame {
     by: By,
     due: u32,
     whats: Vec<What>,
-}
-
-/// A [`Frame`] being written.
-#[derive(Serialize)]
-struct FrameRef<'a> {
-    revision: u64,
-    first_number: u32,
-    wall_ms: u64,
-    by: &'a By,
-    due: u32,
-    whats: &'a [What],
 }
 
 impl Frame {

@@ -68,7 +68,15 @@ impl State {
 
     // === The index of pools and reservations ===
 
-    /// The space of a pool.
+    /// The space of a pool that is a row.
+    pub(crate) fn space_of(&self, pool: PoolId) -> &Space {
+        match self.space(pool) {
+            Some(space) => space,
+            None => broken(SPACE_OF_POOL, format!("pool {pool}")),
+        }
+    }
+
+    /// The same, to be changed.
     pub(crate) fn space_mut(&mut self, pool: PoolId) -> &mut Space {
         match self.index.spaces.get_mut(&pool) {
             Some(space) => Arc::make_mut(space),

@@ -206,7 +206,7 @@ impl State {
         let family = Family::of(address);
         let until = (network, family, number(address));
         let (_, id) = self.index.subnet_starts.range((network, family, 0)..=until).next_back()?;
-        let subnet = self.subnets.get(*id)?;
+        let subnet = self.subnets.named(*id);
         subnet.intention.cidr.contains(&address).then_some((*id, subnet))
     }
 
@@ -254,7 +254,7 @@ impl State {
     #[must_use]
     pub fn attachment(&self, key: &AttachmentKey) -> Option<(AttachmentId, &Attachment)> {
         let id = self.index.attachments.find(key, |id| self.attachments.get(id).map(|row| &row.key))?;
-        self.attachments.get(id).map(|row| (id, row))
+        Some((id, self.attachments.named(id)))
     }
 
     // === Rows ===

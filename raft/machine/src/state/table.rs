@@ -1,7 +1,7 @@
 //! Tables: rows by id, with a digest that follows every change.
 
 use crate::broken::broken;
-use crate::invariant::{ROW_OF_ID, ROW_SIZE};
+use crate::invariant::{ENCODING, ROW_OF_ID, ROW_SIZE};
 use crate::state::damaged::Damaged;
 use crate::state::row_key::RowKey;
 use crate::value::row::Journaled;
@@ -28,10 +28,12 @@ pub trait Row: Serialize + DeserializeOwned + Clone {
 }
 
 /// Rows of one type by their id. A clone costs nothing and is not touched by later changes.
+#[derive(Clone)]
 pub struct Table<T: Row> {
     rows: OrdMap<T::Id, Slot<T>>,
 }
 
+#[derive(Clone)]
 struct Slot<T> {
     row: Arc<T>,
     hash: u128,
@@ -39,21 +41,9 @@ struct Slot<T> {
     bytes: u32,
 }
 
-impl<T> Clone for Slot<T> {
-    fn clone(&self) -> Self {
-        Self { row: Arc::clone(&self.row), hash: self.hash, bytes: self.bytes }
-    }
-}
-
 impl<T: Row> Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} of {}", self.len(), T::WORD)
-    }
-}
-
-impl<T: Row> Clone for Table<T> {
-    fn clone(&self) -> Self {
-        Self { rows: self.rows.clone() }
     }
 }
 
@@ -215,6 +205,7 @@ impl<T: Row> Table<T> {
         })?;
         let mut hashed = Vec::with_capacity(RowKey::BYTES + bytes.len());
         hashed.extend_from_slice(&key.to_bytes());
+        hashed.push(ROW_VERSION);
         let hashed = encode_onto(hashed, &row);
         // The digest is over bytes: the same row, written otherwise, would make another one of the same state.
         if hashed.get(RowKey::BYTES..) != Some(bytes) {
@@ -235,13 +226,16 @@ fn length(encoded: &[u8]) -> u32 {
 
 /// A row as bytes: the version, then postcard.
 pub(crate) fn encode<T: Serialize>(row: &T) -> Vec<u8> {
-    encode_onto(Vec::new(), row)
+    encode_onto(vec![ROW_VERSION], row)
 }
 
-fn encode_onto<T: Serialize>(mut bytes: Vec<u8>, row: &T) -> Vec<u8> {
-    bytes.push(ROW_VERSION);
-    // The rows' types (integers, text, lists, maps) are all such that postcard can't refuse them.
-    postcard::to_extend(row, bytes).unwrap_or_default()
+/// Appends a value in postcard. The types of the machine (integers, text, lists, maps) are all such that it can't
+/// refuse them.
+pub(crate) fn encode_onto<T: Serialize>(bytes: Vec<u8>, value: &T) -> Vec<u8> {
+    match postcard::to_extend(value, bytes) {
+        Ok(bytes) => bytes,
+        Err(error) => broken(ENCODING, error.to_string()),
+    }
 }
 
 pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
@@ -283,6 +277,17 @@ mod tests {
         let mut table = Table::default();
         table.put(7.into(), network(ROW_BYTES_MAX - around), &mut Ledger::default());
         assert_eq!(table.entry(7.into()).unwrap().1, ROW_BYTES_MAX as u64);
+    }
+
+    #[test]
+    fn a_value_that_cannot_be_encoded_breaks_an_invariant() {
+        struct Refused;
+        impl Serialize for Refused {
+            fn serialize<S: serde::Serializer>(&self, _: S) -> Result<S::Ok, S::Error> {
+                Err(serde::ser::Error::custom("refused"))
+            }
+        }
+        assert_eq!(Broken::catch(|| encode(&Refused)).unwrap_err().invariant, ENCODING);
     }
 
     #[test]

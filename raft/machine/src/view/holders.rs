@@ -24,11 +24,11 @@ impl State {
     /// Who holds addresses of a pool. Of a pool with very many only the lowest are counted.
     #[must_use]
     pub fn holders_of(&self, pool: PoolId) -> Option<Holders> {
-        let network = self.subnets.get(self.pools.get(pool)?.subnet)?.network;
-        let space = self.space(pool)?;
+        let network = self.subnets.named(self.pools.get(pool)?.subnet).network;
+        let space = self.space_of(pool);
         let held = space.giveable.ranges().flat_map(|range| self.occupied(network, range));
         let endpoints = held.filter_map(|(_, occupant)| match occupant {
-            Occupant::Allocation(id) => self.endpoints.get(self.allocations.get(id)?.endpoint),
+            Occupant::Allocation(id) => Some(self.endpoints.named(self.allocations.named(id).endpoint)),
             Occupant::Cooling(_) => None,
         });
         let mut counts: BTreeMap<(&Name, &ObjectName), u64> = BTreeMap::new();

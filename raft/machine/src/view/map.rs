@@ -7,6 +7,7 @@
 use crate::space::Space;
 use crate::state::division::blocks_within;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
+use crate::state::row::Pool;
 use crate::state::{Occupant, State};
 use crate::value::counts::Counts;
 use crate::value::words::words;
@@ -88,7 +89,21 @@ impl Draft {
         Self { page: MapPage::default(), wanted, steps_left: MAP_STEPS_MAX }
     }
 
-    /// Takes a run in; not if the page is full.
+    /// Takes the runs from `at` to `last` in. Returns false if not all of them fitted.
+    fn fill(&mut self, mut at: u128, last: u128, run: impl Fn(u128) -> Run) -> bool {
+        loop {
+            let run = run(at);
+            if !self.add(run) {
+                return false;
+            }
+            if run.last >= last {
+                return true;
+            }
+            at = run.last + 1;
+        }
+    }
+
+    /// Takes a run in. Returns false if the page is full.
     fn add(&mut self, run: Run) -> bool {
         let unwanted = self.wanted.only.is_some_and(|only| only != run.standing);
         let full = self.page.runs.len() >= self.wanted.limit;
@@ -114,18 +129,9 @@ struct Mapped<'a> {
 }
 
 impl Mapped<'_> {
-    /// Writes the pool's addresses from `at` to `last`; whether all of them fitted.
-    fn write(&self, draft: &mut Draft, mut at: u128, last: u128) -> bool {
-        loop {
-            let run = self.step(at, last);
-            if !draft.add(run) {
-                return false;
-            }
-            if run.last >= last {
-                return true;
-            }
-            at = run.last + 1;
-        }
+    /// Writes the pool's addresses from `at` to `last`. Returns false if not all of them fitted.
+    fn write(&self, draft: &mut Draft, at: u128, last: u128) -> bool {
+        draft.fill(at, last, |at| self.step(at, last))
     }
 
     /// Addresses from `at` on that are surely in one state; not always all of them.
@@ -176,7 +182,7 @@ impl State {
     /// A part of the map of a pool: of all of its ranges.
     #[must_use]
     pub fn map_of_pool(&self, pool: PoolId, wanted: Wanted) -> Option<MapPage> {
-        let mapped = self.mapped(pool, wanted.only)?;
+        let mapped = self.mapped(pool, self.pools.get(pool)?, wanted.only);
         let mut draft = Draft::new(wanted);
         let ranges = mapped.space.ranges.ranges().filter(|range| range.last() >= wanted.from);
         for range in ranges {
@@ -200,7 +206,9 @@ impl State {
             let (owner, to) = self.owner_from(network, family, at);
             let to = to.min(cidr.last());
             let fits = match owner {
-                Some(pool) => self.mapped(pool, wanted.only)?.write(&mut draft, at, to),
+                Some(pool) => {
+                    self.mapped(pool, self.pools.named(pool), wanted.only).write(&mut draft, at, to)
+                }
                 None => {
                     let excluded = excluded.get_or_insert_with(|| self.excluded_in(subnet, family));
                     self.write_gap(&mut draft, network, excluded, at, to)
@@ -214,7 +222,7 @@ impl State {
     /// What all pools of a subnet have, added up.
     #[must_use]
     pub fn counts_of_subnet(&self, subnet: SubnetId) -> Counts {
-        let counts = self.pools_of(subnet).filter_map(|pool| self.space(pool)).map(Space::counts);
+        let counts = self.pools_of(subnet).map(|pool| self.space_of(pool).counts());
         counts.fold(Counts::default(), Counts::plus)
     }
 
@@ -225,10 +233,9 @@ impl State {
         counts.fold(Counts::default(), Counts::plus)
     }
 
-    fn mapped(&self, id: PoolId, only: Option<Standing>) -> Option<Mapped<'_>> {
-        let pool = self.pools.get(id)?;
-        let network = self.subnets.get(pool.subnet)?.network;
-        Some(Mapped { state: self, network, id, space: self.space(id)?, only })
+    fn mapped(&self, id: PoolId, pool: &Pool, only: Option<Standing>) -> Mapped<'_> {
+        let network = self.subnets.named(pool.subnet).network;
+        Mapped { state: self, network, id, space: self.space_of(id), only }
     }
 
     /// Who owns an address, and the last address from there on that is as much theirs, or nobody's.
@@ -256,17 +263,17 @@ impl State {
         RangeSet::new(family, &all)
     }
 
-    /// Writes addresses that no pool owns; whether all of them fitted.
+    /// Writes addresses that no pool owns. Returns false if not all of them fitted.
     fn write_gap(
         &self,
         draft: &mut Draft,
         network: NetworkId,
         excluded: &RangeSet,
-        mut at: u128,
+        at: u128,
         last: u128,
     ) -> bool {
         let reserved = self.index.reserved.get(&(network, excluded.family()));
-        loop {
+        draft.fill(at, last, |at| {
             let (covered, covered_to) = reserved.map_or((false, last), |set| set.stretch(at));
             let (left_out, left_out_to) = excluded.stretch(at);
             let standing = match (covered, left_out) {
@@ -275,14 +282,8 @@ impl State {
                 (false, false) => Standing::Unmanaged,
             };
             let to = last.min(covered_to).min(left_out_to);
-            if !draft.add(Run { first: at, last: to, standing, pool: None, reserved: false }) {
-                return false;
-            }
-            if to >= last {
-                return true;
-            }
-            at = to + 1;
-        }
+            Run { first: at, last: to, standing, pool: None, reserved: false }
+        })
     }
 
     fn next_occupied(
