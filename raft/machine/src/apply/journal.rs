@@ -74,7 +74,7 @@ impl State {
         self.ledger.journaled.push(Journaled::Sealed { number, segment });
     }
 
-    /// What the store has to do with the journal since the last call.
+    /// Work of the store on the journal since the last call.
     pub fn take_journaled(&mut self) -> Vec<Journaled> {
         std::mem::take(&mut self.ledger.journaled)
     }

@@ -22,9 +22,9 @@ pub(crate) struct Step<'a> {
     pub(crate) credential: &'a Credential,
     pub(crate) manager: &'a Manager,
     pub(crate) rights: &'a Result<(Grant, Purpose), Refusal>,
-    /// What the command has examined so far.
+    /// Work of the command so far.
     pub(crate) work: &'a Work,
-    /// What was examined so far for requests that wait.
+    /// Work so far for requests that wait.
     pub(crate) serving: &'a Serving,
     pub(crate) events: Vec<What>,
 }
@@ -116,7 +116,7 @@ impl State {
     }
 }
 
-/// Whom a resource says that it was made by. The next level has another rule, which only tests know: it is there so
+/// Creator of a resource. The next level has another rule, which only tests know: it is there so
 /// that a rolling upgrade can be tried before there is anything to upgrade to.
 fn maker(level: u32, principal: &Text) -> Text {
     if cfg!(feature = "testing") && level > FIRST_LEVEL {

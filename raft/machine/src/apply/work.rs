@@ -2,7 +2,7 @@
 //!
 //! A unit is one pool or address examined, or four names compared. Each command has a budget of [`WORK_PER_COMMAND_MAX`]; the requests
 //! that wait and are served along with it have another one of the same size. A loop over what a request can make large
-//! counts before it looks, and ends early once the budget is used up; whoever asked the loop then refuses, before the
+//! counts before it looks, and ends early once the budget is used up; its caller then refuses, before the
 //! first row is written. The count is part of the rules: it must be the same on every member.
 
 use crate::apply::step::Step;

@@ -1,4 +1,4 @@
-//! Generations: what begins with a restore, and gives nothing until somebody says that it may.
+//! Generations: each begins with a restore, and gives nothing until an operator confirms it.
 //!
 //! Whatever was given after the backup may still live, and nothing here knows of it. So a pool gives again only
 //! once it is confirmed; a pool that is made meanwhile waits too, since its addresses may be those of one that was
@@ -31,7 +31,7 @@ impl State {
         self.generations.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
     }
 
-    /// Whether a pool may give, as far as a restore is concerned.
+    /// True if no restore keeps a pool from giving.
     pub(crate) fn is_confirmed(&self, pool: PoolId) -> bool {
         self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
     }

@@ -1,4 +1,4 @@
-//! Who belongs to the cluster. The rows say what shall be; the leader makes the membership of the log follow.
+//! Members of the cluster. The rows say what shall be; the leader makes the membership of the log follow.
 
 use ipam_api::access::{Target, Verb};
 use ipam_api::limits::MEMBERS_MAX;
@@ -104,7 +104,7 @@ impl Step<'_> {
         Ok(Answer::Members { ids })
     }
 
-    /// Whoever may change the cluster, or has a token for it, may join; the token, if it is one.
+    /// Refuses callers that may neither change the cluster nor have a token for joining. Returns the token.
     fn check_may_join(&self) -> Result<Option<(TokenId, Token)>, Refusal> {
         let (grant, purpose) = self.rights.as_ref().map_err(Clone::clone)?;
         match (purpose, self.credential) {
@@ -159,7 +159,7 @@ impl Step<'_> {
     }
 }
 
-/// What a data directory is told that was seen before.
+/// Answer to a data directory that was seen before.
 fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
     if row.standing == MemberStanding::Removed {
         return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());

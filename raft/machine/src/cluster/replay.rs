@@ -38,13 +38,13 @@ impl State {
         })
     }
 
-    /// How much is kept for a principal.
+    /// Kept answers of a principal.
     #[must_use]
     pub fn replay_usage_of(&self, principal: &str) -> ReplayUsage {
         self.index.replay_usage.get(principal).copied().unwrap_or_default()
     }
 
-    /// How much is kept in all.
+    /// Kept answers in all.
     #[must_use]
     pub fn replay_usage(&self) -> ReplayUsage {
         ReplayUsage { keys: self.replays.len(), bytes: self.index.replay_bytes }

@@ -18,7 +18,7 @@ impl CreateToken {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         within(Counted::TokenRealms, self.grant.realms.len(), TOKEN_REALMS_MAX)?;
-        // So that nobody can take a token's principal for somebody without one.
+        // Or a token's principal could be taken for a caller without one.
         refuse_if(self.name.as_str() == ANONYMOUS, || Cause::ReservedTokenName)?;
         let longest = match self.purpose {
             Purpose::Bearer => TOKEN_TTL_MS_MAX,

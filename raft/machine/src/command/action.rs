@@ -1,4 +1,4 @@
-//! What enters the log, and what comes out of `apply`.
+//! Entries of the log, and outcomes of `apply`.
 //!
 //! These types are raft's own and travel in postcard, by position: enum variants are only ever appended,
 //! and a change of a struct raises the version of the batch that carries it. The golden bytes in
@@ -18,31 +18,31 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// One proposal: who wants what.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Command {
-    /// Who asks, and how.
+    /// Origin.
     pub origin: Origin,
-    /// On which terms.
+    /// Its terms.
     pub terms: Terms,
-    /// What shall happen.
+    /// Action to carry out.
     pub action: Action,
 }
 
-/// Who asks, and how. Travels with every proposal, forwarded or not.
+/// Origin of a command. Travels with every proposal, forwarded or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
-    /// Who asks.
+    /// Principal.
     pub principal: Text,
-    /// Through which door.
+    /// Interface that it came through.
     pub via: Via,
     /// Names the request in logs, events and answers.
     pub request_id: Text,
-    /// Why, in the asker's words.
+    /// Comment of the caller.
     pub comment: Option<Text>,
-    /// The log time after which nobody waits for the answer any more: the leader's log time on arrival plus
+    /// The log time after which no caller waits for the answer any more: the leader's log time on arrival plus
     /// what was left of the caller's budget. `apply` refuses what comes later.
     pub not_after_ms: Option<u64>,
 }
 
-/// Through which door a proposal came.
+/// Interface that a proposal came through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Via {
     /// The REST API.
@@ -53,7 +53,7 @@ pub enum Via {
     Task,
 }
 
-/// What shall happen.
+/// Action to carry out.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Create or replace a network.
@@ -92,7 +92,7 @@ pub enum Action {
         name: Name,
         /// Hash of the new secret.
         secret_hash: SecretHash,
-        /// What must be the case.
+        /// Precondition.
         expect: Expect,
     },
     /// Turn a join token into a token of a node. Once.
@@ -126,7 +126,7 @@ pub enum Action {
     PutNamespace(Put<NamespaceIntention>),
     /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
     SplitPool(SplitPool),
-    /// Give somebody a block of addresses to divide, or refresh the one that he has.
+    /// Delegate a block of addresses to an owner, or refresh the one that it has.
     Delegate(Delegate),
     /// Take a prefix back, with everything below it.
     ReleasePrefix {
@@ -146,9 +146,9 @@ pub enum Action {
 /// Create or replace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Put<Intention> {
-    /// What shall be.
+    /// Desired state.
     pub intention: Intention,
-    /// What must be the case.
+    /// Precondition.
     pub expect: Expect,
 }
 
@@ -159,9 +159,9 @@ pub struct SplitPool {
     pub name: Name,
     /// The new pool's name.
     pub into: Name,
-    /// What of the old one's ranges is the new one's.
+    /// Ranges of the old one that become the new one's.
     pub ranges: Vec<AddressRange>,
-    /// What must be the case with the old one.
+    /// Precondition on the old one.
     pub expect: Expect,
 }
 
@@ -181,7 +181,7 @@ pub struct Delete {
     pub kind: Kind,
     /// Its name.
     pub name: ResourceName,
-    /// What must be the case.
+    /// Precondition.
     pub expect: Expect,
     /// If it is in use, let it end: give nothing more, and go once it is empty. Pools only.
     pub drain: bool,
@@ -190,15 +190,15 @@ pub struct Delete {
 /// Several actions as one, if everything is as expected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transaction {
-    /// What must be the case before the first step.
+    /// Preconditions, checked before the first step.
     pub preconditions: Vec<Precondition>,
-    /// What shall happen, in this order. No transactions inside.
+    /// Actions, in this order. No transactions inside.
     #[serde(deserialize_with = "shallow_steps")]
     pub steps: Vec<Action>,
 }
 
-/// How deep bytes may nest transactions and still be read. One inside another is refused by the machine,
-/// with a reason; a million of them would exhaust the stack of whoever reads them.
+/// Depth to which bytes may nest transactions and still be read. One inside another is refused by the machine,
+/// with a reason; a million of them would exhaust the stack of the reader.
 const NESTING_MAX: u8 = 4;
 
 fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Action>, D::Error> {
@@ -215,13 +215,13 @@ fn shallow_steps<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Actio
     steps
 }
 
-/// What must be the case for a transaction.
+/// Precondition of a transaction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Precondition {
     /// Of which kind.
     pub kind: Kind,
     /// Its name.
     pub name: ResourceName,
-    /// What must be the case with it.
+    /// Precondition on it.
     pub expect: Expect,
 }

@@ -1,4 +1,4 @@
-//! What one log entry carries: the commands that waited together, and when they were proposed.
+//! Contents of one log entry: the commands that waited together, and the time of their proposal.
 
 use std::fmt;
 

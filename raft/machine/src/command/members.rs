@@ -1,4 +1,4 @@
-//! What changes who belongs to the cluster.
+//! Changes of the members of the cluster.
 
 use ipam_api::name::Name;
 use serde::{Deserialize, Serialize};
@@ -15,11 +15,11 @@ pub struct KnownMember {
     pub name: Name,
     /// The id of its data directory.
     pub disk_id: Text,
-    /// Where it answers peers.
+    /// Its address for peers.
     pub peer_address: Text,
-    /// Where it answers clients.
+    /// Its URL for clients.
     pub client_url: Text,
-    /// Whether it has a vote.
+    /// True if it has a vote.
     pub votes: bool,
 }
 
@@ -30,9 +30,9 @@ pub struct JoinMember {
     pub name: Name,
     /// The id of its data directory, by which it is known again when it repeats itself.
     pub disk_id: Text,
-    /// Where it answers peers.
+    /// Its address for peers.
     pub peer_address: Text,
-    /// Where it answers clients.
+    /// Its URL for clients.
     pub client_url: Text,
     /// The members that there are.
     pub known: Vec<KnownMember>,
@@ -41,11 +41,11 @@ pub struct JoinMember {
 /// Give members a vote, and let others go.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ChangeMembers {
-    /// Who gets a vote, by id.
+    /// Members that get a vote, by id.
     pub promote: Vec<u64>,
-    /// Who goes, by id.
+    /// Members that go, by id.
     pub remove: Vec<u64>,
-    /// The voters that whoever decided this saw, by id and in order; with others it isn't done.
+    /// Voters that the caller saw, by id and in order; with others it isn't done.
     pub voters: Vec<u64>,
     /// The members that there are.
     pub known: Vec<KnownMember>,

@@ -1,4 +1,4 @@
-//! What became of a command: an answer, or a refusal with its reason.
+//! Outcomes of commands: an answer, or a refusal with its reason.
 
 use crate::command::{Dns, GivenPrefix, Note, Text};
 use crate::value::Refusal;
@@ -14,7 +14,7 @@ use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 
-/// What became of a command.
+/// Outcome of a command.
 pub type Outcome = Result<Applied, Refusal>;
 
 /// A command that was carried out.
@@ -22,18 +22,18 @@ pub type Outcome = Result<Applied, Refusal>;
 pub struct Applied {
     /// The state after it.
     pub revision: u64,
-    /// What it says to the asker.
+    /// Answer to the caller.
     pub answer: Answer,
-    /// Whether this is the kept answer to an earlier request under the same key.
+    /// True for the kept answer to an earlier request under the same key.
     pub replayed: bool,
 }
 
-/// What a command says to the asker.
+/// Answer of a command to the caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Answer {
     /// A resource is as wanted.
     Stored {
-        /// Whether it is new.
+        /// True if it is new.
         created: bool,
         /// Its revision.
         revision: u64,
@@ -49,16 +49,16 @@ pub enum Answer {
     },
     /// Addresses were given, now or by an earlier request that was the same.
     Allocated {
-        /// Whether it was an earlier request.
+        /// True for the repetition of an earlier request.
         repeated: bool,
-        /// What each interface has.
+        /// Addresses of each interface.
         interfaces: Vec<GivenInterface>,
     },
     /// Addresses were taken back.
     Released {
         /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; none if there was nothing to take back.
         addresses: Vec<IpAddr>,
-        /// How many more.
+        /// Number of further ones.
         more: u64,
         /// True if nothing was taken back because the holder's ADD began after the release.
         late: bool,
@@ -77,7 +77,7 @@ pub enum Answer {
     },
     /// The level is at least what was wanted.
     Level {
-        /// What it is now.
+        /// The present level.
         level: u32,
     },
     /// The open segment of the journal was looked at.
@@ -87,9 +87,9 @@ pub enum Answer {
     },
     /// Pools may give again.
     Confirmed {
-        /// How many, that could not before.
+        /// Number of pools that could not give before.
         pools: u64,
-        /// How many still wait.
+        /// Number of pools that still wait.
         waiting: u64,
     },
     /// The members are as wanted.
@@ -97,25 +97,25 @@ pub enum Answer {
         /// Those that joined or changed, by id; none if it was so already.
         ids: Vec<u64>,
     },
-    /// A prefix is somebody's, now or by an earlier request that was the same.
+    /// A prefix is delegated, now or by an earlier request that was the same.
     Delegated {
-        /// Whether it was an earlier request.
+        /// True for the repetition of an earlier request.
         repeated: bool,
-        /// What the request names, level by level; the last one is what it asks for.
+        /// Prefixes that the request names, level by level; the last one is asked for.
         prefixes: Vec<GivenPrefix>,
     },
-    /// A prefix is nobody's any more.
+    /// A prefix has no owner any more.
     PrefixReleased {
         /// It, and what was below it, as far as it is cleared away.
         cidrs: Vec<IpNet>,
-        /// Whether some of it is still to be cleared away.
+        /// True if some of it is still to be cleared away.
         ending: bool,
     },
     /// Leases last longer.
     Renewed {
         /// Which, the first [`RESPONSE_ADDRESSES_MAX`]; the oldest first.
         leases: Vec<Renewed>,
-        /// How many more.
+        /// Number of further ones.
         more: u64,
     },
     /// It waits for addresses.
@@ -157,11 +157,11 @@ fn listed<T>(mut all: Vec<T>) -> (Vec<T>, u64) {
 /// A request that waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pending {
-    /// Whether it waited already.
+    /// True if it waited already.
     pub repeated: bool,
-    /// Why, in a word.
+    /// Reason as a word.
     pub why: Why,
-    /// Why, with names and numbers.
+    /// Cause with names and numbers.
     pub cause: Box<Cause>,
     /// Since when, as a label.
     pub since_wall_ms: u64,
@@ -197,18 +197,18 @@ pub enum Stored {
     Namespace(Namespace),
 }
 
-/// What one interface has.
+/// Addresses of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GivenInterface {
     /// Its name.
     pub name: InterfaceName,
-    /// The attachment that it came with; of several the newest, for whoever isn't one of them.
+    /// The attachment that it came with; of several the newest, unless the caller is one of them.
     pub attachment: Option<AttachmentKey>,
     /// The others that have it, too.
     pub also_attached: Vec<AttachmentKey>,
-    /// Whether it waits for its endpoint to come back.
+    /// True if it waits for its endpoint to come back.
     pub kept: bool,
-    /// Whether its endpoint lives, and it waits for its own ADD.
+    /// True if its endpoint lives, and it waits for its own ADD.
     pub unclaimed: bool,
     /// Its addresses, IPv4 first.
     pub addresses: Vec<Given>,
@@ -223,9 +223,9 @@ pub struct Given {
     pub address: IpNet,
     /// The router.
     pub gateway: Option<IpAddr>,
-    /// Further routes, the default route among them if somebody asked for another one.
+    /// Further routes, the default route among them if the request asked for another one.
     pub routes: Vec<Route>,
-    /// Whether the router gets no default route.
+    /// True if the router gets no default route.
     pub clean_gateway: bool,
     /// Name resolution.
     pub dns: Dns,
@@ -233,15 +233,15 @@ pub struct Given {
     pub vlan: Option<u16>,
     /// The largest packet, in bytes.
     pub mtu: Option<u32>,
-    /// Where it was taken from.
+    /// Pool that it was taken from.
     pub pool: Name,
-    /// Whether the wire was asked and was silent.
+    /// True if a probe found no other holder on the wire.
     pub checked: bool,
     /// When it ends, if by log time.
     pub lease: Option<Lease>,
     /// The interface's hardware address.
     pub mac: Option<Text>,
-    /// What is written on it.
+    /// Note on it.
     pub note: Note,
 }
 

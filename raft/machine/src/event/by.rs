@@ -5,16 +5,16 @@ use serde::{Deserialize, Serialize};
 use crate::command::{Origin, Via};
 use crate::value::Text;
 
-/// Who asked for what happened, and how.
+/// Origin of an event.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct By {
-    /// Who.
+    /// Principal.
     pub principal: Text,
-    /// Through which door.
+    /// Interface that it came through.
     pub via: Via,
     /// Names the request in logs, events and answers.
     pub request_id: Text,
-    /// Why, in the asker's words.
+    /// Comment of the caller.
     pub comment: Option<Text>,
 }
 
@@ -28,7 +28,7 @@ impl By {
         }
     }
 
-    /// What only time has brought about, though it came along with somebody's command.
+    /// Origin of an event that only time has brought about, though it came along with a caller's command.
     pub(crate) fn of_time(&self) -> Self {
         Self {
             principal: Text::identifier("task/expire"),

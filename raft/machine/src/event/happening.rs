@@ -1,4 +1,4 @@
-//! What `apply` says has happened.
+//! Events that `apply` reports.
 
 use crate::command::Kind;
 use crate::event::By;
@@ -24,9 +24,9 @@ pub struct Event {
     pub number: u32,
     /// The wall time that the entry brought along.
     pub wall_ms: u64,
-    /// Who asked for it, and how.
+    /// Its origin.
     pub by: By,
-    /// What happened.
+    /// The event itself.
     pub what: What,
 }
 
@@ -74,7 +74,7 @@ pub struct Delegation {
     pub prefix: PrefixId,
 }
 
-/// What happened. Variants are only ever appended: the journal keeps them for years.
+/// Event without its origin. Variants are only ever appended: the journal keeps them for years.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// A resource is new.
@@ -122,14 +122,14 @@ pub enum What {
     PoolReady {
         /// Its name.
         pool: Name,
-        /// How it stands now.
+        /// Its readiness now.
         readiness: Readiness,
     },
     /// The oldest part of the journal was given up.
     JournalTrimmed {
         /// The newest segment that is gone.
         through: u64,
-        /// How many segments went.
+        /// Number of segments that went.
         segments: u64,
         /// Events in them.
         events: u64,
@@ -166,7 +166,7 @@ pub enum What {
         id: u64,
         /// Its name.
         name: Name,
-        /// What it shall be now.
+        /// Its desired standing now.
         standing: MemberStanding,
     },
     /// Ranges of a pool became a pool of their own, and what is held and rests there is its.
@@ -178,14 +178,14 @@ pub enum What {
         /// Which ones.
         ranges: Vec<AddressRange>,
     },
-    /// Somebody has a block of addresses to divide.
+    /// An owner has a block of addresses to divide.
     Delegated {
         /// The block.
         of: Delegation,
         /// The id of the prefix that it is cut from, if it isn't cut from the pool itself.
         parent: Option<PrefixId>,
     },
-    /// Somebody has a block no longer.
+    /// An owner has a block no longer.
     TakenBack {
         /// The block.
         of: Delegation,
@@ -202,7 +202,7 @@ pub enum What {
     Waits {
         /// Which one.
         endpoint: EndpointKey,
-        /// Why.
+        /// Reason.
         why: Why,
     },
     /// An endpoint waits no longer, and was given nothing.
@@ -366,7 +366,7 @@ impl What {
     }
 }
 
-/// What a resource of a kind can go through.
+/// Names of the events that a resource of a kind can have.
 fn names_of(kind: Kind) -> (&'static str, &'static str, &'static str) {
     match kind {
         Kind::Network => ("network.created", "network.changed", "network.deleted"),

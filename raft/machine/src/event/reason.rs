@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 use crate::value::words::words;
 
 words! {
-    /// Why an address was given or taken back. Variants are only ever appended.
+    /// Reason of a change of an address. Variants are only ever appended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Reason {
         /// The runtime deleted its attachment.
         AttachmentReleased = "DEL",
-        /// Somebody released this allocation.
+        /// A request released this allocation.
         AllocationReleased = "allocation-released",
-        /// Somebody released its endpoint.
+        /// A request released its endpoint.
         EndpointReleased = "endpoint-released",
         /// The runtime added an attachment.
         AttachmentAdded = "ADD",
-        /// Somebody asked for it, without an attachment.
+        /// A request asked for it, without an attachment.
         Requested = "requested",
         /// Its endpoint is sticky, and came back.
         Reattached = "reattached",
@@ -32,7 +32,7 @@ words! {
         LeaseEnded = "lease-ended",
         /// It existed already, and was recorded.
         Adopted = "adopted",
-        /// Somebody had waited for it.
+        /// A claim had waited for it.
         Waited = "waited",
         /// It waited for its interface's own ADD.
         Claimed = "claimed",

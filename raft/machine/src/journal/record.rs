@@ -3,7 +3,7 @@
 //!
 //! The state carries the chain's newest value and one row per sealed segment, never the bytes: they are handed
 //! to the store once. So digest and snapshot vouch for a history that they don't hold.
-//! Events carry no secrets, and no hashes of secrets: whoever reads history reads it for ever.
+//! Events carry no secrets, and no hashes of secrets: history is readable for ever.
 
 use crate::event::{By, Event, What};
 use crate::state::table::encode_onto;
@@ -14,7 +14,7 @@ use serde::Deserialize;
 /// Version of a frame's encoding; its first byte.
 const FRAME_VERSION: u8 = 1;
 
-/// What one command has brought about.
+/// Events of one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Happened {
     pub(crate) revision: u64,
@@ -67,13 +67,13 @@ impl Frame {
         EventId { revision: self.revision, number: self.first_number }
     }
 
-    /// What happened, in order.
+    /// Events, in order.
     #[must_use]
     pub fn whats(&self) -> &[What] {
         &self.whats
     }
 
-    /// Who asked.
+    /// Principal of the request.
     #[must_use]
     pub fn by(&self) -> &By {
         &self.by

@@ -15,7 +15,7 @@ const LEAF_ORDER: u8 = 6;
 pub struct FreeSet {
     start: u128,
     order: u8,
-    /// What is taken; none: nothing.
+    /// Taken addresses; none if all are free.
     root: Option<Arc<Node>>,
 }
 
@@ -117,7 +117,7 @@ impl FreeSet {
         }
     }
 
-    /// Whether an address is free.
+    /// True if an address is free.
     #[must_use]
     pub fn is_free(&self, address: u128) -> bool {
         self.lowest_from(address) == Some(address)

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 use crate::space::free_set::FreeSet;
 use crate::value::id::CoolingId;
 
-/// What a pool has, derived from its rows.
+/// Addresses of a pool, derived from its rows.
 ///
 /// `ranges ⊇ giveable ⊇ occupied`, `offered = giveable − reservations`, `reserved = ranges ∩ reservations`,
 /// and the free set is `offered − occupied`.
@@ -22,11 +22,11 @@ pub struct Space {
     pub ranges: Arc<RangeSet>,
     /// The ranges without exclusions, gateway and edges.
     pub giveable: Arc<RangeSet>,
-    /// What may be given now: without reservations.
+    /// Addresses that may be given now: without reservations.
     pub offered: Arc<RangeSet>,
-    /// What reservations keep of its ranges.
+    /// Addresses of its ranges that reservations keep.
     pub reserved: Arc<RangeSet>,
-    /// What is free.
+    /// Free addresses.
     pub free: FreeSet,
     /// Addresses held by endpoints.
     pub allocated: u64,
@@ -48,7 +48,7 @@ struct Sizes {
     excluded: u128,
 }
 
-/// What a pool's ranges are to be.
+/// Shape of a pool: the sets that follow from its intention, its subnet and the reservations.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) ranges: RangeSet,
@@ -77,7 +77,7 @@ impl Space {
         }
     }
 
-    /// How many addresses are in which state.
+    /// Numbers of addresses by state.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let occupied = self.held() + self.cooling.len() as u128;
@@ -92,7 +92,7 @@ impl Space {
         }
     }
 
-    /// How many addresses are held or at rest though a reservation covers them: they are not given again.
+    /// Number of addresses that are held or at rest though a reservation covers them: they are not given again.
     #[must_use]
     pub fn reserved_while_held(&self) -> u128 {
         self.occupied_reserved

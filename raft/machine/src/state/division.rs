@@ -7,7 +7,7 @@ use ipnet::IpNet;
 use crate::space::free_set::FreeSet;
 use crate::value::id::{ParentId, PrefixId};
 
-/// What is left of a prefix from which something is cut.
+/// Remains of a prefix that others are cut from.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Division {
     pub(crate) free: FreeSet,

@@ -84,13 +84,13 @@ index! {
     automatic_of_node: OrdMap<NodeKey, usize>;
     /// First addresses of what pools own (ranges without exclusions), with the last one and the pool.
     owners: OrdMap<(NetworkId, Family, u128), (u128, PoolId)>;
-    /// What of a subnet no pool owns.
+    /// Addresses of a subnet that no pool owns.
     spare: OrdMap<SubnetId, Arc<FreeSet>>;
     /// Pools that exclude something, by subnet.
     excluding: OrdSet<(SubnetId, PoolId)>;
-    /// Gateways of pools: nobody gives them.
+    /// Gateways of pools: no pool gives them.
     gateways: OrdSet<GatewayKey>;
-    /// What all reservations of a network cover.
+    /// Addresses that all reservations of a network cover.
     reserved: OrdMap<(NetworkId, Family), Arc<RangeSet>>;
     /// Pools that may be taken from unnamed, by what they are found by, the most specific first.
     default_pools: OrdSet<DefaultKey>;
@@ -113,13 +113,13 @@ index! {
     cooling_until: OrdSet<(u64, CoolingId)>;
     /// Which endpoint has which place in line.
     waiting: OrdMap<u64, EndpointId>;
-    /// What is waited for, how many addresses it would have to have, and place in line.
+    /// Scarce resource, the number of addresses that it would have to have, and place in line.
     waiting_for: OrdSet<(Scarce, u32, u64)>;
     /// The first place in line that something could help now.
     head_of: OrdMap<Scarce, u64>;
     /// The same by place.
     heads: OrdSet<(u64, Scarce)>;
-    /// How many addresses namespaces and applications have.
+    /// Numbers of addresses that namespaces and applications have.
     had: OrdMap<Account, Had>;
     /// When leases end.
     lease_ends: OrdSet<(u64, AllocationId)>;
@@ -131,19 +131,19 @@ index! {
     replays: OrdMap<(Text, Text), ReplayId>;
     /// Kept answers of each principal, the oldest first.
     replays_of: OrdSet<(Text, ReplayId)>;
-    /// How much is kept for each principal.
+    /// Kept answers of each principal.
     replay_usage: OrdMap<Text, ReplayUsage>;
     /// The same by bytes.
     replay_bytes_of: OrdSet<(u64, Text)>;
     /// Bytes of all kept answers.
     replay_bytes: u64;
-    /// What is cut from a pool or a prefix, by its id and by first address; with the last one and the prefix.
+    /// Blocks that are cut from a pool or a prefix, by its id and by first address; with the last one and the prefix.
     blocks: OrdMap<(ParentId, u128), (u128, PrefixId)>;
     /// Prefixes by what they are cut from and whose they are.
     prefix_owners: OrdMap<(ParentId, PrefixOwner), PrefixId>;
     /// When prefixes end.
     prefix_until: OrdSet<(u64, PrefixId)>;
-    /// What is left of prefixes from which something is cut.
+    /// Remains of prefixes that others are cut from.
     divided: OrdMap<PrefixId, Arc<Division>>;
 }
 

@@ -103,7 +103,7 @@ impl State {
     }
 }
 
-/// Writes that tests make, as a defect would: rows whose entries of the index nobody keeps.
+/// Writes that tests make, as a defect would: rows without their entries of the index.
 #[cfg(feature = "testing")]
 impl State {
     /// Returns the header, to be changed.

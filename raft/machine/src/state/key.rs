@@ -55,7 +55,7 @@ impl<'a> Application<'a> {
         ControllerKey::new(self.realm, self.namespace, self.controller)
     }
 
-    /// Whether it is the one that a pool was made for, in whatever incarnation.
+    /// True for the application that a pool was made for, in any incarnation.
     pub(crate) fn has(&self, pool: &Automatic) -> bool {
         let (one, other) = (&self.controller, &pool.controller);
         (self.realm, self.namespace) == (&pool.realm, &pool.namespace)
@@ -63,7 +63,7 @@ impl<'a> Application<'a> {
     }
 }
 
-/// Something without which nobody takes from a pool. A pool that is found by one of its own need not be looked at
+/// Requirement of a pool by which requests find it. A pool that is found by one of its own need not be looked at
 /// for all those who don't have it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Anchor {
@@ -77,13 +77,13 @@ pub(crate) enum Anchor {
     Realm(Name),
 }
 
-/// How specific a pool is. The more specific one sorts first.
+/// Specificity of a pool. The more specific one sorts first.
 pub(crate) type Rank = [Reverse<bool>; 7];
 
-/// What no other sorts before.
+/// Rank that no other sorts before.
 pub(crate) const MOST_SPECIFIC: Rank = [Reverse(true); 7];
 
-/// How many addresses somebody has.
+/// Numbers of held addresses by family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Had {
     /// IPv4 addresses.
@@ -122,7 +122,7 @@ pub(crate) struct Usage {
     pub(crate) waiting: u64,
 }
 
-/// How much is kept for one principal, or for all.
+/// Number and bytes of kept answers, of one principal or of all.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReplayUsage {
     /// Answers.

@@ -10,7 +10,7 @@ use crate::state::row_key::RowKey;
 use crate::state::table::{Row, decode};
 use crate::state::{HEADER, Header, State};
 
-/// How many lanes there are.
+/// Number of lanes.
 pub const LANES: usize = 4;
 
 /// The lane of a table, below [`LANES`]: all rows of a table belong into one.

@@ -25,7 +25,7 @@ const REVISION_BITS: u32 = 53;
 /// The header's row.
 pub(crate) const HEADER: RowKey = RowKey { table: 0, id: 0 };
 
-/// What the state says of itself.
+/// Header of the state.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Rises with every restore and forced recovery.
@@ -40,18 +40,18 @@ pub struct Header {
     pub leadership: u64,
     /// Log time before which no lease and no prefix ends, renewed or not.
     pub no_lease_ends_before_ms: u64,
-    /// How far the journal is.
+    /// Position of the journal.
     pub journal: JournalHead,
 }
 
 impl Header {
-    /// Whether revisions can be made of it: more than there are was never counted.
+    /// True if revisions can be made of it: more than there are was never counted.
     pub(crate) fn makes_sense(&self) -> bool {
         self.generation >> (REVISION_BITS - GENERATION_SHIFT) == 0 && self.counter >> GENERATION_SHIFT == 0
     }
 }
 
-/// What occupies an address.
+/// Occupant of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Occupant {
     /// The allocation with this id.
@@ -157,7 +157,7 @@ impl State {
             RELEASED_MS => RELEASED_MS,
             until => self.end_of_lease_ms(until),
         });
-        // Whoever is owed something gets it with the next command.
+        // A claim that can be served is served with the next command.
         let owed = self.index.heads.get_min().map(|_| self.log_time_ms());
         [cooled, ended, forgotten, replayed, prefix_ended, owed].into_iter().flatten().min()
     }
@@ -219,7 +219,7 @@ impl State {
         (number(address) <= *last).then_some(*pool)
     }
 
-    /// What occupies an address.
+    /// Occupant of an address.
     #[must_use]
     pub fn occupant(&self, network: NetworkId, address: IpAddr) -> Option<Occupant> {
         self.index.occupants.get(&(network, address)).copied()

@@ -17,13 +17,13 @@ pub use crate::value::row::*;
 /// The answer to a request that had a key.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Replay {
-    /// Who asked.
+    /// Principal of the request.
     pub principal: Text,
-    /// Under which key.
+    /// Its key.
     pub key: Text,
     /// Hash of the request.
     pub request: u128,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: Outcome,
     /// The log time at which it is forgotten.
     pub until_ms: u64,

@@ -1,4 +1,4 @@
-//! What a pool's intention, its subnet and the reservations make of its addresses.
+//! Shapes of pools: the addresses that follow from an intention, its subnet and the reservations.
 
 use crate::value::shape::{edges, giveable, ranges};
 use std::net::IpAddr;
@@ -26,7 +26,7 @@ impl State {
         Shape { giveable: giveable(pool, &subnet.intention), ranges, reserved }
     }
 
-    /// Whether an address is one of a subnet's that no pool gives: its gateway, or an edge.
+    /// Reason why no pool gives an address of a subnet: it is the gateway, or an edge.
     pub(crate) fn is_special(subnet: &SubnetIntention, address: IpAddr) -> Option<NeverGiven> {
         if subnet.gateway == Some(address) {
             return Some(NeverGiven::Gateway);

@@ -17,13 +17,13 @@ use xxhash_rust::xxh3::xxh3_128;
 /// Version of a row's encoding; its first byte.
 const ROW_VERSION: u8 = 1;
 
-/// What a table holds.
+/// Row of a table.
 pub trait Row: Serialize + DeserializeOwned + Clone {
     /// The key of a row.
     type Id: Copy + Ord + Display + From<u64> + Into<u64>;
     /// The table's number in row keys.
     const TABLE: u8;
-    /// What people call one.
+    /// Noun for a row.
     const WORD: &'static str;
 }
 
@@ -53,18 +53,18 @@ impl<T: Row> Default for Table<T> {
     }
 }
 
-/// What changes along with the rows: the digest of all tables, and which rows were touched.
+/// Data that changes along with the rows: the digest of all tables, and the keys of touched rows.
 #[derive(Debug, Default)]
 pub(crate) struct Ledger {
     /// Sum of the rows' hashes: it doesn't depend on the order of changes.
     pub digest: u128,
-    /// Keys of rows written or removed since somebody last asked.
+    /// Keys of rows written or removed since the last call.
     pub touched: Vec<RowKey>,
-    /// What became of the journal since somebody last asked.
+    /// Work of the store on the journal since the last call.
     pub journaled: Vec<Journaled>,
 }
 
-/// What was touched and written down is told once, to the owner of the original.
+/// A copy has no news: touched rows and frames are told once, to the owner of the original.
 impl Clone for Ledger {
     fn clone(&self) -> Self {
         Self { digest: self.digest, touched: Vec::new(), journaled: Vec::new() }
@@ -82,13 +82,13 @@ impl Ledger {
 }
 
 impl<T: Row> Table<T> {
-    /// How many there are.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// True without rows.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()

@@ -10,15 +10,15 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{Controller, ScaleController};
 
-/// What a request says of the pools that its application has for itself. They are cut from the subnets that its
+/// Pools that a request's application has for itself. They are cut from the subnets that its
 /// interfaces name: of those of a family the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AutomaticPool {
-    /// How many addresses each of them has.
+    /// Number of addresses of each of them.
     pub size: PoolSize,
-    /// How many endpoints the application wants.
+    /// Number of endpoints that the application wants.
     pub replicas: u32,
-    /// Whether they go with the application, once they are empty.
+    /// True if they go with the application, once they are empty.
     pub reclaim: bool,
 }
 
@@ -62,7 +62,7 @@ pub struct EndController {
 }
 
 impl EndController {
-    /// What it says of the endpoints: none of them is wanted.
+    /// Its request about the endpoints: none of them is wanted.
     #[must_use]
     pub fn to_none(&self) -> ScaleController {
         let Self { realm, namespace, controller } = self.clone();

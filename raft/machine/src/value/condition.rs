@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::value::words::words;
 
 words! {
-    /// Why an endpoint waits. Variants are only ever appended.
+    /// Reason of a wait. Variants are only ever appended.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Why {
         /// Nothing is free in its pools.
@@ -20,7 +20,7 @@ words! {
 }
 
 words! {
-    /// Whether a pool can give, and if not, why.
+    /// Readiness of a pool to give, or the reason against it.
     #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Readiness {
         /// It gives.
@@ -28,11 +28,11 @@ words! {
         Serving = "Serving",
         /// Nothing is free.
         Exhausted = "Exhausted",
-        /// Somebody disabled it.
+        /// An operator disabled it.
         Disabled = "Disabled",
         /// It goes once it is empty.
         Terminating = "Terminating",
-        /// It was restored, and nobody has confirmed yet that it may give.
+        /// It was restored, and is not confirmed yet.
         Unconfirmed = "Unconfirmed",
         /// Another pool stands in for it.
         Drained = "Drained",
@@ -40,7 +40,7 @@ words! {
 }
 
 impl Readiness {
-    /// What it means, for whoever reads a condition.
+    /// Meaning, for readers of a condition.
     #[must_use]
     pub fn meaning(self) -> &'static str {
         match self {

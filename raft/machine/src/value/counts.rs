@@ -3,7 +3,7 @@
 use ipam_api::limits::JSON_INTEGER_MAX;
 use serde::{Deserialize, Serialize};
 
-/// How many addresses are in which state.
+/// Numbers of addresses by state.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// All ranges.

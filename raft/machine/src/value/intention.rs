@@ -1,4 +1,4 @@
-//! What somebody wants: resources, addresses, and to give them back.
+//! Intentions: resources and addresses that callers want, and releases.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{AutomaticPool, AutomaticRules, Manner, Quota, Routing, Stickiness, Text};
 
-/// What people write on every resource.
+/// Remarks that each resource can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Remarks {
     /// A sentence for people.
@@ -23,20 +23,20 @@ pub struct Remarks {
     pub labels: BTreeMap<Text, Text>,
     /// For other programs.
     pub annotations: BTreeMap<Text, Text>,
-    /// Who keeps the resource in another place.
+    /// Manager that keeps the resource in another place.
     pub managed_by: Option<Text>,
 }
 
-/// A network as somebody wants it.
+/// Desired state of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NetworkIntention {
     /// Its name.
     pub name: Name,
-    /// What people write on it.
+    /// Remarks of operators.
     pub remarks: Remarks,
 }
 
-/// A subnet as somebody wants it.
+/// Desired state of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SubnetIntention {
     /// Its name.
@@ -57,7 +57,7 @@ pub struct SubnetIntention {
     pub dns: Dns,
     /// Automatic pools that may be cut from it; without it none are.
     pub automatic: Option<AutomaticRules>,
-    /// What people write on it.
+    /// Remarks of operators.
     pub remarks: Remarks,
 }
 
@@ -74,7 +74,7 @@ pub struct Dns {
     pub options: Vec<Text>,
 }
 
-/// A pool as somebody wants it.
+/// Desired state of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
 pub struct PoolIntention {
@@ -88,37 +88,37 @@ pub struct PoolIntention {
     pub ranges: Vec<AddressRange>,
     /// Addresses that it doesn't give out.
     pub exclude: Vec<AddressRange>,
-    /// How it chooses.
+    /// Strategy of its choice.
     pub strategy: Strategy,
-    /// How long a freed address rests, in log time.
+    /// Rest of a freed address, in log time.
     pub cooling_ms: u64,
-    /// Whether resting addresses stay at rest when nothing else is free.
+    /// True if resting addresses stay at rest when nothing else is free.
     pub strict_cooling: bool,
-    /// Whether the subnet's edge addresses may be given.
+    /// True if the subnet's edge addresses may be given.
     pub allow_edges: bool,
     /// The router's address, in place of the subnet's.
     pub gateway: Option<IpAddr>,
     /// Further routes, over the subnet's.
     pub routes: Vec<Route>,
-    /// Whether requests that name no pool may take from it.
+    /// True if requests that name no pool may take from it.
     pub default: bool,
-    /// Who may take from it.
+    /// Selectors of the requests that it serves.
     pub takers: Takers,
-    /// What becomes of the addresses of endpoints that aren't wanted any more, where nobody else says.
+    /// Policy for addresses of endpoints that aren't wanted any more, unless the endpoint has one.
     pub scale_down: ScaleDown,
-    /// Whether it gives nothing for now.
+    /// True if it gives nothing for now.
     pub disabled: bool,
-    /// Whether it goes once it is empty.
+    /// True if it goes once it is empty.
     pub terminating: bool,
     /// The pool that stands in for it: it gives nothing more, and who may take from it takes there.
     pub drains_to: Option<Name>,
-    /// Whether it goes with its application. Of automatic pools only.
+    /// True if it goes with its application. Of automatic pools only.
     pub reclaim: Option<bool>,
-    /// What people write on it.
+    /// Remarks of operators.
     pub remarks: Remarks,
 }
 
-/// Who may take from a pool: whoever is all of it. What is empty asks for nothing.
+/// Selectors of a pool: a request matches all of them. An empty one matches every request.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Takers {
     /// Realms of endpoints.
@@ -133,46 +133,46 @@ pub struct Takers {
     pub namespace_selector: Selector,
     /// Labels of endpoints.
     pub endpoint_selector: Selector,
-    /// What makes their interfaces.
+    /// Network attachments of their interfaces.
     pub network_attachments: Vec<NetworkAttachment>,
 }
 
-/// A node as somebody describes it.
+/// Desired state of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NodeIntention {
     /// Its realm.
     pub realm: Name,
     /// Its name.
     pub name: ObjectName,
-    /// What people write on it. Pools select nodes by its labels.
+    /// Remarks of operators. Pools select nodes by its labels.
     pub remarks: Remarks,
 }
 
 impl NodeIntention {
-    /// What tells it from other nodes.
+    /// Name that tells it from other nodes.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
         ResourceName::in_realm(&self.realm, &self.name)
     }
 }
 
-/// A namespace as somebody wants it.
+/// Desired state of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NamespaceIntention {
     /// Its realm.
     pub realm: Name,
     /// Its name.
     pub name: ObjectName,
-    /// What its endpoints take from, where a request names nothing.
+    /// Pools that its endpoints take from, where a request names none.
     pub default_pools: PoolPatterns,
-    /// How many addresses it and its applications may have.
+    /// Limits of the addresses that it and its applications may have.
     pub quota: Quota,
-    /// What people write on it. Pools select namespaces by its labels.
+    /// Remarks of operators. Pools select namespaces by its labels.
     pub remarks: Remarks,
 }
 
 impl NamespaceIntention {
-    /// What tells it from other namespaces.
+    /// Name that tells it from other namespaces.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
         ResourceName::in_realm(&self.realm, &self.name)
@@ -189,7 +189,7 @@ pub struct PoolPatterns {
 }
 
 impl PoolPatterns {
-    /// Whether it names none.
+    /// True if it names none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ipv4.is_empty() && self.ipv6.is_empty()
@@ -205,7 +205,7 @@ impl PoolPatterns {
     }
 }
 
-/// A reservation as somebody wants it.
+/// Desired state of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReservationIntention {
     /// Its name.
@@ -214,14 +214,14 @@ pub struct ReservationIntention {
     pub network: Name,
     /// The addresses that are never given.
     pub addresses: Vec<AddressRange>,
-    /// What people write on it.
+    /// Remarks of operators.
     pub remarks: Remarks,
 }
 
 /// Give addresses to one endpoint: everything that is asked for, or nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Allocate {
-    /// Who gets them.
+    /// Endpoint that gets them.
     pub endpoint: EndpointKey,
     /// Its incarnation, if the system that named it says.
     pub uid: Option<Text>,
@@ -231,7 +231,7 @@ pub struct Allocate {
     pub node: Option<ObjectName>,
     /// The attachment that they belong to.
     pub attachment: Option<AttachmentKey>,
-    /// Whether the endpoint comes back.
+    /// Stickiness of the endpoint.
     pub stickiness: Stickiness,
     /// When they end.
     pub lifecycle: Lifecycle,
@@ -247,7 +247,7 @@ pub struct Allocate {
     pub routing: Routing,
 }
 
-/// What one interface needs.
+/// Needs of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InterfaceWish {
     /// Its name.
@@ -264,7 +264,7 @@ pub struct InterfaceWish {
     pub addresses: Vec<IpAddr>,
     /// Its hardware address.
     pub mac: Option<Text>,
-    /// What makes it; without it the attachment's configuration, on its own interface.
+    /// Its network attachment; without it the attachment's configuration, on its own interface.
     pub network_attachment: Option<NetworkAttachment>,
 }
 
@@ -275,7 +275,7 @@ impl InterfaceWish {
         self.addresses.iter().copied().find(|address| Family::of(*address) == family)
     }
 
-    /// Whether it takes an address of a family, if there is a pool of it.
+    /// True if it takes an address of a family, if there is a pool of it.
     #[must_use]
     pub fn takes(&self, family: Family) -> bool {
         self.families.is_empty() || self.families.contains(&family)
@@ -307,7 +307,7 @@ impl Started {
     }
 }
 
-/// What CNI DEL asks for.
+/// Release of an attachment, as CNI DEL asks for it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReleaseAttachment {
     /// Which attachment.

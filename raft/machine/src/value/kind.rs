@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::words::words;
 
-/// What must be the case for a change to happen.
+/// Precondition of a change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Expect {
     /// Nothing in particular.
@@ -37,7 +37,7 @@ words! {
 }
 
 impl Kind {
-    /// Whether those of this kind are named by another system, and so within its realm.
+    /// True for kinds that another system names, within its realm.
     #[must_use]
     pub fn is_in_realm(self) -> bool {
         matches!(self, Kind::Node | Kind::Namespace)

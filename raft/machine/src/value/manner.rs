@@ -8,20 +8,20 @@ use serde::{Deserialize, Serialize};
 /// In which manner addresses are given.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Manner {
-    /// How long they last without being renewed, in log time. Leases say it, and nothing else does.
+    /// Time that they last without being renewed, in log time. Leases have it, and nothing else has.
     pub ttl_ms: Option<u64>,
-    /// Whether they exist already, and are only recorded.
+    /// True if they exist already, and are only recorded.
     pub adopt: bool,
-    /// Whether to wait for them while pools can't give.
+    /// True to wait for them while pools can't give.
     pub wait: bool,
-    /// What is written on them.
+    /// Note on them.
     pub note: Note,
 }
 
-/// What is written on allocations, for people and for what feeds on them.
+/// Note on allocations, for people and for programs that read them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Note {
-    /// What the machine calls itself in DNS.
+    /// Name of the machine in DNS.
     pub hostname: Option<Text>,
     /// A sentence.
     pub description: Text,
@@ -32,14 +32,14 @@ pub struct Note {
 pub struct Renew {
     /// Which leases.
     pub which: Leases,
-    /// How long from now, in log time; as long as each was to last before, if nothing is said.
+    /// Duration from now, in log time; by default that of each lease before.
     pub ttl_ms: Option<u64>,
 }
 
 /// Which leases.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Leases {
-    /// That of one allocation; a newer one of the same address has another id.
+    /// Lease of one allocation; a newer one of the same address has another id.
     Allocation(AllocationId),
     /// All of an endpoint, in all its incarnations.
     Endpoint(EndpointKey),

@@ -5,10 +5,10 @@ use ipam_api::name::{Name, ObjectName};
 use ipnet::IpNet;
 use serde::{Deserialize, Serialize};
 
-/// Give somebody a block of addresses to divide, or refresh the one that he has.
+/// Delegate a block of addresses to an owner, or refresh the one that it has.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Delegate {
-    /// What the first level is cut from.
+    /// Source of the first level.
     pub from: PrefixSource,
     /// The realm of the owners.
     pub realm: Name,
@@ -16,7 +16,7 @@ pub struct Delegate {
     pub levels: Vec<PrefixLevel>,
 }
 
-/// What a prefix is cut from. Variants are only ever appended.
+/// Source of a prefix. Variants are only ever appended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum PrefixSource {
     /// A pool.
@@ -28,13 +28,13 @@ pub enum PrefixSource {
 /// A prefix as its owner wants it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PrefixLevel {
-    /// Whose it is.
+    /// Its owner.
     pub owner: ObjectName,
     /// Its length; without one it must be there already.
     pub length: Option<u8>,
-    /// Whether its first and its last address are never given.
+    /// True if its first and its last address are never given.
     pub keep_edges: bool,
-    /// How long it lives without being refreshed, in log time. Without one a new prefix is kept until it is
+    /// Its lifetime without being refreshed, in log time. Without one a new prefix is kept until it is
     /// released, and one that is there stays as it is.
     pub ttl_ms: Option<u64>,
 }
@@ -60,21 +60,21 @@ pub struct GivenPrefix {
     pub realm: Name,
     /// Its owner.
     pub owner: ObjectName,
-    /// Whether its first and its last address are never given.
+    /// True if its first and its last address are never given.
     pub keep_edges: bool,
-    /// How long it lives without being refreshed.
+    /// Its lifetime without being refreshed.
     pub ttl_ms: Option<u64>,
-    /// In how much log time it ends, if nobody refreshes it.
+    /// Log time until it ends, unless it is refreshed.
     pub ends_in_ms: Option<u64>,
     /// Prefixes that are cut from it.
     pub children: u64,
     /// When it was delegated.
     pub created_wall_ms: u64,
-    /// Who asked for it.
+    /// Principal that asked for it.
     pub created_by: crate::value::Text,
 }
 
-/// Whose a prefix is: unique among those that are cut from the same.
+/// Owner of a prefix: unique among those that are cut from the same.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct PrefixOwner {
     /// The system that the name comes from.

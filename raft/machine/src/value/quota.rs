@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{Controller, Text};
 
-/// What a namespace and its applications may have. What isn't said isn't bounded.
+/// Limits of a namespace and its applications. A limit that is not given does not bound.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Quota {
     /// Of all endpoints of the namespace together.
@@ -20,13 +20,13 @@ pub struct Quota {
 }
 
 impl Quota {
-    /// Whether it bounds nothing.
+    /// True if it bounds nothing.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// What one application may have of a family, and whether that is said of it alone.
+    /// Limit of one application for a family, and true if it is its own.
     #[must_use]
     pub fn of_application(&self, application: &ControllerName, family: Family) -> Option<(u64, bool)> {
         let own = self.applications.get(application).and_then(|limits| limits.of(family));
@@ -35,7 +35,7 @@ impl Quota {
     }
 }
 
-/// How many addresses somebody may have.
+/// Limits of addresses by family.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AddressLimits {
     /// IPv4 addresses.
@@ -45,7 +45,7 @@ pub struct AddressLimits {
 }
 
 impl AddressLimits {
-    /// That of a family.
+    /// Limit of a family.
     #[must_use]
     pub fn of(&self, family: Family) -> Option<u64> {
         match family {
@@ -55,7 +55,7 @@ impl AddressLimits {
     }
 }
 
-/// What makes endpoints, in whatever incarnation.
+/// Name of a controller, in any incarnation.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct ControllerName {
     /// Its API group, without a version.
@@ -67,7 +67,7 @@ pub struct ControllerName {
 }
 
 impl ControllerName {
-    /// That of a controller.
+    /// Name of a controller.
     #[must_use]
     pub fn of(controller: &Controller) -> Self {
         let Controller { group, kind, name, uid: _ } = controller;
@@ -85,13 +85,13 @@ impl std::fmt::Display for ControllerName {
     }
 }
 
-/// Whose addresses are counted together.
+/// Addresses that are counted together.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Account {
     /// The realm.
     pub realm: Name,
     /// The namespace.
     pub namespace: ObjectName,
-    /// What makes the endpoints; without it all of the namespace are counted.
+    /// Controller of the endpoints; without it all of the namespace are counted.
     pub application: Option<ControllerName>,
 }

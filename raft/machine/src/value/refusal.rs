@@ -15,7 +15,7 @@ pub struct Refusal {
     pub cause: Box<Cause>,
     /// The step of a transaction that was refused, from 0.
     pub step: Option<u32>,
-    /// Whether this is the kept answer to an earlier request under the same key.
+    /// True for the kept answer to an earlier request under the same key.
     pub replayed: bool,
 }
 

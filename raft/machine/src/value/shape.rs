@@ -23,13 +23,13 @@ pub(crate) fn ranges(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
     RangeSet::new(family, &pool.ranges)
 }
 
-/// What a pool owns: its ranges without its exclusions. Nobody else may own it.
+/// Addresses that a pool owns: its ranges without its exclusions. No other pool may own them.
 pub(crate) fn owned(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
     let family = Family::of(cidr.addr());
     ranges(pool, cidr).minus(&RangeSet::new(family, &pool.exclude))
 }
 
-/// What a pool could ever give: what it owns, without gateways and edges.
+/// Addresses that a pool could ever give: those that it owns, without gateways and edges.
 pub(crate) fn giveable(pool: &PoolIntention, subnet: &SubnetIntention) -> RangeSet {
     let gateways = subnet.gateway.into_iter().chain(pool.gateway);
     let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();

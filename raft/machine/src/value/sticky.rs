@@ -12,7 +12,7 @@ const STABLE_NAMES: [&str; 3] = ["StatefulSet", "VirtualMachine", "VirtualMachin
 const PASSING_NAMES: [&str; 6] =
     ["CronJob", "DaemonSet", "Deployment", "Job", "ReplicaSet", "ReplicationController"];
 
-/// What makes endpoints and counts them, in their realm and namespace.
+/// Controller that makes endpoints and counts them, in their realm and namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Controller {
     /// Its API group, without a version.
@@ -26,19 +26,19 @@ pub struct Controller {
 }
 
 impl Controller {
-    /// Whether it promises its endpoints' names.
+    /// True if it promises its endpoints' names.
     #[must_use]
     pub fn has_stable_names(&self) -> bool {
         STABLE_NAMES.contains(&&*self.kind)
     }
 
-    /// Whether a name that it gave never comes back.
+    /// True if a name that it gave never comes back.
     #[must_use]
     pub fn has_passing_names(&self) -> bool {
         PASSING_NAMES.contains(&&*self.kind)
     }
 
-    /// Whether they can be the same incarnation: nobody says otherwise.
+    /// True unless their uids name different incarnations.
     #[must_use]
     pub fn may_be(&self, other: &Self) -> bool {
         match (&self.uid, &other.uid) {
@@ -48,19 +48,19 @@ impl Controller {
     }
 }
 
-/// What a request says about an endpoint that comes back.
+/// Stickiness that a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stickiness {
-    /// What makes the endpoint.
+    /// Controller of the endpoint.
     pub controller: Option<Controller>,
-    /// Whether it keeps its addresses; if nothing is said, its controller tells.
+    /// True to keep its addresses; by default its controller tells.
     pub sticky: Option<bool>,
-    /// What becomes of them once its controller no longer wants it; if nothing is said, their pools tell.
+    /// Policy for them once its controller no longer wants it; by default that of their pools.
     pub scale_down: Option<ScaleDown>,
 }
 
 impl Stickiness {
-    /// Whether the endpoint keeps its addresses when it goes.
+    /// True if the endpoint keeps its addresses when it goes.
     #[must_use]
     pub fn is_sticky(&self) -> bool {
         let by_nature = || self.controller.as_ref().is_some_and(Controller::has_stable_names);
@@ -68,7 +68,7 @@ impl Stickiness {
     }
 }
 
-/// How many endpoints a controller wants from now on.
+/// Number of endpoints that a controller wants from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ScaleController {
     /// Its realm.
@@ -77,14 +77,14 @@ pub struct ScaleController {
     pub namespace: ObjectName,
     /// Which one.
     pub controller: Controller,
-    /// How many.
+    /// Number of wanted endpoints.
     pub replicas: u32,
     /// The first number behind their names.
     pub start: u32,
 }
 
 impl ScaleController {
-    /// Whether it wants an endpoint of this name. Of endpoints that it doesn't number it wants all or none.
+    /// True if it wants an endpoint of this name. Of endpoints that it doesn't number it wants all or none.
     #[must_use]
     pub fn wants(&self, endpoint: &ObjectName) -> bool {
         let number = endpoint.as_str().strip_prefix(self.controller.name.as_str());

@@ -1,4 +1,4 @@
-//! On which terms somebody asks: with which rights, under which key, in whose management; and what tokens are
+//! Terms of a request: its rights, its key and its management; and what tokens are
 //! made of.
 
 use crate::value::Text;
@@ -8,30 +8,30 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_api::name::Name;
 use serde::{Deserialize, Serialize};
 
-/// On which terms somebody asks: with which rights, under which key, and in whose management.
+/// Terms of a request: its rights, its key and its management.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Terms {
     /// With which rights.
     pub credential: Credential,
     /// Under which key, if the answer shall be kept for a repetition.
     pub idempotency: Option<Idempotency>,
-    /// In whose management.
+    /// Its manager.
     pub manager: Manager,
 }
 
 impl Terms {
-    /// No key, no management, and the rights of somebody whom the member knows.
+    /// No key, no management, and the rights of a caller that the member knows.
     #[must_use]
     pub fn of(grant: Grant) -> Self {
         Self { credential: Credential::Known(grant), idempotency: None, manager: Manager::Nobody }
     }
 }
 
-/// What somebody's rights come from.
+/// Source of a caller's rights.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Credential {
     /// The member that took the request knows the caller by itself: a task of its own, a user of its socket, a
-    /// certificate, somebody on loopback.
+    /// certificate, a client on loopback.
     Known(Grant),
     /// A token. What it may is looked up in `apply`, so that a revoked one can do nothing any more.
     Token {
@@ -43,13 +43,13 @@ pub enum Credential {
 /// Rights: a role, and what it is limited to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Grant {
-    /// What the table of roles allows.
+    /// Role.
     pub role: Role,
     /// The node that it speaks for. Required with [`Role::Node`].
     pub node: Option<NodeKey>,
     /// The realms of endpoints that it may give to and take from; all if none is named.
     pub realms: Vec<Name>,
-    /// What resources must be labelled with to be changed, and pools to be taken from.
+    /// Labels of the resources that may be changed, and of the pools that may be taken from.
     pub labels: Selector,
     /// Lets it write networks, subnets, pools and reservations though it has realms.
     pub allow_shared: bool,
@@ -62,7 +62,7 @@ impl Grant {
         Self { role, node: None, realms: Vec::new(), labels: Selector::default(), allow_shared: false }
     }
 
-    /// What a node may.
+    /// Rights of a node.
     #[must_use]
     pub fn of_node(node: NodeKey) -> Self {
         Self { node: Some(node), ..Self::of(Role::Node) }
@@ -78,28 +78,28 @@ pub struct Idempotency {
     pub request: u128,
 }
 
-/// In whose management somebody changes resources: those with a `managed_by` are changed by that manager only.
+/// Manager that changes resources: those with a `managed_by` are changed by that manager only.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Manager {
-    /// In nobody's.
+    /// No manager.
     #[default]
     Nobody,
     /// In this one's.
     Named(Text),
-    /// Whoever manages it: somebody has said that it shall be changed all the same.
+    /// In any management: the caller takes the resource over.
     TakeOver,
 }
 
-/// What is kept of a secret: its BLAKE3 hash. The secret has 244 random bits, so that nothing slower is needed.
+/// BLAKE3 hash of a secret. The secret has 244 random bits, so that nothing slower is needed.
 pub type SecretHash = [u8; 32];
 
-/// What is kept of a secret.
+/// Hash of a secret.
 #[must_use]
 pub fn secret_hash(secret: &str) -> SecretHash {
     *blake3::hash(secret.as_bytes()).as_bytes()
 }
 
-/// What tells one request from another under the same key: a hash of its parts.
+/// Hash of a request's parts, which tells it from another one under the same key.
 #[must_use]
 pub fn request_hash(parts: &[&[u8]]) -> u128 {
     let mut hash = xxhash_rust::xxh3::Xxh3::new();
@@ -116,11 +116,11 @@ pub fn request_hash(parts: &[&[u8]]) -> u128 {
 pub struct CreateToken {
     /// Its name, which is also that of the principal who uses it.
     pub name: Name,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What it may; for a join token, what the tokens made with it may.
+    /// Its rights; for a join token, those of the tokens made with it.
     pub grant: Grant,
-    /// How long it lives, in log time; for ever if it doesn't say.
+    /// Its lifetime, in log time; for ever without one.
     pub ttl_ms: Option<u64>,
     /// A sentence for people.
     pub description: Text,
@@ -130,7 +130,7 @@ pub struct CreateToken {
     pub replaces: bool,
 }
 
-/// What a token is for.
+/// Purpose of a token.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Purpose {
     /// To ask with.

@@ -1,4 +1,4 @@
-//! Who holds the addresses of a pool, namespace by namespace.
+//! Holders of a pool's addresses, namespace by namespace.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -9,19 +9,19 @@ use ipam_api::name::{Name, ObjectName};
 use crate::state::id::PoolId;
 use crate::state::{Occupant, State};
 
-/// How many addresses each namespace holds.
+/// Numbers of addresses that each namespace holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Holders {
     /// Realm, namespace, and how many; the most first, then by name.
     pub namespaces: Vec<(Name, ObjectName, u64)>,
     /// Addresses that were counted.
     pub counted: u64,
-    /// Whether these are all.
+    /// True if these are all.
     pub complete: bool,
 }
 
 impl State {
-    /// Who holds addresses of a pool. Of a pool with very many only the lowest are counted.
+    /// Holders of a pool's addresses. Of a pool with very many only the lowest are counted.
     #[must_use]
     pub fn holders_of(&self, pool: PoolId) -> Option<Holders> {
         let network = self.subnets.named(self.pools.get(pool)?.subnet).network;

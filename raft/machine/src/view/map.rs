@@ -46,7 +46,7 @@ pub struct Run {
     pub standing: Standing,
     /// The pool that owns them.
     pub pool: Option<PoolId>,
-    /// Whether they are held or at rest though a reservation covers them: never given again after that.
+    /// True if they are held or at rest though a reservation covers them: never given again after that.
     pub reserved: bool,
 }
 
@@ -57,12 +57,12 @@ impl Run {
     }
 }
 
-/// What somebody wants to see of a map.
+/// Query of a map.
 #[derive(Debug, Clone, Copy)]
 pub struct Wanted {
     /// From which number on.
     pub from: u128,
-    /// How many runs at most.
+    /// Maximum number of runs.
     pub limit: usize,
     /// Only those of this state.
     pub only: Option<Standing>,
@@ -73,7 +73,7 @@ pub struct Wanted {
 pub struct MapPage {
     /// Its runs, in order.
     pub runs: Vec<Run>,
-    /// Where the next page begins. The last run may go on there.
+    /// Beginning of the next page. The last run may go on there.
     pub next: Option<u128>,
 }
 
@@ -151,7 +151,7 @@ impl Mapped<'_> {
             return run(to, vacant, false);
         }
         if self.only == Some(Standing::Free) && !covered && !self.space.free.is_free(at) {
-            // Whatever there is until something is free: nobody asked.
+            // Up to the next free address the states don't matter: the query asks for free ones only.
             return run(self.not_free_to(at, to), Standing::Allocated, false);
         }
         let to = match self.state.next_block(self.id, at, to) {
@@ -219,14 +219,14 @@ impl State {
         Some(draft.page)
     }
 
-    /// What all pools of a subnet have, added up.
+    /// Counts of all pools of a subnet, added up.
     #[must_use]
     pub fn counts_of_subnet(&self, subnet: SubnetId) -> Counts {
         let counts = self.pools_of(subnet).map(|pool| self.space_of(pool).counts());
         counts.fold(Counts::default(), Counts::plus)
     }
 
-    /// What all pools of a network have, added up.
+    /// Counts of all pools of a network, added up.
     #[must_use]
     pub fn counts_of_network(&self, network: NetworkId) -> Counts {
         let counts = self.subnets_of(network).map(|subnet| self.counts_of_subnet(subnet));
@@ -238,7 +238,7 @@ impl State {
         Mapped { state: self, network, id, space: self.space_of(id), only }
     }
 
-    /// Who owns an address, and the last address from there on that is as much theirs, or nobody's.
+    /// Owner of an address, and the last address from there on with the same owner, or with none.
     pub(crate) fn owner_from(&self, network: NetworkId, family: Family, at: u128) -> (Option<PoolId>, u128) {
         let owners = &self.index.owners;
         let before = owners.range((network, family, 0)..=(network, family, at)).next_back();
@@ -250,7 +250,7 @@ impl State {
         (None, next.map_or(u128::MAX, |((_, _, first), _)| first - 1))
     }
 
-    /// What pools of a subnet have in their ranges and exclude.
+    /// Addresses that pools of a subnet have in their ranges and exclude.
     pub(crate) fn excluded_in(&self, subnet: SubnetId, family: Family) -> RangeSet {
         let ids = self.index.excluding.range((subnet, Id::MIN)..=(subnet, Id::MAX)).map(|(_, id)| *id);
         let excluding = ids.filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));

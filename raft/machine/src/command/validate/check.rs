@@ -1,5 +1,5 @@
-//! What can be said of an intention without looking at the state. Done at the door, before anything is
-//! proposed, and again in `apply`, which trusts nobody.
+//! Checks of intentions that need no state. Done at the door, before anything is
+//! proposed, and again in `apply`, which trusts no member.
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -142,7 +142,7 @@ impl Remarks {
     }
 }
 
-/// Refuses a CIDR in which nobody can have an address (RFC 6890 and its registries): it is a slip of the hand.
+/// Refuses a CIDR in which no host can have an address (RFC 6890 and its registries): it is a slip of the hand.
 fn check_for_hosts(cidr: IpNet) -> Result<(), Refusal> {
     // A subnet is never larger than any of these.
     let purpose = match cidr.addr() {
@@ -362,7 +362,7 @@ fn check_hostname(hostname: &Text) -> Result<(), Refusal> {
     })
 }
 
-/// What selectors can ask for, and no more: a label that nobody could select by would be a trap.
+/// Refuses labels that no selector could ask for: they would be a trap.
 fn check_labels(labels: &BTreeMap<Text, Text>) -> Result<(), Refusal> {
     check_keys(KeyedField::Labels, labels)?;
     for (key, value) in labels {

@@ -310,7 +310,7 @@ pub enum Counted {
 }
 
 words! {
-    /// What made pools candidates.
+    /// Rule that made pools candidates.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
     pub enum Rule {
         /// The request names their subnets.

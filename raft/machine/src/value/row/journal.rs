@@ -8,12 +8,12 @@ use crate::value::event_id::EventId;
 /// A value of the hash chain: BLAKE3 of the value before and the frame.
 pub type Chain = [u8; 32];
 
-/// How far the journal is: the open segment, and what was before it.
+/// Position of the journal: the open segment, and what was before it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JournalHead {
     /// The number of the open segment, from 1.
     pub segment: u64,
-    /// What the open segment holds so far; its ends are the default while it is empty.
+    /// Contents of the open segment so far; its ends are the default while it is empty.
     pub open: Segment,
     /// The log time of the open segment's first frame.
     pub opened_log_time_ms: u64,
@@ -31,7 +31,7 @@ impl Default for JournalHead {
 }
 
 impl JournalHead {
-    /// Whether the open segment is to be sealed for its age at this log time.
+    /// True if the open segment is to be sealed for its age at this log time.
     #[must_use]
     pub fn is_old(&self, log_time_ms: u64) -> bool {
         let age_ms = log_time_ms.saturating_sub(self.opened_log_time_ms);
@@ -64,7 +64,7 @@ pub struct Segment {
     pub until_log_time_ms: u64,
 }
 
-/// What the store has to do with the journal, in this order.
+/// Work of the store on the journal, in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Journaled {
     /// Append this frame to the open segment.
@@ -80,7 +80,7 @@ pub enum Journaled {
     Sealed {
         /// Its number.
         number: u64,
-        /// What it holds.
+        /// Its contents.
         segment: Segment,
     },
 }

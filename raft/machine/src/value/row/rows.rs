@@ -34,11 +34,11 @@ pub struct Meta {
     pub revision: u64,
     /// When it was created.
     pub created_wall_ms: u64,
-    /// Who created it.
+    /// Principal that created it.
     pub created_by: Text,
     /// When it was last changed.
     pub updated_wall_ms: u64,
-    /// Who last changed it.
+    /// Principal of the last change.
     pub updated_by: Text,
     /// Which fields the last change changed; none if it is as it was created.
     pub updated_fields: Vec<FieldName>,
@@ -49,7 +49,7 @@ pub struct Meta {
 pub struct Network {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: NetworkIntention,
 }
 
@@ -58,7 +58,7 @@ pub struct Network {
 pub struct Subnet {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: SubnetIntention,
     /// Its network's id.
     pub network: NetworkId,
@@ -69,11 +69,11 @@ pub struct Subnet {
 pub struct Pool {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: PoolIntention,
     /// Its subnet's id.
     pub subnet: SubnetId,
-    /// Whom it was made for, if a request made it.
+    /// Its application, if a request made it.
     pub automatic: Option<Box<Automatic>>,
 }
 
@@ -84,21 +84,21 @@ pub struct Automatic {
     pub realm: Name,
     /// Its namespace.
     pub namespace: ObjectName,
-    /// What makes its endpoints; without a uid once that has ended.
+    /// Controller of its endpoints; without a uid once that has ended.
     pub controller: Controller,
     /// The interface of theirs that has addresses of this pool.
     pub interface: InterfaceName,
-    /// How many addresses the pool shall have.
+    /// Desired number of addresses of the pool.
     pub size: PoolSize,
-    /// How many endpoints the application wants, as was last said.
+    /// Number of endpoints that the application wants, as its last request says.
     pub replicas: u32,
-    /// Where the application is.
+    /// Standing of the application.
     pub standing: AutomaticStanding,
     /// The node whose request made the pool, if one did.
     pub made_by: Option<NodeKey>,
 }
 
-/// Where the application of an automatic pool is. Variants are only ever appended.
+/// Standing of the application of an automatic pool. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum AutomaticStanding {
     /// It takes from the pool.
@@ -114,18 +114,18 @@ pub enum AutomaticStanding {
 pub struct Reservation {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: ReservationIntention,
     /// Its network's id.
     pub network: NetworkId,
 }
 
-/// A host, as somebody describes it.
+/// A host, as an operator describes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Node {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: NodeIntention,
 }
 
@@ -134,16 +134,16 @@ pub struct Node {
 pub struct Namespace {
     /// Identity and history.
     pub meta: Meta,
-    /// What somebody wants.
+    /// Desired state.
     pub intention: NamespaceIntention,
 }
 
-/// What of a pool changes with its use. Apart from the pool, so that a busy pool can be edited.
+/// Data of a pool that changes with its use. Apart from the pool, so that a busy pool can be edited.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PoolState {
     /// The address given last.
     pub cursor: Option<IpAddr>,
-    /// Whether it can give.
+    /// Its readiness.
     pub readiness: Readiness,
     /// Since when, as a label.
     pub since_wall_ms: u64,
@@ -154,58 +154,58 @@ pub struct PoolState {
 pub struct Endpoint {
     /// Identity and history.
     pub meta: Meta,
-    /// Who it is.
+    /// Its identity.
     pub key: EndpointKey,
     /// Which incarnation, as the system that named it says.
     pub uid: Option<Text>,
-    /// What makes it, as was last said.
+    /// Its controller, as the last request named it.
     pub controller: Option<Box<Controller>>,
-    /// What it is as one that comes back; nothing if it doesn't.
+    /// Its stickiness; none if it doesn't come back.
     pub sticky: Option<Box<Sticky>>,
     /// Ids of its allocations, oldest first.
     pub allocations: Vec<AllocationId>,
-    /// What it waits for.
+    /// Its wait, if it waits.
     pub waiting: Option<Box<Waiting>>,
 }
 
-/// What an endpoint waits for.
+/// Wait of an endpoint.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Its place in line: the revision in which it began to wait.
     pub order: u64,
-    /// What it asked for.
+    /// Request that waits.
     pub wish: Allocate,
     /// With which rights.
     pub credential: Credential,
-    /// Who asked.
+    /// Principal of the request.
     pub principal: Text,
     /// Names the request.
     pub request_id: Text,
     /// Since when, as a label.
     pub since_wall_ms: u64,
-    /// Why, in a word.
+    /// Reason as a word.
     pub why: Why,
-    /// Why, with names and numbers.
+    /// Cause with names and numbers.
     pub cause: Box<Cause>,
-    /// What may help, with how many addresses each would have to have; none if nothing helps by itself.
+    /// Resources that may help, each with the number of addresses it needs; none if nothing helps by itself.
     pub lacks: Vec<(Scarce, u32)>,
 }
 
-/// What a claim waits for addresses of.
+/// Scarce resource that a claim waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Scarce {
     /// A pool, by its id.
     Pool(PoolId),
-    /// What a quota leaves of a family.
+    /// Remains of a quota for a family.
     Quota(Account, Family),
 }
 
-/// What an endpoint that comes back is.
+/// Stickiness of an endpoint that comes back.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Sticky {
-    /// What becomes of its addresses once it isn't wanted; without it their pools say.
+    /// Policy for its addresses once it isn't wanted; by default that of their pools.
     pub scale_down: Option<ScaleDown>,
-    /// Whether its controller wants it, as far as anybody has said.
+    /// True if its controller wants it, as far as is known.
     pub wanted: bool,
 }
 
@@ -245,17 +245,17 @@ pub struct Allocation {
     pub lifecycle: Lifecycle,
     /// When it ends by log time, if it does.
     pub lease: Option<Lease>,
-    /// Whether the wire was asked and was silent.
+    /// True if a probe found no other holder on the wire.
     pub checked: bool,
     /// The interface's hardware address.
     pub mac: Option<Text>,
-    /// What is written on it.
+    /// Note on it.
     pub note: Note,
-    /// What its request said of routes; nothing if that was nothing.
+    /// Routes of its request; none if it said nothing.
     pub setting: Option<Arc<Setting>>,
     /// When it was made.
     pub created_wall_ms: u64,
-    /// Who made it.
+    /// Principal that made it.
     pub created_by: Text,
     /// Class of its requester.
     pub source: Source,
@@ -275,7 +275,7 @@ pub enum Source {
 /// When an allocation ends, unless it is renewed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lease {
-    /// How long it lasts from when it was given or renewed.
+    /// Its duration from when it was given or renewed.
     pub ttl_ms: u64,
     /// The log time at which it ends.
     pub until_ms: u64,
@@ -342,9 +342,9 @@ pub struct Token {
     pub meta: Meta,
     /// Its name.
     pub name: Name,
-    /// What it is for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What it may.
+    /// Its rights.
     pub grant: Grant,
     /// A sentence for people.
     pub description: Text,
@@ -369,17 +369,17 @@ pub struct Member {
     pub name: Name,
     /// The id of its data directory.
     pub disk_id: Text,
-    /// Where it answered peers when it joined.
+    /// Its address for peers when it joined.
     pub peer_address: Text,
-    /// Where it answered clients then.
+    /// Its URL for clients then.
     pub client_url: Text,
-    /// What it shall be.
+    /// Its desired standing.
     pub standing: MemberStanding,
     /// The revision that took note of it.
     pub joined: u64,
 }
 
-/// What a member shall be. The membership of the log follows. Variants are only ever appended.
+/// Desired standing of a member. The membership of the log follows. Variants are only ever appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum MemberStanding {
     /// It gets the log, and has no vote.
@@ -401,11 +401,11 @@ pub struct Generation {
     pub since_wall_ms: u64,
     /// Ids of the pools that may give again; none any more once all may.
     pub confirmed: BTreeSet<PoolId>,
-    /// When somebody said that all pools may give.
+    /// Time of the confirmation of all pools.
     pub ended_wall_ms: Option<u64>,
 }
 
-/// A block of addresses that somebody may divide.
+/// A block of addresses that an owner may divide.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Prefix {
     /// Its addresses.
@@ -416,19 +416,19 @@ pub struct Prefix {
     pub pool: PoolId,
     /// The id of the prefix that it is cut from; its pool's if it is cut from the pool itself.
     pub parent: ParentId,
-    /// Whose it is.
+    /// Its owner.
     pub owner: PrefixOwner,
-    /// Whether its first and its last address are never given.
+    /// True if its first and its last address are never given.
     pub keep_edges: bool,
-    /// How long it lives without being refreshed, in log time; for as long as nobody releases it if there is none.
+    /// Its lifetime without being refreshed, in log time; without one it lives until it is released.
     pub ttl_ms: Option<u64>,
     /// The log time at which it ends, with everything below it.
     pub until_ms: Option<u64>,
-    /// Whether somebody released it: it is only being cleared away.
+    /// True once it was released: it is only being cleared away.
     pub released: bool,
     /// When it was delegated.
     pub created_wall_ms: u64,
-    /// Who asked for it.
+    /// Principal that asked for it.
     pub created_by: Text,
 }
 
