@@ -242,71 +242,88 @@ words! {
     }
 }
 
-/// Things whose number has a limit.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Counted {
+/// Declares [`Counted`] with the words of each variant: a format string over its field.
+macro_rules! counted {
+    ($($(#[$note:meta])* $variant:ident $(($field:ident: $type:ty))? = $words:literal,)*) => {
+        /// Things whose number has a limit.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        pub enum Counted {
+            $($(#[$note])* $variant $(($type))?,)*
+        }
+
+        impl Counted {
+            pub(crate) fn words(self) -> String {
+                match self {
+                    $(Self::$variant $(($field))? => format!($words),)*
+                }
+            }
+        }
+    };
+}
+
+counted! {
     /// Steps of a transaction.
-    Steps,
+    Steps = "steps of a transaction",
     /// Preconditions of a transaction.
-    Preconditions,
+    Preconditions = "preconditions",
     /// Members of the cluster.
-    Members,
+    Members = "members",
     /// Bytes of an idempotency key.
-    KeyBytes,
+    KeyBytes = "bytes of an idempotency key",
     /// Name servers.
-    NameServers,
+    NameServers = "name servers",
     /// Search domains.
-    SearchDomains,
+    SearchDomains = "search domains",
     /// Resolver options.
-    ResolverOptions,
+    ResolverOptions = "resolver options",
     /// Ranges.
-    Ranges,
+    Ranges = "ranges",
     /// Exclusions.
-    Exclusions,
+    Exclusions = "exclusions",
     /// Routes.
-    Routes,
+    Routes = "routes",
     /// Realms of a pool.
-    PoolRealms,
+    PoolRealms = "realms of a pool",
     /// Nodes of a pool.
-    PoolNodes,
+    PoolNodes = "nodes of a pool",
     /// Namespaces of a pool.
-    PoolNamespaces,
+    PoolNamespaces = "namespaces of a pool",
     /// Network attachments of a pool.
-    PoolAttachments,
+    PoolAttachments = "network attachments of a pool",
     /// Default pools of a namespace, of a family.
-    NamespacePools(Family),
+    NamespacePools(family: Family) = "{family} default pools of a namespace",
     /// Addresses of a reservation.
-    Addresses,
+    Addresses = "addresses",
     /// Interfaces.
-    Interfaces,
+    Interfaces = "interfaces",
     /// Subnets of an interface.
-    InterfaceSubnets,
+    InterfaceSubnets = "subnets of an interface",
     /// Pools of an interface, of a family.
-    InterfacePools(Family),
+    InterfacePools(family: Family) = "{family} pools of an interface",
     /// Default pools of an interface, of a family.
-    InterfaceDefaultPools(Family),
+    InterfaceDefaultPools(family: Family) = "{family} default pools of an interface",
     /// Requested addresses.
-    RequestedAddresses,
+    RequestedAddresses = "requested addresses",
     /// Keys of labels or annotations.
-    Keys(KeyedField),
+    Keys(field: KeyedField) = "{field}",
     /// Realms of a token.
-    TokenRealms,
+    TokenRealms = "realms of a token",
     /// Levels of prefixes.
-    PrefixLevels,
+    PrefixLevels = "levels of prefixes",
     /// Pools to confirm.
-    PoolsToConfirm,
+    PoolsToConfirm = "pools to confirm",
     /// Applications of a quota.
-    QuotaApplications,
+    QuotaApplications = "applications of a quota",
     /// Ranges of the part of a pool that remains.
-    RemainingRanges,
+    RemainingRanges = "ranges of what is left",
     /// Exclusions of the part of a pool that remains.
-    RemainingExclusions,
+    RemainingExclusions = "exclusions of what is left",
     /// Waiting claims.
-    WaitingClaims,
+    WaitingClaims = "waiting claims",
     /// Allocations made with a node's grant.
-    NodeAllocations,
+    NodeAllocations = "allocations",
     /// Attachments on a node.
-    NodeAttachments,
+    NodeAttachments = "attachments",
 }
 
 words! {

@@ -72,45 +72,6 @@ impl Display for Counted {
     }
 }
 
-impl Counted {
-    fn words(self) -> String {
-        let words = match self {
-            Self::Steps => "steps of a transaction",
-            Self::Preconditions => "preconditions",
-            Self::Members => "members",
-            Self::KeyBytes => "bytes of an idempotency key",
-            Self::NameServers => "name servers",
-            Self::SearchDomains => "search domains",
-            Self::ResolverOptions => "resolver options",
-            Self::Ranges => "ranges",
-            Self::Exclusions => "exclusions",
-            Self::Routes => "routes",
-            Self::PoolRealms => "realms of a pool",
-            Self::PoolNodes => "nodes of a pool",
-            Self::PoolNamespaces => "namespaces of a pool",
-            Self::PoolAttachments => "network attachments of a pool",
-            Self::NamespacePools(family) => return format!("{family} default pools of a namespace"),
-            Self::Addresses => "addresses",
-            Self::Interfaces => "interfaces",
-            Self::InterfaceSubnets => "subnets of an interface",
-            Self::InterfacePools(family) => return format!("{family} pools of an interface"),
-            Self::InterfaceDefaultPools(family) => return format!("{family} default pools of an interface"),
-            Self::RequestedAddresses => "requested addresses",
-            Self::Keys(field) => return field.to_string(),
-            Self::TokenRealms => "realms of a token",
-            Self::PrefixLevels => "levels of prefixes",
-            Self::PoolsToConfirm => "pools to confirm",
-            Self::QuotaApplications => "applications of a quota",
-            Self::RemainingRanges => "ranges of what is left",
-            Self::RemainingExclusions => "exclusions of what is left",
-            Self::WaitingClaims => "waiting claims",
-            Self::NodeAllocations => "allocations",
-            Self::NodeAttachments => "attachments",
-        };
-        words.to_owned()
-    }
-}
-
 impl Display for NamedPrefix {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
         let Self { id, cidr, owner } = self;
