@@ -8,7 +8,6 @@ use crate::state::Header;
 use crate::state::id::Id;
 use crate::state::index::Index;
 use crate::state::key::{ControllerKey, node_of};
-use crate::state::named::Named;
 use crate::state::row::*;
 use crate::state::shape::all_spare;
 use crate::state::{Occupant, State};

@@ -7,6 +7,7 @@ use crate::state::State;
 use crate::state::damaged::Damaged;
 use crate::state::id::*;
 use crate::state::index::Index;
+pub(crate) use crate::state::named::Named;
 use crate::state::row_key::RowKey;
 use crate::state::table::{Ledger, Row, Table};
 use crate::value::Text;
