@@ -25,7 +25,7 @@ pub fn lane(table: u8) -> usize {
     }
 }
 
-/// A state of which not all rows have come.
+/// A state that still lacks rows.
 #[derive(Debug)]
 pub struct Loading {
     state: State,

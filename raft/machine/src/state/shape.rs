@@ -36,7 +36,7 @@ impl State {
     }
 }
 
-/// A subnet of which no pool owns anything.
+/// A subnet without addresses that a pool owns.
 pub(crate) fn all_spare(cidr: IpNet) -> FreeSet {
     let whole = AddressRange::of_cidr(cidr);
     let mut all = FreeSet::nothing_free(number(cidr.network()), cidr.max_prefix_len() - cidr.prefix_len());
