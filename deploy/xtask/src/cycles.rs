@@ -1,27 +1,30 @@
 //! Dependencies among the folders of a source tree: without cycles, and never upward in a fixed order.
 //!
+//! Imports show most of them. Methods of a type that many folders extend need no import, so their calls count as well.
+//!
 //! A file directly in the tree counts as a folder of its own name. The root module (`lib.rs`, `main.rs`,
 //! `mod.rs`) declares and re-exports: it may import every folder, and none may import from it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::imports::{self, Import};
+use crate::imports::{self, Import, Method};
 
 /// A source tree whose folders are checked.
 struct Tree {
     path: &'static str,
     /// All folders, lowest first; empty if only cycles are forbidden.
     order: &'static [&'static str],
-    /// Types with the folders that alone may have inherent methods of them. Imports don't show calls of methods.
-    owners: &'static [(&'static str, &'static [&'static str])],
+    /// Types with methods in many folders. A call is an import from the folder that declares the method: of the type
+    /// by its name, of a variable or field by the type's name in lowercase.
+    spread: &'static [&'static str],
 }
 
 const TREES: [Tree; 8] = [
-    Tree { path: "raft/src", order: &[], owners: &[] },
-    Tree { path: "daemon/src/config", order: &[], owners: &[] },
-    Tree { path: "daemon/src/dev", order: &[], owners: &[] },
-    Tree { path: "daemon/src/metrics", order: &[], owners: &[] },
-    Tree { path: "daemon/src/tasks", order: &[], owners: &[] },
+    Tree { path: "raft/src", order: &[], spread: &[] },
+    Tree { path: "daemon/src/config", order: &[], spread: &[] },
+    Tree { path: "daemon/src/dev", order: &[], spread: &[] },
+    Tree { path: "daemon/src/metrics", order: &[], spread: &[] },
+    Tree { path: "daemon/src/tasks", order: &[], spread: &[] },
     Tree {
         path: "daemon/src/http",
         order: &[
@@ -39,12 +42,12 @@ const TREES: [Tree; 8] = [
             "router",
             "fuzzing",
         ],
-        owners: &[],
+        spread: &[],
     },
     Tree {
         path: "daemon/ipamctl/src",
         order: &["output", "settings", "client", "command", "grammar"],
-        owners: &[],
+        spread: &[],
     },
     Tree {
         path: "raft/machine/src",
@@ -60,16 +63,17 @@ const TREES: [Tree; 8] = [
             "journal",
             "apply",
             "access",
-            "reclaim",
             "cluster",
-            "allocate",
+            "endpoint",
             "resource",
-            "automatic",
             "prefix",
+            "automatic",
+            "reclaim",
+            "allocate",
             "dispatch",
             "view",
         ],
-        owners: &[],
+        spread: &["Index", "State", "Step"],
     },
 ];
 
@@ -104,20 +108,31 @@ fn complaints(tree: &Tree, sources: &[(&str, String)]) -> Vec<String> {
                 )),
             }
         }
-        for (name, line) in &file.content.impls {
-            let owner = tree.owners.iter().find(|(owned, _)| owned == name);
-            if let Some((_, homes)) = owner.filter(|(_, homes)| !homes.contains(&folder.as_str())) {
-                found.push(format!(
-                    "{}:{line}: inherent methods of {name} belong to {}",
-                    file.path,
-                    homes.join(", ")
-                ));
-            }
-        }
     }
+    calls(tree, &files, &mut edges);
     found.extend(against(tree, &folders, &edges));
     found.extend(cycles(tree, &edges));
     found
+}
+
+/// Adds the calls of methods that are declared in another folder.
+fn calls(tree: &Tree, files: &[File<'_>], edges: &mut Edges) {
+    let methods = files.iter().flat_map(|file| {
+        let own = file.content.methods.iter().filter(|method| tree.spread.contains(&method.of.as_str()));
+        own.filter_map(|method| Some(((method.of.as_str(), method.name.as_str()), file.module.first()?)))
+    });
+    let homes: BTreeMap<(&str, &str), &String> = methods.collect();
+    for file in files {
+        let Some(folder) = file.module.first() else { continue };
+        for Method { of, name, line } in &file.content.calls {
+            let is_meant = |spread: &&&str| **spread == of || spread.to_lowercase() == *of;
+            let Some(of) = tree.spread.iter().find(is_meant) else { continue };
+            if let Some(home) = homes.get(&(*of, name.as_str())).filter(|home| **home != folder) {
+                let place = format!("{}:{line}: {of}::{name}", file.path);
+                edges.entry((folder.clone(), (*home).clone())).or_insert(place);
+            }
+        }
+    }
 }
 
 /// One file of a tree.
@@ -220,8 +235,8 @@ fn cycles(tree: &Tree, edges: &Edges) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const TREE: Tree = Tree { path: "x/src/http", order: &[], owners: &[("State", &["low"])] };
-    const ORDERED: Tree = Tree { path: "x/src/http", order: &["low", "high"], owners: &[] };
+    const TREE: Tree = Tree { path: "x/src/http", order: &[], spread: &[] };
+    const ORDERED: Tree = Tree { path: "x/src/http", order: &["low", "high"], spread: &["State"] };
 
     fn checked(tree: &Tree, sources: &[(&'static str, &str)]) -> Vec<String> {
         let sources: Vec<(&str, String)> =
@@ -307,14 +322,27 @@ mod tests {
     }
 
     #[test]
-    fn inherent_methods_outside_their_home_are_found() {
+    fn a_call_of_a_method_is_an_import_from_the_folder_that_declares_it() {
         let sources = [
-            ("x/src/http/low.rs", "impl State {}"),
-            ("x/src/http/high.rs", "impl State {}\nimpl Copy for State {}\nimpl Other {}"),
+            ("x/src/http/low.rs", "impl State { fn f(&self) { self.f(); self.g(); other.h(); } }"),
+            ("x/src/http/high.rs", "impl State { fn g(&self) { self.f(); } }\nimpl Other { fn h(&self) {} }"),
         ];
         assert_eq!(
-            checked(&TREE, &sources),
-            ["x/src/http/high.rs:1: inherent methods of State belong to low"]
+            checked(&ORDERED, &sources),
+            [
+                "x/src/http/low.rs:1: State::g: low imports upward from high",
+                "x/src/http: high, low import one another in a cycle:",
+                "    high -> low: x/src/http/high.rs:1: State::f",
+                "    low -> high: x/src/http/low.rs:1: State::g",
+            ]
+        );
+        let field = [
+            ("x/src/http/low.rs", "fn f(step: &Step) { step.state.g(); }"),
+            ("x/src/http/high.rs", "impl State { fn g(&self) {} }"),
+        ];
+        assert_eq!(
+            checked(&ORDERED, &field),
+            ["x/src/http/low.rs:1: State::g: low imports upward from high"]
         );
     }
 }

@@ -20,8 +20,19 @@ pub(crate) struct File {
     pub(crate) imports: Vec<Import>,
     /// Modules that are declared under `#[cfg(test)]` and stand in files of their own.
     pub(crate) tests: Vec<String>,
-    /// Types with an inherent `impl`, and its line.
-    pub(crate) impls: Vec<(String, usize)>,
+    /// Inherent methods.
+    pub(crate) methods: Vec<Method>,
+    /// Calls of methods.
+    pub(crate) calls: Vec<Method>,
+}
+
+/// A method that a file declares or calls, and its line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Method {
+    /// The type; of a call only its receiver is known: a variable, a field or a type.
+    pub(crate) of: String,
+    pub(crate) name: String,
+    pub(crate) line: usize,
 }
 
 /// Reads a file whose module path from the root of the crate is `module`.
@@ -30,6 +41,8 @@ pub(crate) fn read(text: &str, module: &[String]) -> File {
     let mut file = File::default();
     // Modules in braces that are open, each with the depth at which it ends.
     let mut inline: Vec<(String, usize)> = Vec::new();
+    // The type of the inherent `impl` that is open, and its depth.
+    let mut methods_of: Option<(&str, usize)> = None;
     let (mut at, mut depth) = (0, 0_usize);
     let word = |at: usize| tokens.get(at).map_or("", |token| token.text);
     while let Some(token) = tokens.get(at) {
@@ -41,11 +54,23 @@ pub(crate) fn read(text: &str, module: &[String]) -> File {
                 continue;
             }
             "mod" if word(at + 2) == "{" => inline.push((word(at + 1).to_owned(), depth)),
-            "impl" => file.impls.extend(inherent(rest).map(|name| (name.to_owned(), token.line))),
+            "impl" if methods_of.is_none() => methods_of = inherent(rest).map(|name| (name, depth)),
+            "fn" => {
+                let own = methods_of.filter(|(_, opened)| *opened + 1 == depth);
+                file.methods.extend(own.map(|(of, _)| method(of, word(at + 1), token.line)));
+            }
+            "." | "::" if at > 0 && is_call(rest) => {
+                let receiver = match (word(at - 1), methods_of) {
+                    ("self" | "Self", Some((of, _))) => of,
+                    (receiver, _) => receiver,
+                };
+                file.calls.push(method(receiver, word(at + 1), token.line));
+            }
             "{" => depth += 1,
             "}" => {
                 depth = depth.saturating_sub(1);
                 inline.pop_if(|(_, opened)| *opened == depth);
+                methods_of = methods_of.filter(|(_, opened)| *opened < depth);
             }
             "crate" | "super" | "self" if word(at + 1) == "::" => {
                 let before = |back: usize| at.checked_sub(back).map_or("", word);
@@ -64,6 +89,16 @@ pub(crate) fn read(text: &str, module: &[String]) -> File {
         at += 1;
     }
     file
+}
+
+fn method(of: &str, name: &str, line: usize) -> Method {
+    Method { of: of.to_owned(), name: name.to_owned(), line }
+}
+
+/// Returns true for a `.` or `::` with a name and arguments.
+fn is_call(tokens: &[Token<'_>]) -> bool {
+    let word = |at: usize| tokens.get(at).map_or("", |token| token.text);
+    word(1).starts_with(is_word) && (word(2) == "(" || (word(2) == "::" && word(3) == "<"))
 }
 
 fn starts(tokens: &[Token<'_>], words: &[&str]) -> bool {
@@ -304,9 +339,20 @@ mod tests {
 
     #[test]
     fn inherent_impls_are_told_from_those_of_traits() {
-        let text =
-            "impl State {} impl<'a, F: Fn() -> u8> a::Step<'a, F> where F: Copy {} impl From<X> for State {}";
-        let impls: Vec<String> = read(text, &[]).impls.into_iter().map(|(name, _)| name).collect();
-        assert_eq!(impls, ["State", "Step"]);
+        let text = "impl State { fn f() { fn inner() {} } }
+            impl<'a, F: Fn() -> u8> a::Step<'a, F> where F: Copy { pub(crate) fn g(&self) -> impl Copy {} }
+            impl From<X> for State { fn from() {} } fn free() {}";
+        let found = read(text, &[]).methods;
+        assert_eq!(found, [method("State", "f", 1), method("Step", "g", 2)]);
+    }
+
+    #[test]
+    fn calls_are_found_with_their_receiver() {
+        let text = "impl Step { fn f(&self) { self.g(); self.state.h::<u8>(1); State::i(); x.field; j(); } }
+            fn free() { step.k(y.l()).m(); }";
+        let found = read(text, &[]).calls;
+        let calls = [("Step", "g"), ("state", "h"), ("State", "i"), ("step", "k"), ("y", "l"), (")", "m")];
+        let found: Vec<(&str, &str)> = found.iter().map(|call| (&*call.of, &*call.name)).collect();
+        assert_eq!(found, calls);
     }
 }

@@ -105,13 +105,13 @@ const BROKEN: &str = "raft/machine/src/broken.rs";
 
 /// Files of the machine that give identifiers: principals and request ids of its own, labels of selectors.
 const IDENTIFIERS: [&str; 6] = [
-    "raft/machine/src/allocate/selectors.rs",
+    "raft/machine/src/state/takers.rs",
     "raft/machine/src/apply/step.rs",
     "raft/machine/src/cluster/generation.rs",
     // A row that only a defect would write, for tests.
     "raft/machine/src/cluster/replay.rs",
     "raft/machine/src/event/by.rs",
-    "raft/machine/src/resource/network.rs",
+    "raft/machine/src/state/lookup.rs",
 ];
 
 struct Wall {

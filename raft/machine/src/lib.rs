@@ -17,6 +17,7 @@ mod broken;
 pub mod cluster;
 pub mod command;
 mod dispatch;
+mod endpoint;
 pub mod event;
 pub mod invariant;
 pub mod journal;

@@ -1,5 +1,6 @@
 //! Access: roles, limits of operators and the rights of nodes, decided on the state that a command meets.
 
+mod application;
 mod limits;
 mod node;
 mod permit;

@@ -5,14 +5,14 @@
 //! another node has. Its use is counted by rows, so that a stolen node can't fill what all nodes share.
 
 use crate::apply::step::Step;
-use crate::command::{Allocate, Answer, Cause, Grant, Refusal};
+use crate::command::{Cause, Grant, Refusal};
 use crate::state::State;
 use crate::state::id::AllocationId;
 use crate::state::key::Usage;
-use crate::state::row::{Allocation, Boots, Endpoint, Source, Waiting};
+use crate::state::row::{Allocation, Boots, Endpoint, Source};
 use crate::value::cause::Counted;
 use ipam_api::access::NodeKey;
-use ipam_api::limits::{EVENTS_PER_NODE_MAX, EVENTS_PER_NODE_WINDOW_MS, WAITING_PER_NODE_MAX};
+use ipam_api::limits::WAITING_PER_NODE_MAX;
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
@@ -25,14 +25,6 @@ impl Source {
             None if adopt => Self::Adopted,
             None => Self::Operator,
         }
-    }
-}
-
-impl Waiting {
-    /// The node that the claim is for.
-    pub(crate) fn place(&self) -> Option<NodeKey> {
-        let name = self.wish.place()?.clone();
-        Some(NodeKey { realm: self.wish.endpoint.realm.clone(), name })
     }
 }
 
@@ -112,59 +104,11 @@ impl Step<'_> {
     pub(crate) fn may_free(&self, id: AllocationId) -> bool {
         self.rights.as_ref().is_ok_and(|(grant, _)| self.state.may_free(grant, id))
     }
-
-    /// Allocates within the budget of events that a node's requests have in a window of log time.
-    pub(crate) fn allocate_in_budget(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let Some(node) = &grant.node else { return self.allocate(wish) };
-        let now_ms = self.state.log_time_ms();
-        let spent = self.state.boots_of(&node.realm, &node.name).map_or(0, |(_, row)| row.spent(now_ms));
-        if spent >= EVENTS_PER_NODE_MAX {
-            return Err(Cause::NodeEventsSpent { node: node.clone(), events: spent }.into());
-        }
-        let before = self.events.len();
-        let answer = self.allocate(wish).map_err(|refusal| without_foreign_realms(refusal, node))?;
-        let events = self.events.len().saturating_sub(before) as u64;
-        if events > 0 {
-            self.spend_events(node, events);
-        }
-        Ok(answer)
-    }
-
-    fn spend_events(&mut self, node: &NodeKey, events: u64) {
-        let now_ms = self.state.log_time_ms();
-        let known = self.state.boots_of(&node.realm, &node.name).map(|(id, row)| (id, row.clone()));
-        let (id, mut row) = known.unwrap_or_else(|| {
-            let id = self.state.new_id();
-            (id, Boots::of(node.realm.clone(), node.name.clone()))
-        });
-        if row.window_ends_ms <= now_ms {
-            row.window_ends_ms = now_ms.saturating_add(EVENTS_PER_NODE_WINDOW_MS);
-            row.window_events = 0;
-        }
-        row.window_events = row.window_events.saturating_add(events);
-        self.state.write(id, row);
-    }
-}
-
-/// Leaves the holder of an address out of a refusal if it is of another realm than the node.
-fn without_foreign_realms(mut refusal: Refusal, node: &NodeKey) -> Refusal {
-    if let Cause::Held { holder, .. } = refusal.cause.as_mut()
-        && holder.0.as_ref().is_some_and(|key| key.realm != node.realm)
-    {
-        holder.0 = None;
-    }
-    refusal
 }
 
 impl Boots {
     /// A node without a boot and without events.
     pub(crate) fn of(realm: Name, name: ObjectName) -> Self {
         Self { realm, name, boots: Vec::new(), window_ends_ms: 0, window_events: 0 }
-    }
-
-    /// Events that the node's requests have caused in the present window.
-    fn spent(&self, now_ms: u64) -> u64 {
-        if self.window_ends_ms > now_ms { self.window_events } else { 0 }
     }
 }

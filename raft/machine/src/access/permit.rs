@@ -3,11 +3,6 @@
 //! The door refuses what is hopeless; only here is it certain that a token still exists, that an allocation
 //! is really the node's own, and that a pool still has the labels.
 
-use ipam_api::access::{Effect, NodeKey, Role, Target, Verb, may};
-use ipam_api::name::{Name, ResourceName};
-use ipam_api::request::AttachmentKey;
-use ipam_api::resource::EndpointKey;
-
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{
@@ -17,6 +12,10 @@ use crate::command::{
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, PoolId, PrefixId, TokenId};
 use crate::state::row::Allocation;
+use ipam_api::access::{Effect, NodeKey, Role, Target, Verb, may};
+use ipam_api::name::{Name, ResourceName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::EndpointKey;
 
 impl Kind {
     /// What the table of roles calls it.
@@ -275,6 +274,11 @@ impl Step<'_> {
             Manager::Named(manager) if *manager == by => Ok(()),
             Manager::Named(_) | Manager::Nobody => Err(Cause::ManagedElsewhere { kind, name, by }.into()),
         }
+    }
+
+    pub(crate) fn permitted(&self, action: &Action) -> Result<(), Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        self.state.permit(grant, &self.origin.principal, action, self.work)
     }
 }
 

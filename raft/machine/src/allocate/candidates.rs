@@ -6,15 +6,13 @@
 //! order that they had where they are equally so. What remains of them is tried in this order.
 
 use crate::access::fits;
+use crate::allocate::choosing::Choosing;
+use crate::allocate::course::Course;
 use crate::allocate::pick::UNITS_PER_POOL_JUDGED;
 use crate::allocate::selectors::Taker;
-use crate::apply::work::Work;
-use crate::command::{Cause, Grant, InterfaceWish, Kind, PoolPatterns, Refusal};
-use crate::space::Space;
-use crate::state::State;
-use crate::state::id::{Id, NetworkId, PoolId};
-use crate::state::index::DefaultKey;
-use crate::state::key::{Anchor, MOST_SPECIFIC};
+use crate::command::{Cause, Kind, PoolPatterns, Refusal};
+use crate::state::id::{Id, PoolId};
+use crate::state::key::Anchor;
 use crate::state::refuse::not_found;
 use crate::state::row::{Network, Pool, Subnet};
 use crate::value::cause::{Rule, Unserved, Verdict, WhyNot};
@@ -33,82 +31,54 @@ pub(crate) struct Candidate<'a> {
     pub(crate) pool: &'a Pool,
 }
 
-/// What an interface chooses from, for one family.
-pub(crate) struct Choice<'a> {
-    pub(crate) family: Family,
-    pub(crate) rule: Rule,
-    pub(crate) candidates: Candidates<'a>,
-    /// Pools of the other family that the list names: they are skipped.
-    pub(crate) misnamed: Vec<Candidate<'a>>,
-}
+/// The pools that a list names for one family, and those of the other family, each once: they are skipped.
+pub(super) type Named<'a> = (Candidates<'a>, Vec<Candidate<'a>>);
 
-/// The pools that a list names for one family.
-pub(crate) struct Named<'a> {
-    pub(crate) candidates: Candidates<'a>,
-    /// Pools of the other family, each once.
-    pub(crate) misnamed: Vec<Candidate<'a>>,
-}
-
-impl<'a> From<Candidates<'a>> for Named<'a> {
-    fn from(candidates: Candidates<'a>) -> Self {
-        Self { candidates, misnamed: Vec::new() }
-    }
-}
-
-/// Why a candidate fell.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Fallen {
-    pub(crate) id: PoolId,
-    pub(crate) pool: Name,
-    pub(crate) why: WhyNot,
-}
+/// A candidate that gives nothing, and the reason.
+pub(super) type Passed<'a> = (Candidate<'a>, WhyNot);
 
 /// Candidates of one family, in the order in which they are tried.
-pub(crate) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
+pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
 
-impl State {
+impl<'a> Choosing<'a> {
     /// The candidates of each family that the interface gets an address of, the most specific first.
-    pub(crate) fn candidates<'a>(
-        &'a self,
-        wish: &InterfaceWish,
-        taker: &Taker<'a>,
-        work: &'a Work,
-    ) -> Result<Vec<Choice<'a>>, Refusal> {
-        let (rule, named) = rule(wish, taker);
+    pub(super) fn candidates(self, taker: &Taker<'a>) -> Result<Vec<Course<'a>>, Refusal> {
+        let wish = taker.interface;
+        let (rule, named) = rule(taker);
         let mut all = Vec::new();
         // A list of a family that the request omits is not looked up.
         for family in Family::BOTH.into_iter().filter(|family| wish.takes(*family)) {
             let asked = wish.asked(family);
             let found: Option<Named<'_>> = match (rule, asked) {
-                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets, work)?.map(Named::from),
-                (Rule::Automatic, _) => self.automatic_candidate(family, wish, taker)?.map(Named::from),
+                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?.map(all_of_family),
+                (Rule::Automatic, _) => self.automatic_candidate(family, taker)?.map(all_of_family),
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
-                    self.named_pools(family, named.of(family), (rule, &wish.name), work)?
+                    self.named_pools(family, named.of(family), (rule, &wish.name))?
                 }
                 (Rule::Default, Some(address)) => {
-                    self.default_pools_around(family, address, work).map(Named::from)
+                    self.default_pools_around(family, address).map(all_of_family)
                 }
-                (Rule::Default, None) => self.default_pools(family, taker).map(Named::from),
+                (Rule::Default, None) => self.default_pools(family, taker).map(all_of_family),
             };
             // What was cut short names no pool; its caller refuses.
-            work.check()?;
+            self.work.check()?;
             match (found, asked) {
-                (Some(Named { candidates, misnamed }), asked) => {
+                (Some((candidates, misnamed)), asked) => {
                     // Who names a subnet, or an address and no pool, is looked at where it is and nowhere else.
                     let candidates = match (rule, asked) {
                         (Rule::Subnets | Rule::Automatic, _) | (Rule::Default, Some(_)) => candidates,
                         _ => self.with_stand_ins(candidates, *taker),
                     };
-                    all.push(Choice { family, rule, candidates, misnamed });
+                    all.push(Course::of(family, rule, candidates, misnamed));
                 }
                 (None, None) if wish.families.is_empty() => {}
-                (None, None) => {
+                (None, asked) => {
                     let interface = wish.name.clone();
-                    return Err(Cause::NoPoolOfFamily { interface, family, rule }.into());
-                }
-                (None, Some(address)) => {
-                    let interface = wish.name.clone();
-                    return Err(Cause::NoPoolForAddress { address, interface }.into());
+                    let cause = match asked {
+                        None => Cause::NoPoolOfFamily { interface, family, rule },
+                        Some(address) => Cause::NoPoolForAddress { address, interface },
+                    };
+                    return Err(cause.into());
                 }
             }
         }
@@ -120,20 +90,16 @@ impl State {
 
     /// The pools of a family in some subnets, by name within each; nothing if there is none. Those that were made for
     /// applications are nobody else's, and don't count.
-    fn pools_of_subnets<'a>(
-        &'a self,
-        family: Family,
-        subnets: &[Name],
-        work: &'a Work,
-    ) -> Result<Option<Candidates<'a>>, Refusal> {
+    fn pools_of_subnets(self, family: Family, subnets: &[Name]) -> Result<Option<Candidates<'a>>, Refusal> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for name in subnets {
-            let id = self.find::<Subnet>(name).ok_or_else(|| not_found(Kind::Subnet, name))?;
+            let id = self.state.find::<Subnet>(name).ok_or_else(|| not_found(Kind::Subnet, name))?;
             let is_of_family = |row: &Subnet| Family::of(row.intention.cidr.addr()) == family;
-            if !self.subnets.get(id).is_some_and(is_of_family) {
+            if !self.state.subnets.get(id).is_some_and(is_of_family) {
                 continue;
             }
-            let pools = self.pools_for_all(id).take(POOLS_OF_SUBNET_MAX + 1).take_while(|_| work.take(1));
+            let pools =
+                self.state.pools_for_all(id).take(POOLS_OF_SUBNET_MAX + 1).take_while(|_| self.work.take(1));
             let mut found: Vec<Candidate<'_>> = pools.filter_map(|id| self.candidate(id)).collect();
             if found.len() > POOLS_OF_SUBNET_MAX {
                 return Err(Cause::TooManyPoolsInSubnet { subnet: name.clone() }.into());
@@ -145,12 +111,11 @@ impl State {
     }
 
     /// The pools that a rule names for an interface; nothing if its list is empty.
-    pub(crate) fn named_pools<'a>(
-        &'a self,
+    pub(super) fn named_pools(
+        self,
         family: Family,
         patterns: &[NamePattern],
         (rule, interface): (Rule, &InterfaceName),
-        work: &'a Work,
     ) -> Result<Option<Named<'a>>, Refusal> {
         if patterns.is_empty() {
             return Ok(None);
@@ -160,37 +125,36 @@ impl State {
         for pattern in patterns {
             if let Some(name) = pattern.name() {
                 let candidate = self.named_pool(&name, rule)?;
-                let is_of_family = self.space(candidate.id).is_some_and(|space| space.family == family);
+                let is_of_family = self.state.space(candidate.id).is_some_and(|space| space.family == family);
                 if is_of_family && patterns.len() == 1 {
                     let candidates: Candidates<'_> = Box::new(iter::once(candidate));
-                    return Ok(Some(candidates.into()));
+                    return Ok(Some(all_of_family(candidates)));
                 }
                 if !is_of_family && misnamed.iter().all(|other| other.id != candidate.id) {
                     misnamed.push(candidate);
                 }
-            } else if !self.is_like_any(family, pattern, work) {
+            } else if !self.is_like_any(family, pattern) {
                 // What was cut short names no pool.
-                work.check()?;
+                self.work.check()?;
                 let (pattern, interface) = (pattern.clone(), interface.clone());
                 return Err(Cause::NoPoolLike { family, pattern, interface, rule }.into());
             }
         }
-        let ids = self.pools_like_any(family, patterns, work);
-        let candidates = Box::new(ids.filter_map(|id| self.candidate(id)));
-        Ok(Some(Named { candidates, misnamed }))
+        let ids = self.pools_like_any(family, patterns);
+        Ok(Some((Box::new(ids.filter_map(move |id| self.candidate(id))), misnamed)))
     }
 
-    fn named_pool(&self, name: &Name, rule: Rule) -> Result<Candidate<'_>, Refusal> {
-        let candidate = self.find::<Pool>(name).and_then(|id| self.candidate(id));
+    fn named_pool(self, name: &Name, rule: Rule) -> Result<Candidate<'a>, Refusal> {
+        let candidate = self.state.find::<Pool>(name).and_then(|id| self.candidate(id));
         candidate.ok_or_else(|| Cause::NamedPoolMissing { pool: name.clone(), rule }.into())
     }
 
     /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
-    fn default_pools(&self, family: Family, taker: &Taker<'_>) -> Option<Candidates<'_>> {
-        let network = self.find::<Network>(&Name::default_name())?;
-        self.default_keys_from(network, family, Anchor::Anyone).next()?;
+    fn default_pools(self, family: Family, taker: &Taker<'_>) -> Option<Candidates<'a>> {
+        let network = self.state.find::<Network>(&Name::default_name())?;
+        self.state.default_keys_from(network, family, Anchor::Anyone).next()?;
         let of_anchor = |anchor: Anchor| {
-            let keys = self.default_keys_from(network, family, anchor.clone());
+            let keys = self.state.default_keys_from(network, family, anchor.clone());
             keys.take_while(move |(_, _, of, ..)| *of == anchor).peekable()
         };
         let mut found: Vec<_> = taker.anchors().into_iter().map(of_anchor).collect();
@@ -198,9 +162,9 @@ impl State {
         if found.is_empty() {
             // Whose reasons are to be told.
             let mut seen = BTreeSet::new();
-            let others = self.default_keys_from(network, family, Anchor::Anyone).map(|(.., id)| *id);
+            let others = self.state.default_keys_from(network, family, Anchor::Anyone).map(|(.., id)| *id);
             let others = others.filter(move |id| seen.insert(*id)).take(REASONS_MAX);
-            return Some(Box::new(others.filter_map(|id| self.candidate(id))));
+            return Some(Box::new(others.filter_map(move |id| self.candidate(id))));
         }
         // Each is in order; the first of all is the first of one of them.
         let next = move || {
@@ -210,21 +174,23 @@ impl State {
                 .min_by(|(one, _), (other, _)| one.cmp(other));
             first.and_then(|(_, keys)| keys.next())
         };
-        Some(Box::new(iter::from_fn(next).filter_map(|(.., id)| self.candidate(*id))))
+        Some(Box::new(iter::from_fn(next).filter_map(move |(.., id)| self.candidate(*id))))
     }
 
     /// The default pools with an address in their ranges, for whomever they are; some others if there are none. One pool
     /// owns the address at most; others of its subnet may have it in their ranges and exclude it.
-    fn default_pools_around(&self, family: Family, address: IpAddr, work: &Work) -> Option<Candidates<'_>> {
-        let network = self.find::<Network>(&Name::default_name())?;
-        let all = || self.default_keys_from(network, family, Anchor::Anyone);
+    fn default_pools_around(self, family: Family, address: IpAddr) -> Option<Candidates<'a>> {
+        let network = self.state.find::<Network>(&Name::default_name())?;
+        let all = || self.state.default_keys_from(network, family, Anchor::Anyone);
         all().next()?;
-        let subnet = self.subnet_at(network, address).map(|(id, _)| id);
+        let subnet = self.state.subnet_at(network, address).map(|(id, _)| id);
         let excluding =
-            subnet.into_iter().flat_map(|id| self.index.excluding.range((id, Id::MIN)..=(id, Id::MAX)));
-        let near = self.pool_at(network, address).into_iter().chain(excluding.map(|(_, pool)| *pool));
-        let near = near.take_while(|_| work.take(UNITS_PER_POOL_JUDGED)).filter_map(|id| self.candidate(id));
-        let has = |id: PoolId| self.space(id).is_some_and(|space| space.ranges.contains(number(address)));
+            subnet.into_iter().flat_map(|id| self.state.index.excluding.range((id, Id::MIN)..=(id, Id::MAX)));
+        let near = self.state.pool_at(network, address).into_iter().chain(excluding.map(|(_, pool)| *pool));
+        let near =
+            near.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)).filter_map(|id| self.candidate(id));
+        let has =
+            |id: PoolId| self.state.space(id).is_some_and(|space| space.ranges.contains(number(address)));
         let mut found: Vec<Candidate<'_>> =
             near.filter(|near| near.pool.intention.default && has(near.id)).collect();
         if found.is_empty() {
@@ -235,25 +201,62 @@ impl State {
         Some(Box::new(found.into_iter()))
     }
 
-    /// Under which default pools are found, from one anchor on.
-    pub(crate) fn default_keys_from(
-        &self,
-        network: NetworkId,
-        family: Family,
-        anchor: Anchor,
-    ) -> impl Iterator<Item = &DefaultKey> {
-        let from = (network, family, anchor, MOST_SPECIFIC, Name::lowest(), Id::MIN);
-        let keys = self.index.default_pools.range(from..);
-        keys.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family))
+    pub(crate) fn candidate(self, id: PoolId) -> Option<Candidate<'a>> {
+        self.state.pools.get(id).map(|pool| Candidate { id, pool })
     }
 
-    pub(crate) fn candidate(&self, id: PoolId) -> Option<Candidate<'_>> {
-        self.pools.get(id).map(|pool| Candidate { id, pool })
+    /// The pool of a family that an interface's application has for it, and nothing else.
+    fn automatic_candidate(
+        self,
+        family: Family,
+        taker: &Taker<'_>,
+    ) -> Result<Option<Candidates<'a>>, Refusal> {
+        let Some(subnet) = self.state.subnet_of_family(family, taker.interface)? else { return Ok(None) };
+        let Some(application) = taker.application() else { return Ok(None) };
+        let found = self.state.present_pool(&application.key(), &taker.interface.name, family, subnet);
+        let found = found.map(|(id, pool, _)| Candidate { id, pool });
+        Ok(found.map(|candidate| Box::new(iter::once(candidate)) as Candidates<'_>))
+    }
+
+    /// Candidates, each followed by the pool that stands in for it.
+    fn with_stand_ins(self, candidates: Candidates<'a>, taker: Taker<'a>) -> Candidates<'a> {
+        Box::new(candidates.flat_map(move |candidate| {
+            let stand_in = self.stand_in(&candidate).filter(|_| {
+                // Nobody comes by this way into a pool who could not take from the drained one.
+                candidate.pool.why_not(&taker).is_none()
+            });
+            [candidate].into_iter().chain(stand_in)
+        }))
+    }
+
+    /// Finds the stand-in by name, which may be another pool's by now: it must be one that the pool could be drained to.
+    fn stand_in(self, drained: &Candidate<'_>) -> Option<Candidate<'a>> {
+        let to = drained.pool.intention.drains_to.as_ref()?;
+        let found = self.state.find::<Pool>(to).and_then(|id| self.candidate(id))?;
+        let place = |pool: &Pool| {
+            let subnet = self.state.subnets.get(pool.subnet)?;
+            Some((subnet.network, Family::of(subnet.intention.cidr.addr())))
+        };
+        let is_alike = place(found.pool).is_some_and(|there| Some(there) == place(drained.pool));
+        (is_alike && found.pool.automatic.is_none()).then_some(found)
+    }
+
+    /// Returns true if a pool stands in for one of those that are named.
+    pub(super) fn stands_in_for(self, pool: &Name, family: Family, named: &[NamePattern]) -> bool {
+        let mut like = self.pools_like_any(family, named).take_while(|_| self.work.take(1));
+        like.any(|id| {
+            self.state.pools.get(id).is_some_and(|row| row.intention.drains_to.as_ref() == Some(pool))
+        })
     }
 }
 
+fn all_of_family(candidates: Candidates<'_>) -> Named<'_> {
+    (candidates, Vec::new())
+}
+
 /// The first rule that is present, and the pools that it names.
-fn rule<'a>(wish: &'a InterfaceWish, taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
+fn rule<'a>(taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
+    let wish = taker.interface;
     if !wish.subnets.is_empty() && taker.has_own_pools() {
         (Rule::Automatic, &wish.pools)
     } else if !wish.subnets.is_empty() {
@@ -277,14 +280,9 @@ fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     (!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>)
 }
 
-impl State {
-    /// Why a candidate gives nothing to somebody, if so.
-    pub(crate) fn why_not(
-        &self,
-        candidate: &Candidate<'_>,
-        taker: &Taker<'_>,
-        grant: &Grant,
-    ) -> Option<WhyNot> {
+impl<'a> Choosing<'a> {
+    /// Reason of a candidate that gives nothing to a taker.
+    pub(crate) fn why_not(self, candidate: &Candidate<'_>, taker: &Taker<'_>) -> Option<WhyNot> {
         let intention = &candidate.pool.intention;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
         match () {
@@ -292,79 +290,49 @@ impl State {
             () if intention.terminating => Some(WhyNot::Terminating),
             () if intention.disabled => Some(WhyNot::Disabled),
             () if intention.drains_to.is_some() => Some(WhyNot::Drained),
-            () if !self.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
-            () if !fits(grant, &intention.remarks) => Some(WhyNot::TokenLabels),
+            () if !self.state.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
+            () if !fits(self.grant, &intention.remarks) => Some(WhyNot::TokenLabels),
             () => None,
         }
     }
-}
 
-impl State {
-    /// Refuses to hand out again, after a restore, what may have become somebody else's since the backup.
-    pub(crate) fn check_confirmed(
-        &self,
-        interface: &InterfaceName,
-        family: Family,
-        candidate: Candidate<'_>,
-    ) -> Result<(), Refusal> {
-        if self.is_confirmed(candidate.id) {
-            return Ok(());
-        }
-        let pool = candidate.pool.intention.name.clone();
-        let fallen = Fallen { id: candidate.id, pool, why: WhyNot::Unconfirmed };
-        Err(self.nothing_fits(interface, family, &[fallen]))
-    }
-}
-
-impl State {
     /// The refusal when every candidate fell.
-    pub(crate) fn nothing_fits(
-        &self,
+    pub(super) fn nothing_fits(
+        self,
         interface: &InterfaceName,
         family: Family,
-        fallen: &[Fallen],
+        fallen: &[Passed<'_>],
     ) -> Refusal {
         let meant: Vec<Code> =
-            fallen.iter().map(|pool| pool.why.code()).filter(|code| *code != Code::NoPoolFits).collect();
+            fallen.iter().map(|(_, why)| why.code()).filter(|code| *code != Code::NoPoolFits).collect();
         let code = match meant.as_slice() {
             [only] => *only,
             // That alone ends by itself: it is worth asking again.
             several if several.contains(&Code::GenerationUnconfirmed) => Code::GenerationUnconfirmed,
             _ => Code::NoPoolFits,
         };
-        let unserved = self.unserved(interface, family, &[], fallen);
+        let unserved = self.unserved(interface, family, fallen);
         Cause::NothingFits { unserved, code }.into()
     }
 
     /// The pools that can't give to an interface, the first of them.
-    pub(crate) fn unserved(
-        &self,
+    pub(super) fn unserved(
+        self,
         interface: &InterfaceName,
         family: Family,
-        exhausted: &[Candidate<'_>],
-        fallen: &[Fallen],
+        passed: &[Passed<'_>],
     ) -> Unserved {
-        let exhausted_pools = exhausted
-            .iter()
-            .map(|candidate| (candidate.id, &candidate.pool.intention.name, WhyNot::Exhausted));
-        let fallen_pools = fallen.iter().map(|pool| (pool.id, &pool.pool, pool.why));
-        let verdict = |(id, pool, why): (PoolId, &Name, WhyNot)| Verdict {
-            pool: pool.clone(),
-            why,
-            counts: self.space(id).map(|space| space.counts()).unwrap_or_default(),
+        let verdict = |(Candidate { id, pool }, why): &Passed<'_>| Verdict {
+            pool: pool.intention.name.clone(),
+            why: *why,
+            counts: self.state.space(*id).map(|space| space.counts()).unwrap_or_default(),
         };
         Unserved {
             interface: interface.clone(),
             family,
             next_free_ms: None,
-            pools: exhausted_pools.chain(fallen_pools).take(POOLS_NAMED_MAX).map(verdict).collect(),
-            count: (exhausted.len() + fallen.len()) as u64,
+            pools: passed.iter().take(POOLS_NAMED_MAX).map(verdict).collect(),
+            count: passed.len() as u64,
         }
-    }
-
-    /// In how many milliseconds of log time the first address of a pool has rested.
-    pub(crate) fn next_free_ms(&self, space: &Space) -> Option<u64> {
-        let oldest = space.cooling.get_min()?;
-        Some(self.coolings.get(*oldest)?.until_ms.saturating_sub(self.log_time_ms()))
     }
 }

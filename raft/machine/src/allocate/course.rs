@@ -1,11 +1,10 @@
 //! Courses: the candidates of interfaces on their way, judged once for all interfaces of a request that are alike.
 
-use crate::allocate::candidates::{Candidate, Candidates, Choice, Fallen};
+use crate::allocate::candidates::{Candidate, Candidates, Passed};
+use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::{Judged, Judgement};
 use crate::allocate::selectors::Taker;
-use crate::apply::work::Search;
-use crate::command::{Cause, InterfaceWish, Refusal};
-use crate::state::State;
+use crate::command::{Cause, Refusal};
 use crate::state::id::AllocationId;
 use crate::value::cause::{Rule, Unserved, WhyNot};
 use ipam_api::Family;
@@ -19,16 +18,20 @@ pub(crate) struct Course<'a> {
     /// Those that were looked at ahead of their turn; the first may be the one that gave last, since it may have more.
     pub(crate) ahead: VecDeque<Candidate<'a>>,
     pub(crate) candidates: Candidates<'a>,
-    /// Those before them, and why they gave nothing; without a reason, since nothing was left.
-    pub(crate) passed: Vec<(Candidate<'a>, Option<WhyNot>)>,
-    /// In how many milliseconds of log time the first address of these has rested.
+    /// Candidates before them, with the reason of each.
+    pub(super) passed: Vec<Passed<'a>>,
+    /// Milliseconds of log time until the first address of these has rested.
     pub(crate) next_free_ms: Option<u64>,
 }
 
 impl<'a> Course<'a> {
-    fn of(choice: Choice<'a>) -> Self {
-        let Choice { family, rule, candidates, misnamed } = choice;
-        let passed = misnamed.into_iter().map(|candidate| (candidate, Some(WhyNot::OtherFamily))).collect();
+    pub(super) fn of(
+        family: Family,
+        rule: Rule,
+        candidates: Candidates<'a>,
+        misnamed: Vec<Candidate<'a>>,
+    ) -> Self {
+        let passed = misnamed.into_iter().map(|candidate| (candidate, WhyNot::OtherFamily)).collect();
         Self { family, rule, ahead: VecDeque::new(), candidates, passed, next_free_ms: None }
     }
 
@@ -38,9 +41,9 @@ impl<'a> Course<'a> {
 
     /// The candidates that gave nothing, with the reason.
     pub(crate) fn judged_before(&self) -> impl Iterator<Item = Judged<'a>> {
-        self.passed.iter().map(|(candidate, why)| Judged {
-            candidate: *candidate,
-            judgement: why.map_or(Judgement::Exhausted { next_free_ms: None }, Judgement::Falls),
+        self.passed.iter().map(|(candidate, why)| match why {
+            WhyNot::Exhausted => (*candidate, Judgement::Exhausted { next_free_ms: None }),
+            why => (*candidate, Judgement::Falls(*why)),
         })
     }
 
@@ -61,83 +64,53 @@ impl<'a> Course<'a> {
 /// Courses of the interfaces of one request. What gave nothing to one interface gives nothing to the next one that is
 /// like it, so each candidate is judged once for all of them.
 #[derive(Default)]
-pub(crate) struct Courses<'a>(Vec<(&'a InterfaceWish, Taker<'a>, Vec<Course<'a>>)>);
+pub(crate) struct Courses<'a>(Vec<(Taker<'a>, Vec<Course<'a>>)>);
 
 impl<'a> Courses<'a> {
     /// Keeps the courses of an interface for the next one that is like it. A requested address is looked up among all
     /// candidates, which leaves nothing of a course.
-    pub(crate) fn keep(&mut self, wish: &'a InterfaceWish, taker: Taker<'a>, courses: Vec<Course<'a>>) {
-        if wish.addresses.is_empty() {
-            self.0.push((wish, taker, courses));
+    pub(crate) fn keep(&mut self, taker: Taker<'a>, courses: Vec<Course<'a>>) {
+        if taker.interface.addresses.is_empty() {
+            self.0.push((taker, courses));
         }
     }
 
     /// Takes the courses of an interface that is like this one, if there was one.
-    fn take(&mut self, wish: &InterfaceWish, taker: &Taker<'_>) -> Option<Vec<Course<'a>>> {
-        let is_like = |(other, of, _): &(&InterfaceWish, Taker<'_>, _)| {
-            of.is_like(taker)
-                && (&other.subnets, &other.pools, &other.default_pools, &other.families)
-                    == (&wish.subnets, &wish.pools, &wish.default_pools, &wish.families)
-        };
-        let place = self.0.iter().position(is_like)?;
-        Some(self.0.swap_remove(place).2)
+    fn take(&mut self, taker: &Taker<'_>) -> Option<Vec<Course<'a>>> {
+        let place = self.0.iter().position(|(other, _)| other.is_like(taker))?;
+        Some(self.0.swap_remove(place).1)
     }
 }
 
-impl State {
+impl<'a> Choosing<'a> {
     /// The candidates of each family of an interface: those that one like it has left, else all of them.
-    pub(crate) fn courses_for<'a>(
-        &'a self,
-        wish: &InterfaceWish,
+    pub(crate) fn courses_for(
+        self,
         taker: &Taker<'a>,
         portable: &[AllocationId],
-        search: Search<'a>,
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Course<'a>>, Refusal> {
         // Only what looks for any address of any pool goes on where another one has stopped.
-        let is_plain = portable.is_empty() && wish.addresses.is_empty() && !taker.has_own_pools();
-        match is_plain.then(|| courses.take(wish, taker)).flatten() {
+        let is_plain = portable.is_empty() && taker.interface.addresses.is_empty() && !taker.has_own_pools();
+        match is_plain.then(|| courses.take(taker)).flatten() {
             Some(courses) => Ok(courses),
-            None => Ok(self.candidates(wish, taker, search.work)?.into_iter().map(Course::of).collect()),
+            None => self.candidates(taker),
         }
     }
 
     /// The refusal when no candidate gives.
-    pub(crate) fn unserved_by(&self, interface: &InterfaceName, course: &Course<'_>) -> Refusal {
-        let (mut exhausted, mut fallen) = (Vec::new(), Vec::new());
-        for (candidate, why) in &course.passed {
-            match why {
-                None => exhausted.push(*candidate),
-                Some(why) => {
-                    fallen.push(Fallen {
-                        id: candidate.id,
-                        pool: candidate.pool.intention.name.clone(),
-                        why: *why,
-                    });
-                }
-            }
-        }
-        match exhausted.is_empty() {
-            true => self.nothing_fits(interface, course.family, &fallen),
-            false => self.exhausted(interface, course, &exhausted, &fallen),
-        }
-    }
-
-    fn exhausted(
-        &self,
-        interface: &InterfaceName,
-        course: &Course<'_>,
-        fit: &[Candidate<'_>],
-        fallen: &[Fallen],
-    ) -> Refusal {
-        if let Some(refusal) = self.stunted(fit, course.family) {
+    pub(super) fn unserved_by(self, interface: &InterfaceName, course: &Course<'_>) -> Refusal {
+        let is_exhausted = |(_, why): &Passed<'_>| *why == WhyNot::Exhausted;
+        let (mut passed, fallen): (Vec<_>, Vec<_>) = course.passed.iter().copied().partition(is_exhausted);
+        let Some((first, _)) = passed.first().copied() else {
+            return self.nothing_fits(interface, course.family, &fallen);
+        };
+        if let Some(refusal) = self.stunted(first, course.family) {
             return refusal;
         }
-        let unserved = Unserved {
-            next_free_ms: course.next_free_ms,
-            ..self.unserved(interface, course.family, fit, fallen)
-        };
-        let is_automatic = fit.first().is_some_and(|candidate| candidate.pool.automatic.is_some());
-        Cause::Exhausted { unserved, is_automatic }.into()
+        passed.extend(fallen);
+        let next_free_ms = course.next_free_ms;
+        let unserved = Unserved { next_free_ms, ..self.unserved(interface, course.family, &passed) };
+        Cause::Exhausted { unserved, is_automatic: first.pool.automatic.is_some() }.into()
     }
 }

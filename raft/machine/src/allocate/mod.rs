@@ -3,7 +3,9 @@
 pub(crate) mod adopt;
 pub(crate) mod candidates;
 pub(crate) mod carry_over;
+pub(crate) mod choosing;
 pub(crate) mod course;
+mod lacks;
 mod node_limits;
 pub(crate) mod patterns;
 pub(crate) mod pick;

@@ -1,34 +1,31 @@
-//! Limits of requests that a node makes.
+//! Limits of requests that a node makes, and their budget of events in a window of log time.
 
+use crate::allocate::choosing::Choosing;
+use crate::allocate::pick::Pick;
+use crate::apply::step::Step;
+use crate::command::{Allocate, Answer, Cause, Refusal};
+use crate::state::id::AllocationId;
+use crate::state::row::{Allocation, Boots, Source, Waiting};
+use crate::value::cause::Counted;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
-use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_NODE_MAX, ATTACHMENTS_PER_NODE_MAX};
-
-use crate::allocate::pick::Pick;
-use crate::command::{Allocate, Cause, Grant, Refusal};
-use crate::state::State;
-use crate::state::id::AllocationId;
-use crate::state::row::{Allocation, Endpoint, Source, Waiting};
-use crate::value::cause::Counted;
+use ipam_api::limits::{
+    ALLOCATIONS_PER_ENDPOINT_MAX, ALLOCATIONS_PER_NODE_MAX, ATTACHMENTS_PER_NODE_MAX, EVENTS_PER_NODE_MAX,
+    EVENTS_PER_NODE_WINDOW_MS,
+};
 
 /// Allocations that one node may make for an endpoint that others hold, too.
 const SHARED_ENDPOINT_ALLOCATIONS_MAX: usize = ALLOCATIONS_PER_ENDPOINT_MAX / 4;
 
-impl State {
+impl<'a> Choosing<'a> {
     /// Limits of a node's request: what it leaves that it may not free stays, and no address of others is replaced.
-    pub(crate) fn limit_plan(
-        &self,
-        grant: &Grant,
-        wish: &Allocate,
-        endpoint: Option<&Endpoint>,
-        picks: &[Pick],
-        left: &mut Vec<AllocationId>,
-    ) -> Result<(), Refusal> {
+    pub(super) fn limit_plan(self, picks: &[Pick], left: &mut Vec<AllocationId>) -> Result<(), Refusal> {
+        let grant = self.grant;
         let Some(node) = &grant.node else { return Ok(()) };
-        self.check_usage(node, wish, picks.len())?;
-        let Some(endpoint) = endpoint else { return Ok(()) };
+        self.check_usage(node, picks.len())?;
+        let Some(endpoint) = self.row else { return Ok(()) };
         let is_own_claim = |waiting: &Waiting| {
-            self.grant(&waiting.credential).is_ok_and(|(grant, _)| grant.node.as_ref() == Some(node))
+            self.state.grant(&waiting.credential).is_ok_and(|(grant, _)| grant.node.as_ref() == Some(node))
         };
         // What it is given would end the claim.
         if endpoint.waiting.as_deref().is_some_and(|waiting| !is_own_claim(waiting)) {
@@ -37,14 +34,16 @@ impl State {
         }
         // An operator who drains a pool has decided that its addresses go.
         let is_drained = |row: &Allocation| {
-            let pool = self.pools.get(row.pool).map(|pool| &pool.intention);
+            let pool = self.state.pools.get(row.pool).map(|pool| &pool.intention);
             pool.is_some_and(|pool| pool.drains_to.is_some() || pool.terminating)
         };
-        left.retain(|id| self.may_free(grant, *id) || self.allocations.get(*id).is_some_and(is_drained));
-        if picks.is_empty() || !endpoint.allocations.iter().any(|id| !self.may_free(grant, *id)) {
+        left.retain(|id| {
+            self.state.may_free(grant, *id) || self.state.allocations.get(*id).is_some_and(is_drained)
+        });
+        if picks.is_empty() || !endpoint.allocations.iter().any(|id| !self.state.may_free(grant, *id)) {
             return Ok(());
         }
-        let rows = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
+        let rows = endpoint.allocations.iter().filter_map(|id| self.state.allocations.get(*id));
         let own = rows.filter(|row| matches!(&row.source, Source::Node(source) if source == node)).count();
         if own + picks.len() > SHARED_ENDPOINT_ALLOCATIONS_MAX {
             let (endpoint, held) = (endpoint.key.clone(), own as u64);
@@ -55,11 +54,11 @@ impl State {
             return Ok(());
         }
         let replaces = |pick: &Pick| {
-            let mut rows = endpoint.allocations.iter().filter_map(|id| self.allocations.get(*id));
+            let mut rows = endpoint.allocations.iter().filter_map(|id| self.state.allocations.get(*id));
             rows.any(|row| {
                 row.interface == pick.interface
                     && Family::of(row.address) == Family::of(pick.address)
-                    && self.is_of_others(row, node)
+                    && self.state.is_of_others(row, node)
                     && !is_drained(row)
             })
         };
@@ -71,8 +70,8 @@ impl State {
         }
     }
 
-    fn check_usage(&self, node: &NodeKey, wish: &Allocate, picks: usize) -> Result<(), Refusal> {
-        let usage = self.usage_of(node);
+    fn check_usage(self, node: &NodeKey, picks: usize) -> Result<(), Refusal> {
+        let usage = self.state.usage_of(node);
         let bound = |what, count: u64, max: usize| match count > max as u64 {
             true => Err(Cause::TooManyOfNode { node: node.clone(), what, count, max: max as u64 }.into()),
             false => Ok(()),
@@ -80,9 +79,57 @@ impl State {
         if picks > 0 {
             bound(Counted::NodeAllocations, usage.allocations + picks as u64, ALLOCATIONS_PER_NODE_MAX)?;
         }
-        match wish.attachment {
+        match self.request.attachment {
             Some(_) => bound(Counted::NodeAttachments, usage.attachments + 1, ATTACHMENTS_PER_NODE_MAX),
             None => Ok(()),
         }
+    }
+}
+
+impl Step<'_> {
+    /// Allocates within the budget of events that a node's requests have in a window of log time.
+    pub(crate) fn allocate_in_budget(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
+        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
+        let Some(node) = &grant.node else { return self.allocate(wish) };
+        let now_ms = self.state.log_time_ms();
+        let spent = self.state.boots_of(&node.realm, &node.name).map_or(0, |(_, row)| row.spent(now_ms));
+        if spent >= EVENTS_PER_NODE_MAX {
+            return Err(Cause::NodeEventsSpent { node: node.clone(), events: spent }.into());
+        }
+        let before = self.events.len();
+        let answer = self.allocate(wish).map_err(|refusal| without_foreign_realms(refusal, node))?;
+        let events = self.events.len().saturating_sub(before) as u64;
+        if events > 0 {
+            self.spend_events(node, events);
+        }
+        Ok(answer)
+    }
+
+    fn spend_events(&mut self, node: &NodeKey, events: u64) {
+        let now_ms = self.state.log_time_ms();
+        let (id, mut row) = self.boots_or_none(&node.realm, &node.name);
+        if row.window_ends_ms <= now_ms {
+            row.window_ends_ms = now_ms.saturating_add(EVENTS_PER_NODE_WINDOW_MS);
+            row.window_events = 0;
+        }
+        row.window_events = row.window_events.saturating_add(events);
+        self.state.write(id, row);
+    }
+}
+
+/// Leaves the holder of an address out of a refusal if it is of another realm than the node.
+fn without_foreign_realms(mut refusal: Refusal, node: &NodeKey) -> Refusal {
+    if let Cause::Held { holder, .. } = refusal.cause.as_mut()
+        && holder.0.as_ref().is_some_and(|key| key.realm != node.realm)
+    {
+        holder.0 = None;
+    }
+    refusal
+}
+
+impl Boots {
+    /// Events that the node's requests have caused in the present window.
+    fn spent(&self, now_ms: u64) -> u64 {
+        if self.window_ends_ms > now_ms { self.window_events } else { 0 }
     }
 }

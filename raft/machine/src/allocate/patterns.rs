@@ -3,39 +3,19 @@
 //! Nothing is listed ahead: an index by rank and name gives one pool after the other, so a request pays for the pools
 //! that it looks at, and not for those that its patterns stand for.
 
-use crate::apply::work::Work;
-use crate::command::PoolIntention;
-use crate::state::State;
+use crate::allocate::choosing::Choosing;
 use crate::state::id::PoolId;
-use crate::state::index::Index;
 use crate::state::key::{MOST_SPECIFIC, Rank};
-use crate::state::row::Subnet;
 use ipam_api::Family;
 use ipam_api::name::{NamePattern, ResourceName};
 use std::collections::BTreeSet;
 use std::iter;
 
-fn key(pool: &PoolIntention, subnet: &Subnet) -> (Family, Rank, ResourceName) {
-    (Family::of(subnet.intention.cidr.addr()), pool.takers.rank(), (&pool.name).into())
-}
-
-impl Index {
-    /// Finds a pool by its rank and name from now on.
-    pub(crate) fn name_pool(&mut self, id: PoolId, pool: &PoolIntention, subnet: &Subnet) {
-        self.pool_names.insert(key(pool, subnet), id);
-    }
-
-    /// Finds a pool by its rank and name no longer.
-    pub(crate) fn unname_pool(&mut self, pool: &PoolIntention, subnet: &Subnet) {
-        self.pool_names.remove(&key(pool, subnet));
-    }
-}
-
-impl State {
+impl<'a> Choosing<'a> {
     /// The ranks that pools of a family have, the most specific first.
-    fn ranks(&self, family: Family) -> impl Iterator<Item = Rank> + '_ {
+    fn ranks(self, family: Family) -> impl Iterator<Item = Rank> + 'a {
         let first_from = move |key: (Family, Rank, ResourceName)| {
-            let next = self.index.pool_names.range(key..).next();
+            let next = self.state.index.pool_names.range(key..).next();
             next.map(|((of, rank, _), _)| (*of, *rank)).filter(|(of, _)| *of == family).map(|(_, rank)| rank)
         };
         // No name has a character behind all letters.
@@ -45,39 +25,37 @@ impl State {
     }
 
     /// The pools of a family and a rank that a pattern stands for, by name.
-    fn pools_like<'a>(
-        &'a self,
+    fn pools_like(
+        self,
         family: Family,
         rank: Rank,
         pattern: NamePattern,
-        work: &'a Work,
     ) -> impl Iterator<Item = PoolId> + 'a {
         let from = (family, rank, ResourceName::lowest_beginning(pattern.prefix()));
-        let near = self.index.pool_names.range(from..).map_while(move |((of, at, name), id)| {
+        let near = self.state.index.pool_names.range(from..).map_while(move |((of, at, name), id)| {
             let is_near = (*of, *at) == (family, rank) && name.as_str().starts_with(pattern.prefix());
-            (is_near && work.take_name(&pattern, name)).then(|| pattern.fits(name).then_some(*id))
+            (is_near && self.work.take_name(&pattern, name)).then(|| pattern.fits(name).then_some(*id))
         });
         near.flatten()
     }
 
     /// Whether a pattern stands for any pool of a family.
-    pub(crate) fn is_like_any(&self, family: Family, pattern: &NamePattern, work: &Work) -> bool {
-        self.ranks(family).any(|rank| self.pools_like(family, rank, pattern.clone(), work).next().is_some())
+    pub(super) fn is_like_any(self, family: Family, pattern: &NamePattern) -> bool {
+        self.ranks(family).any(|rank| self.pools_like(family, rank, pattern.clone()).next().is_some())
     }
 
     /// The pools of a family that patterns stand for: the most specific first, those that are equally specific in the
     /// order of the patterns and then by name; each once.
-    pub(crate) fn pools_like_any<'a>(
-        &'a self,
+    pub(super) fn pools_like_any(
+        self,
         family: Family,
         patterns: &[NamePattern],
-        work: &'a Work,
-    ) -> impl Iterator<Item = PoolId> + 'a {
+    ) -> impl Iterator<Item = PoolId> + use<'a> {
         let patterns = patterns.to_vec();
         let mut seen = BTreeSet::new();
         let of_rank = move |rank: Rank| {
             let patterns = patterns.clone().into_iter();
-            patterns.flat_map(move |pattern| self.pools_like(family, rank, pattern, work))
+            patterns.flat_map(move |pattern| self.pools_like(family, rank, pattern))
         };
         self.ranks(family).flat_map(of_rank).filter(move |id| seen.insert(*id))
     }

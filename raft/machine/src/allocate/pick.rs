@@ -1,26 +1,25 @@
 //! Which address of a pool is given. In time that doesn't depend on how many are taken.
 
-use std::collections::BTreeMap;
-use std::net::IpAddr;
-
-use ipam_api::address::number;
-use ipam_api::limits::REASONS_MAX;
-use ipam_api::name::InterfaceName;
-use ipam_api::resource::Strategy;
-
-use crate::allocate::candidates::{Candidate, Candidates, Fallen};
+use crate::allocate::candidates::{Candidate, Candidates};
+use crate::allocate::choosing::Choosing;
 use crate::allocate::course::{Course, Courses};
 use crate::allocate::selectors::Taker;
-use crate::apply::work::{Search, Work};
-use crate::command::{Allocate, Cause, InterfaceWish, Refusal};
+use crate::command::{Cause, Refusal};
 use crate::space::Space;
 use crate::state::id::{AllocationId, NetworkId, PoolId};
 use crate::state::row::Pool;
 use crate::state::row_key::RowKey;
-use crate::state::table::{Row as _, hash};
+use crate::state::table::Row as _;
+use crate::state::table::hash;
 use crate::state::{Occupant, State};
 use crate::value::cause::{NamedPrefix, NeverGiven, WhyNot};
+use ipam_api::address::number;
+use ipam_api::limits::REASONS_MAX;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Strategy;
 use ipam_api::{Family, RangeSet};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
 
 /// An address chosen for an interface, not yet taken.
 #[derive(Debug, Clone)]
@@ -33,16 +32,18 @@ pub(crate) struct Pick {
 /// Addresses of a request that none of its other interfaces gets.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spoken<'a> {
-    /// What its interfaces before this one have chosen.
+    /// Choices of its interfaces before this one.
     pub(crate) picked: &'a [Pick],
-    /// What those behind it ask for by value: whoever takes any address leaves it to them.
-    pub(crate) behind: &'a [Pick],
+    /// Addresses that interfaces ask for by value, with their places: other interfaces leave them to those behind.
+    pub(crate) asked: &'a [(usize, Pick)],
+    /// Place of the interface that takes.
+    pub(crate) place: usize,
 }
 
 impl Spoken<'_> {
     fn has(&self, pool: PoolId, address: IpAddr) -> bool {
-        let mut all = self.picked.iter().chain(self.behind);
-        all.any(|pick| pick.pool == pool && pick.address == address)
+        let behind = self.asked.iter().filter(|(place, _)| *place > self.place).map(|(_, pick)| pick);
+        self.picked.iter().chain(behind).any(|pick| pick.pool == pool && pick.address == address)
     }
 }
 
@@ -55,21 +56,11 @@ pub(crate) enum Taken {
     Along(AllocationId),
 }
 
-/// Allocations that an endpoint may take along, with their pools, and the candidates.
-struct TakenAlong<'a> {
-    /// One that it keeps.
-    kept: Option<(AllocationId, Candidate<'a>)>,
-    /// One that it keeps only while no candidate gives another one: its pool is drained.
-    drained: Option<(AllocationId, Candidate<'a>)>,
-    candidates: Candidates<'a>,
-}
+/// Allocation that an endpoint may take along, with its pool.
+type Portable<'a> = (AllocationId, Candidate<'a>);
 
 /// A candidate, and what becomes of it.
-#[derive(Debug)]
-pub(crate) struct Judged<'a> {
-    pub(crate) candidate: Candidate<'a>,
-    pub(crate) judgement: Judgement,
-}
+pub(crate) type Judged<'a> = (Candidate<'a>, Judgement);
 
 /// What becomes of a candidate at its turn.
 #[derive(Debug)]
@@ -90,36 +81,31 @@ pub(crate) enum Judgement {
 /// Units for one pool whose selectors and free addresses are looked at.
 pub(crate) const UNITS_PER_POOL_JUDGED: u64 = 1;
 
-/// Of what is asked for by value, that of interfaces behind a place.
-pub(crate) fn behind(asked: &[(usize, Pick)], place: usize) -> Vec<Pick> {
-    asked.iter().filter(|(other, _)| *other > place).map(|(_, pick)| pick.clone()).collect()
-}
-
-impl State {
+impl<'a> Choosing<'a> {
     /// Chooses one address of each family that the interface gets, or finds it among what its endpoint has.
     /// `portable` are allocations that the endpoint may take along, those first that it rather takes.
-    pub(crate) fn pick_for<'a>(
-        &'a self,
-        (wish, taker): (&'a InterfaceWish, &Taker<'a>),
+    pub(super) fn pick_for(
+        self,
+        taker: Taker<'a>,
         portable: &[AllocationId],
         spoken: Spoken<'_>,
-        search: Search<'a>,
         courses: &mut Courses<'a>,
     ) -> Result<Vec<Taken>, Refusal> {
-        let mut all = self.courses_for(wish, taker, portable, search, courses)?;
+        let mut all = self.courses_for(&taker, portable, courses)?;
         let mut taken = Vec::with_capacity(all.len());
         for course in &mut all {
-            taken.push(self.pick_from((wish, taker), course, portable, spoken, search)?);
+            taken.push(self.pick_from(&taker, course, portable, spoken)?);
         }
         if portable.is_empty() {
-            courses.keep(wish, *taker, all);
+            courses.keep(taker, all);
         }
         Ok(taken)
     }
 
     /// The addresses that interfaces of a request ask for by value, each from the candidate that gives it, with the
     /// interface's place.
-    pub(crate) fn asked_by_value(&self, wish: &Allocate, search: Search<'_>) -> Vec<(usize, Pick)> {
+    pub(crate) fn asked_by_value(self) -> Vec<(usize, Pick)> {
+        let wish = self.request;
         // What exists already is all asked for by value.
         if wish.interfaces.len() < 2 || wish.manner.adopt {
             return Vec::new();
@@ -128,42 +114,37 @@ impl State {
         for (place, interface) in
             wish.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
         {
-            let taker = Taker::of(self, wish, interface);
+            let taker = self.taker(interface);
             // What can't be looked for is refused in its turn.
-            let Ok(choices) = self.candidates(interface, &taker, search.work) else { continue };
-            for choice in choices {
-                let Some(address) = interface.asked(choice.family) else { continue };
+            let Ok(courses) = self.candidates(&taker) else { continue };
+            for course in courses {
+                let Some(address) = interface.asked(course.family) else { continue };
                 let picked: Vec<Pick> = all.iter().map(|(_, pick)| pick.clone()).collect();
-                let asked = (&interface.name, address);
-                let pick = self.first_with(asked, choice.candidates, &taker, &picked, search);
+                let pick = self.first_with(address, course.candidates, &taker, &picked);
                 all.extend(pick.ok().map(|pick| (place, pick)));
             }
         }
         all
     }
 
-    /// Whether an address is one that a pool may ever give.
-    fn could_give(&self, address: IpAddr, candidate: &Candidate<'_>) -> bool {
-        self.space(candidate.id).is_some_and(|space| space.giveable.contains(number(address)))
-    }
-
     /// The first of these allocations whose pool is still a candidate for its endpoint. Whether a pool gives anything
     /// new makes no difference, unless it is drained to another one: its endpoints move there as soon as they can.
-    fn take_along<'a>(
-        &self,
+    ///
+    /// Returns the one that the endpoint keeps, and one that it keeps only while no candidate gives another one.
+    fn take_along(
+        self,
         portable: &[AllocationId],
-        candidates: Candidates<'a>,
+        course: &mut Course<'a>,
         taker: &Taker<'_>,
-        work: &Work,
-    ) -> TakenAlong<'a> {
+    ) -> (Option<Portable<'a>>, Option<Portable<'a>>) {
         let mut places = BTreeMap::new();
         for (place, id) in portable.iter().enumerate() {
-            if let Some(row) = self.allocations.get(*id) {
+            if let Some(row) = self.state.allocations.get(*id) {
                 places.entry(row.pool).or_insert(place);
             }
         }
         let (mut kept, mut drained, mut passed) = (None, None, Vec::new());
-        for candidate in candidates.take_while(|_| work.take(1)) {
+        for candidate in course.rest().take_while(|_| self.work.take(1)) {
             let place = places.get(&candidate.id).copied();
             if let Some(place) = place.filter(|_| candidate.pool.why_not(taker).is_none()) {
                 let is_drained = candidate.pool.intention.drains_to.is_some();
@@ -178,78 +159,77 @@ impl State {
             passed.push(candidate);
         }
         let at = |(place, candidate)| Some((*portable.get(place)?, candidate));
-        TakenAlong {
-            kept: kept.and_then(at),
-            drained: drained.and_then(at),
-            candidates: Box::new(passed.into_iter()),
-        }
+        course.candidates = Box::new(passed.into_iter());
+        (kept.and_then(at), drained.and_then(at))
     }
 
     /// Chooses an address of one family, or finds it among what the endpoint has.
-    pub(crate) fn pick_from<'a>(
-        &'a self,
-        (wish, taker): (&InterfaceWish, &Taker<'_>),
+    pub(crate) fn pick_from(
+        self,
+        taker: &Taker<'_>,
         course: &mut Course<'a>,
         portable: &[AllocationId],
         spoken: Spoken<'_>,
-        search: Search<'_>,
     ) -> Result<Taken, Refusal> {
-        let family = course.family;
+        let (wish, family) = (taker.interface, course.family);
         let asked = wish.asked(family);
         let fits = |id: &&AllocationId| {
-            self.allocations.get(**id).is_some_and(|row| {
+            self.state.allocations.get(**id).is_some_and(|row| {
                 Family::of(row.address) == family && asked.is_none_or(|asked| asked == row.address)
             })
         };
         let portable: Vec<AllocationId> = portable.iter().filter(fits).copied().collect();
-        let mut of_drained = None;
-        if !portable.is_empty() {
-            let TakenAlong { kept, drained, candidates } =
-                self.take_along(&portable, course.rest(), taker, search.work);
-            if let Some((id, pool)) = kept {
-                self.check_confirmed(&wish.name, family, pool)?;
-                return Ok(Taken::Along(id));
-            }
-            (of_drained, course.candidates) = (drained, candidates);
+        let (kept, of_drained) = match portable.is_empty() {
+            true => (None, None),
+            false => self.take_along(&portable, course, taker),
+        };
+        if let Some(kept) = kept {
+            return self.keep((&wish.name, family), kept);
         }
         let pick = match asked {
             Some(address) => {
                 let candidates = course.rest();
-                self.first_with((&wish.name, address), candidates, taker, spoken.picked, search)
+                self.first_with(address, candidates, taker, spoken.picked)
                     .map_err(|passed| self.asked_in_vain((&wish.name, address), course, &passed, spoken))
             }
-            None => self
-                .pick_any(&wish.name, course, taker, spoken, search)
-                .ok_or_else(|| self.unserved_by(&wish.name, course)),
+            None => self.pick_any(course, taker, spoken).ok_or_else(|| self.unserved_by(&wish.name, course)),
         };
         match (pick, of_drained) {
             (Ok(pick), _) => Ok(Taken::New(pick)),
             // It stays where it is until there is room elsewhere.
-            (Err(_), Some((id, pool))) => {
-                self.check_confirmed(&wish.name, family, pool)?;
-                Ok(Taken::Along(id))
-            }
+            (Err(_), Some(drained)) => self.keep((&wish.name, family), drained),
             (Err(refusal), None) => Err(refusal),
         }
     }
 
-    /// What becomes of a candidate at its turn. Only the first that gives is taken from.
-    pub(crate) fn judged<'a>(
-        &self,
+    /// Takes an allocation along; refuses to hand out again, after a restore, what may be another one's since the backup.
+    fn keep(
+        self,
+        (interface, family): (&InterfaceName, Family),
+        (id, candidate): Portable<'_>,
+    ) -> Result<Taken, Refusal> {
+        match self.state.is_confirmed(candidate.id) {
+            true => Ok(Taken::Along(id)),
+            false => Err(self.nothing_fits(interface, family, &[(candidate, WhyNot::Unconfirmed)])),
+        }
+    }
+
+    /// Judges a candidate at its turn. Only the first that gives is taken from.
+    pub(crate) fn judged(
+        self,
         candidate: Candidate<'a>,
         asked: Option<IpAddr>,
         taker: &Taker<'_>,
         spoken: Spoken<'_>,
-        search: Search<'_>,
     ) -> Judged<'a> {
-        let judgement = match (self.why_not(&candidate, taker, search.grant), asked) {
+        let judgement = match (self.why_not(&candidate, taker), asked) {
             (Some(why), _) => Judgement::Falls(why),
             (None, None) => {
-                let space = self.space(candidate.id);
-                match space.and_then(|space| self.pick_in((&candidate, space), spoken, search.work)) {
+                let space = self.state.space(candidate.id);
+                match space.and_then(|space| self.pick_in((&candidate, space), spoken)) {
                     Some(address) => Judgement::Gives(address),
                     None => Judgement::Exhausted {
-                        next_free_ms: space.and_then(|space| self.next_free_ms(space)),
+                        next_free_ms: space.and_then(|space| self.state.next_free_ms(space)),
                     },
                 }
             }
@@ -258,36 +238,37 @@ impl State {
             }
             (None, Some(_)) => Judgement::Lacks,
         };
-        Judged { candidate, judgement }
+        (candidate, judgement)
     }
 
-    fn has_to_give(&self, address: IpAddr, candidate: &Candidate<'_>, picked: &[Pick]) -> bool {
-        self.could_give(address, candidate) && self.check_givable(address, candidate, picked).is_ok()
+    fn has_to_give(self, address: IpAddr, candidate: &Candidate<'_>, picked: &[Pick]) -> bool {
+        let space = self.state.space(candidate.id);
+        space.is_some_and(|space| space.giveable.contains(number(address)))
+            && self.check_givable(address, candidate, picked).is_ok()
     }
 
     /// Takes from the first candidate that gives.
-    pub(crate) fn pick_any<'a>(
-        &'a self,
-        interface: &InterfaceName,
+    pub(super) fn pick_any(
+        self,
         course: &mut Course<'a>,
         taker: &Taker<'_>,
         spoken: Spoken<'_>,
-        search: Search<'_>,
     ) -> Option<Pick> {
         while let Some(candidate) = course.next() {
-            if !search.work.take(UNITS_PER_POOL_JUDGED) {
+            if !self.work.take(UNITS_PER_POOL_JUDGED) {
                 return None;
             }
-            match self.judged(candidate, None, taker, spoken, search).judgement {
-                Judgement::Falls(why) => course.passed.push((candidate, Some(why))),
+            match self.judged(candidate, None, taker, spoken).1 {
+                Judgement::Falls(why) => course.passed.push((candidate, why)),
                 Judgement::Exhausted { next_free_ms } => {
                     course.next_free_ms = [course.next_free_ms, next_free_ms].into_iter().flatten().min();
-                    course.passed.push((candidate, None));
+                    course.passed.push((candidate, WhyNot::Exhausted));
                 }
-                Judgement::Lacks => course.passed.push((candidate, None)),
+                Judgement::Lacks => course.passed.push((candidate, WhyNot::Exhausted)),
                 Judgement::Gives(address) => {
                     course.ahead.push_front(candidate);
-                    return Some(Pick { interface: interface.clone(), pool: candidate.id, address });
+                    let interface = taker.interface.name.clone();
+                    return Some(Pick { interface, pool: candidate.id, address });
                 }
             }
         }
@@ -296,18 +277,13 @@ impl State {
 
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
-    pub(crate) fn pick_in(
-        &self,
-        (candidate, space): (&Candidate<'_>, &Space),
-        spoken: Spoken<'_>,
-        work: &Work,
-    ) -> Option<IpAddr> {
+    fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), spoken: Spoken<'_>) -> Option<IpAddr> {
         let intention = &candidate.pool.intention;
         let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
         let from = |start: u128| {
             let mut next = space.free.lowest_from(start)?;
             while is_picked(space.family.address(next)) {
-                if !work.take(1) {
+                if !self.work.take(1) {
                     return None;
                 }
                 next = space.free.lowest_from(next.checked_add(1)?)?;
@@ -315,7 +291,7 @@ impl State {
             Some(space.family.address(next))
         };
         let behind_cursor = || {
-            let cursor = self.pool_states.get(candidate.id)?.cursor?;
+            let cursor = self.state.pool_states.get(candidate.id)?.cursor?;
             from(number(cursor).checked_add(1)?)
         };
         let fresh = match intention.strategy {
@@ -332,36 +308,36 @@ impl State {
         space
             .cooling
             .iter()
-            .take_while(|_| work.take(1))
-            .filter_map(|id| self.coolings.get(*id))
+            .take_while(|_| self.work.take(1))
+            .filter_map(|id| self.state.coolings.get(*id))
             .map(|row| row.address)
             .find(|address| space.offered.contains(number(*address)) && !is_picked(*address))
     }
 
     /// One of the pool's addresses, drawn by lot: the same on every member, and another one each time.
-    fn drawn(&self, pool: PoolId, space: &Space, picked: &[Pick]) -> Option<u128> {
+    fn drawn(self, pool: PoolId, space: &Space, picked: &[Pick]) -> Option<u128> {
         let size = space.offered.size();
-        let lot = self.revision() + picked.len() as u64;
+        let lot = self.state.revision() + picked.len() as u64;
         let drawn =
             hash(RowKey { table: Pool::TABLE, id: pool.get() }, &lot.to_be_bytes()).checked_rem(size)?;
         space.offered.nth(drawn)
     }
 
     /// Takes an address that is asked for by value from the first candidate that gives it; else the candidates, judged.
-    fn first_with<'a>(
-        &self,
-        (interface, address): (&InterfaceName, IpAddr),
+    fn first_with(
+        self,
+        address: IpAddr,
         candidates: Candidates<'a>,
         taker: &Taker<'_>,
         picked: &[Pick],
-        search: Search<'_>,
     ) -> Result<Pick, Vec<Judged<'a>>> {
-        let spoken = Spoken { picked, behind: &[] };
+        let spoken = Spoken { picked, asked: &[], place: 0 };
         let mut passed = Vec::new();
-        for candidate in candidates.take_while(|_| search.work.take(UNITS_PER_POOL_JUDGED)) {
-            let judged = self.judged(candidate, Some(address), taker, spoken, search);
-            if let Judgement::Gives(address) = judged.judgement {
-                return Ok(Pick { interface: interface.clone(), pool: candidate.id, address });
+        for candidate in candidates.take_while(|_| self.work.take(UNITS_PER_POOL_JUDGED)) {
+            let judged = self.judged(candidate, Some(address), taker, spoken);
+            if let Judgement::Gives(address) = judged.1 {
+                let interface = taker.interface.name.clone();
+                return Ok(Pick { interface, pool: candidate.id, address });
             }
             passed.push(judged);
         }
@@ -371,7 +347,7 @@ impl State {
     /// The refusal when no candidate gives the address that is asked for by value: the reason of the first that has it
     /// and is meant, else of the first that has it.
     fn asked_in_vain(
-        &self,
+        self,
         (interface, address): (&InterfaceName, IpAddr),
         course: &Course<'_>,
         passed: &[Judged<'_>],
@@ -379,26 +355,22 @@ impl State {
     ) -> Refusal {
         let first = |of: fn(&Space) -> &RangeSet| {
             let has = |one: &&Judged<'_>| {
-                self.space(one.candidate.id).is_some_and(|space| of(space).contains(number(address)))
+                self.state.space(one.0.id).is_some_and(|space| of(space).contains(number(address)))
             };
-            let is_meant = |one: &&Judged<'_>| !matches!(one.judgement, Judgement::Falls(_));
+            let is_meant = |one: &&Judged<'_>| !matches!(one.1, Judgement::Falls(_));
             passed.iter().filter(has).find(is_meant).or_else(|| passed.iter().find(has))
         };
         // What one pool excludes may be another's: first who could give it, then who at least can say why not.
         let inside = first(|space| &space.giveable).or_else(|| first(|space| &space.ranges));
-        let refusal = inside.and_then(|Judged { candidate, judgement }| match judgement {
-            Judgement::Falls(why) => {
-                let pool = candidate.pool.intention.name.clone();
-                let fallen = Fallen { id: candidate.id, pool, why: *why };
-                Some(self.nothing_fits(interface, course.family, &[fallen]))
-            }
+        let refusal = inside.and_then(|(candidate, judgement)| match judgement {
+            Judgement::Falls(why) => Some(self.nothing_fits(interface, course.family, &[(*candidate, *why)])),
             _ => self.check_givable(address, candidate, spoken.picked).err(),
         });
         refusal.unwrap_or_else(|| {
             if passed.is_empty() && !course.passed.is_empty() {
                 return self.unserved_by(interface, course);
             }
-            let names = passed.iter().map(|one| one.candidate.pool.intention.name.clone());
+            let names = passed.iter().map(|(one, _)| one.pool.intention.name.clone());
             let (interface, pools) = (interface.clone(), names.take(REASONS_MAX).collect());
             Cause::InNoPool { address, interface, pools, count: passed.len() as u64 }.into()
         })
@@ -406,22 +378,22 @@ impl State {
 
     /// Refuses an address that its pool can't give, or has given to another interface of the request, with the reason.
     fn check_givable(
-        &self,
+        self,
         address: IpAddr,
         candidate: &Candidate<'_>,
         picked: &[Pick],
     ) -> Result<(), Refusal> {
         self.check_not_held(address, candidate)?;
         let pool = &candidate.pool.intention;
-        if let Some(Occupant::Cooling(id)) = self.occupant(self.network_of(candidate), address)
+        if let Some(Occupant::Cooling(id)) = self.state.occupant(self.network_of(candidate), address)
             && pool.strict_cooling
         {
-            let left = self.coolings.named(id).until_ms.saturating_sub(self.log_time_ms());
+            let left = self.state.coolings.named(id).until_ms.saturating_sub(self.state.log_time_ms());
             return Err(Cause::Resting { address, pool: pool.name.clone(), left_ms: left }.into());
         }
         self.check_not_in_prefix(address, candidate)?;
         let is_reserved =
-            self.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
+            self.state.space(candidate.id).is_some_and(|space| space.reserved.contains(number(address)));
         let why =
             if is_reserved { Some(NeverGiven::Reserved) } else { self.why_never_given(address, candidate) };
         if let Some(why) = why {
@@ -433,42 +405,46 @@ impl State {
         }
     }
 
-    pub(crate) fn network_of(&self, candidate: &Candidate<'_>) -> NetworkId {
-        self.subnets.named(candidate.pool.subnet).network
+    pub(super) fn network_of(self, candidate: &Candidate<'_>) -> NetworkId {
+        self.state.subnets.named(candidate.pool.subnet).network
     }
 
-    /// Refuses an address that somebody holds.
-    pub(crate) fn check_not_held(&self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
-        let Some((id, row)) = self.allocation_at(self.network_of(candidate), address) else { return Ok(()) };
+    /// Refuses an address that an endpoint holds.
+    pub(super) fn check_not_held(self, address: IpAddr, candidate: &Candidate<'_>) -> Result<(), Refusal> {
+        let Some((id, row)) = self.state.allocation_at(self.network_of(candidate), address) else {
+            return Ok(());
+        };
         Err(Cause::Held {
             address,
             pool: candidate.pool.intention.name.clone(),
-            holder: self.holder(row.endpoint),
+            holder: self.state.holder(row.endpoint),
             allocation: id.get(),
         }
         .into())
     }
 
     /// Refuses an address that belongs to a prefix.
-    pub(crate) fn check_not_in_prefix(
-        &self,
+    pub(super) fn check_not_in_prefix(
+        self,
         address: IpAddr,
         candidate: &Candidate<'_>,
     ) -> Result<(), Refusal> {
-        let Some((prefix, row)) = self.prefix_at(self.network_of(candidate), address) else { return Ok(()) };
+        let Some((prefix, row)) = self.state.prefix_at(self.network_of(candidate), address) else {
+            return Ok(());
+        };
         let (pool, prefix) = (candidate.pool.intention.name.clone(), NamedPrefix::of(prefix, row));
         Err(Cause::InPrefix { address, pool, prefix }.into())
     }
 
-    /// Why a pool never gives an address that is in its ranges, if so; reservations aside.
-    pub(crate) fn why_never_given(&self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
-        if self.space(candidate.id)?.giveable.contains(number(address)) {
+    /// Reason of a pool that never gives an address that is in its ranges, if so; reservations aside.
+    pub(super) fn why_never_given(self, address: IpAddr, candidate: &Candidate<'_>) -> Option<NeverGiven> {
+        if self.state.space(candidate.id)?.giveable.contains(number(address)) {
             return None;
         }
         if candidate.pool.intention.gateway == Some(address) {
             return Some(NeverGiven::Gateway);
         }
-        let subnet = self.subnets.get(candidate.pool.subnet);
+        let subnet = self.state.subnets.get(candidate.pool.subnet);
         Some(
             subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or(NeverGiven::Excluded),
         )

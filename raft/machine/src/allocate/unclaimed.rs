@@ -4,19 +4,13 @@
 //! An attachment is of one interface. The list of all of them is repeated in each ADD of an endpoint, and asks nothing
 //! of those that it has already. What nobody claims goes with the last attachment.
 
-use std::net::IpAddr;
-
-use ipam_api::name::{InterfaceName, ObjectName};
-use ipam_api::resource::Lifecycle;
-
-use crate::allocate::carry_over::Comer;
-use crate::apply::step::Step;
-use crate::apply::work::Work;
-use crate::command::{Allocate, InterfaceWish};
-use crate::event::Reason;
+use crate::allocate::choosing::Choosing;
+use crate::command::{Allocate, InterfaceWish, Text};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::Allocation;
+use ipam_api::name::InterfaceName;
+use ipam_api::resource::Lifecycle;
 
 /// What an interface of a request needs.
 #[derive(Debug)]
@@ -35,72 +29,53 @@ impl Allocate {
         self.attachment.as_ref().is_none_or(|key| key.interface == *interface)
     }
 
-    /// The node where the addresses will be.
-    pub(crate) fn place(&self) -> Option<&ObjectName> {
-        self.node.as_ref().or(self.attachment.as_ref().map(|key| &key.node))
+    /// The MAC address of an interface.
+    pub(super) fn mac_of(&self, interface: &InterfaceName) -> Option<Text> {
+        self.interfaces.iter().find(|one| one.name == *interface)?.mac.clone()
     }
 }
 
-impl Allocation {
-    /// Whether it is attached nowhere and would be: it waits for an ADD.
-    pub(crate) fn awaits_attachment(&self) -> bool {
-        self.attachment.is_none() && self.lifecycle == Lifecycle::Attached
-    }
-}
-
-impl State {
-    /// What an interface needs, besides what its endpoint has.
-    pub(crate) fn needs(&self, comer: &Comer<'_>, interface: &InterfaceWish, work: &Work) -> Needs {
-        let addresses = || Needs::Addresses(self.portable(comer, interface));
-        let (Some(row), true) = (comer.row, comer.wish.attachment.is_some()) else { return addresses() };
-        let rows = row.allocations.iter().filter_map(|id| self.allocations.get(*id).map(|row| (*id, row)));
+impl<'a> Choosing<'a> {
+    /// Needs of an interface, besides what its endpoint has.
+    pub(crate) fn needs(self, interface: &InterfaceWish) -> Needs {
+        let addresses = || Needs::Addresses(self.portable(interface));
+        let (Some(row), true) = (self.row, self.request.attachment.is_some()) else { return addresses() };
+        let rows = row.allocations.iter().map(|id| (*id, self.state.allocations.named(*id)));
         let mut here = rows
             .filter(|(_, row)| row.interface == interface.name && row.lifecycle == Lifecycle::Attached)
             .peekable();
-        if !comer.wish.is_own(&interface.name) {
+        if !self.request.is_own(&interface.name) {
             // What a sticky endpoint keeps may have to move, as with its own ADD.
-            let seen_to = match comer.is_sticky() {
+            let seen_to = match self.is_sticky() {
                 true => here.any(|(_, row)| row.attachment.is_some()),
                 false => here.peek().is_some(),
             };
             return if seen_to { Needs::Nothing } else { addresses() };
         }
-        if comer.is_sticky() {
+        if self.is_sticky() {
             return addresses();
         }
         let waiting: Vec<AllocationId> =
-            here.filter(|(_, row)| is_claimable(row, comer.wish)).map(|(id, _)| id).collect();
-        match !waiting.is_empty() && self.satisfies(&waiting, interface, work) {
+            here.filter(|(_, row)| is_claimable(row, self.request)).map(|(id, _)| id).collect();
+        match !waiting.is_empty() && self.satisfies(&waiting, interface) {
             true => Needs::Claims(waiting),
             false => addresses(),
         }
     }
 
-    /// What waited for the attachment's interface and isn't what it asks for.
-    pub(crate) fn unclaimed_and_unwanted(
-        &self,
-        comer: &Comer<'_>,
-        along: &[AllocationId],
-    ) -> Vec<AllocationId> {
-        let (Some(row), Some(key)) = (comer.row, &comer.wish.attachment) else { return Vec::new() };
-        let is_unwanted = |id: &AllocationId| {
-            !along.contains(id)
-                && self
-                    .allocations
-                    .get(*id)
-                    .is_some_and(|row| row.interface == key.interface && is_claimable(row, comer.wish))
-        };
-        row.allocations.iter().copied().filter(is_unwanted).collect()
+    /// Allocations that waited for the attachment's interface and aren't what it asks for.
+    pub(super) fn unclaimed_and_unwanted(self, along: &[AllocationId]) -> Vec<AllocationId> {
+        let (Some(row), Some(key)) = (self.row, &self.request.attachment) else { return Vec::new() };
+        let is_own = |held: &Allocation| held.interface == key.interface && is_claimable(held, self.request);
+        let mut unwanted = self.state.those_that(&row.allocations, is_own);
+        unwanted.retain(|id| !along.contains(id));
+        unwanted
     }
+}
 
-    /// Whether something of an endpoint is attached somewhere.
-    pub(crate) fn is_attached(&self, endpoint: EndpointId) -> bool {
-        let rows = self.endpoints.get(endpoint).into_iter().flat_map(|row| &row.allocations);
-        rows.filter_map(|id| self.allocations.get(*id)).any(|row| row.attachment.is_some())
-    }
-
-    /// What an endpoint has on the interfaces of a request: on the attachment's own, what is attached to it.
-    pub(crate) fn asked_for(
+impl State {
+    /// Allocations of an endpoint on the interfaces of a request: on the attachment's own, what is attached to it.
+    pub(super) fn asked_for(
         &self,
         wish: &Allocate,
         endpoint: EndpointId,
@@ -110,33 +85,15 @@ impl State {
         let is_named = |name: &InterfaceName| wish.interfaces.iter().any(|one| one.name == *name);
         // A sticky endpoint takes along what was claimed for it by hand, too.
         let is_sticky = row.sticky.is_some();
-        let is_asked_for = |id: &AllocationId| {
-            self.allocations.get(*id).is_some_and(|row| match wish.is_own(&row.interface) {
-                true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),
-                false if row.lifecycle == Lifecycle::Held => is_sticky && is_named(&row.interface),
-                false => row.lifecycle == Lifecycle::Attached && is_named(&row.interface),
-            })
-        };
-        row.allocations.iter().copied().filter(is_asked_for).collect()
+        self.those_that(&row.allocations, |row| match wish.is_own(&row.interface) {
+            true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),
+            false if row.lifecycle == Lifecycle::Held => is_sticky && is_named(&row.interface),
+            false => row.lifecycle == Lifecycle::Attached && is_named(&row.interface),
+        })
     }
 }
 
 /// Whether an allocation waits for an ADD on the node of this one.
 fn is_claimable(row: &Allocation, wish: &Allocate) -> bool {
     row.awaits_attachment() && row.node.as_ref() == wish.place()
-}
-
-impl Step<'_> {
-    /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one keeps it.
-    pub(crate) fn release_unclaimed(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
-        let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
-        if row.sticky.is_some() || self.state.is_attached(endpoint) {
-            return Vec::new();
-        }
-        let unclaimed =
-            |id: &AllocationId| self.state.allocations.get(*id).is_some_and(Allocation::awaits_attachment);
-        let ids: Vec<AllocationId> =
-            row.allocations.iter().copied().filter(|id| unclaimed(id) && self.may_free(*id)).collect();
-        self.release_all(&ids, Reason::Unclaimed)
-    }
 }

@@ -2,17 +2,17 @@
 
 use crate::apply::step::Step;
 use crate::command::Answer;
+use crate::state::State;
 use crate::value::Refusal;
 
-impl Step<'_> {
-    /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
-    pub(crate) fn on_draft(
-        &mut self,
-        work: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
-    ) -> Result<Answer, Refusal> {
-        let mut draft = self.state.clone();
-        let mut step = Step {
-            state: &mut draft,
+impl<'a> Step<'a> {
+    /// The same command on another state, before anything has happened.
+    pub(crate) fn on<'b>(&self, state: &'b mut State) -> Step<'b>
+    where
+        'a: 'b,
+    {
+        Step {
+            state,
             at: self.at,
             origin: self.origin,
             credential: self.credential,
@@ -21,7 +21,16 @@ impl Step<'_> {
             work: self.work,
             serving: self.serving,
             events: Vec::new(),
-        };
+        }
+    }
+
+    /// Does something that may be refused after it has begun to change: on a draft, which is dropped then.
+    pub(crate) fn on_draft(
+        &mut self,
+        work: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
+    ) -> Result<Answer, Refusal> {
+        let mut draft = self.state.clone();
+        let mut step = self.on(&mut draft);
         let answer = work(&mut step)?;
         self.work.check()?;
         let events = step.events;

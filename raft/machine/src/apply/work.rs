@@ -8,8 +8,6 @@
 use crate::apply::step::Step;
 use crate::command::{Action, Cause, Grant, Leases, Refusal, Renew, ScaleController};
 use crate::state::State;
-use crate::state::id::Id;
-use crate::state::key::ControllerKey;
 use ipam_api::limits::{WAITING_TRIED_PER_COMMAND_MAX, WORK_PER_COMMAND_MAX};
 use ipam_api::name::{NamePattern, ResourceName};
 use ipam_api::resource::EndpointKey;
@@ -108,9 +106,7 @@ impl State {
 
     /// One for each sticky endpoint of a controller, and for each of its allocations.
     fn endpoints_of_controller<'a>(&'a self, scale: &ScaleController) -> Box<dyn Iterator<Item = ()> + 'a> {
-        let key = ControllerKey::new(&scale.realm, &scale.namespace, &scale.controller);
-        let ids = self.index.controllers.range((key.clone(), Id::MIN)..=(key, Id::MAX));
-        let rows = ids.map(|(_, id)| self.endpoints.named(*id));
+        let rows = self.endpoints_scaled_by(scale).map(|id| self.endpoints.named(id));
         Box::new(rows.flat_map(|row| std::iter::once(()).chain(row.allocations.iter().map(|_| ()))))
     }
 }

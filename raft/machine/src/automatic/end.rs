@@ -1,10 +1,7 @@
-//! What becomes of automatic pools when their application is scaled, and when it ends.
+//! Automatic pools of an application that is scaled or ends.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, EndController, Grant, Refusal, ScaleController};
-use crate::state::State;
-use crate::state::id::PoolId;
-use crate::state::key::{Application, ControllerKey};
+use crate::command::ScaleController;
 use crate::state::row::{Automatic, AutomaticStanding};
 use ipam_api::RangeSet;
 
@@ -12,13 +9,13 @@ impl Step<'_> {
     /// A controller says how many endpoints it wants: its pools that follow that number do.
     pub(crate) fn scale_pools(&mut self, scale: &ScaleController) {
         for id in self.state.pools_touched_by(scale) {
-            let Some(pool) = self.state.pools.get(id) else { continue };
+            let pool = self.state.pools.named(id);
             let Some(old) = pool.automatic.as_deref() else { continue };
             if pool.intention.terminating || old.standing != AutomaticStanding::Present {
                 continue;
             }
             let automatic = Automatic { replicas: scale.replicas, ..old.clone() };
-            let Some(space) = self.state.space(id) else { continue };
+            let space = self.state.space_of(id);
             let planned = RangeSet::empty(space.family);
             let room = self.state.room_for_pools(&old.application(), space.family);
             let more =
@@ -30,14 +27,11 @@ impl Step<'_> {
         }
     }
 
-    /// A controller is gone: what its endpoints keep is free, and its pools go once they are empty, or are kept for
-    /// one that comes after it.
-    pub(crate) fn end_controller(&mut self, end: &EndController) -> Answer {
-        let scale = end.to_none();
-        let addresses = self.release_unwanted(&scale);
-        for id in self.state.pools_touched_by(&scale) {
-            let Some(pool) = self.state.pools.get(id).cloned() else { continue };
-            let Some(automatic) = pool.automatic.as_deref() else { continue };
+    /// Ends the pools of a controller that is gone, or keeps them for one that comes after it.
+    pub(crate) fn end_pools(&mut self, scale: &ScaleController) {
+        for id in self.state.pools_touched_by(scale) {
+            let mut pool = self.state.pools.named(id).clone();
+            let Some(automatic) = pool.automatic.as_deref_mut() else { continue };
             if pool.intention.terminating {
                 continue;
             }
@@ -45,26 +39,8 @@ impl Step<'_> {
                 self.leave_pool(id, AutomaticStanding::Ended);
                 continue;
             }
-            let mut kept = Automatic { standing: AutomaticStanding::Ended, ..automatic.clone() };
-            kept.controller.uid = None;
-            self.rewrite(id, &pool, pool.intention.clone(), kept, false);
+            (automatic.standing, automatic.controller.uid) = (AutomaticStanding::Ended, None);
+            self.rewrite_if_otherwise(id, pool, false);
         }
-        Answer::released(addresses)
-    }
-}
-
-impl State {
-    /// The pools of a controller, in the incarnation that is spoken of.
-    pub(crate) fn pools_touched_by(&self, scale: &ScaleController) -> Vec<PoolId> {
-        let ScaleController { realm, namespace, controller, .. } = scale;
-        let key: ControllerKey = Application { realm, namespace, controller }.key();
-        let same = self.pools_of_application(&key);
-        let same = same.filter(|(_, _, automatic)| automatic.controller.may_be(controller));
-        same.map(|(id, ..)| id).collect()
-    }
-
-    /// Refuses to scale or end what has pools without the labels that the rights demand.
-    pub(crate) fn permit_pools_of(&self, grant: &Grant, scale: &ScaleController) -> Result<(), Refusal> {
-        self.pools_touched_by(scale).into_iter().try_for_each(|id| self.permit_pool(grant, id))
     }
 }

@@ -5,7 +5,7 @@ use crate::access::{fits, not_labelled};
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceWish, Kind, Refusal};
-use crate::resource::network::check_room;
+use crate::resource::described::check_room;
 use crate::state::State;
 use crate::state::id::{AllocationId, PoolId, SubnetId};
 use crate::state::key::Application;
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 
 /// What is to be done for one pool.
 #[derive(Debug)]
-pub(crate) enum Making {
+enum Making {
     /// It is new, in this subnet, with these addresses.
     Make { subnet: SubnetId, automatic: Automatic, reclaim: bool, ranges: RangeSet },
     /// It is there and changes; these addresses are added.
@@ -27,8 +27,10 @@ pub(crate) enum Making {
     Leave { pool: PoolId },
 }
 
-/// What a request comes to so far.
+/// Plan of a request so far.
 struct Draft<'a> {
+    state: &'a State,
+    search: Search<'a>,
     application: Application<'a>,
     said: AutomaticPool,
     makings: Vec<Making>,
@@ -49,7 +51,7 @@ impl Step<'_> {
             return then(self);
         }
         let search = self.search()?;
-        let makings = self.state.plan_automatic(wish, search);
+        let makings = Draft::plan(self.state, wish, search);
         search.work.check()?;
         let makings = makings?;
         if makings.is_empty() {
@@ -68,7 +70,7 @@ impl Step<'_> {
     /// never refused.
     pub(crate) fn resize_pools(&mut self, wish: &Allocate, given: &[AllocationId]) {
         let Ok(search) = self.search() else { return };
-        let makings = self.state.plan_again(wish, given, search);
+        let makings = Draft::plan_again(self.state, wish, given, search);
         if !search.work.is_exceeded() {
             let used = self.make_pools(makings);
             used.into_iter().for_each(|id| self.trim_pool(id));
@@ -81,23 +83,12 @@ impl Step<'_> {
         wish: &Allocate,
         search: Search<'_>,
     ) -> Result<Option<State>, Refusal> {
-        let makings = self.state.plan_automatic(wish, search)?;
+        let makings = Draft::plan(self.state, wish, search)?;
         if makings.is_empty() {
             return Ok(None);
         }
         let mut draft = self.state.clone();
-        let mut step = Step {
-            state: &mut draft,
-            at: self.at,
-            origin: self.origin,
-            credential: self.credential,
-            manager: self.manager,
-            rights: self.rights,
-            work: self.work,
-            serving: self.serving,
-            events: Vec::new(),
-        };
-        step.make_pools(makings);
+        self.on(&mut draft).make_pools(makings);
         Ok(Some(draft))
     }
 
@@ -121,107 +112,98 @@ impl Step<'_> {
     }
 }
 
-impl State {
-    /// What is to be done for a request's pools; nothing if they are as they shall be.
-    pub(crate) fn plan_automatic(&self, wish: &Allocate, search: Search<'_>) -> Result<Vec<Making>, Refusal> {
-        let Some(mut draft) = self.draft(wish) else { return Ok(Vec::new()) };
-        for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
-            for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
-                self.plan_for(&mut draft, interface, family, search)?;
-            }
+impl<'a> Draft<'a> {
+    /// Plans the changes of a request's pools; none if they are as they shall be.
+    fn plan(state: &'a State, wish: &'a Allocate, search: Search<'a>) -> Result<Vec<Making>, Refusal> {
+        let Some(mut draft) = Self::of(state, wish, search) else { return Ok(Vec::new()) };
+        for (interface, family) in places(wish) {
+            draft.plan_for(interface, family)?;
         }
         Ok(draft.makings)
     }
 
-    fn draft<'a>(&self, wish: &'a Allocate) -> Option<Draft<'a>> {
+    fn of(state: &'a State, wish: &'a Allocate, search: Search<'a>) -> Option<Self> {
         let (said, application) = (wish.automatic_pool?, Application::of(wish)?);
         let rooms =
-            Family::BOTH.into_iter().map(|family| (family, self.room_for_pools(&application, family)));
+            Family::BOTH.into_iter().map(|family| (family, state.room_for_pools(&application, family)));
         let room = rooms.filter_map(|(family, room)| Some((family, room?))).collect();
-        Some(Draft { application, said, makings: Vec::new(), planned: BTreeMap::new(), room })
+        let (makings, planned) = (Vec::new(), BTreeMap::new());
+        Some(Self { state, search, application, said, makings, planned, room })
     }
 
     /// Plans the changes of a repeated request to the pools that gave it addresses and that its rights cover.
-    fn plan_again(&self, wish: &Allocate, given: &[AllocationId], search: Search<'_>) -> Vec<Making> {
-        let Some(mut draft) = self.draft(wish) else { return Vec::new() };
-        let gave =
-            |id: PoolId| given.iter().any(|one| self.allocations.get(*one).is_some_and(|row| row.pool == id));
+    fn plan_again(
+        state: &'a State,
+        wish: &'a Allocate,
+        given: &[AllocationId],
+        search: Search<'a>,
+    ) -> Vec<Making> {
+        let Some(mut draft) = Self::of(state, wish, search) else { return Vec::new() };
+        let gave = |id| given.iter().any(|one| state.allocations.named(*one).pool == id);
         let key = draft.application.key();
-        for interface in wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty()) {
-            for family in Family::BOTH.into_iter().filter(|family| interface.takes(*family)) {
-                let Ok(Some(subnet)) = self.subnet_of_family(family, interface) else { continue };
-                if let Some((id, pool, automatic)) = self.present_pool(&key, &interface.name, family, subnet)
-                    && gave(id)
-                    && !pool.intention.terminating
-                    && automatic.standing == AutomaticStanding::Present
-                    && automatic.controller.may_be(draft.application.controller)
-                    && self.permit_pool(search.grant, id).is_ok()
-                {
-                    self.plan_use(&mut draft, (id, pool, automatic), search);
-                }
+        for (interface, family) in places(wish) {
+            let Ok(Some(subnet)) = state.subnet_of_family(family, interface) else { continue };
+            if let Some((id, pool, automatic)) = state.present_pool(&key, &interface.name, family, subnet)
+                && gave(id)
+                && !pool.intention.terminating
+                && automatic.standing == AutomaticStanding::Present
+                && automatic.controller.may_be(draft.application.controller)
+                && state.permit_pool(search.grant, id).is_ok()
+            {
+                draft.plan_use((id, pool, automatic));
             }
         }
         draft.makings
     }
 
-    fn plan_for(
-        &self,
-        draft: &mut Draft<'_>,
-        interface: &InterfaceWish,
-        family: Family,
-        search: Search<'_>,
-    ) -> Result<(), Refusal> {
-        let Some(subnet) = self.subnet_of_family(family, interface)? else { return Ok(()) };
-        let key = draft.application.key();
-        let present = self.present_pool(&key, &interface.name, family, subnet);
+    fn plan_for(&mut self, interface: &InterfaceWish, family: Family) -> Result<(), Refusal> {
+        let (state, search) = (self.state, self.search);
+        let Some(subnet) = state.subnet_of_family(family, interface)? else { return Ok(()) };
+        let key = self.application.key();
+        let present = state.present_pool(&key, &interface.name, family, subnet);
         let present_id = present.map(|(id, ..)| id);
-        let pools = self.pools_of_interface(&key, &interface.name, family);
+        let pools = state.pools_of_interface(&key, &interface.name, family);
         for (id, pool, _) in pools.take_while(|_| search.work.take(1)) {
-            if Some(id) != present_id && !pool.intention.terminating && self.may_decide(id, pool, search) {
-                self.permit_pool(search.grant, id)?;
-                draft.makings.push(Making::Leave { pool: id });
-                if let Some(room) = draft.room.get_mut(&family) {
-                    *room = room.saturating_add(self.freed_by_leaving(id, pool));
+            if Some(id) != present_id && !pool.intention.terminating && state.may_decide(id, pool, search) {
+                state.permit_pool(search.grant, id)?;
+                self.makings.push(Making::Leave { pool: id });
+                if let Some(room) = self.room.get_mut(&family) {
+                    *room = room.saturating_add(state.freed_by_leaving(id, pool));
                 }
             }
         }
         match present {
             Some((id, pool, old)) => {
-                self.permit_pool(search.grant, id)?;
-                self.plan_use(draft, (id, pool, old), search);
+                state.permit_pool(search.grant, id)?;
+                self.plan_use((id, pool, old));
             }
-            None => self.plan_make(draft, &interface.name, (family, subnet), search)?,
+            None => self.plan_make(&interface.name, (family, subnet))?,
         }
         Ok(())
     }
 
-    fn plan_use(
-        &self,
-        draft: &mut Draft<'_>,
-        (id, pool, old): (PoolId, &Pool, &Automatic),
-        search: Search<'_>,
-    ) {
-        let work = search.work;
-        let AutomaticPool { size, replicas, mut reclaim } = draft.said;
+    fn plan_use(&mut self, (id, pool, old): (PoolId, &Pool, &Automatic)) {
+        let (state, search) = (self.state, self.search);
+        let AutomaticPool { size, replicas, mut reclaim } = self.said;
         let mut automatic = old.clone();
-        let uid = draft.application.controller.uid.clone();
+        let uid = self.application.controller.uid.clone();
         automatic.controller.uid = uid.or(automatic.controller.uid);
         (automatic.size, automatic.replicas) = (size, replicas);
         automatic.standing = AutomaticStanding::Present;
         let is_as_said = automatic == *old && pool.intention.reclaim == Some(reclaim);
-        if !is_as_said && !self.may_decide(id, pool, search) {
+        if !is_as_said && !state.may_decide(id, pool, search) {
             reclaim = pool.intention.reclaim.unwrap_or(true);
             automatic.controller.uid.clone_from(&old.controller.uid);
             if automatic.wanted() < old.wanted() {
                 (automatic.size, automatic.replicas) = (old.size, old.replicas);
             }
         }
-        let Some(space) = self.space(id) else { return };
+        let space = state.space_of(id);
         let (has, wanted) = (space.usable(), automatic.wanted());
         let family = space.family;
-        let planned = draft.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
-        let room = draft.room.get_mut(&family);
-        let more = self.growth(pool, (has, wanted), planned, room.as_deref().copied(), work);
+        let planned = self.planned.entry(pool.subnet).or_insert_with(|| RangeSet::empty(family));
+        let room = self.room.get_mut(&family);
+        let more = state.growth(pool, (has, wanted), planned, room.as_deref().copied(), search.work);
         *planned = planned.union(&more);
         take_from(room, &more);
         let may_shrink = pool.intention.ranges.len() < RANGES_MAX;
@@ -232,12 +214,71 @@ impl State {
             && more.is_empty()
             && !shrinks;
         if !is_so {
-            draft.makings.push(Making::Use { pool: id, automatic, reclaim, more });
+            self.makings.push(Making::Use { pool: id, automatic, reclaim, more });
         }
     }
 
-    /// What a pool gets in addition: as much of what it lacks as its subnet has, and as a quota leaves `room` for.
-    pub(crate) fn growth(
+    fn plan_make(
+        &mut self,
+        interface: &InterfaceName,
+        (family, subnet): (Family, SubnetId),
+    ) -> Result<(), Refusal> {
+        let (state, search) = (self.state, self.search);
+        // The pool has the labels of its subnet, also when a kept address leaves it unused.
+        if let Some(row) = state.subnets.get(subnet)
+            && !fits(search.grant, &row.intention.remarks)
+        {
+            return Err(not_labelled(search.grant, Kind::Subnet, &row.intention.name));
+        }
+        let AutomaticPool { size, replicas, reclaim } = self.said;
+        let Application { realm, namespace, controller } = self.application;
+        let is_new = |making: &&Making| matches!(making, Making::Make { .. });
+        let planned_pools = self.makings.iter().filter(is_new).count();
+        check_room(state.pools.len() + planned_pools, Kind::Pool)?;
+        let automatic = Automatic {
+            realm: realm.clone(),
+            namespace: namespace.clone(),
+            controller: controller.clone(),
+            interface: interface.clone(),
+            size,
+            replicas,
+            standing: AutomaticStanding::Present,
+            made_by: search.grant.node.clone(),
+        };
+        let wanted = automatic.wanted();
+        state.check_may_make((subnet, wanted), self.said, (search.grant, planned_pools))?;
+        let room = self.room.get_mut(&family);
+        if let Some(room) = room.as_deref() {
+            state.check_pool_quota(&self.application, family, wanted, *room)?;
+        }
+        let planned = self.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
+        let ranges = state.spare(subnet, wanted, planned, search.work);
+        if ranges.size() < wanted {
+            return Err(self.too_few(&automatic, family, subnet, ranges.size()));
+        }
+        *planned = planned.union(&ranges);
+        take_from(room, &ranges);
+        self.makings.push(Making::Make { subnet, automatic, reclaim, ranges });
+        Ok(())
+    }
+
+    fn too_few(&self, automatic: &Automatic, family: Family, subnet: SubnetId, left: u128) -> Refusal {
+        let subnet = self.state.subnets.get(subnet);
+        Refusal::from(Cause::TooFewSpare {
+            interface: automatic.interface.clone(),
+            family,
+            controller: NamedController::of(&automatic.controller),
+            wanted: automatic.wanted(),
+            subnet: subnet.map_or_else(Name::default_name, |row| row.intention.name.clone()),
+            left,
+        })
+    }
+}
+
+impl State {
+    /// Addresses that a pool gets in addition: as many of those that it lacks as its subnet has, and as a quota leaves
+    /// `room` for.
+    pub(super) fn growth(
         &self,
         pool: &Pool,
         (has, wanted): (u128, u128),
@@ -268,63 +309,13 @@ impl State {
             },
         )
     }
+}
 
-    fn plan_make(
-        &self,
-        draft: &mut Draft<'_>,
-        interface: &InterfaceName,
-        (family, subnet): (Family, SubnetId),
-        search: Search<'_>,
-    ) -> Result<(), Refusal> {
-        // The pool has the labels of its subnet, also when a kept address leaves it unused.
-        if let Some(row) = self.subnets.get(subnet)
-            && !fits(search.grant, &row.intention.remarks)
-        {
-            return Err(not_labelled(search.grant, Kind::Subnet, &row.intention.name));
-        }
-        let AutomaticPool { size, replicas, reclaim } = draft.said;
-        let Application { realm, namespace, controller } = draft.application;
-        let is_new = |making: &&Making| matches!(making, Making::Make { .. });
-        let planned_pools = draft.makings.iter().filter(is_new).count();
-        check_room(self.pools.len() + planned_pools, Kind::Pool)?;
-        let automatic = Automatic {
-            realm: realm.clone(),
-            namespace: namespace.clone(),
-            controller: controller.clone(),
-            interface: interface.clone(),
-            size,
-            replicas,
-            standing: AutomaticStanding::Present,
-            made_by: search.grant.node.clone(),
-        };
-        let wanted = automatic.wanted();
-        self.check_may_make((subnet, wanted), draft.said, (search.grant, planned_pools))?;
-        let room = draft.room.get_mut(&family);
-        if let Some(room) = room.as_deref() {
-            self.check_pool_quota(&draft.application, family, wanted, *room)?;
-        }
-        let planned = draft.planned.entry(subnet).or_insert_with(|| RangeSet::empty(family));
-        let ranges = self.spare(subnet, wanted, planned, search.work);
-        if ranges.size() < wanted {
-            return Err(self.too_few(&automatic, family, subnet, ranges.size()));
-        }
-        *planned = planned.union(&ranges);
-        take_from(room, &ranges);
-        draft.makings.push(Making::Make { subnet, automatic, reclaim, ranges });
-        Ok(())
-    }
-
-    fn too_few(&self, automatic: &Automatic, family: Family, subnet: SubnetId, left: u128) -> Refusal {
-        let subnet = self.subnets.get(subnet);
-        Refusal::from(Cause::TooFewSpare {
-            interface: automatic.interface.clone(),
-            family,
-            controller: NamedController::of(&automatic.controller),
-            wanted: automatic.wanted(),
-            subnet: subnet.map_or_else(Name::default_name, |row| row.intention.name.clone()),
-            left,
-        })
-    }
+/// Interfaces that name subnets, with each family that they take.
+fn places(wish: &Allocate) -> impl Iterator<Item = (&InterfaceWish, Family)> {
+    let named = wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty());
+    let families = |interface| Family::BOTH.into_iter().map(move |family| (interface, family));
+    named.flat_map(families).filter(|(interface, family)| interface.takes(*family))
 }
 
 /// Addresses that a pool gets leave less room for others.

@@ -1,34 +1,21 @@
 //! Automatic pools as rows: they are made, grow, shrink as far as addresses are free, and give back the rest later.
 
-use std::net::IpAddr;
-
+use crate::apply::step::Step;
+use crate::apply::work::Work;
+use crate::command::{PoolIntention, Remarks, Takers};
+use crate::state::State;
+use crate::state::id::{PoolId, SubnetId};
+use crate::state::row::{Automatic, AutomaticStanding, Pool};
+use crate::value::shape::ranges;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::{COOLING_MS_DEFAULT, NAME_CHARS_MAX, RANGES_MAX};
 use ipam_api::name::Name;
 use ipam_api::resource::{ScaleDown, Strategy};
 use ipam_api::{Family, RangeSet};
-
-use crate::apply::step::Step;
-use crate::apply::work::Work;
-use crate::command::{Kind, PoolIntention, Remarks, Stored, Takers, Text};
-use crate::event::What;
-use crate::event::field_change::changes;
-use crate::space::Space;
-use crate::state::State;
-use crate::state::id::{PoolId, SubnetId};
-use crate::state::row::{Automatic, AutomaticStanding, Meta, Pool};
-use crate::value::shape::ranges;
-
-impl Space {
-    /// Addresses that the pool gives, or has given.
-    pub(crate) fn usable(&self) -> u128 {
-        let counts = self.counts();
-        counts.allocated + counts.cooling + counts.quarantined + counts.free
-    }
-}
+use std::net::IpAddr;
 
 impl Step<'_> {
-    pub(crate) fn make_pool(&mut self, subnet: SubnetId, automatic: Automatic, reclaim: bool, of: &RangeSet) {
+    pub(super) fn make_pool(&mut self, subnet: SubnetId, automatic: Automatic, reclaim: bool, of: &RangeSet) {
         let subnet_row = self.state.subnets.named(subnet).clone();
         let id = self.state.new_id();
         let intention = PoolIntention {
@@ -53,35 +40,30 @@ impl Step<'_> {
             // Whoever may take from the subnet by its labels may take from what is cut from it.
             remarks: Remarks { labels: subnet_row.intention.remarks.labels.clone(), ..Remarks::default() },
         };
-        let name = intention.name.clone();
-        let row = Pool { meta: self.new_meta(id), intention, subnet, automatic: Some(Box::new(automatic)) };
-        self.state.index_pool(id, &row, &subnet_row);
-        self.state.write(id, row);
-        self.emit(What::Created { kind: Kind::Pool, name: (&name).into() });
-        self.refresh_readiness(id);
+        self.write_new_pool(id, intention, subnet, Some(Box::new(automatic)));
     }
 
     /// Brings a pool to what its application now says, with `more` addresses and without those of `less`.
-    pub(crate) fn use_pool(
+    pub(super) fn use_pool(
         &mut self,
         id: PoolId,
         automatic: Automatic,
         reclaim: bool,
         (more, less): (&RangeSet, &RangeSet),
     ) {
-        let Some(old) = self.state.pools.get(id).cloned() else { return };
-        let mut intention = old.intention.clone();
+        let mut pool = self.state.pools.named(id).clone();
+        pool.automatic = Some(Box::new(automatic));
         if !more.is_empty() || !less.is_empty() {
-            let whole = RangeSet::new(more.family(), &intention.ranges);
-            intention.ranges = whole.union(more).minus(less).ranges().collect();
+            let whole = RangeSet::new(more.family(), &pool.intention.ranges);
+            pool.intention.ranges = whole.union(more).minus(less).ranges().collect();
         }
-        (intention.reclaim, intention.terminating) = (Some(reclaim), false);
-        self.rewrite(id, &old, intention, automatic, false);
+        (pool.intention.reclaim, pool.intention.terminating) = (Some(reclaim), false);
+        self.rewrite_if_otherwise(id, pool, false);
     }
 
     /// Takes the addresses away that a pool has beyond what its application asks for, as far as they are free.
-    pub(crate) fn trim_pool(&mut self, id: PoolId) {
-        let Some(pool) = self.state.pools.get(id) else { return };
+    pub(super) fn trim_pool(&mut self, id: PoolId) {
+        let pool = self.state.pools.named(id);
         let Some(automatic) = pool.automatic.as_deref() else { return };
         let less = self.state.too_many(id, automatic.wanted(), self.work);
         if !less.is_empty() {
@@ -91,12 +73,12 @@ impl Step<'_> {
     }
 
     /// An application takes no more from a pool: it goes once it is empty.
-    pub(crate) fn leave_pool(&mut self, id: PoolId, standing: AutomaticStanding) {
-        let Some(old) = self.state.pools.get(id).cloned() else { return };
-        let Some(automatic) = old.automatic.as_deref() else { return };
-        let automatic = Automatic { standing, ..automatic.clone() };
-        let intention = PoolIntention { terminating: true, ..old.intention.clone() };
-        self.rewrite(id, &old, intention, automatic, false);
+    pub(super) fn leave_pool(&mut self, id: PoolId, standing: AutomaticStanding) {
+        let mut pool = self.state.pools.named(id).clone();
+        let Some(automatic) = pool.automatic.as_deref_mut() else { return };
+        automatic.standing = standing;
+        pool.intention.terminating = true;
+        self.rewrite_if_otherwise(id, pool, false);
         self.remove_if_drained(id);
     }
 
@@ -104,73 +86,46 @@ impl Step<'_> {
     pub(crate) fn shed(&mut self, id: PoolId, address: IpAddr, by_itself: bool) {
         let row = self.state.pools.named(id);
         let Some(automatic) = row.automatic.as_deref().filter(|_| !row.intention.terminating) else { return };
-        let Some(space) = self.state.space(id) else { return };
+        let space = self.state.space_of(id);
         if space.usable() <= automatic.wanted() || !space.free.is_free(number(address)) {
             return;
         }
-        let (old, automatic) = (row.clone(), automatic.clone());
+        let mut pool = row.clone();
         let family = Family::of(address);
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
-        let left = RangeSet::new(family, &old.intention.ranges).minus(&less);
+        let left = RangeSet::new(family, &pool.intention.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
             // More pieces than a pool may have: it stays until there are fewer, and its application is scaled or asks.
             return;
         }
-        let intention = PoolIntention { ranges: left.ranges().collect(), ..old.intention.clone() };
-        self.rewrite(id, &old, intention, automatic, by_itself);
+        pool.intention.ranges = left.ranges().collect();
+        self.rewrite_if_otherwise(id, pool, by_itself);
     }
 
-    /// Writes an automatic pool's row as it now is, if that is otherwise. What happens by itself nobody has done.
-    pub(crate) fn rewrite(
-        &mut self,
-        id: PoolId,
-        old: &Pool,
-        intention: PoolIntention,
-        automatic: Automatic,
-        by_itself: bool,
-    ) {
-        let automatic = Some(Box::new(automatic));
-        if intention == old.intention {
-            if automatic != old.automatic {
-                self.state.tick();
-                let row = Pool { automatic, ..old.clone() };
-                self.state.write(id, row);
-            }
-            return;
+    /// Writes an automatic pool's row as it now is, if that is otherwise.
+    pub(super) fn rewrite_if_otherwise(&mut self, id: PoolId, pool: Pool, by_itself: bool) {
+        let old = self.state.pools.named(id);
+        if pool.intention != old.intention {
+            self.rewrite_pool(id, pool, by_itself);
+        } else if pool.automatic != old.automatic {
+            self.state.tick();
+            self.state.write(id, pool);
         }
-        let subnet = self.state.subnets.named(old.subnet).clone();
-        let name = intention.name.clone();
-        let changes = changes(&old.intention, &intention);
-        self.change(Kind::Pool, &name, &old.meta, changes, |step, meta| {
-            let meta = match by_itself {
-                true => Meta { updated_by: Text::clone(&old.meta.updated_by), ..meta },
-                false => meta,
-            };
-            let row = Pool { meta, intention, subnet: old.subnet, automatic };
-            step.reindex_pool(id, old, row.clone(), &subnet);
-            Stored::Pool(row)
-        });
     }
 }
 
 impl State {
-    /// The free addresses that a pool has beyond what is wanted of it.
-    pub(crate) fn too_many(&self, id: PoolId, wanted: u128, work: &Work) -> RangeSet {
+    /// The free addresses that a pool has beyond what is wanted of it, the highest ones: what is left lies close
+    /// together, and in no more ranges than a pool may have.
+    pub(super) fn too_many(&self, id: PoolId, wanted: u128, work: &Work) -> RangeSet {
         let (Some(pool), Some(space)) = (self.pools.get(id), self.space(id)) else {
             return RangeSet::empty(Family::V4);
         };
-        self.highest_free((id, pool), space.usable().saturating_sub(wanted), work)
-    }
-
-    /// So many of a pool's free addresses, the highest ones: what is left lies close together, and in no more ranges
-    /// than a pool may have.
-    fn highest_free(&self, (id, pool): (PoolId, &Pool), count: u128, work: &Work) -> RangeSet {
-        let (Some(space), Some(subnet)) = (self.space(id), self.subnets.get(pool.subnet)) else {
-            return RangeSet::empty(Family::V4);
-        };
+        let subnet = self.subnets.named(pool.subnet);
+        let mut missing = space.usable().saturating_sub(wanted);
         let occupied = space.usable() - space.counts().free;
         // What is too much to look at stays until addresses of it are released.
-        if count == 0 || space.counts().free == 0 || !work.has_left(occupied) {
+        if missing == 0 || space.counts().free == 0 || !work.has_left(occupied) {
             return RangeSet::empty(space.family);
         }
         let whole = ranges(&pool.intention, subnet.intention.cidr);
@@ -183,7 +138,6 @@ impl State {
         let free = space.offered.minus(&RangeSet::new(space.family, &occupied));
         let mut highest: Vec<AddressRange> = free.ranges().collect();
         highest.reverse();
-        let mut missing = count;
         let mut taken = Vec::new();
         // Each that goes leaves one more at most.
         let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());

@@ -1,47 +1,13 @@
 //! Addresses of a subnet that are nobody's: no pool has them or leaves them out, and hosts may have them.
 
-use std::ops::ControlFlow;
-use std::sync::Arc;
-
+use crate::apply::work::Work;
+use crate::state::State;
+use crate::state::id::SubnetId;
+use crate::value::shape::edges;
 use ipam_api::address::AddressRange;
 use ipam_api::limits::RANGES_MAX;
 use ipam_api::{Family, RangeSet};
-
-use crate::apply::work::Work;
-use crate::resource::gateway::gateway_key;
-use crate::state::State;
-use crate::state::id::{PoolId, SubnetId};
-use crate::state::index::Index;
-use crate::state::row::{Pool, Subnet};
-use crate::value::shape::{edges, owned};
-
-impl Index {
-    /// A pool owns its addresses from now on.
-    pub(crate) fn own(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
-        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
-        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
-            if let Some(spare) = &mut spare {
-                spare.take(range.first(), range.last());
-            }
-        }
-        self.gateways.extend(gateway_key(id, &pool.intention, subnet));
-    }
-
-    /// A pool owns nothing any more.
-    pub(crate) fn disown(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
-        let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
-        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
-            self.owners.remove(&(subnet.network, range.family(), range.first()));
-            if let Some(spare) = &mut spare {
-                spare.give(range.first(), range.last());
-            }
-        }
-        if let Some(key) = gateway_key(id, &pool.intention, subnet) {
-            self.gateways.remove(&key);
-        }
-    }
-}
+use std::ops::ControlFlow;
 
 impl State {
     /// The lowest spare addresses of a subnet, so many or as many as there are, in as many ranges as a pool may have.
@@ -99,7 +65,7 @@ impl State {
 
     /// Addresses that hosts don't have, that the subnet's rules forbid, or that pools leave out on purpose.
     fn never_spare(&self, subnet: SubnetId, family: Family) -> RangeSet {
-        let Some(row) = self.subnets.get(subnet) else { return RangeSet::empty(family) };
+        let row = self.subnets.named(subnet);
         let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.intention.cidr)]);
         let Some(rules) = &row.intention.automatic else { return whole };
         let forbidden = whole.minus(&rules.allowed(row.intention.cidr));

@@ -25,17 +25,6 @@ use ipam_api::name::Name;
 use std::collections::BTreeSet;
 
 impl State {
-    /// The generation that isn't confirmed yet, if the present one isn't.
-    #[must_use]
-    pub fn unconfirmed(&self) -> Option<&Generation> {
-        self.generations.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
-    }
-
-    /// True if no restore keeps a pool from giving.
-    pub(crate) fn is_confirmed(&self, pool: PoolId) -> bool {
-        self.unconfirmed().is_none_or(|row| row.confirmed.contains(&pool))
-    }
-
     /// Leaves no more ids in a generation's row than there are pools.
     pub(crate) fn forget_gone_pools(&self, row: &mut Generation) {
         row.confirmed.retain(|id| self.pools.get(*id).is_some());

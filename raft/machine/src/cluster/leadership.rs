@@ -17,16 +17,4 @@ impl State {
         self.header.leadership = number;
         self.header.no_lease_ends_before_ms = self.header.log_time_ms.saturating_add(grace_ms);
     }
-
-    /// Returns the log time up to which leases and prefixes have ended: 0 during the grace of a leadership, so that
-    /// only prefixes that were released count as ended then.
-    pub(crate) fn ended_until_ms(&self) -> u64 {
-        let now = self.header.log_time_ms;
-        if now < self.header.no_lease_ends_before_ms { 0 } else { now }
-    }
-
-    /// Returns the log time at which a lease or prefix ends that isn't renewed.
-    pub(crate) fn end_of_lease_ms(&self, until_ms: u64) -> u64 {
-        until_ms.max(self.header.no_lease_ends_before_ms)
-    }
 }

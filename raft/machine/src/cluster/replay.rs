@@ -9,7 +9,6 @@ use crate::command::{Applied, Cause, Idempotency, Outcome, Refusal, Text};
 use crate::invariant::COUNT;
 use crate::state::State;
 use crate::state::id::Id;
-use crate::state::index::Index;
 use crate::state::key::ReplayUsage;
 use crate::state::row::Replay;
 use ipam_api::limits::{
@@ -99,22 +98,6 @@ impl State {
     /// Forgets such an answer.
     pub fn mend_of_answer(&mut self, id: crate::state::id::ReplayId) {
         self.erase::<Replay>(id);
-    }
-}
-
-impl Index {
-    /// Changes how much is kept for a principal, and its place among all of them.
-    pub(crate) fn use_for_replays(&mut self, principal: &Text, change: impl FnOnce(&mut ReplayUsage)) {
-        let before = self.replay_usage.get(principal).copied().unwrap_or_default();
-        let mut after = before;
-        change(&mut after);
-        self.replay_bytes_of.remove(&(before.bytes, Text::clone(principal)));
-        if after.keys == 0 {
-            self.replay_usage.remove(principal);
-        } else {
-            self.replay_usage.insert(Text::clone(principal), after);
-            self.replay_bytes_of.insert((after.bytes, Text::clone(principal)));
-        }
     }
 }
 

@@ -1,14 +1,15 @@
 //! Application of one command: all of it, or nothing.
 
-use crate::value::At;
-use ipam_api::Code;
-
 use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
-use crate::command::{self, Action, Answer, Applied, Cause, Command, Outcome, Purpose, Refusal, Terms};
+use crate::command;
+use crate::command::{Action, Answer, Applied, Cause, Command, Outcome, Purpose, Refusal, Terms};
 use crate::event::{By, Event};
 use crate::journal::Happened;
 use crate::state::State;
+use crate::state::row::{Network, Node};
+use crate::value::At;
+use ipam_api::Code;
 
 /// Applies one command: all of it, or nothing. What has happened is in the journal, too.
 pub fn apply(state: &mut State, at: At, command: &Command) -> (Outcome, Vec<Event>) {
@@ -124,11 +125,6 @@ impl Step<'_> {
         (revision, answer.map(|answer| Applied { revision, answer, replayed: false }))
     }
 
-    pub(crate) fn permitted(&self, action: &Action) -> Result<(), Refusal> {
-        let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        self.state.permit(grant, &self.origin.principal, action, self.work)
-    }
-
     /// Anything but a transaction; and whoever waited for what it made possible.
     pub(crate) fn single(&mut self, action: &Action) -> Result<Answer, Refusal> {
         let answer = self.alone(action)?;
@@ -140,11 +136,11 @@ impl Step<'_> {
         self.check_extent(action)?;
         self.permitted(action)?;
         match action {
-            Action::PutNetwork(put) => self.put_network(put),
+            Action::PutNetwork(put) => self.put_described::<Network>((&put.intention.name).into(), put),
             Action::PutSubnet(put) => self.put_subnet(put),
             Action::PutPool(put) => self.put_pool(put),
             Action::PutReservation(put) => self.put_reservation(put),
-            Action::PutNode(put) => self.put_node(put),
+            Action::PutNode(put) => self.put_described::<Node>(put.intention.resource_name(), put),
             Action::PutNamespace(put) => self.put_namespace(put),
             Action::Delete(delete) => match delete.kind {
                 command::Kind::Network => self.delete_network(&delete.name, delete.expect),
@@ -152,7 +148,7 @@ impl Step<'_> {
                 command::Kind::Pool => self.delete_pool(delete),
                 command::Kind::Reservation => self.delete_reservation(&delete.name, delete.expect),
                 command::Kind::Token => self.delete_token(&delete.name, delete.expect),
-                command::Kind::Node => self.delete_node(&delete.name, delete.expect),
+                command::Kind::Node => self.delete_described::<Node>(&delete.name, delete.expect),
                 command::Kind::Namespace => self.delete_namespace(&delete.name, delete.expect),
             },
             Action::Allocate(wish) => self.allocate_in_budget(wish),

@@ -4,47 +4,15 @@
 //! the pool; what is cut from a prefix is taken from a free set of that prefix. Asking again for what one has gives
 //! the same and lets it, and all above it, live on.
 
-use crate::value::prefix::LENGTH_MAX;
-use ipam_api::limits::{PREFIX_DAMPING_MS_MAX, PREFIX_LEVELS_MAX, PREFIX_TTL_MS_MAX, PREFIX_TTL_MS_MIN};
-use ipnet::IpNet;
-
 use crate::apply::step::Step;
-use crate::command::validate::within;
 use crate::command::{Answer, Cause, Delegate, GivenPrefix, PrefixLevel, Refusal, Text};
 use crate::event::What;
-use crate::prefix::plan::{Plan, not_longer};
+use crate::prefix::plan::Plan;
 use crate::state::State;
 use crate::state::id::{ParentId, PrefixId};
 use crate::state::row::{Prefix, PrefixOwner};
-use crate::value::cause::Counted;
-
-impl Delegate {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        within(Counted::PrefixLevels, self.levels.len(), PREFIX_LEVELS_MAX)?;
-        if self.levels.is_empty() {
-            return Err(Cause::NoLevel.into());
-        }
-        let mut above = None;
-        for level in &self.levels {
-            if let Some(length) = level.length {
-                if !(1..=LENGTH_MAX).contains(&length) {
-                    return Err(Cause::PrefixLength { length }.into());
-                }
-                if above.is_some_and(|above| above >= length) {
-                    return Err(not_longer(length, above.unwrap_or_default()));
-                }
-                above = Some(length);
-            }
-            match level.ttl_ms {
-                Some(ttl_ms) if !(PREFIX_TTL_MS_MIN..=PREFIX_TTL_MS_MAX).contains(&ttl_ms) => {
-                    return Err(Cause::PrefixTtl { ttl_ms }.into());
-                }
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-}
+use ipam_api::limits::PREFIX_DAMPING_MS_MAX;
+use ipnet::IpNet;
 
 impl Step<'_> {
     pub(crate) fn delegate(&mut self, wish: &Delegate) -> Result<Answer, Refusal> {
@@ -115,7 +83,7 @@ impl Step<'_> {
             self.state.tick();
         }
         for (id, row) in later {
-            self.state.end_prefix_at(id, row);
+            self.state.write(id, row);
         }
     }
 }
@@ -149,6 +117,6 @@ impl State {
     }
 }
 
-pub(crate) fn no_prefix(id: PrefixId) -> Refusal {
+pub(super) fn no_prefix(id: PrefixId) -> Refusal {
     Cause::NoPrefix { prefix: id.get() }.into()
 }

@@ -4,29 +4,22 @@
 //! bottom up, a bounded number with every command, so that a block is free only once all in it is gone.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Refusal};
+use crate::command::{Answer, Refusal};
 use crate::event::{Delegation, What};
-use crate::prefix::no_prefix;
+use crate::prefix::delegate::no_prefix;
 use crate::state::State;
-use crate::state::division::blocks_within;
-use crate::state::id::{PoolId, PrefixId};
+use crate::state::id::PrefixId;
 use crate::state::row::Prefix;
-use crate::value::cause::NamedPrefix;
 use crate::value::row::RELEASED_MS;
-use ipam_api::RangeSet;
 use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
-use ipam_api::name::Name;
 use ipnet::IpNet;
-
-/// Prefixes that a refusal names.
-const EXAMPLES: usize = 3;
 
 impl Step<'_> {
     pub(crate) fn release_prefix(&mut self, id: PrefixId) -> Result<Answer, Refusal> {
         let row = self.state.prefixes.get(id).ok_or_else(|| no_prefix(id))?.clone();
         self.state.tick();
         let ended = Prefix { until_ms: Some(RELEASED_MS), released: true, ..row };
-        self.state.end_prefix_at(id, ended);
+        self.state.write(id, ended);
         let mut cidrs = Vec::new();
         while cidrs.len() < EXPIRIES_PER_COMMAND_MAX && self.state.prefixes.get(id).is_some() {
             cidrs.extend(self.clear_below(id));
@@ -63,31 +56,5 @@ impl State {
     pub(crate) fn ended_prefix(&self) -> Option<PrefixId> {
         let now = self.ended_until_ms();
         self.index.prefix_until.get_min().filter(|(until_ms, _)| *until_ms <= now).map(|(_, id)| *id)
-    }
-
-    /// Writes a prefix that ends at another time.
-    pub(crate) fn end_prefix_at(&mut self, id: PrefixId, row: Prefix) {
-        self.write(id, row);
-    }
-
-    /// Refuses to take addresses from a pool that are delegated.
-    pub(crate) fn check_not_delegated(
-        &self,
-        pool: PoolId,
-        name: &Name,
-        lost: &RangeSet,
-    ) -> Result<(), Refusal> {
-        let cut = lost.ranges().flat_map(|range| {
-            let blocks = blocks_within(&self.index.blocks, pool.into(), range.first(), range.last());
-            blocks.map(|(_, (_, id))| id)
-        });
-        let mut ids: Vec<PrefixId> = cut.collect();
-        ids.dedup();
-        if ids.is_empty() {
-            return Ok(());
-        }
-        let rows = ids.iter().take(EXAMPLES).filter_map(|id| self.prefixes.get(*id).map(|row| (*id, row)));
-        let examples = rows.map(|(id, row)| NamedPrefix::of(id, row)).collect();
-        Err(Cause::PrefixesLost { pool: name.clone(), held: ids.len() as u64, examples }.into())
     }
 }

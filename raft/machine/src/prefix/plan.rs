@@ -1,7 +1,7 @@
 //! Which prefixes are there, and which blocks the others get: looked up and chosen before anything is written.
 
 use crate::command::{Cause, Delegate, Grant, Kind, PrefixLevel, PrefixSource, Refusal, Takers};
-use crate::prefix::no_prefix;
+use crate::prefix::delegate::no_prefix;
 use crate::space::free_set::FreeSet;
 use crate::state::State;
 use crate::state::division::Division;
@@ -27,7 +27,7 @@ pub(crate) struct Plan {
 
 impl State {
     /// Finds what is there, and a block for each level that isn't.
-    pub(crate) fn plan_prefixes(&self, wish: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
+    pub(super) fn plan_prefixes(&self, wish: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
         let (source, pool) = match &wish.from {
             PrefixSource::Pool(name) => {
                 let id = self.find::<Pool>(name).ok_or_else(|| not_found(Kind::Pool, name))?;
@@ -49,11 +49,9 @@ impl State {
         for level in &wish.levels {
             let parent = plan.known.last().copied().map_or(source, ParentId::from);
             let owner = PrefixOwner { realm: wish.realm.clone(), name: level.owner.clone() };
-            let known = match plan.fresh.is_empty() {
-                true => self.prefix_of(parent, &owner),
-                false => None,
-            };
-            if let Some((id, row)) = known {
+            if plan.fresh.is_empty()
+                && let Some((id, row)) = self.prefix_of(parent, &owner)
+            {
                 self.check_same(id, row, level)?;
                 plan.known.push(id);
                 continue;
@@ -86,10 +84,9 @@ impl State {
     ) -> Result<IpNet, Refusal> {
         self.check_delegates(pool, wish)?;
         if let Some(row) = self.prefixes.get(parent.prefix()) {
-            return match self.index.divided.get(&parent.prefix()) {
-                Some(division) => lowest_in(row.cidr, &division.free, length),
-                None => lowest_in(row.cidr, &Division::none_of(row.cidr, row.keep_edges).free, length),
-            };
+            let division = self.index.divided.get(&parent.prefix()).cloned();
+            let division = division.unwrap_or_else(|| Division::none_of(row.cidr, row.keep_edges).into());
+            return lowest_in(row.cidr, &division.free, length);
         }
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else {
             return Err(Cause::PoolGone.into());
@@ -148,7 +145,7 @@ impl State {
 fn lowest_in(cidr: IpNet, free: &FreeSet, length: u8) -> Result<IpNet, Refusal> {
     check_fits(length, cidr.max_prefix_len())?;
     if length <= cidr.prefix_len() {
-        return Err(not_longer(length, cidr.prefix_len()));
+        return Err(Cause::NotLonger { length, above: cidr.prefix_len() }.into());
     }
     let first = free.lowest_block(cidr.max_prefix_len() - length);
     let block = first.and_then(|first| IpNet::new(Family::of(cidr.addr()).address(first), length).ok());
@@ -160,8 +157,4 @@ fn check_fits(length: u8, bits: u8) -> Result<(), Refusal> {
         return Ok(());
     }
     Err(Cause::LengthOfFamily { length, bits }.into())
-}
-
-pub(crate) fn not_longer(length: u8, above: u8) -> Refusal {
-    Cause::NotLonger { length, above }.into()
 }

@@ -9,24 +9,20 @@
 //! are past. An ADD proves nothing. It makes no other boot's DEL late, and it is refused where another boot has released
 //! its attachment, until an earlier process of its own boot was heard (ADR 20).
 
-use std::cmp::Ordering;
-
-use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
-use ipam_api::name::{Name, ObjectName};
-use ipam_api::request::AttachmentKey;
-
 use crate::apply::step::Step;
 use crate::command::{Cause, Refusal, Started};
 use crate::state::State;
-use crate::state::id::{BootsId, Id, TombstoneId};
+use crate::state::id::{BootsId, Id};
 use crate::state::row::{Attachment, Boot, Boots, Tombstone};
+use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use std::cmp::Ordering;
 
 impl State {
     /// Refuses an ADD that began before a release of its attachment, or may have.
     pub(crate) fn check_not_late(&self, key: &AttachmentKey, started: &Started) -> Result<(), Refusal> {
-        let Some(tombstone) = self.tombstone(key).and_then(|id| self.tombstones.get(id)) else {
-            return Ok(());
-        };
+        let Some((_, tombstone)) = self.tombstone(key) else { return Ok(()) };
         let releases = || tombstone.releases.iter();
         if releases().any(|release| self.order(key, started, release).is_some_and(Ordering::is_le)) {
             return Err(Cause::ReleasedSince { attachment: key.clone() }.into());
@@ -53,17 +49,6 @@ impl State {
             (Some(_), None) => Some(Ordering::Greater),
             _ => None,
         }
-    }
-
-    fn tombstone(&self, key: &AttachmentKey) -> Option<TombstoneId> {
-        self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))
-    }
-
-    /// The boots of a node, as far as they are remembered.
-    #[must_use]
-    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootsId, &Boots)> {
-        let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
-        self.boots.get(id).map(|row| (id, row))
     }
 }
 
@@ -92,19 +77,19 @@ impl Boots {
 
 impl Step<'_> {
     /// Remembers that an attachment was released.
-    pub(crate) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
+    pub(super) fn bury(&mut self, key: &AttachmentKey, started: &Started) {
         let (node, is_news) = self.hear(key, started, true);
         let earlier = self.state.tombstone(key);
-        let before = earlier.and_then(|id| self.state.tombstones.get(id)).map(|row| row.releases.as_slice());
-        let releases = with_release(before.unwrap_or_default(), started);
-        if let Some(id) = earlier {
+        let before = earlier.map_or(&[][..], |(_, row)| &row.releases);
+        let releases = with_release(before, started);
+        if before == releases {
             // Neither a repeated DEL nor an older one is another release.
-            if self.state.tombstones.get(id).is_some_and(|row| row.releases == releases) {
-                if is_news {
-                    self.state.tick();
-                }
-                return;
+            if is_news {
+                self.state.tick();
             }
+            return;
+        }
+        if let Some((id, _)) = earlier {
             self.state.erase::<Tombstone>(id);
         }
         let id = self.state.new_id();
@@ -141,6 +126,12 @@ impl Step<'_> {
         }
     }
 
+    /// The boots of a node to write to; none under a new id where it has no row.
+    pub(crate) fn boots_or_none(&mut self, realm: &Name, node: &ObjectName) -> (BootsId, Boots) {
+        let known = self.state.boots_of(realm, node).map(|(id, row)| (id, row.clone()));
+        known.unwrap_or_else(|| (self.state.new_id(), Boots::of(realm.clone(), node.clone())))
+    }
+
     /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the revision.
     pub(crate) fn hear(
         &mut self,
@@ -148,21 +139,13 @@ impl Step<'_> {
         started: &Started,
         is_release: bool,
     ) -> (BootsId, bool) {
-        let known = self.state.boots_of(&key.realm, &key.node);
-        let before = known.map(|(_, row)| row.boots.as_slice()).unwrap_or_default();
-        let boots = with_request(before, started, is_release);
-        if let Some((id, row)) = known
-            && row.boots == boots
-        {
-            return (id, false);
+        let (id, before) = self.boots_or_none(&key.realm, &key.node);
+        let boots = with_request(&before.boots, started, is_release);
+        let is_news = before.boots != boots;
+        if is_news {
+            self.state.write(id, Boots { boots, ..before });
         }
-        let known = known.map(|(id, _)| id);
-        let id = known.unwrap_or_else(|| self.state.new_id());
-        let before = self.state.boots.get(id).cloned();
-        let before = before.unwrap_or_else(|| Boots::of(key.realm.clone(), key.node.clone()));
-        let row = Boots { boots, ..before };
-        self.state.write(id, row);
-        (id, true)
+        (id, is_news)
     }
 }
 
@@ -209,5 +192,3 @@ fn with_release(before: &[Started], started: &Started) -> Vec<Started> {
     one.start_ticks = one.start_ticks.max(started.start_ticks);
     releases
 }
-
-impl State {}

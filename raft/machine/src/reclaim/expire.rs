@@ -1,12 +1,11 @@
 //! What ends by log time: the rest of freed addresses, leases, the memory of releases, and prefixes. A little with every
 //! command, in order, so that no command has to clear away an hour's worth.
 
-use crate::state::row::{Replay, Tombstone};
-use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
-
 use crate::apply::step::Step;
 use crate::event::What;
 use crate::state::id::CoolingId;
+use crate::state::row::{Replay, Tombstone};
+use ipam_api::limits::EXPIRIES_PER_COMMAND_MAX;
 
 impl Step<'_> {
     /// Clears away what has passed, a bounded number at once; how many rows.

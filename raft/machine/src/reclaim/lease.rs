@@ -3,41 +3,12 @@
 //! The log alone decides when one ends. Log time stands still while nobody leads, so an outage of ours ends none,
 //! and a new leader needs to guess nothing. What was given together ends together.
 
-use ipam_api::limits::{LEASE_TTL_MS_MAX, LEASE_TTL_MS_MIN};
-use ipam_api::resource::{EndpointKey, Lifecycle};
-
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Leases, Manner, Refusal, Renew, Renewed};
+use crate::command::{Answer, Cause, Leases, Refusal, Renew, Renewed};
 use crate::event::Reason;
 use crate::state::State;
 use crate::state::id::AllocationId;
 use crate::state::row::{Allocation, Lease};
-
-impl Manner {
-    pub(crate) fn check(&self, lifecycle: Lifecycle) -> Result<(), Refusal> {
-        match (lifecycle, self.ttl_ms) {
-            (Lifecycle::Leased, None) => Err(Cause::LeaseWithoutTtl.into()),
-            (Lifecycle::Attached | Lifecycle::Held, Some(_)) => {
-                Err(Cause::TtlWithoutLease { lifecycle }.into())
-            }
-            (_, ttl_ms) => check_ttl(ttl_ms),
-        }
-    }
-}
-
-impl Renew {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        check_ttl(self.ttl_ms)
-    }
-}
-
-fn check_ttl(ttl_ms: Option<u64>) -> Result<(), Refusal> {
-    match ttl_ms {
-        Some(ttl_ms) if ttl_ms < LEASE_TTL_MS_MIN => Err(Cause::LeaseTooShort { ttl_ms }.into()),
-        Some(ttl_ms) if ttl_ms > LEASE_TTL_MS_MAX => Err(Cause::LeaseTooLong { ttl_ms }.into()),
-        _ => Ok(()),
-    }
-}
 
 impl Step<'_> {
     /// A lease that begins now.
@@ -82,13 +53,11 @@ impl Step<'_> {
 
     /// Ends a lease whose time has passed, and all others of its endpoint whose time has passed: a machine doesn't
     /// keep one family without the other. How many.
-    pub(crate) fn end_leases(&mut self, id: AllocationId) -> u64 {
+    pub(super) fn end_leases(&mut self, id: AllocationId) -> u64 {
         let now = self.state.ended_until_ms();
         let has_ended = |row: &Allocation| row.lease.as_ref().is_some_and(|lease| lease.until_ms <= now);
         let endpoint = self.state.allocations.get(id).and_then(|row| self.state.endpoints.get(row.endpoint));
-        let ids = endpoint.map_or_else(Vec::new, |row| row.allocations.clone());
-        let ended = |id: &AllocationId| self.state.allocations.get(*id).is_some_and(has_ended);
-        let ids: Vec<AllocationId> = ids.into_iter().filter(ended).collect();
+        let ids = endpoint.map_or_else(Vec::new, |row| self.state.those_that(&row.allocations, has_ended));
         self.release_all(&ids, Reason::LeaseEnded).len() as u64
     }
 }
@@ -101,21 +70,18 @@ impl State {
                 return Err(Cause::LeaseGone { allocation: id.get() }.into());
             }
             Leases::Allocation(id) => vec![*id],
-            Leases::Endpoint(key) => self.all_of(key)?,
+            Leases::Endpoint(key) if self.incarnations(key).next().is_none() => {
+                return Err(Cause::LeasesGone { endpoint: key.clone() }.into());
+            }
+            Leases::Endpoint(key) => {
+                let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+                rows.flat_map(|row| row.allocations.iter().copied()).collect()
+            }
         };
-        let is_lease = |id: &AllocationId| self.allocations.get(*id).is_some_and(|row| row.lease.is_some());
-        let leases: Vec<AllocationId> = ids.into_iter().filter(is_lease).collect();
+        let leases = self.those_that(&ids, |row| row.lease.is_some());
         if leases.is_empty() {
             return Err(Cause::NotLeased { which: which.clone() }.into());
         }
         Ok(leases)
-    }
-
-    fn all_of(&self, key: &EndpointKey) -> Result<Vec<AllocationId>, Refusal> {
-        let rows: Vec<_> = self.incarnations(key).filter_map(|id| self.endpoints.get(id)).collect();
-        if rows.is_empty() {
-            return Err(Cause::LeasesGone { endpoint: key.clone() }.into());
-        }
-        Ok(rows.into_iter().flat_map(|row| row.allocations.iter().copied()).collect())
     }
 }

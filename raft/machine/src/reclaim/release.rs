@@ -5,7 +5,7 @@ use crate::command::{Answer, Cause, Refusal, ReleaseAttachment};
 use crate::event::{Holding, Reason, What};
 use crate::state::id::{AllocationId, AttachmentId, CoolingId, EndpointId, Id, NetworkId, PoolId};
 use crate::state::indexed::less;
-use crate::state::row::{Allocation, Attachment, Cooling, Endpoint};
+use crate::state::row::{Allocation, Cooling};
 use ipam_api::address::number;
 use ipam_api::resource::EndpointKey;
 use std::cmp::Ordering;
@@ -118,40 +118,22 @@ impl Step<'_> {
         Some(address)
     }
 
-    /// An endpoint that holds nothing any more is gone.
-    fn forget_in_endpoint(&mut self, endpoint: EndpointId, allocation: AllocationId) {
-        let mut row = self.state.endpoints.named(endpoint).clone();
-        row.allocations.retain(|id| *id != allocation);
-        let is_left = !row.allocations.is_empty();
-        self.state.write(endpoint, row);
-        if !is_left {
-            self.remove_if_empty(endpoint);
-        }
-    }
-
-    /// An endpoint that neither holds nor waits for anything is gone.
-    pub(crate) fn remove_if_empty(&mut self, endpoint: EndpointId) {
-        let Some(row) = self.state.endpoints.get(endpoint) else { return };
-        if row.allocations.is_empty() && row.waiting.is_none() {
-            self.state.erase::<Endpoint>(endpoint);
-        }
-    }
-
-    pub(crate) fn forget_in_attachment(&mut self, attachment: AttachmentId, allocation: AllocationId) {
-        let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
-        row.allocations.retain(|id| *id != allocation);
-        if row.allocations.is_empty() {
-            self.state.erase::<Attachment>(attachment);
-        } else {
-            self.state.write(attachment, row);
-        }
-    }
-
     fn cool(&mut self, id: CoolingId, network: NetworkId, pool: PoolId, address: IpAddr, cooling_ms: u64) {
         let until_ms = self.state.log_time_ms().saturating_add(cooling_ms);
         self.state.write(id, Cooling { address, network, pool, until_ms });
         let space = self.state.space_mut(pool);
         space.cooling.insert(id);
         space.occupy(number(address));
+    }
+
+    /// Takes back what an endpoint hasn't claimed, once nothing of it is attached any more. A sticky one keeps it.
+    fn release_unclaimed(&mut self, endpoint: EndpointId) -> Vec<IpAddr> {
+        let Some(row) = self.state.endpoints.get(endpoint) else { return Vec::new() };
+        if row.sticky.is_some() || self.state.is_attached(endpoint) {
+            return Vec::new();
+        }
+        let mut ids = self.state.those_that(&row.allocations, Allocation::awaits_attachment);
+        ids.retain(|id| self.may_free(*id));
+        self.release_all(&ids, Reason::Unclaimed)
     }
 }

@@ -6,30 +6,18 @@
 use crate::apply::step::Step;
 use crate::command::validate::{check_gateway, check_routes};
 use crate::command::{Cause, PoolIntention, Refusal};
-use crate::state::State;
-use crate::state::id::{Id, NetworkId, PoolId};
-use crate::state::key::GatewayKey;
+use crate::state::id::PoolId;
+use crate::state::owners::within_subnet;
 use crate::state::row::Subnet;
 use crate::value::cause::{NamedPrefix, UsedBy};
 use crate::value::shape::giveable;
-use ipam_api::Family;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 use std::net::IpAddr;
 
-/// Under which a pool's gateway is found, if a pool could have it: link-local ones may be of no subnet.
-pub(crate) fn gateway_key(id: PoolId, pool: &PoolIntention, subnet: &Subnet) -> Option<GatewayKey> {
-    let gateway = within_subnet(pool.gateway, subnet)?;
-    Some((subnet.network, Family::of(gateway), number(gateway), id))
-}
-
-fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<IpAddr> {
-    gateway.filter(|gateway| subnet.intention.cidr.contains(gateway))
-}
-
 impl Step<'_> {
     /// Refuses a pool's gateway and routes that its subnet can't have, and with which some pool would give a gateway.
-    pub(crate) fn check_gateway_of_pool(
+    pub(super) fn check_gateway_of_pool(
         &self,
         pool: &PoolIntention,
         subnet: &Subnet,
@@ -54,7 +42,7 @@ impl Step<'_> {
     }
 
     /// Refuses another gateway of a subnet that somebody holds, or without which a pool would give another one's.
-    pub(crate) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
+    pub(super) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
         self.check_can_be_gateway(old, new)?;
         let Some(former) = within_subnet(old.intention.gateway, old) else { return Ok(()) };
         let other = self.state.gateways_in(old.network, AddressRange::single(former)).next();
@@ -68,7 +56,7 @@ impl Step<'_> {
     }
 
     /// Refuses a gateway that somebody holds.
-    pub(crate) fn check_can_be_gateway(
+    pub(super) fn check_can_be_gateway(
         &self,
         subnet: &Subnet,
         gateway: Option<IpAddr>,
@@ -87,28 +75,4 @@ impl Step<'_> {
 
 fn given_away(gateway: IpAddr, of: &Name, by: &Name) -> Refusal {
     Cause::GatewayOffered { gateway, of: of.clone(), by: by.clone() }.into()
-}
-
-impl State {
-    /// Gateways of pools in a range, the lowest first, each with its pool.
-    fn gateways_in(
-        &self,
-        network: NetworkId,
-        range: AddressRange,
-    ) -> impl Iterator<Item = (IpAddr, PoolId)> + '_ {
-        let family = range.family();
-        let (from, to) =
-            ((network, family, range.first(), Id::MIN), (network, family, range.last(), Id::MAX));
-        self.index.gateways.range(from..=to).map(move |(_, _, number, id)| (family.address(*number), *id))
-    }
-
-    /// Whether an address is a pool's gateway, and the last one from there on that is so, or isn't.
-    pub(crate) fn gateway_stretch(&self, network: NetworkId, family: Family, at: u128) -> (bool, u128) {
-        let (from, to) = ((network, family, at, Id::MIN), (network, family, u128::MAX, Id::MAX));
-        match self.index.gateways.range(from..=to).next() {
-            Some((_, _, gateway, _)) if *gateway == at => (true, at),
-            Some((_, _, gateway, _)) => (false, gateway - 1),
-            None => (false, u128::MAX),
-        }
-    }
 }

@@ -4,21 +4,21 @@ use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Delete, Kind, PoolIntention, Put, Refusal, Stored};
 use crate::event::What;
 use crate::event::field_change::changes;
-use crate::resource::network::check_room;
+use crate::resource::described::check_room;
 use crate::space::Space;
-use crate::state::Occupant;
-use crate::state::id::{AllocationId, CoolingId, EndpointId, Id, NetworkId, PoolId, SubnetId};
+use crate::state::division::blocks_within;
+use crate::state::id::{PoolId, PrefixId, SubnetId};
 use crate::state::refuse::{check_expected, immutable, not_found};
-use crate::state::row::{Cooling, Pool, PoolState, Subnet};
-use crate::value::cause::{Constant, HeldBy, NamedController};
+use crate::state::row::{Automatic, Pool, PoolState, Subnet};
+use crate::state::{Occupant, State};
+use crate::value::cause::{Constant, NamedController, NamedPrefix};
 use crate::value::field_name::FieldName;
 use crate::value::row::AutomaticStanding;
 use crate::value::shape::{giveable, owned};
-use ipam_api::RangeSet;
-use ipam_api::address::{AddressRange, number};
+use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::Name;
-use std::sync::Arc;
+use ipam_api::{Family, RangeSet};
 
 /// Held addresses that a refusal names.
 const EXAMPLES: usize = 3;
@@ -37,11 +37,9 @@ impl Step<'_> {
     }
 
     fn create_pool(&mut self, intention: &PoolIntention) -> Result<Answer, Refusal> {
-        let subnet_id = self
-            .state
-            .find::<Subnet>(&intention.subnet)
-            .ok_or_else(|| not_found(Kind::Subnet, &intention.subnet))?;
-        let subnet = self.subnet_row(subnet_id, &intention.subnet)?;
+        let named = self.state.find::<Subnet>(&intention.subnet);
+        let subnet_id = named.ok_or_else(|| not_found(Kind::Subnet, &intention.subnet))?;
+        let subnet = self.subnet_row(subnet_id);
         check_room(self.state.pools.len(), Kind::Pool)?;
         if intention.terminating {
             return Err(Cause::NewPoolTerminating.into());
@@ -49,23 +47,13 @@ impl Step<'_> {
         self.check_ranges(intention, &subnet, None)?;
         self.check_gateway_of_pool(intention, &subnet, None)?;
         self.state.check_drains_to(intention, &subnet)?;
-        let revision = self.state.tick();
-        let row = Pool {
-            meta: self.new_meta(revision),
-            intention: stored(intention),
-            subnet: subnet_id,
-            automatic: None,
-        };
-        self.state.index_pool(Id::new(revision), &row, &subnet);
-        self.state.write(Id::new(revision), row.clone());
-        self.emit(What::Created { kind: Kind::Pool, name: (&intention.name).into() });
-        self.refresh_readiness(Id::new(revision));
-        Ok(Answer::created(revision, Stored::Pool(row)))
+        let id = self.state.new_id();
+        Ok(self.write_new_pool(id, stored(intention), subnet_id, None))
     }
 
     fn change_pool(&mut self, id: PoolId, old: &Pool, intention: &PoolIntention) -> Result<Answer, Refusal> {
         let name = &intention.name;
-        let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
+        let subnet = self.subnet_row(old.subnet);
         if old.intention.subnet != intention.subnet {
             return Err(immutable(Kind::Pool, name, Constant::Subnet(old.intention.subnet.clone())));
         }
@@ -84,12 +72,7 @@ impl Step<'_> {
         let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
         self.check_not_held(name, &subnet, &lost)?;
         self.state.check_not_delegated(id, name, &lost)?;
-        let changes = changes(&old.intention, intention);
-        let answer = self.change(Kind::Pool, name, &old.meta, changes, |step, meta| {
-            let row = Pool { meta, intention: stored(intention), ..old.clone() };
-            step.reindex_pool(id, old, row.clone(), &subnet);
-            Stored::Pool(row)
-        });
+        let answer = self.rewrite_pool(id, Pool { intention: stored(intention), ..old.clone() }, false);
         if old.intention.drains_to != intention.drains_to {
             self.wait_for_stand_in(id);
         }
@@ -99,18 +82,44 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Writes a pool's new row and everything that is derived from it.
-    pub(crate) fn reindex_pool(&mut self, id: PoolId, old: &Pool, row: Pool, subnet: &Subnet) {
-        self.state.rewrite_pool(id, old, row, subnet);
-        self.reshape(id, subnet);
+    /// Writes a pool with another intention, and everything that is derived from it. A change that happens by itself
+    /// names the one who made the change before it.
+    pub(crate) fn rewrite_pool(&mut self, id: PoolId, row: Pool, by_itself: bool) -> Answer {
+        let old = self.state.pools.named(id).clone();
+        let subnet = self.subnet_row(old.subnet);
+        let changes = changes(&old.intention, &row.intention);
+        self.change(Kind::Pool, &old.intention.name, &old.meta, changes, |step, mut meta| {
+            if by_itself {
+                meta.updated_by.clone_from(&old.meta.updated_by);
+            }
+            let row = Pool { meta, ..row };
+            step.state.rewrite_pool(id, &old, row.clone(), &subnet);
+            step.reshape(id, &subnet);
+            Stored::Pool(row)
+        })
+    }
+
+    /// Writes a new pool and everything that is derived from it.
+    pub(crate) fn write_new_pool(
+        &mut self,
+        id: PoolId,
+        intention: PoolIntention,
+        subnet: SubnetId,
+        automatic: Option<Box<Automatic>>,
+    ) -> Answer {
+        let name = intention.name.clone();
+        let row = Pool { meta: self.new_meta(id), intention, subnet, automatic };
+        self.state.index_pool(id, &row, &self.subnet_row(subnet));
+        self.state.write(id, row.clone());
+        self.emit(What::Created { kind: Kind::Pool, name: (&name).into() });
+        self.refresh_readiness(id);
+        Answer::created(id.get(), Stored::Pool(row))
     }
 
     pub(crate) fn delete_pool(&mut self, delete: &Delete) -> Result<Answer, Refusal> {
-        let (kind, name) = (Kind::Pool, &delete.name);
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        let row = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?.clone();
-        check_expected(kind, name, Some(&row.meta), delete.expect)?;
-        self.check_manager(kind, name)?;
+        let name = &delete.name;
+        let id = self.to_write::<Pool>(name, delete.expect)?;
+        let row = self.state.pools.named(id).clone();
         let held = self.held_of(id);
         if held == 0 {
             self.state.tick();
@@ -121,14 +130,8 @@ impl Step<'_> {
             return Err(Cause::PoolInUse { pool: name.clone(), held }.into());
         }
         if !row.intention.terminating {
-            let subnet = self.subnet_row(row.subnet, &row.intention.subnet)?;
             let intention = PoolIntention { terminating: true, ..row.intention.clone() };
-            let changes = changes(&row.intention, &intention);
-            self.change(kind, name, &row.meta, changes, |step, meta| {
-                let draining = Pool { meta, intention, ..row.clone() };
-                step.reindex_pool(id, &row, draining.clone(), &subnet);
-                Stored::Pool(draining)
-            });
+            self.rewrite_pool(id, Pool { intention, ..row }, false);
         }
         Ok(Answer::Draining { held })
     }
@@ -156,14 +159,15 @@ impl Step<'_> {
         self.drop_coolings(id, resting);
         let row = self.state.erase_named::<Pool>(id);
         self.state.erase::<PoolState>(id);
-        let subnet = self.state.subnets.named(row.subnet).clone();
+        let subnet = self.subnet_row(row.subnet);
         self.state.unindex_pool(id, &row, &subnet);
         self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
         self.forget_waiting_for(id);
     }
 
-    pub(crate) fn subnet_row(&self, id: SubnetId, name: &Name) -> Result<Subnet, Refusal> {
-        self.state.subnets.get(id).cloned().ok_or_else(|| not_found(Kind::Subnet, name))
+    /// The row of a subnet that another row or the index names.
+    pub(super) fn subnet_row(&self, id: SubnetId) -> Subnet {
+        self.state.subnets.named(id).clone()
     }
 
     fn check_ranges(
@@ -230,42 +234,12 @@ impl Step<'_> {
     }
 }
 
-/// What is kept of an intention: its network is the subnet's and is not kept twice.
+/// Intention as it is kept: its network is the subnet's and is not kept twice.
 fn stored(intention: &PoolIntention) -> PoolIntention {
     PoolIntention { network: None, ..intention.clone() }
 }
 
-impl crate::state::State {
-    /// The allocation that holds an address.
-    #[must_use]
-    pub fn allocation_at(
-        &self,
-        network: NetworkId,
-        address: std::net::IpAddr,
-    ) -> Option<(AllocationId, &crate::state::row::Allocation)> {
-        match self.occupant(network, address)? {
-            Occupant::Allocation(id) => self.allocations.get(id).map(|row| (id, row)),
-            Occupant::Cooling(_) => None,
-        }
-    }
-
-    /// How people call an endpoint.
-    pub(crate) fn holder(&self, endpoint: EndpointId) -> HeldBy {
-        HeldBy(self.endpoints.get(endpoint).map(|row| row.key.clone()))
-    }
-
-    /// Ends the rest of an address: it is free, or whatever its pool now makes of it.
-    pub(crate) fn end_cooling(&mut self, id: CoolingId) -> Arc<Cooling> {
-        let row = self.erase_named::<Cooling>(id);
-        let space = self.space_mut(row.pool);
-        space.cooling.remove(&id);
-        space.vacate(number(row.address));
-        row
-    }
-}
-
-/// What somebody wants of a pool, if people may want it so: what of an automatic pool follows from its application is
-/// nobody else's to say.
+/// Intention of an operator for a pool; refuses what follows from the application of an automatic pool.
 fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolIntention, Refusal> {
     let mut wanted = new.clone();
     let name = &new.name;
@@ -294,4 +268,56 @@ fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolInten
     wanted.reclaim = Some(reclaim);
     wanted.terminating |= reclaim && automatic.standing == AutomaticStanding::Ended;
     Ok(wanted)
+}
+
+impl State {
+    /// Refuses to take addresses from a pool that are delegated.
+    pub(super) fn check_not_delegated(
+        &self,
+        pool: PoolId,
+        name: &Name,
+        lost: &RangeSet,
+    ) -> Result<(), Refusal> {
+        let cut = lost.ranges().flat_map(|range| {
+            let blocks = blocks_within(&self.index.blocks, pool.into(), range.first(), range.last());
+            blocks.map(|(_, (_, id))| id)
+        });
+        let mut ids: Vec<PrefixId> = cut.collect();
+        ids.dedup();
+        if ids.is_empty() {
+            return Ok(());
+        }
+        let rows = ids.iter().take(EXAMPLES).filter_map(|id| self.prefixes.get(*id).map(|row| (*id, row)));
+        let examples = rows.map(|(id, row)| NamedPrefix::of(id, row)).collect();
+        Err(Cause::PrefixesLost { pool: name.clone(), held: ids.len() as u64, examples }.into())
+    }
+
+    /// Refuses to drain a pool to one that can't stand in for it.
+    fn check_drains_to(&self, pool: &PoolIntention, subnet: &Subnet) -> Result<(), Refusal> {
+        let Some(to) = &pool.drains_to else { return Ok(()) };
+        if *to == pool.name {
+            return Err(Cause::DrainsToItself { pool: to.clone() }.into());
+        }
+        let other = self.find::<Pool>(to).and_then(|id| self.pools.get(id));
+        let other = other.ok_or_else(|| not_found(Kind::Pool, to))?;
+        let of =
+            self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.intention.subnet))?;
+        let family = |subnet: &Subnet| Family::of(subnet.intention.cidr.addr());
+        let (to, name) = (to.clone(), pool.name.clone());
+        let cause = if family(of) != family(subnet) {
+            Cause::DrainsToFamily { to, there: family(of), pool: name, here: family(subnet) }
+        } else if of.network != subnet.network {
+            let (there, here) = (of.intention.network.clone(), subnet.intention.network.clone());
+            Cause::DrainsToNetwork { to, there, pool: name, here }
+        } else if other.intention.terminating {
+            Cause::DrainsToTerminating { to }
+        } else if other.automatic.is_some() {
+            Cause::DrainsToAutomatic { to }
+        } else if let Some(further) = other.intention.drains_to.clone() {
+            Cause::DrainsToDrained { to, further }
+        } else {
+            return Ok(());
+        };
+        Err(cause.into())
+    }
 }

@@ -6,13 +6,11 @@ use crate::apply::step::Step;
 use crate::command::validate::within;
 use crate::command::{Answer, Cause, Kind, PoolIntention, Refusal, Remarks, SplitPool, Stored};
 use crate::event::What;
-use crate::event::field_change::changes;
-use crate::resource::network::check_room;
+use crate::resource::described::check_room;
 use crate::state::Occupant;
 use crate::state::id::PoolId;
 use crate::state::indexed::less;
-use crate::state::refuse::{check_expected, not_found};
-use crate::state::row::{Pool, PoolState, Subnet};
+use crate::state::row::{Allocation, Cooling, Pool, PoolState, Subnet};
 use crate::value::cause::Counted;
 use crate::value::shape::{giveable, ranges};
 use ipam_api::address::AddressRange;
@@ -30,30 +28,15 @@ struct Plan {
     moving: Vec<(u128, Occupant)>,
 }
 
-impl SplitPool {
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        within(Counted::Ranges, self.ranges.len(), RANGES_MAX)?;
-        if self.ranges.is_empty() {
-            return Err(Cause::SplitsNothing.into());
-        }
-        crate::command::validate::one_family(self.ranges.iter())
-    }
-}
-
 impl Step<'_> {
     pub(crate) fn split_pool(&mut self, split: &SplitPool) -> Result<Answer, Refusal> {
         let plan = self.plan_split(split)?;
         let Plan { id, old, subnet, remaining, split_off, moving } = plan;
         let new_id = self.state.new_id();
-        let changes = changes(&old.intention, &remaining);
         let row = Pool { meta: self.new_meta(new_id), intention: split_off, ..old.clone() };
         // They leave the old pool before it shrinks, or their rest would end.
         self.leave(id, new_id, &moving);
-        self.change(Kind::Pool, &split.name, &old.meta, changes, |step, meta| {
-            let shrunk = Pool { meta, intention: remaining, ..old.clone() };
-            step.reindex_pool(id, &old, shrunk.clone(), &subnet);
-            Stored::Pool(shrunk)
-        });
+        self.rewrite_pool(id, Pool { intention: remaining, ..old }, false);
         self.state.index_pool(new_id, &row, &subnet);
         self.enter(new_id, &moving);
         self.state.write(new_id, row.clone());
@@ -74,10 +57,8 @@ impl Step<'_> {
 
     fn plan_split(&self, split: &SplitPool) -> Result<Plan, Refusal> {
         let (kind, name) = (Kind::Pool, &split.name);
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        let old = self.state.pools.get(id).ok_or_else(|| not_found(kind, name))?;
-        check_expected(kind, name, Some(&old.meta), split.expect)?;
-        self.check_manager(kind, name)?;
+        let id = self.to_write::<Pool>(&name.into(), split.expect)?;
+        let old = self.state.pools.named(id);
         if self.state.find::<Pool>(&split.into).is_some() {
             return Err(Cause::PoolExists { pool: split.into.clone() }.into());
         }
@@ -88,7 +69,7 @@ impl Step<'_> {
         if old.intention.terminating {
             return Err(Cause::PoolTerminating { pool: name.clone() }.into());
         }
-        let subnet = self.subnet_row(old.subnet, &old.intention.subnet)?;
+        let subnet = self.subnet_row(old.subnet);
         let cidr = subnet.intention.cidr;
         let family = Family::of(cidr.addr());
         if let Some(range) = split.ranges.iter().find(|range| range.family() != family) {
@@ -142,15 +123,11 @@ impl Step<'_> {
             let state = &mut *self.state;
             match *occupant {
                 Occupant::Allocation(own) => {
-                    let mut row = state.allocations.named(own).clone();
-                    row.pool = new_id;
-                    state.write(own, row);
+                    state.write(own, Allocation { pool: new_id, ..state.allocations.named(own).clone() });
                     less(&mut state.space_mut(id).allocated, 1);
                 }
                 Occupant::Cooling(own) => {
-                    let mut row = state.coolings.named(own).clone();
-                    row.pool = new_id;
-                    state.write(own, row);
+                    state.write(own, Cooling { pool: new_id, ..state.coolings.named(own).clone() });
                     state.space_mut(id).cooling.remove(&own);
                 }
             }

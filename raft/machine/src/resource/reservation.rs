@@ -2,11 +2,10 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
-use crate::event::What;
 use crate::event::field_change::changes;
-use crate::resource::network::check_room;
+use crate::resource::described::check_room;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
-use crate::state::refuse::{check_expected, immutable, not_found};
+use crate::state::refuse::{check_expected, immutable};
 use crate::state::row::Reservation;
 use crate::value::cause::Constant;
 use ipam_api::address::AddressRange;
@@ -41,12 +40,10 @@ impl Step<'_> {
         }
         let network = self.state.network_named(&intention.network)?;
         check_room(self.state.reservations.len(), kind)?;
-        let revision = self.state.tick();
-        let row = Reservation { meta: self.new_meta(revision), intention: intention.clone(), network };
-        self.state.write(Id::new(revision), row.clone());
-        self.emit(What::Created { kind, name: (&intention.name).into() });
+        let row = |meta| Reservation { meta, intention: intention.clone(), network };
+        let answer = self.create(&intention.name, row, Stored::Reservation);
         self.apply_reservations(network, &[&intention.addresses]);
-        Ok(Answer::created(revision, Stored::Reservation(row)))
+        Ok(answer)
     }
 
     pub(crate) fn delete_reservation(
@@ -54,15 +51,9 @@ impl Step<'_> {
         name: &ResourceName,
         expect: Expect,
     ) -> Result<Answer, Refusal> {
-        let kind = Kind::Reservation;
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        check_expected(kind, name, self.state.reservations.get(id).map(|row| &row.meta), expect)?;
-        self.check_manager(kind, name)?;
-        self.state.tick();
-        self.emit(What::Deleted { kind, name: name.clone() });
-        if let Some(row) = self.state.erase::<Reservation>(id) {
-            self.apply_reservations(row.network, &[&row.intention.addresses]);
-        }
+        let id = self.to_write::<Reservation>(name, expect)?;
+        let row = self.delete(id, name);
+        self.apply_reservations(row.network, &[&row.intention.addresses]);
         Ok(Answer::Gone)
     }
 
@@ -90,15 +81,5 @@ impl Step<'_> {
                 self.reshape(pool, &subnet);
             }
         }
-    }
-}
-
-impl crate::state::State {
-    /// Whether a reservation covers an address.
-    #[must_use]
-    pub fn is_reserved(&self, network: NetworkId, address: std::net::IpAddr) -> bool {
-        let key = (network, ipam_api::Family::of(address));
-        let number = ipam_api::address::number(address);
-        self.index.reserved.get(&key).is_some_and(|set| set.contains(number))
     }
 }

@@ -2,11 +2,10 @@
 
 use crate::apply::step::Step;
 use crate::command::{Answer, Cause, Expect, Kind, Put, Refusal, Stored, SubnetIntention};
-use crate::event::What;
 use crate::event::field_change::changes;
-use crate::resource::network::check_room;
-use crate::state::id::{Id, PoolId, SubnetId};
-use crate::state::refuse::{check_expected, immutable, not_found};
+use crate::resource::described::check_room;
+use crate::state::id::{PoolId, SubnetId};
+use crate::state::refuse::{check_expected, immutable};
 use crate::state::row::Subnet;
 use crate::value::cause::Constant;
 use crate::value::shape::giveable;
@@ -42,11 +41,8 @@ impl Step<'_> {
             }
             .into());
         }
-        let revision = self.state.tick();
-        let row = Subnet { meta: self.new_meta(revision), intention: intention.clone(), network };
-        self.state.write(Id::new(revision), row.clone());
-        self.emit(What::Created { kind: Kind::Subnet, name: (&intention.name).into() });
-        Ok(Answer::created(revision, Stored::Subnet(row)))
+        let row = |meta| Subnet { meta, intention: intention.clone(), network };
+        Ok(self.create(&intention.name, row, Stored::Subnet))
     }
 
     fn change_subnet(
@@ -83,18 +79,12 @@ impl Step<'_> {
     }
 
     pub(crate) fn delete_subnet(&mut self, name: &ResourceName, expect: Expect) -> Result<Answer, Refusal> {
-        let kind = Kind::Subnet;
-        let id = self.state.find(name).ok_or_else(|| not_found(kind, name))?;
-        let row = self.state.subnets.get(id).ok_or_else(|| not_found(kind, name))?;
-        check_expected(kind, name, Some(&row.meta), expect)?;
-        self.check_manager(kind, name)?;
+        let id = self.to_write::<Subnet>(name, expect)?;
         let pools = self.state.pools_of(id).count();
         if pools > 0 {
             return Err(Cause::SubnetHasPools { subnet: name.clone(), pools: pools as u64 }.into());
         }
-        self.state.tick();
-        self.state.erase::<Subnet>(id);
-        self.emit(What::Deleted { kind, name: name.clone() });
+        self.delete(id, name);
         Ok(Answer::Gone)
     }
 

@@ -1,15 +1,21 @@
 //! State: rows, tables and the index that is derived from the rows.
 
+pub(crate) mod accounts;
 pub(crate) mod attachment_index;
+mod blocks;
 pub(crate) mod damaged;
 mod derive;
 pub(crate) mod division;
+mod endpoints;
+mod heads;
 pub mod id;
 pub(crate) mod index;
 pub(crate) mod indexed;
 pub(crate) mod key;
 pub mod loading;
+mod lookup;
 mod named;
+pub(crate) mod owners;
 pub(crate) mod refuse;
 mod root;
 pub mod row;
@@ -17,6 +23,7 @@ pub(crate) mod row_key;
 pub(crate) mod shape;
 mod sound;
 pub mod table;
+mod takers;
 
 pub use root::*;
 pub use row::Rows;

@@ -6,7 +6,7 @@
 
 use crate::space::Space;
 use crate::state::division::blocks_within;
-use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
+use crate::state::id::{NetworkId, PoolId, SubnetId};
 use crate::state::row::Pool;
 use crate::state::{Occupant, State};
 use crate::value::counts::Counts;
@@ -14,7 +14,6 @@ use crate::value::words::words;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::MAP_STEPS_MAX;
 use ipam_api::{Family, RangeSet};
-use std::ops::Bound;
 
 words! {
     /// The state of an address, the first that fits.
@@ -236,31 +235,6 @@ impl State {
     fn mapped(&self, id: PoolId, pool: &Pool, only: Option<Standing>) -> Mapped<'_> {
         let network = self.subnets.named(pool.subnet).network;
         Mapped { state: self, network, id, space: self.space_of(id), only }
-    }
-
-    /// Owner of an address, and the last address from there on with the same owner, or with none.
-    pub(crate) fn owner_from(&self, network: NetworkId, family: Family, at: u128) -> (Option<PoolId>, u128) {
-        let owners = &self.index.owners;
-        let before = owners.range((network, family, 0)..=(network, family, at)).next_back();
-        if let Some((_, (last, pool))) = before.filter(|(_, (last, _))| *last >= at) {
-            return (Some(*pool), *last);
-        }
-        let behind = (Bound::Excluded((network, family, at)), Bound::Included((network, family, u128::MAX)));
-        let next = owners.range(behind).next();
-        (None, next.map_or(u128::MAX, |((_, _, first), _)| first - 1))
-    }
-
-    /// Addresses that pools of a subnet have in their ranges and exclude.
-    pub(crate) fn excluded_in(&self, subnet: SubnetId, family: Family) -> RangeSet {
-        let ids = self.index.excluding.range((subnet, Id::MIN)..=(subnet, Id::MAX)).map(|(_, id)| *id);
-        let excluding = ids.filter_map(|id| Some((self.pools.get(id)?, self.space(id)?)));
-        let all: Vec<AddressRange> = excluding
-            .flat_map(|(pool, space)| {
-                let excluded = RangeSet::new(family, &pool.intention.exclude).intersection(&space.ranges);
-                excluded.ranges().collect::<Vec<_>>()
-            })
-            .collect();
-        RangeSet::new(family, &all)
     }
 
     /// Writes addresses that no pool owns. Returns false if not all of them fitted.

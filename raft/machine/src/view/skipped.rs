@@ -1,9 +1,8 @@
 //! Default pools that an explanation doesn't list: they are not for the asker, and are counted by reason.
 
+use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Judged;
 use crate::allocate::selectors::Taker;
-use crate::apply::work::Search;
-use crate::state::State;
 use crate::state::id::PoolId;
 use crate::state::key::Anchor;
 use crate::state::row::Network;
@@ -24,26 +23,25 @@ pub struct Skipped {
     pub pools: Vec<Name>,
 }
 
-impl State {
+impl Choosing<'_> {
     /// The default pools of a family that are not among the listed ones, by reason, and whether there may be more.
     pub(crate) fn skipped(
-        &self,
+        self,
         family: Family,
         taker: &Taker<'_>,
         listed: &[Judged<'_>],
-        search: Search<'_>,
     ) -> (Vec<Skipped>, bool) {
-        let Some(network) = self.find::<Network>(&Name::default_name()) else {
+        let Some(network) = self.state.find::<Network>(&Name::default_name()) else {
             return (Vec::new(), false);
         };
-        let mut keys = self.default_keys_from(network, family, Anchor::Anyone);
-        let listed: BTreeSet<PoolId> = listed.iter().map(|judged| judged.candidate.id).collect();
+        let mut keys = self.state.default_keys_from(network, family, Anchor::Anyone);
+        let listed: BTreeSet<PoolId> = listed.iter().map(|(candidate, _)| candidate.id).collect();
         let others = keys.by_ref().take(SKIPPED_LOOKED_THROUGH_MAX).filter(|(.., id)| !listed.contains(id));
         // In the order in which they would be tried, each once.
         let others: BTreeSet<_> = others.map(|(_, _, _, rank, name, id)| (rank, name, *id)).collect();
         let (mut all, mut named): (Vec<Skipped>, usize) = (Vec::new(), 0);
         for candidate in others.into_iter().filter_map(|(.., id)| self.candidate(id)) {
-            let Some(why) = self.why_not(&candidate, taker, search.grant) else { continue };
+            let Some(why) = self.why_not(&candidate, taker) else { continue };
             let name = candidate.pool.intention.name.clone();
             match all.iter_mut().find(|one| one.why == why) {
                 None => all.push(Skipped { why, count: 1, pools: vec![name] }),

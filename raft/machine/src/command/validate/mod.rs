@@ -3,6 +3,7 @@
 mod check;
 mod claim;
 mod gateway;
+mod terms;
 
 pub(crate) use self::check::{check_host_bits, one_family, text, within};
 use self::claim::{check_adoption, check_wait};

@@ -1,4 +1,4 @@
-//! What is derived from prefixes: what is cut from what, by address, by owner and by time; what is left of each.
+//! Blocks of prefixes in the index: by address, by owner and by time, with the rest of what they are cut from.
 
 use crate::broken::broken;
 use crate::invariant::DIVISION_OF_PARENT;
@@ -37,7 +37,7 @@ impl State {
             .collect()
     }
 
-    /// Whether a prefix, or one above it, is only being cleared away.
+    /// Returns true if a prefix, or one above it, is only being cleared away.
     pub(crate) fn has_ended(&self, id: PrefixId) -> bool {
         let now = self.ended_until_ms();
         let ended = |id: &PrefixId| {
@@ -53,7 +53,7 @@ impl State {
         self.prefixes.get(id).map(|row| (id, row))
     }
 
-    /// What is cut from a pool or a prefix, by address.
+    /// Prefixes that are cut from a pool or a prefix, by address.
     pub fn prefixes_below(&self, parent: ParentId) -> impl Iterator<Item = PrefixId> {
         self.index.blocks.range((parent, 0)..=(parent, u128::MAX)).map(|(_, (_, id))| *id)
     }
@@ -105,7 +105,7 @@ impl State {
         Ok(())
     }
 
-    /// Whether a prefix lies in what it is cut from, and beside all else that is taken from there.
+    /// Returns true if a prefix lies in what it is cut from, and beside all else that is taken from there.
     fn is_sound(&self, id: PrefixId, row: &Prefix) -> bool {
         let range = AddressRange::of_cidr(row.cidr);
         let (first, last) = (range.first(), range.last());

@@ -1,0 +1,201 @@
+//! Choice of a request's addresses on the state as it is: all of them, or the reason of the refusal.
+
+use crate::allocate::course::Courses;
+use crate::allocate::pick::{Pick, Spoken, Taken};
+use crate::allocate::routing::Settings;
+use crate::allocate::selectors::Taker;
+use crate::allocate::unclaimed::Needs;
+use crate::apply::work::{Search, Work};
+use crate::command::{Allocate, Cause, Grant, InterfaceWish, Refusal};
+use crate::state::State;
+use crate::state::id::{AllocationId, AttachmentId, EndpointId};
+use crate::state::row::{Allocation, Endpoint};
+use ipam_api::Family;
+use ipam_api::limits::ALLOCATIONS_PER_ENDPOINT_MAX;
+use ipam_api::resource::Lifecycle;
+
+/// Read-only view of the state for one request. Nothing that it finds is written before all of it is found.
+#[derive(Clone, Copy)]
+pub(crate) struct Choosing<'a> {
+    pub(crate) state: &'a State,
+    pub(crate) request: &'a Allocate,
+    /// The endpoint as it is before the request, if it exists.
+    pub(crate) row: Option<&'a Endpoint>,
+    pub(crate) grant: &'a Grant,
+    pub(crate) work: &'a Work,
+}
+
+impl<'a> Choosing<'a> {
+    pub(crate) fn of(
+        state: &'a State,
+        request: &'a Allocate,
+        endpoint: Option<EndpointId>,
+        Search { grant, work }: Search<'a>,
+    ) -> Self {
+        let row = endpoint.and_then(|id| state.endpoints.get(id));
+        Self { state, request, row, grant, work }
+    }
+
+    /// Returns what pools see of one of the request's interfaces.
+    pub(crate) fn taker(self, interface: &'a InterfaceWish) -> Taker<'a> {
+        Taker::of(self.state, self.request, interface)
+    }
+
+    /// Returns true if the endpoint keeps what it is given.
+    pub(super) fn is_sticky(self) -> bool {
+        self.request.is_sticky_for(self.row)
+    }
+
+    /// Chooses an address for every interface and family, or finds it among what the endpoint has.
+    pub(super) fn plan(self) -> Result<Plan, Refusal> {
+        let plan = self.plan_all();
+        // First of all: a search that was cut short says nothing about the pools.
+        self.work.check()?;
+        plan
+    }
+
+    fn plan_all(self) -> Result<Plan, Refusal> {
+        let Self { request: wish, row, .. } = self;
+        let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
+        let mut seen_to = Vec::new();
+        let asked = self.asked_by_value();
+        let mut courses = Courses::default();
+        for (place, interface) in wish.interfaces.iter().enumerate() {
+            let portable = match self.needs(interface) {
+                Needs::Nothing => continue,
+                Needs::Claims(ids) => {
+                    along.extend(ids);
+                    continue;
+                }
+                Needs::Addresses(portable) => portable,
+            };
+            seen_to.push(&interface.name);
+            let taken = if wish.manner.adopt {
+                self.pick_adopted(interface, &portable, &picks)?
+            } else {
+                let spoken = Spoken { picked: &picks, asked: &asked, place };
+                self.pick_for(self.taker(interface), &portable, spoken, &mut courses)?
+            };
+            for one in taken {
+                match one {
+                    Taken::New(pick) => picks.push(pick),
+                    Taken::Along(id) if wish.is_own(&interface.name) => along.push(id),
+                    Taken::Along(id) => stays.push(id),
+                }
+            }
+        }
+        let held = row.map_or(0, |row| row.allocations.len());
+        if held + picks.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
+            let endpoint = wish.endpoint.clone();
+            return Err(Cause::TooManyAllocations { endpoint, held: held as u64 }.into());
+        }
+        stays.extend_from_slice(&along);
+        let mut left = match self.is_sticky() {
+            true => self.left_behind(&stays, &seen_to),
+            false => self.unclaimed_and_unwanted(&stays),
+        };
+        self.limit_plan(&picks, &mut left)?;
+        self.check_portable(&along, &left)?;
+        self.check_quota(&picks, &left)?;
+        let settings = self.settings(&picks, &along, &left)?;
+        let arrived = row.map(|row| match self.state.is_fixed_for(self.grant, row) {
+            true => row.clone(),
+            false => wish.arrived(row),
+        });
+        Ok(Plan { arrived, picks, along, left, settings })
+    }
+
+    /// Allocations of an earlier request that was the same: by attachment, else by endpoint and interface.
+    pub(super) fn given_before(self) -> Result<Option<Before>, Refusal> {
+        let wish = self.request;
+        if let Some(key) = &wish.attachment {
+            let Some((id, row)) = self.state.attachment(key) else { return Ok(None) };
+            let owner = self.state.endpoints.get(row.endpoint);
+            let same = owner.is_some_and(|owner| {
+                let same_incarnation = wish.uid.is_none() || wish.uid == owner.uid || owner.sticky.is_some();
+                owner.key == wish.endpoint && same_incarnation
+            });
+            if same {
+                return Ok(Some((self.state.asked_for(wish, row.endpoint, id), Some(id))));
+            }
+            return Err(Cause::AttachmentOfAnother {
+                attachment: key.clone(),
+                holder: self.state.holder(row.endpoint),
+                is_incarnation: owner.is_some_and(|owner| owner.key == wish.endpoint),
+            }
+            .into());
+        }
+        // A sticky endpoint takes along what it has, and may change the rest.
+        let Some(endpoint) = self.row.filter(|_| !self.is_sticky()) else { return Ok(None) };
+        let mut ids = Vec::new();
+        let mut missing = 0;
+        for interface in &wish.interfaces {
+            let held = self.state.those_that(&endpoint.allocations, |row| {
+                row.lifecycle != Lifecycle::Attached && row.interface == interface.name
+            });
+            let other = held.iter().filter_map(|id| self.state.allocations.get(*id));
+            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != wish.lifecycle);
+            if held.is_empty() {
+                missing += 1;
+            } else if let Some(other) = other {
+                return Err(Cause::OtherLifecycle {
+                    endpoint: wish.endpoint.clone(),
+                    interface: interface.name.clone(),
+                    present: other,
+                    asked: wish.lifecycle,
+                }
+                .into());
+            } else if !self.satisfies(&held, interface) {
+                let (endpoint, interface) = (wish.endpoint.clone(), interface.name.clone());
+                return Err(Cause::OtherAddresses { endpoint, interface }.into());
+            }
+            ids.extend(held);
+        }
+        match (ids.is_empty(), missing) {
+            (true, _) => Ok(None),
+            (false, 0) => Ok(Some((ids, None))),
+            (false, _) => Err(Cause::SomeInterfaces { endpoint: wish.endpoint.clone() }.into()),
+        }
+    }
+
+    /// Returns true if what is held is what an interface asks for.
+    pub(super) fn satisfies(self, held: &[AllocationId], wish: &InterfaceWish) -> bool {
+        let rows = || held.iter().filter_map(|id| self.state.allocations.get(*id));
+        let allowed = |row: &Allocation| {
+            let Some(pool) = self.state.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
+            if !wish.subnets.is_empty() {
+                return wish.subnets.contains(&pool.subnet);
+            }
+            let family = Family::of(row.address);
+            let names = wish.pools.of(family);
+            wish.pools.is_empty()
+                || names.iter().any(|pattern| pattern.fits(&pool.name))
+                || self.stands_in_for(&pool.name, family, names)
+        };
+        let has = |family| rows().any(|row| Family::of(row.address) == family);
+        let named = |family| wish.subnets.is_empty() && !wish.pools.of(family).is_empty();
+        let covers = |family| !named(family) || !wish.takes(family) || has(family);
+        rows().all(allowed)
+            && (wish.families.is_empty() || Family::BOTH.iter().all(|one| wish.takes(*one) == has(*one)))
+            && Family::BOTH.into_iter().all(covers)
+            && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
+    }
+}
+
+/// Outcome of a choice, before anything is written.
+#[derive(Debug)]
+pub(crate) struct Plan {
+    /// Its row, as the request leaves it but for its allocations.
+    pub(super) arrived: Option<Endpoint>,
+    /// Addresses that are new.
+    pub(super) picks: Vec<Pick>,
+    /// Allocations that the endpoint has already and takes along to the attachment.
+    pub(super) along: Vec<AllocationId>,
+    /// Allocations that the endpoint holds no longer.
+    pub(super) left: Vec<AllocationId>,
+    /// Routing that is kept.
+    pub(super) settings: Settings,
+}
+
+/// Allocations of an earlier request, and its attachment.
+type Before = (Vec<AllocationId>, Option<AttachmentId>);

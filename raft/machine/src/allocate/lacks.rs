@@ -1,0 +1,61 @@
+//! Lacks of a request that is refused: pools and quotas that could help it later.
+
+use crate::allocate::candidates::Passed;
+use crate::allocate::choosing::Choosing;
+use crate::allocate::course::{Course, Courses};
+use crate::allocate::pick::{Pick, Spoken};
+use crate::state::id::PoolId;
+use crate::state::row::Scarce;
+use ipam_api::Code;
+use ipam_api::limits::WAITING_POOLS_MAX;
+
+impl<'a> Choosing<'a> {
+    /// Lacks of a request: the pools of the first family that can't be given, with how many addresses of each it
+    /// would have to have; or what a quota leaves. None if nothing of that could ever help.
+    pub(super) fn lacks(self) -> Vec<(Scarce, u32)> {
+        let lacks = self.lacks_of_pools();
+        // What was cut short is no complete list of what may help.
+        if self.work.is_exceeded() { Vec::new() } else { lacks }
+    }
+
+    fn lacks_of_pools(self) -> Vec<(Scarce, u32)> {
+        let mut picks: Vec<Pick> = Vec::new();
+        let mut courses = Courses::default();
+        for interface in &self.request.interfaces {
+            let taker = self.taker(interface);
+            let Ok(mut all) = self.courses_for(&taker, &[], &mut courses) else { return Vec::new() };
+            for course in &mut all {
+                // Nothing is asked for by value.
+                let spoken = Spoken { picked: &picks, asked: &[], place: 0 };
+                match self.pick_any(course, &taker, spoken) {
+                    Some(pick) => picks.push(pick),
+                    None => return lacking(course, &picks),
+                }
+            }
+            courses.keep(taker, all);
+        }
+        self.lacks_of_quota(&picks)
+    }
+
+    /// Returns true if the endpoint has addresses on one of these interfaces: then it comes back, and asks for others.
+    pub(super) fn holds_some(self) -> bool {
+        self.request.interfaces.iter().any(|interface| !self.portable(interface).is_empty())
+    }
+}
+
+/// The pools of a course that gave nothing and may give later, with how many addresses of each a request needs that
+/// has picked these already.
+fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(Scarce, u32)> {
+    let may_come = |(_, why): &&Passed<'_>| {
+        matches!(
+            why.code(),
+            Code::PoolExhausted | Code::PoolDisabled | Code::Terminating | Code::GenerationUnconfirmed
+        )
+    };
+    let waits = course.passed.iter().filter(may_come).take(WAITING_POOLS_MAX);
+    let need = |pool: PoolId| {
+        let taken = picks.iter().filter(|pick| pick.pool == pool).count();
+        u32::try_from(taken + 1).unwrap_or(u32::MAX)
+    };
+    waits.map(|(candidate, _)| (Scarce::Pool(candidate.id), need(candidate.id))).collect()
+}

@@ -1,0 +1,33 @@
+//! Changes of resources.
+
+use crate::apply::step::Step;
+use crate::command::{Answer, Kind, Stored, Text};
+use crate::event::What;
+use crate::event::field_change::FieldChange;
+use crate::state::row::Meta;
+use ipam_api::name::ResourceName;
+
+impl Step<'_> {
+    /// Takes a revision, says that the intention has changed, and lets `write` write the row.
+    pub(crate) fn change(
+        &mut self,
+        kind: Kind,
+        name: impl Into<ResourceName>,
+        old: &Meta,
+        changes: Vec<FieldChange>,
+        write: impl FnOnce(&mut Self, Meta) -> Stored,
+    ) -> Answer {
+        let revision = self.state.tick();
+        let meta = Meta {
+            revision,
+            updated_wall_ms: self.at.wall_ms,
+            updated_by: Text::clone(&self.origin.principal),
+            updated_fields: changes.iter().map(|change| change.field).collect(),
+            ..old.clone()
+        };
+        // What follows from a change comes behind it.
+        self.emit(What::Changed { kind, name: name.into(), changes });
+        let resource = Box::new(write(self, meta));
+        Answer::Stored { created: false, revision, resource }
+    }
+}

@@ -1,0 +1,144 @@
+//! Claims that wait, as rows: written, withdrawn and turned to other pools.
+
+use crate::apply::step::Step;
+use crate::command::{Allocate, Cause};
+use crate::event::What;
+use crate::state::State;
+use crate::state::id::{EndpointId, PoolId};
+use crate::state::row::{Pool, Scarce, Waiting};
+use crate::value::condition::Why;
+use ipam_api::limits::WAITING_POOLS_MAX;
+use ipam_api::resource::EndpointKey;
+
+impl State {
+    /// Part of the quotas that an endpoint waits for and would use up itself, by what it would bring along.
+    fn brought_by(&self, endpoint: EndpointId) -> Vec<u32> {
+        let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
+        let Some(waiting) = &row.waiting else { return Vec::new() };
+        let brought = waiting.lacks.iter().map(|(of, _)| match of {
+            Scarce::Pool(_) => 0,
+            Scarce::Quota(account, family) => {
+                u32::try_from(self.brought(row, account, *family)).unwrap_or(u32::MAX)
+            }
+        });
+        brought.collect()
+    }
+}
+
+impl Step<'_> {
+    /// Writes what an endpoint waits for, or that it waits no longer.
+    pub(crate) fn put_waiting(&mut self, endpoint: EndpointId, waiting: Option<Waiting>) {
+        let Some(mut row) = self.state.endpoints.get(endpoint).cloned() else { return };
+        let mut touched = Vec::new();
+        if let Some(old) = &row.waiting {
+            touched.extend(old.lacks.iter().map(|(of, _)| of.clone()));
+        }
+        if let Some(new) = &waiting {
+            touched.extend(new.lacks.iter().map(|(of, _)| of.clone()));
+        }
+        row.waiting = waiting.map(Box::new);
+        self.state.write(endpoint, row);
+        for of in &touched {
+            self.state.refresh_head(of);
+        }
+    }
+
+    /// Changes what an endpoint is or has, and with it how much of a quota it would have to get.
+    pub(crate) fn with_its_needs(&mut self, endpoint: EndpointId, change: impl FnOnce(&mut Self)) {
+        if self.state.index.waiting.is_empty() {
+            return change(self);
+        }
+        let before = self.state.brought_by(endpoint);
+        change(self);
+        let after = self.state.brought_by(endpoint);
+        if before != after
+            && let Some(mut waiting) = self.state.waiting(endpoint).cloned()
+        {
+            for ((_, need), (before, after)) in waiting.lacks.iter_mut().zip(before.iter().zip(&after)) {
+                *need = need.saturating_sub(*before).saturating_add(*after);
+            }
+            self.put_waiting(endpoint, Some(waiting));
+        }
+    }
+
+    /// Takes note of what a claim waits for now, and says so if the reason has changed.
+    pub(crate) fn note_waiting(
+        &mut self,
+        endpoint: EndpointId,
+        lacks: Vec<(Scarce, u32)>,
+        why: Why,
+        cause: Box<Cause>,
+    ) {
+        let Some(old) = self.state.waiting(endpoint).cloned() else { return };
+        // The cause alone, with its counts, is no reason to write anything.
+        if (&lacks, why) == (&old.lacks, old.why) {
+            return;
+        }
+        let new = Waiting { lacks, why, cause, ..old.clone() };
+        self.state.tick();
+        if new.why != old.why {
+            self.emit(What::Waits { endpoint: old.wish.endpoint.clone(), why });
+        }
+        self.put_waiting(endpoint, Some(new));
+    }
+
+    /// Ends the waiting of an endpoint that holds something on an interface that it waited for.
+    pub(crate) fn stop_waiting(&mut self, endpoint: EndpointId, wish: &Allocate) {
+        let Some(waiting) = self.state.waiting(endpoint) else { return };
+        let names =
+            |interfaces: &Allocate| interfaces.interfaces.iter().map(|one| one.name.clone()).collect();
+        let (given, waited): (Vec<_>, Vec<_>) = (names(wish), names(&waiting.wish));
+        if given.iter().any(|name| waited.contains(name)) {
+            self.put_waiting(endpoint, None);
+        }
+    }
+
+    /// Ends the waiting of all incarnations of an endpoint.
+    pub(crate) fn withdraw(&mut self, key: &EndpointKey) {
+        let ids: Vec<EndpointId> = self.state.incarnations(key).collect();
+        for id in ids {
+            if self.state.waiting(id).is_none() {
+                continue;
+            }
+            self.state.tick();
+            self.emit(What::Withdrawn { endpoint: key.clone() });
+            self.put_waiting(id, None);
+            self.remove_if_empty(id);
+        }
+    }
+
+    /// Turns claims that wait for a drained pool to the pool that stands in for it, too.
+    pub(crate) fn wait_for_stand_in(&mut self, drained: PoolId) {
+        let to = self.state.pools.get(drained).and_then(|pool| pool.intention.drains_to.as_ref());
+        let Some(to) = to.and_then(|to| self.state.find::<Pool>(to)) else { return };
+        self.wait_for_both(drained, to);
+    }
+
+    /// Turns claims that wait for one pool to another one, too.
+    pub(crate) fn wait_for_both(&mut self, one: PoolId, other: PoolId) {
+        for (endpoint, waiting) in self.state.waiting_for(one) {
+            let mut lacks = waiting.lacks.clone();
+            let need = lacks.iter().find(|(of, _)| *of == Scarce::Pool(one)).map_or(1, |(_, need)| *need);
+            let more = (Scarce::Pool(other), need);
+            if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
+                lacks.push(more);
+            }
+            self.note_waiting(endpoint, lacks, waiting.why, waiting.cause);
+        }
+    }
+
+    /// Turns claims away from a pool that is gone.
+    pub(crate) fn forget_waiting_for(&mut self, pool: PoolId) {
+        for (endpoint, waiting) in self.state.waiting_for(pool) {
+            let lacks: Vec<(Scarce, u32)> =
+                waiting.lacks.iter().filter(|(of, _)| *of != Scarce::Pool(pool)).cloned().collect();
+            let (why, cause) = if lacks.is_empty() {
+                (Why::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
+            } else {
+                (waiting.why, waiting.cause)
+            };
+            self.note_waiting(endpoint, lacks, why, cause);
+        }
+        self.state.refresh_head(&Scarce::Pool(pool));
+    }
+}

@@ -1,0 +1,60 @@
+//! Rows of endpoints and of their attachments: written as long as they hold or wait for anything.
+
+use crate::apply::step::Step;
+use crate::state::id::{AllocationId, AttachmentId, EndpointId};
+use crate::state::row::{Attachment, Endpoint};
+
+impl Step<'_> {
+    /// Writes an endpoint. Its revision moves with what requests say about it.
+    pub(crate) fn put_endpoint(&mut self, id: EndpointId, row: Endpoint) {
+        self.with_its_needs(id, |step| step.write_endpoint(id, row));
+    }
+
+    fn write_endpoint(&mut self, id: EndpointId, mut row: Endpoint) {
+        if let Some(old) = self.state.endpoints.get(id) {
+            let said = |row: &Endpoint| {
+                let sticky = row.sticky.as_ref().map(|sticky| sticky.scale_down);
+                (row.uid.clone(), row.controller.clone(), sticky)
+            };
+            if said(old) != said(&row) {
+                let old = old.clone();
+                self.state.count_for_another(&old, &row);
+                let now = self.state.tick();
+                let fresh = self.new_meta(now);
+                row.meta.revision = now;
+                row.meta.updated_wall_ms = fresh.updated_wall_ms;
+                row.meta.updated_by = fresh.updated_by;
+            }
+        }
+        self.state.write(id, row);
+    }
+
+    /// An endpoint that holds nothing any more is gone.
+    pub(crate) fn forget_in_endpoint(&mut self, endpoint: EndpointId, allocation: AllocationId) {
+        let mut row = self.state.endpoints.named(endpoint).clone();
+        row.allocations.retain(|id| *id != allocation);
+        let is_left = !row.allocations.is_empty();
+        self.state.write(endpoint, row);
+        if !is_left {
+            self.remove_if_empty(endpoint);
+        }
+    }
+
+    /// An endpoint that neither holds nor waits for anything is gone.
+    pub(super) fn remove_if_empty(&mut self, endpoint: EndpointId) {
+        let Some(row) = self.state.endpoints.get(endpoint) else { return };
+        if row.allocations.is_empty() && row.waiting.is_none() {
+            self.state.erase::<Endpoint>(endpoint);
+        }
+    }
+
+    pub(crate) fn forget_in_attachment(&mut self, attachment: AttachmentId, allocation: AllocationId) {
+        let Some(mut row) = self.state.attachments.get(attachment).cloned() else { return };
+        row.allocations.retain(|id| *id != allocation);
+        if row.allocations.is_empty() {
+            self.state.erase::<Attachment>(attachment);
+        } else {
+            self.state.write(attachment, row);
+        }
+    }
+}

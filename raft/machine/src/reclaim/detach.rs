@@ -1,0 +1,53 @@
+//! Detaching: one attachment goes from an allocation that outlives it.
+
+use crate::apply::step::Step;
+use crate::event::{Holding, Reason, What};
+use crate::state::State;
+use crate::state::id::{AllocationId, AttachmentId};
+use crate::state::row::Allocation;
+
+impl State {
+    /// Reason of an allocation that outlives one of its attachments.
+    pub(crate) fn outlives(&self, id: AllocationId) -> Option<Reason> {
+        let row = self.allocations.named(id);
+        if !row.also_attached.is_empty() {
+            return Some(Reason::Shared);
+        }
+        self.is_kept(id).then_some(Reason::Kept)
+    }
+
+    /// Event of an attachment that comes to an allocation that was there before, or goes from one that stays.
+    pub(crate) fn tied(
+        &self,
+        comes: bool,
+        allocation: AllocationId,
+        row: &Allocation,
+        reason: Reason,
+    ) -> Option<What> {
+        let network = self.name_of_network(row.network);
+        let pool = self.pools.named(row.pool).intention.name.clone();
+        let endpoint = self.endpoints.named(row.endpoint).key.clone();
+        let Allocation { address, interface, node, .. } = row.clone();
+        let of = Holding { network, address, pool, endpoint, interface, node, allocation, reason };
+        Some(if comes { What::Attached(of) } else { What::Detached(of) })
+    }
+}
+
+impl Step<'_> {
+    /// Takes one of its attachments from an allocation that outlives it.
+    pub(crate) fn detach(&mut self, id: AllocationId, attachment: AttachmentId, reason: Reason) {
+        let mut row = self.state.allocations.named(id).clone();
+        let gone = self.state.attachments.named(attachment).key.node.clone();
+        self.state.tick();
+        row.also_attached.retain(|other| *other != attachment);
+        if row.attachment == Some(attachment) {
+            row.attachment = row.also_attached.pop();
+        }
+        let remaining = row.attachment.and_then(|id| self.state.attachments.get(id));
+        row.node = remaining.map(|attachment| attachment.key.node.clone());
+        self.forget_in_attachment(attachment, id);
+        let left = Allocation { node: Some(gone), ..row.clone() };
+        self.events.extend(self.state.tied(false, id, &left, reason));
+        self.state.write(id, row);
+    }
+}

@@ -1,0 +1,137 @@
+//! Resources in general: rows that are what a caller wants of them, and the steps that all kinds share.
+
+use crate::apply::step::Step;
+use crate::command::{
+    Answer, Cause, Expect, NamespaceIntention, NetworkIntention, NodeIntention, Put, Refusal, Stored,
+};
+use crate::event::What;
+use crate::event::field_change::{Fields, changes};
+use crate::state::State;
+use crate::state::id::Id;
+use crate::state::indexed::Indexed;
+use crate::state::refuse::{check_expected, not_found};
+use crate::state::row::{Meta, Named, Namespace, Network, Node};
+use crate::value::Kind;
+use ipam_api::limits::RESOURCES_MAX;
+use ipam_api::name::ResourceName;
+use std::sync::Arc;
+
+/// Row that consists of an intention and its history.
+pub(crate) trait Described: Named + Indexed {
+    /// Intention of a caller.
+    type Intention: Fields + Clone + PartialEq;
+
+    fn new(meta: Meta, intention: Self::Intention) -> Self;
+
+    fn get(state: &State, id: Id<Self>) -> Option<&Self>;
+
+    fn parts(&self) -> (&Meta, &Self::Intention);
+
+    fn stored(self) -> Stored;
+}
+
+macro_rules! described {
+    ($($row:ident($intention:ty) in $table:ident;)*) => {
+        $(impl Described for $row {
+            type Intention = $intention;
+
+            fn new(meta: Meta, intention: $intention) -> Self {
+                Self { meta, intention }
+            }
+
+            fn get(state: &State, id: Id<Self>) -> Option<&Self> {
+                state.$table.get(id)
+            }
+
+            fn parts(&self) -> (&Meta, &$intention) {
+                (&self.meta, &self.intention)
+            }
+
+            fn stored(self) -> Stored {
+                Stored::$row(self)
+            }
+        })*
+    };
+}
+
+described! {
+    Network(NetworkIntention) in networks;
+    // Boots of a node are remembered apart from its description, and nothing that operators do forgets them.
+    Node(NodeIntention) in nodes;
+    Namespace(NamespaceIntention) in namespaces;
+}
+
+impl Step<'_> {
+    /// Creates or changes a described resource.
+    pub(crate) fn put_described<T: Described>(
+        &mut self,
+        name: ResourceName,
+        put: &Put<T::Intention>,
+    ) -> Result<Answer, Refusal> {
+        let (kind, intention) = (T::KIND, &put.intention);
+        check_expected(kind, &name, self.state.meta(kind, &name), put.expect)?;
+        let old = self.state.find::<T>(&name).and_then(|id| T::get(self.state, id)).cloned();
+        let Some(old) = old else {
+            check_room(self.state.count(kind), kind)?;
+            return Ok(self.create(name, |meta| T::new(meta, intention.clone()), T::stored));
+        };
+        let (meta, before) = old.parts();
+        if before == intention {
+            return Ok(Answer::unchanged(meta, old.clone().stored()));
+        }
+        self.check_manager(kind, &name)?;
+        Ok(self.change(kind, name, meta, changes(before, intention), |step, meta| {
+            let id = Id::new(meta.id);
+            let row = T::new(meta, intention.clone());
+            step.state.write(id, row.clone());
+            row.stored()
+        }))
+    }
+
+    /// Deletes a resource that nothing else names.
+    pub(crate) fn delete_described<T: Named + Indexed>(
+        &mut self,
+        name: &ResourceName,
+        expect: Expect,
+    ) -> Result<Answer, Refusal> {
+        let id = self.to_write::<T>(name, expect)?;
+        self.delete(id, name);
+        Ok(Answer::Gone)
+    }
+
+    /// Finds a resource that a command changes; refuses one that is not as expected or is managed elsewhere.
+    pub(super) fn to_write<T: Named>(&self, name: &ResourceName, expect: Expect) -> Result<Id<T>, Refusal> {
+        let id = self.state.find(name).ok_or_else(|| not_found(T::KIND, name))?;
+        check_expected(T::KIND, name, self.state.meta(T::KIND, name), expect)?;
+        self.check_manager(T::KIND, name)?;
+        Ok(id)
+    }
+
+    /// Writes a new resource.
+    pub(super) fn create<T: Named + Indexed>(
+        &mut self,
+        name: impl Into<ResourceName>,
+        row: impl FnOnce(Meta) -> T,
+        stored: impl FnOnce(T) -> Stored,
+    ) -> Answer {
+        let revision = self.state.tick();
+        let row = row(self.new_meta(revision));
+        self.state.write(Id::new(revision), row.clone());
+        self.emit(What::Created { kind: T::KIND, name: name.into() });
+        Answer::created(revision, stored(row))
+    }
+
+    /// Removes a resource and returns its row.
+    pub(super) fn delete<T: Named + Indexed>(&mut self, id: Id<T>, name: &ResourceName) -> Arc<T> {
+        self.state.tick();
+        self.emit(What::Deleted { kind: T::KIND, name: name.clone() });
+        self.state.erase_named(id)
+    }
+}
+
+pub(crate) fn check_room(count: usize, kind: Kind) -> Result<(), Refusal> {
+    if count < RESOURCES_MAX {
+        return Ok(());
+    }
+    Err(Cause::TooManyOfKind { kind, count: count as u64 }.into())
+}

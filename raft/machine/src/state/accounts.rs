@@ -1,0 +1,268 @@
+//! Accounts: how many addresses a namespace and each of its applications have, and what a quota leaves to them; and
+//! other use that is counted.
+//!
+//! Addresses are counted as they come and go, with a quota or without one, so that setting a quota costs no scan. An
+//! address counts from the time that an endpoint gets it until it is taken back. Addresses of an application's own pools
+//! count from the time that the pool has them, since only the application can take them; not once more when they are
+//! given.
+
+use crate::command::{Cause, ControllerName, Quota, Refusal, Text};
+use crate::state::State;
+use crate::state::id::{AllocationId, PoolId};
+use crate::state::index::Index;
+use crate::state::indexed::less;
+use crate::state::key::{Application, Had, ReplayUsage};
+use crate::state::row::{Automatic, Endpoint, Pool, Scarce, Subnet};
+use crate::value::Controller;
+use crate::value::quota::Account;
+use crate::value::shape::owned;
+use ipam_api::Family;
+use ipam_api::limits::{ALLOCATIONS_PER_ENDPOINT_MAX, INTERFACES_MAX};
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::resource::EndpointKey;
+use std::net::IpAddr;
+
+/// The most that a claim can need of a quota: what it asks for, and what its endpoint brings along.
+const NEED_MAX: u64 = (INTERFACES_MAX + ALLOCATIONS_PER_ENDPOINT_MAX) as u64;
+
+impl Account {
+    /// Account of a namespace.
+    pub(crate) fn of_namespace(realm: &Name, namespace: &ObjectName) -> Self {
+        Self { realm: realm.clone(), namespace: namespace.clone(), application: None }
+    }
+
+    fn of_application(realm: &Name, namespace: &ObjectName, controller: &Controller) -> Self {
+        let application = Some(ControllerName::of(controller));
+        Self { application, ..Self::of_namespace(realm, namespace) }
+    }
+
+    /// Accounts that count an endpoint's addresses.
+    pub(crate) fn all_of(
+        endpoint: &EndpointKey,
+        controller: Option<&Controller>,
+    ) -> impl Iterator<Item = Self> {
+        let (realm, namespace) = (&endpoint.realm, &endpoint.namespace);
+        let own = controller.map(|controller| Self::of_application(realm, namespace, controller));
+        std::iter::once(Self::of_namespace(realm, namespace)).chain(own)
+    }
+
+    pub(crate) fn is_of(&self, realm: &Name, namespace: &ObjectName) -> bool {
+        (&self.realm, &self.namespace) == (realm, namespace)
+    }
+}
+
+impl std::fmt::Display for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if let Some(application) = &self.application {
+            write!(f, "{application} of ")?;
+        }
+        match self.realm == Name::default_name() {
+            true => write!(f, "namespace {}", self.namespace),
+            false => write!(f, "namespace {}/{}", self.realm, self.namespace),
+        }
+    }
+}
+
+/// Bound of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bound {
+    pub(crate) account: Account,
+    pub(crate) family: Family,
+    pub(crate) limit: u64,
+    /// True if the quota names this application.
+    is_own: bool,
+    pub(crate) had: u64,
+}
+
+impl Bound {
+    pub(crate) fn room(&self) -> u64 {
+        self.limit.saturating_sub(self.had)
+    }
+
+    /// The refusal of so many addresses more.
+    pub(crate) fn refusal(&self, asked: u64) -> Refusal {
+        let Self { account, family, limit, is_own, had } = self.clone();
+        Cause::QuotaExceeded { account, family, limit, is_own, had, asked }.into()
+    }
+}
+
+impl Quota {
+    /// The limit of an account's addresses of a family, and true if the quota names that application.
+    fn limit(&self, account: &Account, family: Family) -> Option<(u64, bool)> {
+        match &account.application {
+            None => self.whole.of(family).map(|limit| (limit, false)),
+            Some(application) => self.of_application(application, family),
+        }
+    }
+}
+
+impl State {
+    /// Number of addresses of a namespace's endpoints and applications.
+    #[must_use]
+    pub fn had_by_namespace(&self, realm: &Name, namespace: &ObjectName) -> Had {
+        self.had(&Account::of_namespace(realm, namespace))
+    }
+
+    fn had(&self, account: &Account) -> Had {
+        self.index.had.get(account).copied().unwrap_or_default()
+    }
+
+    /// Counts addresses that an account has from now on, or no longer.
+    fn count_for(&mut self, account: Account, family: Family, has: bool, number: u64) {
+        if number == 0 {
+            return;
+        }
+        let had = self.index.had.entry(account.clone()).or_default();
+        let of_family = had.of_mut(family);
+        match has {
+            true => *of_family = of_family.saturating_add(number),
+            false => less(of_family, number),
+        }
+        if *had == Had::default() {
+            self.index.had.remove(&account);
+        }
+        if !self.index.waiting_for.is_empty() {
+            self.refresh_head(&Scarce::Quota(account, family));
+        }
+    }
+
+    /// Counts an address that accounts have from now on, or no longer.
+    pub(crate) fn count_address(&mut self, accounts: Vec<Account>, address: IpAddr, has: bool) {
+        for account in accounts {
+            self.count_for(account, Family::of(address), has, 1);
+        }
+    }
+
+    /// Accounts that count an endpoint's address of a pool when it is given.
+    pub(crate) fn accounts(&self, endpoint: &Endpoint, pool: PoolId) -> Vec<Account> {
+        match self.counts_given(pool) {
+            true => Account::all_of(&endpoint.key, endpoint.controller.as_deref()).collect(),
+            false => Vec::new(),
+        }
+    }
+
+    /// Counts the addresses of an automatic pool as its application's.
+    pub(crate) fn count_pool(&mut self, pool: &Pool, subnet: &Subnet, has: bool) {
+        let Some(automatic) = pool.automatic.as_deref() else { return };
+        let (family, number) = (Family::of(subnet.intention.cidr.addr()), size(pool, subnet));
+        let (realm, namespace) = (&automatic.realm, &automatic.namespace);
+        let own = Account::of_application(realm, namespace, &automatic.controller);
+        self.count_for(own, family, has, number);
+        self.count_for(Account::of_namespace(realm, namespace), family, has, number);
+    }
+
+    /// Returns true if the addresses of a pool are counted when they are given.
+    pub(crate) fn counts_given(&self, pool: PoolId) -> bool {
+        self.pools.named(pool).automatic.is_none()
+    }
+
+    /// Number of addresses of a family that were counted when they were given.
+    pub(crate) fn given_to(&self, allocations: &[AllocationId], family: Family) -> u64 {
+        let rows = allocations.iter().map(|id| self.allocations.named(*id));
+        let counted = rows.filter(|row| Family::of(row.address) == family && self.counts_given(row.pool));
+        counted.count() as u64
+    }
+
+    /// Counts what an endpoint has as that of the application that it is of now.
+    pub(crate) fn count_for_another(&mut self, old: &Endpoint, new: &Endpoint) {
+        let (realm, namespace) = (&old.key.realm, &old.key.namespace);
+        let account = |row: &Endpoint| {
+            row.controller.as_deref().map(|own| Account::of_application(realm, namespace, own))
+        };
+        let (before, after) = (account(old), account(new));
+        if before == after {
+            return;
+        }
+        for family in Family::BOTH {
+            let number = self.given_to(&old.allocations, family);
+            for (account, has) in [(&before, false), (&after, true)] {
+                if let Some(account) = account {
+                    self.count_for(account.clone(), family, has, number);
+                }
+            }
+        }
+    }
+
+    /// Quota of a namespace and its applications, if there is one.
+    pub(crate) fn quota_of(&self, realm: &Name, namespace: &ObjectName) -> Option<&Quota> {
+        let quota = &self.namespace(realm, namespace)?.intention.quota;
+        (!quota.is_empty()).then_some(quota)
+    }
+
+    pub(crate) fn bound(&self, quota: &Quota, account: Account, family: Family) -> Option<Bound> {
+        let (limit, is_own) = quota.limit(&account, family)?;
+        let had = self.had(&account).of(family);
+        Some(Bound { account, family, limit, is_own, had })
+    }
+
+    /// Number of addresses that a quota leaves to an account, as far as that matters to a claim that waits.
+    pub(crate) fn room_of_quota(&self, account: &Account, family: Family) -> u32 {
+        let quota = self.quota_of(&account.realm, &account.namespace);
+        let bound = quota.and_then(|quota| self.bound(quota, account.clone(), family));
+        let room = bound.map_or(NEED_MAX, |bound| bound.room().min(NEED_MAX));
+        u32::try_from(room).unwrap_or(0)
+    }
+
+    /// Number of addresses of a family that an endpoint would bring along to an application: none if it is of that
+    /// application already, or if a whole namespace is counted.
+    pub(crate) fn brought(&self, row: &Endpoint, account: &Account, family: Family) -> u64 {
+        let Some(application) = &account.application else { return 0 };
+        match row.controller.as_deref().map(ControllerName::of) {
+            Some(own) if own == *application => 0,
+            _ => self.given_to(&row.allocations, family),
+        }
+    }
+
+    /// The quotas that bound the pools of an application.
+    pub(crate) fn bounds(
+        &self,
+        application: &Application<'_>,
+        family: Family,
+    ) -> impl Iterator<Item = Bound> + use<'_> {
+        let Application { realm, namespace, controller } = application;
+        let quota = self.quota_of(realm, namespace);
+        let accounts = quota.map(|quota| {
+            let of_both = [
+                Account::of_namespace(realm, namespace),
+                Account::of_application(realm, namespace, controller),
+            ];
+            of_both.map(|account| self.bound(quota, account, family))
+        });
+        accounts.into_iter().flatten().flatten()
+    }
+}
+
+/// Addresses that a pool has, whatever their state.
+pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
+    u64::try_from(owned(&pool.intention, subnet.intention.cidr).size()).unwrap_or(u64::MAX)
+}
+
+impl Index {
+    /// Counts an automatic pool that begins to exist, or exists no longer.
+    pub(crate) fn count_automatic(&mut self, automatic: &Automatic, is_there: bool) {
+        let Some(node) = &automatic.made_by else { return };
+        let mut count = self.automatic_of_node.get(node).copied().unwrap_or(0);
+        match is_there {
+            true => count += 1,
+            false => less(&mut count, 1),
+        }
+        match count {
+            0 => self.automatic_of_node.remove(node),
+            _ => self.automatic_of_node.insert(node.clone(), count),
+        };
+    }
+
+    /// Changes how much is kept for a principal, and its place among all of them.
+    pub(crate) fn use_for_replays(&mut self, principal: &Text, change: impl FnOnce(&mut ReplayUsage)) {
+        let before = self.replay_usage.get(principal).copied().unwrap_or_default();
+        let mut after = before;
+        change(&mut after);
+        self.replay_bytes_of.remove(&(before.bytes, Text::clone(principal)));
+        if after.keys == 0 {
+            self.replay_usage.remove(principal);
+        } else {
+            self.replay_usage.insert(Text::clone(principal), after);
+            self.replay_bytes_of.insert((after.bytes, Text::clone(principal)));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Endpoints: their attachments, addresses and claims, looked up.
+
+use crate::command::{Allocate, ScaleController};
+use crate::state::id::{AllocationId, AttachmentId, BootsId, EndpointId, Id, NetworkId, TombstoneId};
+use crate::state::key::ControllerKey;
+use crate::state::row::{Allocation, Attachment, Boots, Endpoint, Sticky, Tombstone, Waiting};
+use crate::state::{Occupant, State};
+use crate::value::cause::HeldBy;
+use ipam_api::Family;
+use ipam_api::access::NodeKey;
+use ipam_api::name::{Name, ObjectName};
+use ipam_api::request::AttachmentKey;
+use ipam_api::resource::{Lifecycle, ScaleDown};
+
+impl State {
+    /// The attachments that hold an allocation, the newest first.
+    pub(crate) fn attachments_of<'a>(
+        &'a self,
+        row: &'a Allocation,
+    ) -> impl Iterator<Item = (AttachmentId, &'a Attachment)> {
+        let ids = row.attachment.into_iter().chain(row.also_attached.iter().rev().copied());
+        ids.filter_map(|id| self.attachments.get(id).map(|attachment| (id, attachment)))
+    }
+
+    /// Returns true if the endpoint has got another address since, in the place of this one.
+    fn is_replaced(&self, endpoint: &Endpoint, id: AllocationId, row: &Allocation) -> bool {
+        let newer = endpoint.allocations.iter().filter(|other| **other > id);
+        newer.map(|other| self.allocations.named(*other)).any(|other| {
+            other.lifecycle != Lifecycle::Leased
+                && other.interface == row.interface
+                && Family::of(other.address) == Family::of(row.address)
+        })
+    }
+
+    /// Returns true if an allocation's endpoint keeps it without any attachment.
+    pub(crate) fn is_kept(&self, id: AllocationId) -> bool {
+        let row = self.allocations.named(id);
+        let endpoint = self.endpoints.named(row.endpoint);
+        let Some(sticky) = endpoint.sticky.as_ref() else { return false };
+        let wanted = sticky.wanted
+            || row.lifecycle == Lifecycle::Held
+            || self.scale_down(sticky, row) == ScaleDown::Keep;
+        wanted && !self.is_replaced(endpoint, id, row)
+    }
+
+    /// The incarnation that the request speaks of, if it exists: the one with its uid, an earlier one too;
+    /// without a uid the newest. A sticky endpoint has one, whatever its uid.
+    pub(crate) fn incarnation_for(&self, wish: &Allocate) -> Option<EndpointId> {
+        let rows = || self.incarnations(&wish.endpoint).rev();
+        let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
+        let is_meant = |id: &EndpointId| wish.uid.is_none() || self.endpoints.named(*id).uid == wish.uid;
+        let sticky = if wish.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
+        sticky.or_else(|| rows().find(is_meant))
+    }
+
+    /// Returns true if an allocation of an endpoint is attached.
+    pub(crate) fn is_attached(&self, endpoint: EndpointId) -> bool {
+        let rows = self.endpoints.get(endpoint).into_iter().flat_map(|row| &row.allocations);
+        rows.map(|id| self.allocations.named(*id)).any(|row| row.attachment.is_some())
+    }
+
+    /// Claim of an endpoint that waits.
+    #[must_use]
+    pub fn waiting(&self, endpoint: EndpointId) -> Option<&Waiting> {
+        self.endpoints.get(endpoint)?.waiting.as_deref()
+    }
+
+    /// Number of claims that wait.
+    #[must_use]
+    pub fn waiting_count(&self) -> usize {
+        self.index.waiting.len()
+    }
+
+    /// Releases of an attachment, as far as they are remembered.
+    pub(crate) fn tombstone(&self, key: &AttachmentKey) -> Option<(TombstoneId, &Tombstone)> {
+        let id = self.index.tombstones.find(key, |id| self.tombstones.get(id).map(|row| &row.key))?;
+        Some((id, self.tombstones.named(id)))
+    }
+
+    /// The boots of a node, as far as they are remembered.
+    #[must_use]
+    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootsId, &Boots)> {
+        let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
+        Some((id, self.boots.named(id)))
+    }
+
+    /// Rule for those of an endpoint's addresses that aren't wanted.
+    pub(crate) fn scale_down(&self, sticky: &Sticky, row: &Allocation) -> ScaleDown {
+        let of_pool = || self.pools.named(row.pool).intention.scale_down;
+        sticky.scale_down.unwrap_or_else(of_pool)
+    }
+
+    /// Selects the allocations that fit.
+    pub(crate) fn those_that(
+        &self,
+        ids: &[AllocationId],
+        fit: impl Fn(&Allocation) -> bool,
+    ) -> Vec<AllocationId> {
+        ids.iter().copied().filter(|id| fit(self.allocations.named(*id))).collect()
+    }
+
+    /// Sticky endpoints of a controller.
+    pub(crate) fn endpoints_scaled_by<'a>(
+        &'a self,
+        scale: &ScaleController,
+    ) -> impl Iterator<Item = EndpointId> + use<'a> {
+        let key = ControllerKey::new(&scale.realm, &scale.namespace, &scale.controller);
+        let all = self.index.controllers.range((key.clone(), Id::MIN)..=(key, Id::MAX));
+        all.map(|(_, id)| *id)
+    }
+
+    /// Allocations of a controller's endpoints, which its scaling touches.
+    pub(crate) fn touched_by(&self, scale: &ScaleController) -> impl Iterator<Item = AllocationId> {
+        let rows = self.endpoints_scaled_by(scale).map(|id| self.endpoints.named(id));
+        rows.flat_map(|row| row.allocations.iter().copied())
+    }
+
+    /// The allocation that holds an address.
+    #[must_use]
+    pub fn allocation_at(
+        &self,
+        network: NetworkId,
+        address: std::net::IpAddr,
+    ) -> Option<(AllocationId, &Allocation)> {
+        match self.occupant(network, address)? {
+            Occupant::Allocation(id) => Some((id, self.allocations.named(id))),
+            Occupant::Cooling(_) => None,
+        }
+    }
+
+    /// Name of an endpoint in messages.
+    pub(crate) fn holder(&self, endpoint: EndpointId) -> HeldBy {
+        HeldBy(self.endpoints.get(endpoint).map(|row| row.key.clone()))
+    }
+}
+
+impl Allocation {
+    /// Returns true if it is attached nowhere and would be: it waits for an ADD.
+    pub(crate) fn awaits_attachment(&self) -> bool {
+        self.attachment.is_none() && self.lifecycle == Lifecycle::Attached
+    }
+}
+
+impl Allocate {
+    /// The node where the addresses will be.
+    pub(crate) fn place(&self) -> Option<&ObjectName> {
+        self.node.as_ref().or(self.attachment.as_ref().map(|key| &key.node))
+    }
+}
+
+impl Waiting {
+    /// The node that the claim is for.
+    pub(crate) fn place(&self) -> Option<NodeKey> {
+        let name = self.wish.place()?.clone();
+        Some(NodeKey { realm: self.wish.endpoint.realm.clone(), name })
+    }
+}

@@ -1,0 +1,111 @@
+//! Heads of waiting lines: for each pool and quota the first claim that it could help.
+
+use crate::command::NamespaceIntention;
+use crate::state::State;
+use crate::state::id::{EndpointId, PoolId};
+use crate::state::row::{Account, Scarce, Waiting};
+use crate::value::cause::Closed;
+use ipam_api::Family;
+use ipam_api::limits::INTERFACES_MAX;
+use std::collections::BTreeSet;
+
+impl State {
+    /// Number of addresses that a pool could give now, as far as that matters to a claim that waits.
+    fn room(&self, pool: PoolId) -> u32 {
+        let most = INTERFACES_MAX as u128;
+        let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
+        let intention = &row.intention;
+        if self.why_closed(pool).is_some() {
+            return 0;
+        }
+        let free = space.counts().free.min(most);
+        let resting = if intention.strict_cooling || free == most {
+            0
+        } else {
+            let rows = space.cooling.iter().map(|id| self.coolings.named(*id));
+            let offered = rows.filter(|row| space.offered.contains(ipam_api::address::number(row.address)));
+            offered.take(INTERFACES_MAX).count() as u128
+        };
+        u32::try_from((free + resting).min(most)).unwrap_or(0)
+    }
+
+    /// Reason of a pool that gives nothing, whatever it has.
+    pub(crate) fn why_closed(&self, pool: PoolId) -> Option<Closed> {
+        let row = &self.pools.get(pool)?.intention;
+        match () {
+            () if row.terminating => Some(Closed::Terminating),
+            () if row.disabled => Some(Closed::Disabled),
+            () if row.drains_to.is_some() => Some(Closed::Drained),
+            () if !self.is_confirmed(pool) => Some(Closed::Unconfirmed),
+            () => None,
+        }
+    }
+
+    /// Finds out again which claim a pool could help first.
+    pub(crate) fn refresh_head(&mut self, of: &Scarce) {
+        if self.index.waiting_for.is_empty() && self.index.head_of.is_empty() {
+            return;
+        }
+        let old = self.index.head_of.get(of).copied();
+        if old.is_none() && self.orders_for(of).next().is_none() {
+            return;
+        }
+        let room = match of {
+            Scarce::Pool(pool) => self.room(*pool),
+            Scarce::Quota(account, family) => self.room_of_quota(account, *family),
+        };
+        // The first of all who need as much, for each number that a claim needs.
+        let first_from = |need: u32| {
+            let enough = (of.clone(), need, 0)..=(of.clone(), room, u64::MAX);
+            let found = if need <= room { self.index.waiting_for.range(enough).next() } else { None };
+            found.map(|(_, need, order)| (*need, *order))
+        };
+        let firsts = std::iter::successors(first_from(1), |(need, _)| first_from(need.saturating_add(1)));
+        let new = firsts.map(|(_, order)| order).min();
+        if old == new {
+            return;
+        }
+        if let Some(order) = old {
+            self.index.heads.remove(&(order, of.clone()));
+            self.index.head_of.remove(of);
+        }
+        if let Some(order) = new {
+            self.index.heads.insert((order, of.clone()));
+            self.index.head_of.insert(of.clone(), order);
+        }
+    }
+
+    /// The same for all that claims wait for.
+    pub(crate) fn refresh_all_heads(&mut self) {
+        let all: BTreeSet<Scarce> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
+        for of in all.iter().chain(&self.index.head_of.keys().cloned().collect::<Vec<_>>()) {
+            self.refresh_head(of);
+        }
+    }
+
+    /// The same for what a namespace's quota leaves, which has changed.
+    pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceIntention) {
+        let (realm, name) = (&namespace.realm, &namespace.name);
+        let whole = Account::of_namespace(realm, name);
+        let from = (Scarce::Quota(whole, Family::V4), 0, 0);
+        let behind = self.index.waiting_for.range(from..).map(|(of, ..)| of);
+        let is_of = |of: &&Scarce| matches!(of, Scarce::Quota(account, _) if account.is_of(realm, name));
+        let all: BTreeSet<Scarce> = behind.take_while(is_of).cloned().collect();
+        for of in &all {
+            self.refresh_head(of);
+        }
+    }
+
+    /// The places in line of those who wait for something, those first who need least of it.
+    fn orders_for(&self, of: &Scarce) -> impl Iterator<Item = u64> + use<'_> {
+        let range = (of.clone(), 0, 0)..=(of.clone(), u32::MAX, u64::MAX);
+        self.index.waiting_for.range(range).map(|(_, _, order)| *order)
+    }
+
+    /// Claims that wait for a pool, those first that need least of it.
+    pub(crate) fn waiting_for(&self, pool: PoolId) -> Vec<(EndpointId, Waiting)> {
+        let orders = self.orders_for(&Scarce::Pool(pool));
+        let endpoints = orders.filter_map(|order| self.index.waiting.get(&order).copied());
+        endpoints.filter_map(|endpoint| Some((endpoint, self.waiting(endpoint)?.clone()))).collect()
+    }
+}

@@ -1,0 +1,88 @@
+//! Pools by what their demands are and by name: the order in which requests find them.
+
+use crate::command::{PoolIntention, Takers, Text};
+use crate::state::State;
+use crate::state::id::{Id, NetworkId, PoolId};
+use crate::state::index::{DefaultKey, Index};
+use crate::state::key::{Anchor, MOST_SPECIFIC, Rank};
+use crate::state::row::Subnet;
+use ipam_api::name::{Name, ResourceName};
+use ipam_api::{Family, Selector};
+use std::cmp::Reverse;
+
+fn key(pool: &PoolIntention, subnet: &Subnet) -> (Family, Rank, ResourceName) {
+    (Family::of(subnet.intention.cidr.addr()), pool.takers.rank(), (&pool.name).into())
+}
+
+impl Index {
+    /// Finds a pool by its rank and name from now on.
+    pub(crate) fn name_pool(&mut self, id: PoolId, pool: &PoolIntention, subnet: &Subnet) {
+        self.pool_names.insert(key(pool, subnet), id);
+    }
+
+    /// Finds a pool by its rank and name no longer.
+    pub(crate) fn unname_pool(&mut self, pool: &PoolIntention, subnet: &Subnet) {
+        self.pool_names.remove(&key(pool, subnet));
+    }
+}
+
+impl Takers {
+    /// Anchors of the pool: one of its demands, the one that most likely tells it from others.
+    pub(crate) fn anchors(&self) -> Vec<Anchor> {
+        let labels = |selector: &Selector, of: fn(Text, Text) -> Anchor| {
+            let (key, values) = selector.telling()?;
+            let label = |value: &String| of(Text::identifier(key), Text::identifier(value.as_str()));
+            Some(values.iter().map(label).collect::<Vec<Anchor>>())
+        };
+        if let Some(anchors) = labels(&self.endpoint_selector, Anchor::Label) {
+            return anchors;
+        }
+        if !self.node_names.is_empty() {
+            return self.node_names.iter().cloned().map(Anchor::Node).collect();
+        }
+        if let Some(anchors) = labels(&self.node_selector, Anchor::NodeLabel) {
+            return anchors;
+        }
+        if !self.namespaces.is_empty() {
+            return self.namespaces.iter().cloned().map(Anchor::Namespace).collect();
+        }
+        if let Some(anchors) = labels(&self.namespace_selector, Anchor::NamespaceLabel) {
+            return anchors;
+        }
+        if !self.network_attachments.is_empty() {
+            return self.network_attachments.iter().cloned().map(Anchor::Attachment).collect();
+        }
+        if !self.realms.is_empty() {
+            return self.realms.iter().cloned().map(Anchor::Realm).collect();
+        }
+        vec![Anchor::Anyone]
+    }
+
+    /// Rank by what is asked for, not by how much of it.
+    pub(crate) fn rank(&self) -> Rank {
+        [
+            !self.endpoint_selector.is_empty(),
+            !self.node_names.is_empty(),
+            self.node_names.is_empty() && !self.node_selector.is_empty(),
+            !self.namespaces.is_empty(),
+            self.namespaces.is_empty() && !self.namespace_selector.is_empty(),
+            !self.network_attachments.is_empty(),
+            !self.realms.is_empty(),
+        ]
+        .map(Reverse)
+    }
+}
+
+impl State {
+    /// Keys of default pools, from one anchor on.
+    pub(crate) fn default_keys_from(
+        &self,
+        network: NetworkId,
+        family: Family,
+        anchor: Anchor,
+    ) -> impl Iterator<Item = &DefaultKey> {
+        let from = (network, family, anchor, MOST_SPECIFIC, Name::lowest(), Id::MIN);
+        let keys = self.index.default_pools.range(from..);
+        keys.take_while(move |(of, in_family, ..)| (*of, *in_family) == (network, family))
+    }
+}
