@@ -1,7 +1,7 @@
-//! Who may do what, decided where it counts: in `apply`, on the state that the command meets.
+//! Permission checks in `apply`, on the state that the command meets.
 //!
-//! The door refuses what is hopeless; only here is it certain that a token still exists, that an allocation
-//! is really the node's own, and that a pool still has the labels.
+//! The HTTP boundary refuses early; only here is it certain that a token still exists, that an allocation is the
+//! node's own, and that a pool still has the labels.
 
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
@@ -18,7 +18,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::EndpointKey;
 
 impl Kind {
-    /// What the table of roles calls it.
+    /// The kind's target in the table of roles.
     #[must_use]
     pub fn target(self) -> Target {
         match self {
@@ -34,7 +34,7 @@ impl Kind {
 }
 
 impl Action {
-    /// What the table of roles must allow; nothing for what is looked at step by step, or otherwise.
+    /// The verb and target that the table of roles must allow; none for an action that is checked otherwise.
     #[must_use]
     pub fn deed(&self) -> Option<(Verb, Target)> {
         match self {
@@ -71,7 +71,7 @@ impl Action {
 }
 
 impl State {
-    /// What a credential allows now.
+    /// The grant and purpose of a credential at this log time.
     ///
     /// # Errors
     /// `unauthenticated` for a token that is no more, `token-expired` for one whose time has passed.
@@ -120,7 +120,7 @@ impl State {
             Action::Renew(wish) => self.permit_renew(grant, wish),
             Action::ReleaseEndpoint { key } => {
                 permit_realm(grant, &key.realm)?;
-                let incarnations = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+                let incarnations = self.incarnations(key).map(|id| self.endpoints.named(id));
                 incarnations
                     .map(|row| self.permit_labels_of(grant, &row.allocations))
                     .find(Result::is_err)
@@ -165,10 +165,9 @@ impl State {
             Some(_) if wish.stickiness.is_sticky() => self.incarnation_for(wish).into_iter().collect(),
             Some(_) => Vec::new(),
         };
-        let rows = touched.into_iter().filter_map(|id| self.endpoints.get(id));
+        let rows = touched.into_iter().map(|id| self.endpoints.named(id));
         let fixed = rows.filter(|row| wish.attachment.is_none() || row.sticky.is_none());
-        let mut held =
-            fixed.flat_map(|row| row.allocations.iter()).filter_map(|id| self.allocations.get(*id));
+        let mut held = fixed.flat_map(|row| row.allocations.iter()).map(|id| self.allocations.named(*id));
         if held.any(|row| !self.is_on(row, node)) {
             return Err(foreign(node, &wish.endpoint));
         }
@@ -186,7 +185,7 @@ impl State {
 
     fn permit_release(&self, grant: &Grant, id: AllocationId) -> Result<(), Refusal> {
         let Some(row) = self.allocations.get(id) else { return Ok(()) };
-        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        let endpoint = self.endpoints.named(row.endpoint);
         permit_realm(grant, &endpoint.key.realm)?;
         self.permit_labels_of(grant, &[id])?;
         self.permit_free(grant, id)
@@ -214,7 +213,7 @@ impl State {
             Leases::Endpoint(key) => key,
         };
         permit_realm(grant, &key.realm)?;
-        let rows = self.incarnations(key).filter_map(|id| self.endpoints.get(id));
+        let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
         let mut ids = rows.flat_map(|row| row.allocations.iter());
         ids.try_for_each(|id| self.permit_lease(grant, *id, wish.ttl_ms))
     }
@@ -227,7 +226,7 @@ impl State {
         ttl_ms: Option<u64>,
     ) -> Result<(), Refusal> {
         let Some(row) = self.allocations.get(id) else { return Ok(()) };
-        let Some(endpoint) = self.endpoints.get(row.endpoint) else { return Ok(()) };
+        let endpoint = self.endpoints.named(row.endpoint);
         permit_realm(grant, &endpoint.key.realm)?;
         self.permit_labels_of(grant, &[id])?;
         let Some(node) = &grant.node else { return Ok(()) };
@@ -238,7 +237,7 @@ impl State {
         if shortens { self.permit_free(grant, id) } else { Ok(()) }
     }
 
-    /// Whether an allocation is a node's own.
+    /// Returns true if all attachments of an allocation, or its node without one, are of `node`.
     pub(crate) fn is_on(&self, row: &Allocation, node: &NodeKey) -> bool {
         let own = |key: &AttachmentKey| key.realm == node.realm && key.node == node.name;
         match row.attachment {
@@ -258,13 +257,13 @@ impl State {
         if grant.labels.is_empty() {
             return Ok(());
         }
-        let mut rows = allocations.iter().filter_map(|id| self.allocations.get(*id));
+        let mut rows = allocations.iter().map(|id| self.allocations.named(*id));
         rows.try_for_each(|row| self.permit_pool(grant, row.pool))
     }
 }
 
 impl Step<'_> {
-    /// Refuses to change what somebody else manages.
+    /// Refuses a change by another manager than the resource's.
     pub(crate) fn check_manager(&self, kind: Kind, name: impl Into<ResourceName>) -> Result<(), Refusal> {
         let name = name.into();
         let managed_by = self.state.remarks(kind, &name).and_then(|remarks| remarks.managed_by.clone());
@@ -282,7 +281,7 @@ impl Step<'_> {
     }
 }
 
-/// Whether the labels of a pool, or of whatever else, are those that the rights demand.
+/// Returns true if a resource's labels satisfy the label limit of a grant.
 pub(crate) fn fits(grant: &Grant, remarks: &Remarks) -> bool {
     grant.labels.is_empty() || grant.labels.fits(|key| remarks.labels.get(key).map(|value| &**value))
 }

@@ -64,6 +64,9 @@ struct Spec {
     exclude: Vec<AddressRange>,
     #[serde(default)]
     gateway: Option<IpAddr>,
+    /// In versions before 1.0; 0 is no VLAN.
+    #[serde(default)]
+    vlan: u16,
     #[serde(default)]
     routes: Vec<Route>,
 }
@@ -112,6 +115,7 @@ fn subnet(data: &Data) -> Result<Value, Problem> {
         "name": name,
         "cidr": spec.subnet,
         "gateway": spec.gateway,
+        "vlan": (spec.vlan != 0).then_some(spec.vlan),
         "routes": routes,
         "labels": labels,
         "automatic": automatic,

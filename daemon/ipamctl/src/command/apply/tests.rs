@@ -202,6 +202,7 @@ items:
     - dst: 10.99.0.0/16
       gw: 10.12.0.2
     subnet: 10.12.0.0/24
+    vlan: 12
   status:
     allocatedIPCount: 4
     controlledIPPools: '{"auto4-web-eth0-7b5f3":{"ips":["10.12.0.40-10.12.0.43"]}}'
@@ -215,6 +216,7 @@ items:
     excludeIPs:
     - fd00:0:0:12::5
     subnet: fd00:0:0:12::/64
+    vlan: 0
 kind: List
 metadata:
   resourceVersion: ""
@@ -239,13 +241,15 @@ async fn spider_subnets_become_subnets_beside_our_own_documents() {
     let body = |step: usize, fields: &[&str]| -> Vec<Value> {
         fields.iter().map(|field| steps[step]["body"][*field].clone()).collect()
     };
-    let subnet = body(0, &["name", "cidr", "gateway", "routes", "labels", "automatic", "annotations"]);
+    let subnet =
+        body(0, &["name", "cidr", "gateway", "vlan", "routes", "labels", "automatic", "annotations"]);
     assert_eq!(
         subnet,
         [
             json!("lan-12"),
             json!("10.12.0.0/24"),
             json!("10.12.0.1"),
+            json!(12),
             json!([{"destination": "10.99.0.0/16", "gateway": "10.12.0.2"}]),
             json!({"team": "web"}),
             json!({"ranges": ["10.12.0.40-10.12.0.99", "10.12.0.120"], "exclude": ["10.12.0.50"]}),
@@ -253,8 +257,8 @@ async fn spider_subnets_become_subnets_beside_our_own_documents() {
         ]
     );
     // Without `ips` nothing may be cut from it, whatever it excludes.
-    let second = body(1, &["name", "gateway", "routes", "automatic"]);
-    assert_eq!(second, [json!("lan-12-v6"), Value::Null, Value::Null, Value::Null]);
+    let second = body(1, &["name", "gateway", "vlan", "routes", "automatic"]);
+    assert_eq!(second, [json!("lan-12-v6"), Value::Null, Value::Null, Value::Null, Value::Null]);
 }
 
 #[tokio::test]
@@ -280,7 +284,8 @@ async fn what_spider_subnets_cannot_say_is_refused_with_the_field() {
             "excludeIP:\n    - 10",
             "spec.excludeIP: unknown field \"excludeIP\"; did you mean \"excludeIPs\"?",
         ),
-        ("gateway: 10", "vlan: 12\n    gateway: 10", "spec.vlan: unknown field \"vlan\""),
+        ("gateway: 10", "mtu: 9000\n    gateway: 10", "spec.mtu: unknown field \"mtu\""),
+        ("vlan: 12", "vlan: -1", "spec.vlan"),
         ("dst:", "destination:", "spec.routes.0.destination: unknown field \"destination\""),
         ("      gw: 10.12.0.2\n", "", "spec.routes.0.gw: missing field `gw`"),
         ("    subnet: 10.12.0.0/24\n", "", "spec.subnet: missing field `subnet`"),
