@@ -10,47 +10,61 @@ pub(crate) struct Stage<Context> {
     pub(crate) name: &'static str,
     /// What it does, in a few words.
     pub(crate) what: &'static str,
-    /// How long it may take on two cores with nothing built yet.
+    /// Longest time that it may take on two cores with nothing built yet.
     pub(crate) budget: Duration,
+    /// True if it waits more than it computes, so that it runs at the same time as the stage before it.
+    pub(crate) beside_previous: bool,
     /// What it runs.
     pub(crate) run: fn(&Context) -> Result<()>,
 }
 
+#[derive(Clone, Copy)]
 enum Fate {
     Ended { passed: bool, took: Duration },
     NotRun,
 }
 
 /// Runs `stages` in order. The first failure ends the run unless `keep_going`.
-pub(crate) fn run_all<Context>(
+pub(crate) fn run_all<Context: Sync>(
     context: &Context,
     stages: &[&Stage<Context>],
     keep_going: bool,
 ) -> Result<()> {
-    let mut fates = Vec::new();
+    let began = Instant::now();
+    let mut rows = Vec::new();
     let mut failed: Vec<&str> = Vec::new();
-    for (index, stage) in stages.iter().enumerate() {
+    for group in stages.chunk_by(|_, next| next.beside_previous) {
         if !failed.is_empty() && !keep_going {
-            fates.push(Fate::NotRun);
+            rows.extend(group.iter().map(|stage| row(stage.name, stage.budget, &Fate::NotRun)));
             continue;
         }
-        println!("\n== {} ({} of {}): {}", stage.name, index + 1, stages.len(), stage.what);
-        let began = Instant::now();
-        let outcome = (stage.run)(context);
-        let took = began.elapsed();
-        if let Err(error) = &outcome {
-            loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
-            failed.push(stage.name);
+        let fates: Vec<Fate> = std::thread::scope(|scope| {
+            let threads: Vec<_> = group.iter().map(|stage| scope.spawn(|| run_one(context, stage))).collect();
+            let failure = Fate::Ended { passed: false, took: Duration::ZERO };
+            threads.into_iter().map(|thread| thread.join().unwrap_or(failure)).collect()
+        });
+        for (stage, fate) in group.iter().zip(&fates) {
+            if !matches!(fate, Fate::Ended { passed: true, .. }) {
+                failed.push(stage.name);
+            }
+            rows.push(row(stage.name, stage.budget, fate));
         }
-        fates.push(Fate::Ended { passed: outcome.is_ok(), took });
     }
-    let rows: Vec<Row> =
-        stages.iter().zip(&fates).map(|(stage, fate)| row(stage.name, stage.budget, fate)).collect();
-    println!("\n{}", table(&rows));
+    println!("\n{}", table(&rows, began.elapsed()));
     match failed.first() {
         None => Ok(()),
         Some(first) => bail!("failed: {}; only that again: {}", failed.join(", "), again(first)),
     }
+}
+
+fn run_one<Context>(context: &Context, stage: &Stage<Context>) -> Fate {
+    println!("\n== {}: {}", stage.name, stage.what);
+    let began = Instant::now();
+    let outcome = (stage.run)(context);
+    if let Err(error) = &outcome {
+        loudly(&format!("{} failed: {error:#}\nonly this again: {}", stage.name, again(stage.name)));
+    }
+    Fate::Ended { passed: outcome.is_ok(), took: began.elapsed() }
 }
 
 fn again(name: &str) -> String {
@@ -81,9 +95,9 @@ fn row(name: &str, budget: Duration, fate: &Fate) -> Row {
     Row { name: name.to_owned(), result, took, budget }
 }
 
-fn table(rows: &[Row]) -> String {
+/// The table of all stages; `took` is the time of the whole run, in which some ran at the same time.
+fn table(rows: &[Row], took: Duration) -> String {
     let mut lines = vec![format!("{:<12}{:<12}{:>7}{:>9}", "stage", "result", "took", "budget")];
-    let took = rows.iter().map(|row| row.took).sum();
     let budget = rows.iter().map(|row| row.budget).sum();
     let total = Row { name: "all".to_owned(), result: "", took, budget };
     for row in rows.iter().chain([&total]) {
@@ -101,11 +115,11 @@ fn clock(time: Duration) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::RefCell;
+    use std::sync::Mutex;
 
     use super::*;
 
-    type Log = RefCell<Vec<&'static str>>;
+    type Log = Mutex<Vec<&'static str>>;
 
     fn stages() -> [Stage<Log>; 3] {
         let budget = Duration::from_secs(60);
@@ -114,8 +128,9 @@ mod tests {
                 name: "a",
                 what: "",
                 budget,
+                beside_previous: false,
                 run: |log| {
-                    log.borrow_mut().push("a");
+                    log.lock().unwrap().push("a");
                     Ok(())
                 },
             },
@@ -123,8 +138,9 @@ mod tests {
                 name: "b",
                 what: "",
                 budget,
+                beside_previous: false,
                 run: |log| {
-                    log.borrow_mut().push("b");
+                    log.lock().unwrap().push("b");
                     bail!("no")
                 },
             },
@@ -132,8 +148,9 @@ mod tests {
                 name: "c",
                 what: "",
                 budget,
+                beside_previous: false,
                 run: |log| {
-                    log.borrow_mut().push("c");
+                    log.lock().unwrap().push("c");
                     Ok(())
                 },
             },
@@ -144,7 +161,7 @@ mod tests {
     fn the_first_failure_ends_the_run_and_names_the_stage() {
         let (log, stages) = (Log::default(), stages());
         let error = run_all(&log, &stages.iter().collect::<Vec<_>>(), false).unwrap_err();
-        assert_eq!(*log.borrow(), ["a", "b"]);
+        assert_eq!(*log.lock().unwrap(), ["a", "b"]);
         assert_eq!(error.to_string(), "failed: b; only that again: cargo xtask test --only b");
     }
 
@@ -152,7 +169,25 @@ mod tests {
     fn keep_going_runs_the_rest_and_still_fails() {
         let (log, stages) = (Log::default(), stages());
         assert!(run_all(&log, &stages.iter().collect::<Vec<_>>(), true).is_err());
-        assert_eq!(*log.borrow(), ["a", "b", "c"]);
+        assert_eq!(*log.lock().unwrap(), ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn a_stage_beside_another_does_not_wait_for_it() {
+        // Each waits until the other one runs.
+        let wait: fn(&std::sync::Barrier) -> Result<()> = |both| {
+            both.wait();
+            Ok(())
+        };
+        let stage = |name, beside_previous| Stage {
+            name,
+            what: "",
+            budget: Duration::from_secs(60),
+            beside_previous,
+            run: wait,
+        };
+        let (one, other) = (stage("a", false), stage("b", true));
+        run_all(&std::sync::Barrier::new(2), &[&one, &other], false).unwrap();
     }
 
     #[test]
@@ -169,6 +204,6 @@ lints       ok             1:01     3:00
 docs        FAILED         0:06     0:05  over its budget
 tests       not run        0:00     0:05
 all                        1:07     3:10";
-        assert_eq!(table(&rows), expected);
+        assert_eq!(table(&rows, seconds(67)), expected);
     }
 }

@@ -40,9 +40,9 @@ impl Suite {
     fn arguments(self, cores: usize) -> Vec<String> {
         let mut words = ["nextest", "run", "--workspace", "--locked"].map(str::to_owned).to_vec();
         words.extend(["-E".to_owned(), self.filter()]);
-        if self == Self::Cluster {
-            // Members wait for each other most of the time.
-            words.extend(["--test-threads".to_owned(), (2 * cores).to_string()]);
+        if matches!(self, Self::Rest | Self::Cluster) {
+            // Members and clients wait for each other most of the time.
+            words.extend(["--test-threads".to_owned(), (3 * cores).to_string()]);
         }
         words
     }
@@ -87,7 +87,7 @@ mod tests {
     fn clusters_run_beside_each_other() {
         let words = Suite::Cluster.arguments(2).join(" ");
         let filter = "package(ipamd) & kind(test) & test(/^(cluster|kill)::/)";
-        assert_eq!(words, format!("nextest run --workspace --locked -E {filter} --test-threads 4"));
+        assert_eq!(words, format!("nextest run --workspace --locked -E {filter} --test-threads 6"));
         assert!(!Suite::Disks.arguments(2).join(" ").contains("threads"));
     }
 

@@ -50,24 +50,24 @@ const STAGES: &[Stage<Checkout>] = &[
     stage(SHIPPED, 360, "what ships, optimised and static (with --shipped only)", |checkout| {
         binaries::build(&checkout.workspace).map(drop)
     }),
-    stage("tests", 450, "units, properties, scenarios, storage, plugin", |checkout| {
+    stage("tests", 390, "units, properties, scenarios, storage, plugin", |checkout| {
         checkout.suite(Suite::Rest)
     }),
-    stage("cluster", 330, "real processes on loopback, killed and restarted", |checkout| {
+    stage("cluster", 300, "real processes on loopback, killed and restarted", |checkout| {
         checkout.suite(Suite::Cluster)
-    }),
-    stage("namespaces", 60, "real interfaces through real CNI plugins", |checkout| {
-        checkout.suite(Suite::Namespaces)
-    }),
-    stage("powercuts", 90, "members whose power is cut: nothing acknowledged is lost", |checkout| {
-        powercut::test(&checkout.workspace, &checkout.ipamd()?)
     }),
     stage("disks", 90, "full, failing and stalled disks, on file systems in memory", |checkout| {
         checkout.suite(Suite::Disks)
     }),
-    stage("contract", 90, "the OpenAPI document, tried by a fuzzer", |checkout| {
-        contract::run(&checkout.workspace, &checkout.ipamd()?)
+    beside(stage("namespaces", 60, "real interfaces through real CNI plugins", |checkout| {
+        checkout.suite(Suite::Namespaces)
+    })),
+    stage("powercuts", 120, "members whose power is cut: nothing acknowledged is lost", |checkout| {
+        powercut::test(&checkout.workspace, &checkout.ipamd()?)
     }),
+    beside(stage("contract", 120, "the OpenAPI document, tried by a fuzzer", |checkout| {
+        contract::run(&checkout.workspace, &checkout.ipamd()?)
+    })),
 ];
 
 const fn stage(
@@ -76,7 +76,11 @@ const fn stage(
     what: &'static str,
     run: fn(&Checkout) -> Result<()>,
 ) -> Stage<Checkout> {
-    Stage { name, what, budget: Duration::from_secs(budget_seconds), run }
+    Stage { name, what, budget: Duration::from_secs(budget_seconds), beside_previous: false, run }
+}
+
+const fn beside(stage: Stage<Checkout>) -> Stage<Checkout> {
+    Stage { beside_previous: true, ..stage }
 }
 
 /// Runs all stages, or those that were asked for.
