@@ -123,8 +123,13 @@ async fn red_team_the_most_expensive_requests_of_a_node_hold_up_no_other() {
                         Err(Problem { code: Code::LimitExceeded, .. }) => {
                             refused.fetch_add(1, Relaxed);
                         }
+                        // An attacker's own requests may come too late on a busy machine.
                         Err(Problem {
-                            code: Code::PoolExhausted | Code::TooManyRequests | Code::Forbidden,
+                            code:
+                                Code::PoolExhausted
+                                | Code::TooManyRequests
+                                | Code::Forbidden
+                                | Code::DeadlineExceeded,
                             ..
                         }) => {}
                         Err(problem) => panic!("{problem}"),
