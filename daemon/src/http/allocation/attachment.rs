@@ -34,7 +34,7 @@ pub(in crate::http) async fn show(
 ) -> Result<Shown<Attachment>, Refused> {
     let key = key(&path).map_err(|problem| Problem::new(Code::NotFound, problem.detail))?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Attachment)).await?;
-    read.app.check_own(&read.asker, &state, &key)?;
+    read.app.check_own(&read.caller, &state, &key)?;
     let revision = state.revision();
     let found = state.attachment(&key).and_then(|(id, row)| {
         Some(Attachment {

@@ -19,7 +19,7 @@ pub(in crate::http) async fn of_allocation(
     write: Write<ExplainQuery>,
 ) -> Result<Shown<Explanation>, Refused> {
     let request: AllocateRequest = write.read()?;
-    let known = write.app.who(&write.asker).await?;
+    let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;
     let mut wish = wish(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
@@ -31,19 +31,19 @@ pub(in crate::http) async fn of_allocation(
     let origin = Origin {
         principal: known.principal,
         via: Via::Http,
-        request_id: Text::clone(&write.asker.request_id),
+        request_id: Text::clone(&write.caller.request_id),
         comment: None,
         not_after_ms: None,
     };
     let terms = Terms { credential: rights, idempotency: None, manager: Default::default() };
     let command = Command { origin, terms, action };
-    let state = write.app.node.read(write.asker.deadline).await?;
+    let state = write.app.node.read(write.caller.deadline).await?;
     let at = now_in(&state);
     let revision = state.revision();
     let principal = Text::clone(&command.origin.principal);
     let node = write.app.node.clone();
     let explain_it = move || node.guard(|| explain(&state, at, &command));
-    let explained = write.app.trials.run(&principal, write.asker.deadline, explain_it).await?;
+    let explained = write.app.trials.run(&principal, write.caller.deadline, explain_it).await?;
     let explained = explained?;
     let helps = if explained.outcome.is_err() { helps(&explained.choices) } else { Vec::new() };
     let (outcome, interfaces, problem) = match explained.outcome {

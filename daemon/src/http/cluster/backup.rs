@@ -31,12 +31,12 @@ fn yes() -> bool {
 }
 
 pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, Refused> {
-    read.app.who(&read.asker).await?.check((Verb::Read, Target::Backup))?;
+    read.app.who(&read.caller).await?.check((Verb::Read, Target::Backup))?;
     let alone = read.app.backing_up.clone().try_lock_owned().map_err(|_| {
         Problem::new(Code::TooManyRequests, "this member is writing a backup already")
             .help("Wait until that one is written, or ask another member.")
     })?;
-    let backup = read.app.node.backup(read.query.history, Timestamp::now(), read.asker.deadline).await?;
+    let backup = read.app.node.backup(read.query.history, Timestamp::now(), read.caller.deadline).await?;
     let revision = backup.header().revision;
     let (to, from) = channel(PIECES_WAITING_MAX);
     let pipe = Pipe { to, stopping: read.app.node.stopping() };

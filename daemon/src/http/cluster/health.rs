@@ -6,7 +6,7 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::{Code, Problem};
 
 use crate::http::request::response::exposition;
-use crate::http::request::{App, Asker, Notes, Refused};
+use crate::http::request::{App, Caller, Notes, Refused};
 
 pub(in crate::http) async fn ready(
     AppState(app): AppState<App>,
@@ -20,9 +20,9 @@ pub(in crate::http) async fn ready(
 
 pub(in crate::http) async fn metrics(
     AppState(app): AppState<App>,
-    asker: Asker,
+    caller: Caller,
 ) -> Result<Response, Refused> {
-    app.check_here(&asker, (Verb::Read, Target::Metrics))?;
+    app.check_here(&caller, (Verb::Read, Target::Metrics))?;
     let text = tokio::task::spawn_blocking(move || app.node.guard(|| app.metrics.encode(&app.node))).await;
     Ok(exposition(text.ok().and_then(Result::ok).and_then(Result::ok)))
 }

@@ -11,7 +11,7 @@ use ipam_raft::node::{MemberInfo, Role};
 use crate::http::request::{Read, Refused, Shown};
 
 pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, Refused> {
-    read.app.check_here(&read.asker, (Verb::Read, Target::Cluster))?;
+    read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let status = read.app.node.status();
     let (state, stale_ms) = read.app.node.stale();
     let sum = |a: Counts, b: Counts| Counts {

@@ -26,7 +26,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 
 use super::item;
 use super::query::{EventsQuery, place};
-use crate::http::request::{App, Asker, Flight, Read};
+use crate::http::request::{App, Caller, Flight, Read};
 
 /// Where a reader that comes back says how far it was.
 const LAST_EVENT_ID: HeaderName = HeaderName::from_static("last-event-id");
@@ -40,7 +40,7 @@ const GATHER: Duration = Duration::from_millis(5);
 /// One stream, on the side that fills it.
 struct Stream {
     app: App,
-    asker: Asker,
+    caller: Caller,
     query: EventQuery,
     to: Sender<Bytes>,
     _place: OwnedSemaphorePermit,
@@ -49,26 +49,26 @@ struct Stream {
 
 /// Begins to stream.
 pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result<Response, Problem> {
-    let Read { app, asker, query: asked } = read;
+    let Read { app, caller, query: asked } = read;
     let mut query = EventQuery { limit: EVENT_STREAM_PAGE, ..asked.page()? };
     if query.reverse {
         return Err(Problem::new(Code::InvalidFilter, "a stream goes forward only")
             .help("Leave reverse out, or ask for a page: Accept: application/json."));
     }
-    let known = app.who(&asker).await?;
+    let known = app.who(&caller).await?;
     known.check((Verb::Read, Target::Event))?;
     if let Some(last) = headers.get(LAST_EVENT_ID) {
         query.after = Some(place(last.to_str().unwrap_or_default())?);
     }
     // From now on, where nothing says from when.
     if query.after.is_none() && query.filter.since_ms.is_none() {
-        query.after = Some(EventId::end_of(app.node.read(asker.deadline).await?.revision()));
+        query.after = Some(EventId::end_of(app.node.read(caller.deadline).await?.revision()));
     }
     app.node.check_trust()?;
     if app.node.stale().1 >= EVENT_STALE_MS_MAX {
         return Err(Problem::new(Code::NoLeader, "this member has lost touch with the cluster"));
     }
-    let own_place = app.streams_of.begin(asker.slot_holder(&known)).ok_or_else(|| {
+    let own_place = app.streams_of.begin(caller.slot_holder(&known)).ok_or_else(|| {
         let detail = format!("the caller has {EVENT_STREAMS_PER_CALLER_MAX} streams of events open here");
         Problem::new(Code::TooManyRequests, detail)
             .help("End streams that no client reads, or ask another member.")
@@ -82,7 +82,7 @@ pub(super) async fn open(read: Read<EventsQuery>, headers: &HeaderMap) -> Result
     let first = app.node.events(query.clone()).await?;
     let (to, from) = channel(PAGES_WAITING_MAX);
     let node = app.node.clone();
-    let stream = Stream { app, asker, query, to, _place: place, _own_place: own_place };
+    let stream = Stream { app, caller, query, to, _place: place, _own_place: own_place };
     tokio::spawn(async move { node.guard_work(stream.run(first, news)).await });
     let head = [(CONTENT_TYPE.as_str(), "text/event-stream"), ("x-accel-buffering", "no")];
     Ok((head, Body::from_stream(body(from))).into_response())
@@ -155,7 +155,7 @@ impl Stream {
     /// Whether this member still hears of what happens, and the asker may still read it.
     fn may_go_on(&self) -> bool {
         let (state, stale_ms) = self.app.node.stale();
-        let known = self.asker.known_in(&state).ok().flatten();
+        let known = self.caller.known_in(&state).ok().flatten();
         stale_ms < EVENT_STALE_MS_MAX
             && self.app.node.check_trust().is_ok()
             && known.is_some_and(|known| known.check((Verb::Read, Target::Event)).is_ok())

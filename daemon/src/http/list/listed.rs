@@ -15,7 +15,7 @@ use super::cursor::Cursor;
 use super::field::{Field, Row};
 use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
-use crate::http::request::{App, Asker, Read, Refused, Shown};
+use crate::http::request::{App, Caller, Read, Refused, Shown};
 
 /// For fuzz targets: whether a list takes this query.
 #[cfg(feature = "testing")]
@@ -123,19 +123,19 @@ pub(in crate::http) fn ids_by_name(
 /// Handler of a list: one page.
 pub(in crate::http) async fn list<L: Listed>(
     AppState(app): AppState<App>,
-    asker: Asker,
+    caller: Caller,
     uri: Uri,
 ) -> Result<Shown<Page<Item<L::Item>>>, Refused> {
     let query = ListQuery::read(&uri, L::SHAPE)?;
     let deed = (Verb::Read, L::target());
     let (state, stale_ms) = match query.cursor {
-        None => app.read(&asker, deed, query.freshness).await?,
+        None => app.read(&caller, deed, query.freshness).await?,
         Some(cursor) => {
-            app.who(&asker).await?.check(deed)?;
-            (app.at(&asker, cursor).await?, None)
+            app.who(&caller).await?.check(deed)?;
+            (app.at(&caller, cursor).await?, None)
         }
     };
-    let caller = asker.slot_holder(&app.who(&asker).await?);
+    let holder = caller.slot_holder(&app.who(&caller).await?);
     // A filter looks at everything there is, and others wait for this thread.
     let node = app.node.clone();
     let paged = tokio::task::spawn_blocking(move || {
@@ -146,7 +146,7 @@ pub(in crate::http) async fn list<L: Listed>(
         paged.await.map_err(|_| Problem::new(Code::Internal, "the list has ended without an answer"))?;
     let page = page.map_err(Problem::from)??;
     if page.next.is_some() {
-        app.lists.keep(&caller, &state);
+        app.lists.keep(&holder, &state);
     }
     Ok(Shown { stale_ms, ..Shown::new(page, state.revision()) })
 }
@@ -172,12 +172,12 @@ pub(in crate::http) fn id_in_path(target: Target, id: &str) -> Result<u64, Probl
 
 impl App {
     /// The state that a cursor is from: kept, or still the present one.
-    async fn at(&self, asker: &Asker, cursor: Cursor) -> Result<State, Problem> {
+    async fn at(&self, caller: &Caller, cursor: Cursor) -> Result<State, Problem> {
         if let Some(state) = self.lists.at(cursor.revision) {
             return Ok(state);
         }
         // Another member gave the cursor, and nothing may have changed since.
-        let here = self.node.reached(cursor.revision, asker.deadline).await.ok();
+        let here = self.node.reached(cursor.revision, caller.deadline).await.ok();
         here.filter(|state| state.revision() == cursor.revision).ok_or_else(|| {
             let detail = format!("the state at revision {} is not kept here any more", cursor.revision);
             Problem::new(Code::CursorExpired, detail)

@@ -32,7 +32,7 @@ const SECRET_BYTES_MAX: usize = 256;
 
 /// Who asks.
 #[derive(Debug, Clone)]
-pub(in crate::http) struct Asker {
+pub(in crate::http) struct Caller {
     pub(in crate::http) request_id: Text,
     /// When it stops waiting.
     pub(in crate::http) deadline: Instant,
@@ -75,7 +75,7 @@ pub(in crate::http) struct Known {
     pub(in crate::http) purpose: Purpose,
 }
 
-impl Asker {
+impl Caller {
     fn read(parts: &Parts) -> Result<Self, Problem> {
         let headers = &parts.headers;
         Ok(Self {
@@ -192,7 +192,7 @@ fn check_end(token: &model::Token, state: &State) -> Result<(), Problem> {
     }
 }
 
-impl FromRequestParts<App> for Asker {
+impl FromRequestParts<App> for Caller {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Refused> {

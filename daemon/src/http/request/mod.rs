@@ -18,7 +18,7 @@ mod write;
 
 pub use self::app::App;
 pub(super) use self::body::TimedBody;
-pub(super) use self::caller::{Asker, Known, Offer};
+pub(super) use self::caller::{Caller, Known, Offer};
 pub(super) use self::in_flight::Flight;
 pub(super) use self::notes::Notes;
 pub use self::peer::{ClientName, Peer};

@@ -14,7 +14,7 @@ use ipam_machine::{Action, Applied, At, Command, Origin, Outcome, State, Terms, 
 use ipam_raft::node::ReadError;
 
 use super::app::App;
-use super::caller::{Asker, Known, Offer, unknown_token};
+use super::caller::{Caller, Known, Offer, unknown_token};
 use super::query::{Consistency, Freshness};
 use super::write::Write;
 
@@ -65,8 +65,8 @@ impl<Q> Write<Q> {
 
     /// Checks and proposes an action. A dry run ends here: nothing is proposed.
     async fn carry_out_via(&self, via: Via, action: Action) -> Result<Done, Problem> {
-        let (app, asker) = (&self.app, &self.asker);
-        let known = app.who(asker).await?;
+        let (app, caller) = (&self.app, &self.caller);
+        let known = app.who(caller).await?;
         if let Some(deed) = action.deed() {
             known.check(deed)?;
         }
@@ -80,8 +80,8 @@ impl<Q> Write<Q> {
         let origin = Origin {
             principal: known.principal,
             via,
-            request_id: Text::clone(&asker.request_id),
-            comment: asker.comment.clone(),
+            request_id: Text::clone(&caller.request_id),
+            comment: caller.comment.clone(),
             not_after_ms: None,
         };
         let command = Command { origin, terms, action };
@@ -89,8 +89,8 @@ impl<Q> Write<Q> {
             let (outcome, state) = self.try_out(command).await?;
             (outcome, Some(state))
         } else {
-            let (outcome, spent) = app.node.propose_timed(command, asker.deadline).await?;
-            asker.notes.note_spent(spent);
+            let (outcome, spent) = app.node.propose_timed(command, caller.deadline).await?;
+            caller.notes.note_spent(spent);
             (outcome, None)
         };
         self.note_replayed(&outcome);
@@ -99,7 +99,7 @@ impl<Q> Write<Q> {
 
     /// What a command would do, on a copy of the state as of now.
     async fn try_out(&self, command: Command) -> Result<(Outcome, State), Problem> {
-        let (app, deadline) = (&self.app, self.asker.deadline);
+        let (app, deadline) = (&self.app, self.caller.deadline);
         let mut state = app.node.read(deadline).await?;
         let at = now_in(&state);
         let principal = Text::clone(&command.origin.principal);
@@ -116,7 +116,7 @@ impl<Q> Write<Q> {
         match &done.tried {
             Some(state) => state.clone(),
             // It is done, whatever becomes of showing it: then with the status as this member has it.
-            None => match self.app.node.reached(done.applied.revision, self.asker.deadline).await {
+            None => match self.app.node.reached(done.applied.revision, self.caller.deadline).await {
                 Ok(state) => state,
                 Err(_) => self.app.node.stale().0,
             },
@@ -126,7 +126,7 @@ impl<Q> Write<Q> {
     /// The answer that was kept for a request, if it was made before.
     pub(in crate::http) fn kept(&self, state: &State) -> Result<Option<Done>, Problem> {
         let Some(idempotency) = &self.idempotency else { return Ok(None) };
-        let known = self.asker.known_in(state)?.ok_or_else(unknown_token)?;
+        let known = self.caller.known_in(state)?.ok_or_else(unknown_token)?;
         let Some(outcome) = state.replayed(&known.principal, idempotency) else { return Ok(None) };
         self.note_replayed(&outcome);
         Ok(Some(Done { applied: outcome?, tried: None }))
@@ -145,8 +145,8 @@ pub(in crate::http) fn now_in(state: &State) -> At {
 
 impl App {
     /// Who asks. A token that this member has not heard of yet is looked up as of now.
-    pub(in crate::http) async fn who(&self, asker: &Asker) -> Result<Known, Problem> {
-        self.identify(asker.offer(), asker.deadline).await
+    pub(in crate::http) async fn who(&self, caller: &Caller) -> Result<Known, Problem> {
+        self.identify(caller.offer(), caller.deadline).await
     }
 
     /// The same for a request with only its credentials read.
@@ -159,18 +159,18 @@ impl App {
 
     /// Refuses those who may not look at what this member says of itself. Asks nobody else, so that it works
     /// without a leader.
-    pub(in crate::http) fn check_here(&self, asker: &Asker, deed: (Verb, Target)) -> Result<(), Problem> {
-        asker.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(deed)
+    pub(in crate::http) fn check_here(&self, caller: &Caller, deed: (Verb, Target)) -> Result<(), Problem> {
+        caller.known_in(&self.node.stale().0)?.ok_or_else(unknown_token)?.check(deed)
     }
 
     /// Refuses a node that asks for another node's attachment.
     pub(in crate::http) fn check_own(
         &self,
-        asker: &Asker,
+        caller: &Caller,
         state: &State,
         key: &AttachmentKey,
     ) -> Result<(), Problem> {
-        let known = asker.known_in(state)?.ok_or_else(unknown_token)?;
+        let known = caller.known_in(state)?.ok_or_else(unknown_token)?;
         match known.grant.node {
             Some(node) if node.realm != key.realm || node.name != key.node => {
                 Err(Problem::new(Code::ForeignNode, format!("attachment {key} is not on node {node}")))
@@ -182,16 +182,16 @@ impl App {
     /// Reads the state for somebody who may: linearizable, or as this member has it, with its age.
     pub(in crate::http) async fn read(
         &self,
-        asker: &Asker,
+        caller: &Caller,
         deed: (Verb, Target),
         freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
         #[cfg(feature = "testing")]
-        ipam_raft::break_if_asked(&asker.request_id);
+        ipam_raft::break_if_asked(&caller.request_id);
         let Freshness { consistency, at_least_revision } = freshness.into();
         let (mut state, stale_ms) = match (consistency, at_least_revision) {
             (Some(Consistency::Linearizable), _) | (None, None) => {
-                (self.node.read(asker.deadline).await?, None)
+                (self.node.read(caller.deadline).await?, None)
             }
             (Some(Consistency::Stale), _) | (None, Some(_)) => {
                 let (state, stale_ms) = self.node.stale();
@@ -202,9 +202,9 @@ impl App {
         if let Some(revision) = at_least_revision
             && state.revision() < revision
         {
-            state = self.node.reached(revision, asker.deadline).await?;
+            state = self.node.reached(revision, caller.deadline).await?;
         }
-        asker.known_in(&state)?.ok_or_else(unknown_token)?.check(deed)?;
+        caller.known_in(&state)?.ok_or_else(unknown_token)?.check(deed)?;
         Ok((state, stale_ms))
     }
 }

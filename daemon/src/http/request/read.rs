@@ -8,14 +8,14 @@ use ipam_machine::State;
 use serde::de::DeserializeOwned;
 
 use super::app::App;
-use super::caller::Asker;
+use super::caller::Caller;
 use super::query::{Asked, Freshness, ReadQuery};
 use super::response::Refused;
 
 /// A request that reads.
 pub(in crate::http) struct Read<Q = ReadQuery> {
     pub(in crate::http) app: App,
-    pub(in crate::http) asker: Asker,
+    pub(in crate::http) caller: Caller,
     pub(in crate::http) query: Q,
 }
 
@@ -35,7 +35,7 @@ impl<Q> Read<Q> {
         deed: (Verb, Target),
         freshness: impl Into<Freshness>,
     ) -> Result<(State, Option<u64>), Problem> {
-        self.app.read(&self.asker, deed, freshness).await
+        self.app.read(&self.caller, deed, freshness).await
     }
 }
 
@@ -43,8 +43,8 @@ impl<Q: DeserializeOwned + Send> FromRequestParts<App> for Read<Q> {
     type Rejection = Refused;
 
     async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
-        let asker = Asker::from_request_parts(parts, app).await?;
+        let caller = Caller::from_request_parts(parts, app).await?;
         let Asked(query) = Asked::from_request_parts(parts, app).await?;
-        Ok(Self { app: app.clone(), asker, query })
+        Ok(Self { app: app.clone(), caller, query })
     }
 }

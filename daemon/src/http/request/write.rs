@@ -14,14 +14,14 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
 use super::app::App;
-use super::caller::{Asker, header_text};
+use super::caller::{Caller, header_text};
 use super::query::{Asked, NoQuery, WriteQuery};
 use super::response::{Refused, refused_body};
 
 /// A request that changes something, with the parameters of its own that it takes.
 pub(in crate::http) struct Write<Q = NoQuery> {
     pub(in crate::http) app: App,
-    pub(in crate::http) asker: Asker,
+    pub(in crate::http) caller: Caller,
     pub(in crate::http) query: Q,
     pub(super) headers: HeaderMap,
     pub(in crate::http) body: Bytes,
@@ -55,7 +55,7 @@ impl<Q> Write<Q> {
 
     pub(super) fn note_replayed(&self, outcome: &Outcome) {
         if outcome.as_ref().map_or_else(|refusal| refusal.replayed, |applied| applied.replayed) {
-            self.asker.notes.note_replayed();
+            self.caller.notes.note_replayed();
         }
     }
 }
@@ -66,11 +66,11 @@ impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
     async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
         let (mut parts, body) = request.into_parts();
         let Asked(query) = Asked::from_request_parts(&mut parts, app).await?;
-        let asker = Asker::from_request_parts(&mut parts, app).await?;
+        let caller = Caller::from_request_parts(&mut parts, app).await?;
         let key = header_text(&parts.headers, HEADER_IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_BYTES_MAX)?;
         let WriteQuery { dry_run, take_over, manager } = WriteQuery::of(&parts.uri)?;
         if dry_run {
-            asker.notes.note_dry_run();
+            caller.notes.note_dry_run();
         }
         let manager = match (take_over, manager) {
             (true, _) => Some(Manager::TakeOver),
@@ -84,7 +84,7 @@ impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
         check_json(&method, &headers, &body)?;
         let idempotency =
             key.map(|key| Idempotency { key, request: request_hash(&parts_of(&target, &headers, &body)) });
-        Ok(Self { app: app.clone(), asker, query, headers, body, idempotency, manager, dry_run })
+        Ok(Self { app: app.clone(), caller, query, headers, body, idempotency, manager, dry_run })
     }
 }
 

@@ -199,7 +199,7 @@ pub(super) async fn merge_and_put<K: Kinded>(
     let deed = (Verb::Write, K::KIND.target());
     let mut tries_left = TRIES_MAX;
     loop {
-        let (state, _) = write.app.read(&write.asker, deed, Consistency::Linearizable).await?;
+        let (state, _) = write.app.read(&write.caller, deed, Consistency::Linearizable).await?;
         if let Some(done) = write.kept(&state)? {
             return Ok(done);
         }

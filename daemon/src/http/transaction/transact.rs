@@ -26,13 +26,13 @@ pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, R
     if write.manager.is_none() {
         write.manager = common_manager(&request);
     }
-    let known = write.app.who(&write.asker).await?;
+    let known = write.app.who(&write.caller).await?;
     let preconditions = paths::preconditions(&request.conditions)?;
     let merges = request.steps.iter().any(|step| step.method == StepMethod::Patch);
     let mut tries_left = TRIES_MAX;
     loop {
         let state = match merges {
-            true => write.app.node.read(write.asker.deadline).await?,
+            true => write.app.node.read(write.caller.deadline).await?,
             // Nothing is merged, so nothing is looked at.
             false => State::new(),
         };

@@ -51,8 +51,8 @@ async fn carry_out(
     plan: impl Fn(&[MemberInfo], &State) -> Result<Plan, Problem>,
 ) -> Result<Shown<MemberChange>, Problem> {
     let app = &write.app;
-    let (state, _) = app.read(&write.asker, WRITE, Consistency::Linearizable).await?;
-    let all = app.node.members(write.asker.deadline).await?;
+    let (state, _) = app.read(&write.caller, WRITE, Consistency::Linearizable).await?;
+    let all = app.node.members(write.caller.deadline).await?;
     let voters = voters(&all);
     if !state.members.is_empty() && state.voters() != voters {
         return Err(Problem::new(Code::MemberUnfit, "another change of the members is under way")
@@ -72,9 +72,9 @@ async fn carry_out(
     let so = |all: &[MemberInfo]| {
         self::voters(all) == wanted && !all.iter().any(|member| remove.contains(&member.id))
     };
-    while !change.done && Instant::now() + ANSWERING < write.asker.deadline {
+    while !change.done && Instant::now() + ANSWERING < write.caller.deadline {
         // It is decided: whoever can't be asked now is asked again.
-        let seen = app.node.members(write.asker.deadline).await;
+        let seen = app.node.members(write.caller.deadline).await;
         change.done = seen.is_ok_and(|all| so(&all));
         if !change.done {
             tokio::time::sleep(LOOK).await;

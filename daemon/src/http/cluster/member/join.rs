@@ -32,7 +32,7 @@ fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
 
 pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, Refused> {
     let request: JoinMemberRequest = write.read()?;
-    let members = write.app.node.members(write.asker.deadline).await?;
+    let members = write.app.node.members(write.caller.deadline).await?;
     let level = write.app.node.stale().0.header().level;
     if request.level < level {
         let detail = format!("{} knows level {} and the cluster is at {level}", request.name, request.level);

@@ -12,12 +12,12 @@ use crate::http::request::{Consistency, Freshness, Read, Refused, Shown, Write};
 pub(super) const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 
 pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, Refused> {
-    read.app.check_here(&read.asker, (Verb::Read, Target::Cluster))?;
+    read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let stale = Freshness::from(read.query).consistency == Some(Consistency::Stale);
     // Without a leader this member still knows who there is.
     let (all, stale_ms) = match stale {
         true => (read.app.node.status().members, Some(read.app.node.stale().1)),
-        false => (read.app.node.members(read.asker.deadline).await?, None),
+        false => (read.app.node.members(read.caller.deadline).await?, None),
     };
     Ok(Shown { stale_ms, ..Shown::new(shown(all), read.app.node.revision()) })
 }
@@ -34,12 +34,12 @@ fn shown(all: Vec<MemberInfo>) -> Members {
 }
 
 pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, Refused> {
-    write.app.who(&write.asker).await?.check(WRITE)?;
+    write.app.who(&write.caller).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
-    let all = write.app.node.members(write.asker.deadline).await?;
+    let all = write.app.node.members(write.caller.deadline).await?;
     let (heir, mut change) = plan::transfer(&all, request.to.as_ref())?;
     if change.changes && !write.dry_run {
-        write.app.node.hand_over(heir, write.asker.deadline).await?;
+        write.app.node.hand_over(heir, write.caller.deadline).await?;
         change.done = true;
     }
     Ok(Shown::new(change, write.app.node.revision()))
