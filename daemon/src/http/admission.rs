@@ -19,7 +19,7 @@ use ipam_machine::command::{Cause, Purpose, Refusal};
 
 use crate::http::describe::routes::{Access, routes};
 use crate::http::request::caller::deadline;
-use crate::http::request::{App, Known, Notes, Offer, Refused};
+use crate::http::request::{ApiError, App, Known, Notes, Offer};
 
 /// Relation of the page that sends a request to the server, as browsers state it.
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
@@ -57,7 +57,7 @@ pub(super) async fn admit(
     let access = path.and_then(|path| rules.access(&head.method, path));
     match judge(&app, access, &head).await {
         Ok(()) => next.run(Request::from_parts(head, body)).await,
-        Err(problem) => Refused(problem).into_response(),
+        Err(problem) => ApiError(problem).into_response(),
     }
 }
 

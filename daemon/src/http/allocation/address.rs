@@ -12,12 +12,12 @@ use ipam_machine::command::Kind;
 use ipam_machine::state::Occupant;
 
 use crate::http::convert::{allocation, network_name};
-use crate::http::request::{AddressQuery, Read, Refused, Shown};
+use crate::http::request::{AddressQuery, ApiError, Read, Shown};
 
 pub(in crate::http) async fn show(
     Path(ip): Path<String>,
     read: Read<AddressQuery>,
-) -> Result<Shown<Address>, Refused> {
+) -> Result<Shown<Address>, ApiError> {
     let address = parse_address(&ip)?;
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Address), read.query.consistency).await?;
     let network = state.id_of(Kind::Network, &read.query.network).ok_or_else(|| {

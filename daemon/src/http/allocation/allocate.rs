@@ -18,9 +18,9 @@ use super::endpoint::released;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{allocation, interface, started, texts, waits};
 use crate::http::list::{Holds, Listed, Row, Shape, Test, id_in_path};
-use crate::http::request::{Refused, Shown, Write};
+use crate::http::request::{ApiError, Shown, Write};
 
-pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, Refused> {
+pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, ApiError> {
     let request: AllocateRequest = write.read()?;
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
@@ -203,12 +203,12 @@ impl Listed for Allocations {
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
-) -> Result<Shown<Released>, Refused> {
+) -> Result<Shown<Released>, ApiError> {
     let id = id_in_path(Target::Allocation, &id)?.into();
     Ok(released(write.propose(Action::ReleaseAllocation { id }).await?))
 }
 
-pub(in crate::http) async fn renew(Path(id): Path<String>, write: Write) -> Result<Shown<Renewed>, Refused> {
+pub(in crate::http) async fn renew(Path(id): Path<String>, write: Write) -> Result<Shown<Renewed>, ApiError> {
     let action = renewal(Leases::Allocation(id_in_path(Target::Allocation, &id)?.into()), &write)?;
     renewed(write.propose(action).await?)
 }

@@ -13,7 +13,7 @@ use super::controller::controller_out;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{interface, meta, waits};
 use crate::http::list::{Listed, Row, Shape, Test};
-use crate::http::request::{Read, Refused, Shown, Write};
+use crate::http::request::{ApiError, Read, Shown, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
 
@@ -87,7 +87,7 @@ impl Listed for Endpoints {
 pub(in crate::http) async fn show(
     Path(path): Path<(String, String, String, String)>,
     read: Read,
-) -> Result<Shown<View>, Refused> {
+) -> Result<Shown<View>, ApiError> {
     let key = key(path)?;
     let (state, stale_ms) = read.state((Verb::Read, Target::Endpoint)).await?;
     let newest = state.incarnations(&key).next_back().and_then(|id| view(&state, id.get()));
@@ -98,14 +98,14 @@ pub(in crate::http) async fn show(
 pub(in crate::http) async fn release(
     Path(path): Path<(String, String, String, String)>,
     write: Write,
-) -> Result<Shown<Released>, Refused> {
+) -> Result<Shown<Released>, ApiError> {
     Ok(released(write.propose(Action::ReleaseEndpoint { key: key(path)? }).await?))
 }
 
 pub(in crate::http) async fn renew(
     Path(path): Path<(String, String, String, String)>,
     write: Write,
-) -> Result<Shown<Renewed>, Refused> {
+) -> Result<Shown<Renewed>, ApiError> {
     let action = renewal(Leases::Endpoint(key(path)?), &write)?;
     renewed(write.propose(action).await?)
 }

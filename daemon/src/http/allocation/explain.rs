@@ -13,11 +13,11 @@ use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 use super::allocate::wish;
 use crate::http::convert::interface;
 use crate::http::request::propose::now_in;
-use crate::http::request::{ExplainQuery, Refused, Shown, Write};
+use crate::http::request::{ApiError, ExplainQuery, Shown, Write};
 
 pub(in crate::http) async fn of_allocation(
     write: Write<ExplainQuery>,
-) -> Result<Shown<Explanation>, Refused> {
+) -> Result<Shown<Explanation>, ApiError> {
     let request: AllocateRequest = write.read()?;
     let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;

@@ -6,7 +6,7 @@ use ipam_machine::command::{Leases, Renew};
 use ipam_machine::{Action, Answer, Applied};
 
 use crate::http::convert::lease;
-use crate::http::request::{Refused, Shown, Write};
+use crate::http::request::{ApiError, Shown, Write};
 
 /// What a request for a renewal asks for; without a body for as long as before.
 pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
@@ -15,7 +15,7 @@ pub(super) fn renewal(which: Leases, write: &Write) -> Result<Action, Problem> {
     Ok(Action::Renew(Renew { which, ttl_ms }))
 }
 
-pub(in crate::http) fn renewed(applied: Applied) -> Result<Shown<Renewed>, Refused> {
+pub(in crate::http) fn renewed(applied: Applied) -> Result<Shown<Renewed>, ApiError> {
     let revision = applied.revision;
     Ok(Shown::new(answer(applied.answer, revision)?, revision))
 }

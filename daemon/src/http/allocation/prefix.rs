@@ -13,9 +13,9 @@ use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
 use crate::http::list::{Listed, Row, Shape, Test, id_in_path};
-use crate::http::request::{Refused, Shown, Write};
+use crate::http::request::{ApiError, Shown, Write};
 
-pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, Refused> {
+pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, ApiError> {
     let wish = wish(write.read()?)?;
     let applied = write.propose(Action::Delegate(wish)).await?;
     let (status, body) = delegated(applied.answer, applied.revision)?;
@@ -151,7 +151,7 @@ impl Listed for Prefixes {
 pub(in crate::http) async fn release(
     Path(id): Path<String>,
     write: Write,
-) -> Result<Shown<PrefixReleased>, Refused> {
+) -> Result<Shown<PrefixReleased>, ApiError> {
     let action = Action::ReleasePrefix { id: id_in_path(Target::Prefix, &id)?.into() };
     let applied = write.propose(action).await?;
     Ok(Shown::new(released(applied.answer, applied.revision), applied.revision))

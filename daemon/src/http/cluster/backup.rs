@@ -14,7 +14,7 @@ use serde::Deserialize;
 use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::sync::watch;
 
-use crate::http::request::{Read, Refused};
+use crate::http::request::{ApiError, Read};
 
 /// Pieces that wait for a slow reader.
 const PIECES_WAITING_MAX: usize = 4;
@@ -30,7 +30,7 @@ fn yes() -> bool {
     true
 }
 
-pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, Refused> {
+pub(in crate::http) async fn write(read: Read<BackupQuery>) -> Result<Response, ApiError> {
     read.app.who(&read.caller).await?.check((Verb::Read, Target::Backup))?;
     let alone = read.app.backing_up.clone().try_lock_owned().map_err(|_| {
         Problem::new(Code::TooManyRequests, "this member is writing a backup already")

@@ -6,14 +6,14 @@ use ipam_api::time::Timestamp;
 use ipam_machine::command::ConfirmGeneration;
 use ipam_machine::{Action, State};
 
-use crate::http::request::{Read, Refused, Shown, Write};
+use crate::http::request::{ApiError, Read, Shown, Write};
 
-pub(in crate::http) async fn show(read: Read) -> Result<Shown<Generation>, Refused> {
+pub(in crate::http) async fn show(read: Read) -> Result<Shown<Generation>, ApiError> {
     let (state, stale_ms) = read.state((Verb::Read, Target::Cluster)).await?;
     Ok(Shown { stale_ms, ..Shown::new(generation(&state), state.revision()) })
 }
 
-pub(in crate::http) async fn confirm(write: Write) -> Result<Shown<Generation>, Refused> {
+pub(in crate::http) async fn confirm(write: Write) -> Result<Shown<Generation>, ApiError> {
     let ConfirmRequest { generation: number, pools } = write.read()?;
     let action = Action::ConfirmGeneration(ConfirmGeneration { generation: number, pools });
     let done = write.carry_out(action).await?;

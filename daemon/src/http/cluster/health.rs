@@ -6,12 +6,12 @@ use ipam_api::access::{Target, Verb};
 use ipam_api::{Code, Problem};
 
 use crate::http::request::response::exposition;
-use crate::http::request::{App, Caller, Notes, Refused};
+use crate::http::request::{ApiError, App, Caller, Notes};
 
 pub(in crate::http) async fn ready(
     AppState(app): AppState<App>,
     notes: Notes,
-) -> Result<&'static str, Refused> {
+) -> Result<&'static str, ApiError> {
     let Err(why) = app.node.ready() else { return Ok("ok\n") };
     // A stranger learns the reason without its particulars: paths, numbers, and which members differ.
     let why = if notes.is_known() { &*why } else { why.split(": ").next().unwrap_or_default() };
@@ -21,7 +21,7 @@ pub(in crate::http) async fn ready(
 pub(in crate::http) async fn metrics(
     AppState(app): AppState<App>,
     caller: Caller,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     app.check_here(&caller, (Verb::Read, Target::Metrics))?;
     let text = tokio::task::spawn_blocking(move || app.node.guard(|| app.metrics.encode(&app.node))).await;
     Ok(exposition(text.ok().and_then(Result::ok).and_then(Result::ok)))

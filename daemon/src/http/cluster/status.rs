@@ -8,9 +8,9 @@ use ipam_machine::level;
 use ipam_machine::space::Counts;
 use ipam_raft::node::{MemberInfo, Role};
 
-use crate::http::request::{Read, Refused, Shown};
+use crate::http::request::{ApiError, Read, Shown};
 
-pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, Refused> {
+pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let status = read.app.node.status();
     let (state, stale_ms) = read.app.node.stale();

@@ -14,7 +14,7 @@ use ipam_machine::{Action, Answer, Applied, State, model};
 use crate::access::parse_hash;
 use crate::http::convert::meta;
 use crate::http::list::{Listed, Row, Shape, ids_by_name};
-use crate::http::request::{Read, Refused, Shown, Write, in_path};
+use crate::http::request::{ApiError, Read, Shown, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
 
@@ -62,13 +62,13 @@ impl Listed for Tokens {
     }
 }
 
-pub(in crate::http) async fn show(Path(name): Path<String>, read: Read) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn show(Path(name): Path<String>, read: Read) -> Result<Shown<Token>, ApiError> {
     let (state, stale_ms) = read.state(READ).await?;
     let found = find(&state, &name)?;
     Ok(Shown { stale_ms, etag: Some(found.meta.revision), ..Shown::new(token(found), state.revision()) })
 }
 
-pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, ApiError> {
     let request: TokenRequest = write.read()?;
     let secret = new_secret();
     let action = Action::CreateToken(CreateToken {
@@ -94,7 +94,10 @@ pub(in crate::http) async fn create(write: Write) -> Result<Shown<Token>, Refuse
     Ok(made(applied, Some(secret))?)
 }
 
-pub(in crate::http) async fn rotate(Path(name): Path<String>, write: Write) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn rotate(
+    Path(name): Path<String>,
+    write: Write,
+) -> Result<Shown<Token>, ApiError> {
     let secret = new_secret();
     let action = Action::RotateToken {
         name: name_of(&name)?,
@@ -105,7 +108,7 @@ pub(in crate::http) async fn rotate(Path(name): Path<String>, write: Write) -> R
     Ok(made(applied, Some(secret))?)
 }
 
-pub(in crate::http) async fn delete(Path(name): Path<String>, write: Write) -> Result<StatusCode, Refused> {
+pub(in crate::http) async fn delete(Path(name): Path<String>, write: Write) -> Result<StatusCode, ApiError> {
     let action = Action::Delete(Delete {
         kind: Kind::Token,
         name: (&name_of(&name)?).into(),
@@ -116,12 +119,12 @@ pub(in crate::http) async fn delete(Path(name): Path<String>, write: Write) -> R
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(in crate::http) async fn renew(write: Write) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn renew(write: Write) -> Result<Shown<Token>, ApiError> {
     let applied = write.propose(Action::RenewToken).await?;
     Ok(made(applied, None)?)
 }
 
-pub(in crate::http) async fn join(write: Write) -> Result<Shown<Token>, Refused> {
+pub(in crate::http) async fn join(write: Write) -> Result<Shown<Token>, ApiError> {
     let request: JoinRequest = write.read()?;
     let secret_hash = parse_hash(&request.secret_hash)
         .ok_or_else(|| Problem::new(Code::InvalidField, "secret_hash must be 64 hexadecimal digits"))?;

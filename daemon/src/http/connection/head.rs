@@ -9,13 +9,13 @@ use axum::response::{IntoResponse as _, Response};
 use ipam_api::limits::URI_BYTES_MAX;
 use ipam_api::{Code, Problem};
 
-use crate::http::request::Refused;
+use crate::http::request::ApiError;
 
 /// Passes on what is unambiguous.
 pub(in crate::http) async fn strict(request: Request, next: Next) -> Response {
     match check(request.version(), request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(problem) => Refused(problem).into_response(),
+        Err(problem) => ApiError(problem).into_response(),
     }
 }
 

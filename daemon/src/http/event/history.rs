@@ -16,7 +16,7 @@ use ipam_raft::{EventPage, EventQuery};
 
 use super::item;
 use super::query::{HistoryQuery, moment};
-use crate::http::request::{App, Read, Refused, Shown};
+use crate::http::request::{ApiError, App, Read, Shown};
 
 /// How an address stood, and who held it then or last before.
 struct Standing {
@@ -27,7 +27,7 @@ struct Standing {
 pub(in crate::http) async fn show(
     Path(ip): Path<String>,
     read: Read<HistoryQuery>,
-) -> Result<Shown<AddressHistory>, Refused> {
+) -> Result<Shown<AddressHistory>, ApiError> {
     let address = parse_address(&ip)?;
     let at_ms = read.query.at.as_deref().map(moment).transpose()?;
     let asked = read.query.page(address, at_ms)?;

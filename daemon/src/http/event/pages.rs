@@ -9,12 +9,12 @@ use ipam_api::event as shown;
 
 use super::query::EventsQuery;
 use super::{item, stream};
-use crate::http::request::{Read, Refused, Shown};
+use crate::http::request::{ApiError, Read, Shown};
 
 pub(in crate::http) async fn list_or_stream(
     headers: HeaderMap,
     read: Read<EventsQuery>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let streams = |value: &axum::http::HeaderValue| {
         value.to_str().is_ok_and(|text| text.to_ascii_lowercase().contains("text/event-stream"))
     };

@@ -15,7 +15,7 @@ use super::cursor::Cursor;
 use super::field::{Field, Row};
 use super::page::{self, Item};
 use super::query::{self, ListQuery, Test};
-use crate::http::request::{App, Caller, Read, Refused, Shown};
+use crate::http::request::{ApiError, App, Caller, Read, Shown};
 
 /// For fuzz targets: whether a list takes this query.
 #[cfg(feature = "testing")]
@@ -125,7 +125,7 @@ pub(in crate::http) async fn list<L: Listed>(
     AppState(app): AppState<App>,
     caller: Caller,
     uri: Uri,
-) -> Result<Shown<Page<Item<L::Item>>>, Refused> {
+) -> Result<Shown<Page<Item<L::Item>>>, ApiError> {
     let query = ListQuery::read(&uri, L::SHAPE)?;
     let deed = (Verb::Read, L::target());
     let (state, stale_ms) = match query.cursor {
@@ -155,7 +155,7 @@ pub(in crate::http) async fn list<L: Listed>(
 pub(in crate::http) async fn show_by_id<L: Listed>(
     Path(id): Path<String>,
     read: Read,
-) -> Result<Shown<L::Item>, Refused> {
+) -> Result<Shown<L::Item>, ApiError> {
     let target = L::target();
     let id = id_in_path(target, &id)?;
     let (state, stale_ms) = read.state((Verb::Read, target)).await?;

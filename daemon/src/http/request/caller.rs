@@ -20,7 +20,7 @@ use ipam_machine::{State, model};
 use super::app::App;
 use super::notes::Notes;
 use super::peer::{ClientName, Peer};
-use super::response::Refused;
+use super::response::ApiError;
 use crate::access::Shown;
 
 /// Bytes of a request id that a caller may choose.
@@ -193,10 +193,10 @@ fn check_end(token: &model::Token, state: &State) -> Result<(), Problem> {
 }
 
 impl FromRequestParts<App> for Caller {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, Refused> {
-        Self::read(parts).map_err(Refused)
+    async fn from_request_parts(parts: &mut Parts, _: &App) -> Result<Self, ApiError> {
+        Self::read(parts).map_err(ApiError)
     }
 }
 

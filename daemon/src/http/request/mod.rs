@@ -29,5 +29,5 @@ pub(super) use self::query::{
 #[cfg(feature = "testing")]
 pub(super) use self::query::{Asked, NoQuery, ReadQuery, WriteQuery};
 pub(super) use self::read::Read;
-pub(super) use self::response::{Refused, Shown};
+pub(super) use self::response::{ApiError, Shown};
 pub(super) use self::write::Write;

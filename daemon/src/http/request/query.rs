@@ -11,7 +11,7 @@ use ipam_api::{Code, Problem, strict};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
-use super::response::Refused;
+use super::response::ApiError;
 
 /// How fresh an answer must be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
@@ -170,12 +170,12 @@ pub(in crate::http) struct NoQuery {}
 pub(in crate::http) struct Asked<T>(pub(in crate::http) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequestParts<S> for Asked<T> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, ApiError> {
         // Every write has those, and `Write` reads them.
         let of_writes = |name: &str| parts.method != Method::GET && WriteQuery::NAMES.contains(&name);
         let query = super::query::parts(&parts.uri, |name| !of_writes(name));
-        read(&query).map(Self).map_err(Refused)
+        read(&query).map(Self).map_err(ApiError)
     }
 }

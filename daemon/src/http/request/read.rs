@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use super::app::App;
 use super::caller::Caller;
 use super::query::{Asked, Freshness, ReadQuery};
-use super::response::Refused;
+use super::response::ApiError;
 
 /// A request that reads.
 pub(in crate::http) struct Read<Q = ReadQuery> {
@@ -40,9 +40,9 @@ impl<Q> Read<Q> {
 }
 
 impl<Q: DeserializeOwned + Send> FromRequestParts<App> for Read<Q> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, Refused> {
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
         let caller = Caller::from_request_parts(parts, app).await?;
         let Asked(query) = Asked::from_request_parts(parts, app).await?;
         Ok(Self { app: app.clone(), caller, query })

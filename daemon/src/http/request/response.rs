@@ -28,9 +28,9 @@ use super::trace::trace_id;
 
 /// A refusal on its way out.
 #[derive(Debug)]
-pub(in crate::http) struct Refused(pub(crate) Problem);
+pub(in crate::http) struct ApiError(pub(crate) Problem);
 
-impl<P: Into<Problem>> From<P> for Refused {
+impl<P: Into<Problem>> From<P> for ApiError {
     fn from(problem: P) -> Self {
         Self(problem.into())
     }
@@ -40,7 +40,7 @@ impl<P: Into<Problem>> From<P> for Refused {
 #[derive(Clone)]
 struct Pending(Problem);
 
-impl IntoResponse for Refused {
+impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = StatusCode::INTERNAL_SERVER_ERROR.into_response();
         response.extensions_mut().insert(Pending(self.0));
@@ -107,12 +107,12 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
     let mut response = match flight {
         Some(_) => match app.node.guard_work(next.run(request).instrument(span.clone())).await {
             Ok(response) => response,
-            Err(broken) => Refused(broken.into()).into_response(),
+            Err(broken) => ApiError(broken.into()).into_response(),
         },
         None => {
             let limit = ipam_api::limits::REQUESTS_IN_FLIGHT_PER_CALLER_MAX;
             let detail = format!("the caller has {limit} requests on their way already");
-            Refused(Problem::new(Code::TooManyRequests, detail)).into_response()
+            ApiError(Problem::new(Code::TooManyRequests, detail)).into_response()
         }
     };
     drop(flight);
@@ -156,9 +156,9 @@ pub(in crate::http) async fn around(State(app): State<App>, mut request: Request
 }
 
 /// A body that could not be read.
-pub(super) fn refused_body(status: StatusCode) -> Refused {
+pub(super) fn refused_body(status: StatusCode) -> ApiError {
     let limit = ipam_api::limits::BODY_BYTES_MAX;
-    Refused(match status {
+    ApiError(match status {
         StatusCode::PAYLOAD_TOO_LARGE => {
             Problem::new(Code::TooLarge, format!("the body is larger than {limit} bytes"))
         }
@@ -203,13 +203,13 @@ pub(in crate::http) fn exposition(text: Option<String>) -> Response {
     }
 }
 
-pub(in crate::http) async fn no_such_path(request: Request) -> Refused {
+pub(in crate::http) async fn no_such_path(request: Request) -> ApiError {
     let path = ipam_api::name::shown(request.uri().path());
-    Refused(Problem::new(Code::NotFound, format!("there is nothing at {path}")))
+    ApiError(Problem::new(Code::NotFound, format!("there is nothing at {path}")))
 }
 
-pub(in crate::http) async fn no_such_method(request: Request) -> Refused {
+pub(in crate::http) async fn no_such_method(request: Request) -> ApiError {
     let detail =
         format!("{} is not possible at {}", request.method(), ipam_api::name::shown(request.uri().path()));
-    Refused(Problem::new(Code::MethodNotAllowed, detail))
+    ApiError(Problem::new(Code::MethodNotAllowed, detail))
 }

@@ -16,7 +16,7 @@ use serde_json::{Map, Value};
 use super::app::App;
 use super::caller::{Caller, header_text};
 use super::query::{Asked, NoQuery, WriteQuery};
-use super::response::{Refused, refused_body};
+use super::response::{ApiError, refused_body};
 
 /// A request that changes something, with the parameters of its own that it takes.
 pub(in crate::http) struct Write<Q = NoQuery> {
@@ -61,9 +61,9 @@ impl<Q> Write<Q> {
 }
 
 impl<Q: DeserializeOwned + Send> FromRequest<App> for Write<Q> {
-    type Rejection = Refused;
+    type Rejection = ApiError;
 
-    async fn from_request(request: Request, app: &App) -> Result<Self, Refused> {
+    async fn from_request(request: Request, app: &App) -> Result<Self, ApiError> {
         let (mut parts, body) = request.into_parts();
         let Asked(query) = Asked::from_request_parts(&mut parts, app).await?;
         let caller = Caller::from_request_parts(&mut parts, app).await?;

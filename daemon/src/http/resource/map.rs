@@ -15,7 +15,7 @@ use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use serde::Deserialize;
 
 use super::named::{name_in_path, unknown};
-use crate::http::request::{Consistency, Read, Refused, Shown, page_limit};
+use crate::http::request::{ApiError, Consistency, Read, Shown, page_limit};
 
 /// What of a map somebody asks for.
 #[derive(Debug, Deserialize)]
@@ -75,7 +75,7 @@ fn standing(word: &str) -> Result<Standing, Problem> {
 pub(in crate::http) async fn of_pool(
     Path(name): Path<String>,
     read: Read<MapQuery>,
-) -> Result<Shown<AddressMap>, Refused> {
+) -> Result<Shown<AddressMap>, ApiError> {
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Pool), freshness).await?;
     let id = find(&state, Kind::Pool, &name)?;
@@ -87,7 +87,7 @@ pub(in crate::http) async fn of_pool(
 pub(in crate::http) async fn of_subnet(
     Path(name): Path<String>,
     read: Read<MapQuery>,
-) -> Result<Shown<AddressMap>, Refused> {
+) -> Result<Shown<AddressMap>, ApiError> {
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Subnet), freshness).await?;
     let id = find(&state, Kind::Subnet, &name)?;
@@ -99,7 +99,7 @@ pub(in crate::http) async fn of_subnet(
 pub(in crate::http) async fn of_network(
     Path(name): Path<String>,
     read: Read<NetworkMapQuery>,
-) -> Result<Shown<NetworkMap>, Refused> {
+) -> Result<Shown<NetworkMap>, ApiError> {
     let from = read.query.from.as_deref().map(parse_address).transpose()?;
     let limit = page_limit(read.query.limit)?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
@@ -121,7 +121,7 @@ pub(in crate::http) async fn of_network(
 pub(in crate::http) async fn holders(
     Path(name): Path<String>,
     read: Read<HoldersQuery>,
-) -> Result<Shown<Holders>, Refused> {
+) -> Result<Shown<Holders>, ApiError> {
     let limit = page_limit(read.query.limit)?;
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Allocation), freshness).await?;

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::http::list::{Listed, Shape, Test, ids_by_name};
 use crate::http::request::merge_patch::merge;
-use crate::http::request::{Consistency, DeleteQuery, Done, Read, Refused, Shown, Write, in_path};
+use crate::http::request::{ApiError, Consistency, DeleteQuery, Done, Read, Shown, Write, in_path};
 
 /// How often a change is merged anew when others are faster.
 pub(in crate::http) const TRIES_MAX: usize = 32;
@@ -132,14 +132,14 @@ impl<K: Kinded> Listed for K {
 pub(in crate::http) async fn show<K: Kinded>(
     Path(name): Path<Vec<String>>,
     read: Read,
-) -> Result<Shown<View<K>>, Refused> {
+) -> Result<Shown<View<K>>, ApiError> {
     let name = name_in_path(K::KIND, &name.join("/"))?;
     let (state, stale_ms) = read.state((Verb::Read, K::KIND.target())).await?;
     let view = view::<K>(&state, &name).ok_or_else(|| unknown(&state, K::KIND, &name))?;
     Ok(Shown { stale_ms, ..view })
 }
 
-pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Response, Refused> {
+pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Response, ApiError> {
     let object = write.object()?;
     write.manage_as(&object);
     let intention: K::Intention = strict::from_object(object)?;
@@ -150,7 +150,7 @@ pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Respo
 pub(in crate::http) async fn put<K: Kinded>(
     Path(name): Path<Vec<String>>,
     mut write: Write,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let object = write.object()?;
     write.manage_as(&object);
     let expect = expected(&write, &object)?;
@@ -179,7 +179,7 @@ pub(in crate::http) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
 pub(in crate::http) async fn patch<K: Kinded>(
     Path(name): Path<Vec<String>>,
     mut write: Write,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let (name, change) = (name_in_path(K::KIND, &name.join("/"))?, write.object()?);
     write.manage_as(&change);
     let expect = expected(&write, &change)?;
@@ -265,7 +265,7 @@ pub(super) async fn stored<K: Kinded>(write: &Write, done: Done) -> Result<Respo
 pub(in crate::http) async fn delete<K: Kinded>(
     Path(name): Path<Vec<String>>,
     write: Write<DeleteQuery>,
-) -> Result<Response, Refused> {
+) -> Result<Response, ApiError> {
     let name = name_in_path(K::KIND, &name.join("/"))?;
     let delete =
         Delete { kind: K::KIND, name: name.clone(), expect: write.expect()?, drain: write.query.drain };

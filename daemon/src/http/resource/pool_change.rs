@@ -14,9 +14,9 @@ use serde_json::{Map, Value};
 use super::named::{merge_and_put, name_in_path, stored};
 use super::pool::Pools;
 use crate::http::convert::allocation;
-use crate::http::request::{Refused, Shown, Write};
+use crate::http::request::{ApiError, Shown, Write};
 
-pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Result<Response, Refused> {
+pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Result<Response, ApiError> {
     let name = pool_in_path(name)?;
     let SplitRequest { into, ranges } = write.read()?;
     let split = SplitPool { name, into, ranges, expect: write.expect()? };
@@ -27,7 +27,7 @@ pub(in crate::http) async fn split(Path(name): Path<String>, write: Write) -> Re
 pub(in crate::http) async fn drain(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<Drained>, Refused> {
+) -> Result<Shown<Drained>, ApiError> {
     let name = pool_in_path(name)?;
     let DrainRequest { to } = write.read()?;
     let expect = write.expect()?;

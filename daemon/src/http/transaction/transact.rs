@@ -12,12 +12,12 @@ use serde_json::value::RawValue;
 
 use super::paths;
 use super::steps::{Plan, Render};
-use crate::http::request::{Done, Refused, Shown, Write};
+use crate::http::request::{ApiError, Done, Shown, Write};
 use crate::http::resource::named::TRIES_MAX;
 
 type Body = TransactionAnswer<Box<RawValue>>;
 
-pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, Refused> {
+pub(in crate::http) async fn transact(mut write: Write) -> Result<Shown<Body>, ApiError> {
     let request: TransactionRequest = write.read()?;
     if request.steps.len() > TRANSACTION_STEPS_MAX {
         let detail = format!("{} steps; at most {TRANSACTION_STEPS_MAX} fit", request.steps.len());

@@ -13,7 +13,7 @@ use ipam_raft::node::MemberInfo;
 
 use super::list::WRITE;
 use super::plan::{self, Plan};
-use crate::http::request::{Consistency, Refused, Shown, Write, in_path};
+use crate::http::request::{ApiError, Consistency, Shown, Write, in_path};
 
 /// How often to look whether it has come about.
 const LOOK: Duration = Duration::from_millis(50);
@@ -23,7 +23,7 @@ const ANSWERING: Duration = Duration::from_millis(500);
 pub(in crate::http) async fn promote(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, Refused> {
+) -> Result<Shown<MemberChange>, ApiError> {
     let name = name_of(&name)?;
     Ok(carry_out(&write, |all, _| plan::promote(all, &name)).await?)
 }
@@ -31,7 +31,7 @@ pub(in crate::http) async fn promote(
 pub(in crate::http) async fn remove(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, Refused> {
+) -> Result<Shown<MemberChange>, ApiError> {
     let name = name_of(&name)?;
     Ok(carry_out(&write, |all, state| plan::remove(all, &name, was_removed(state, &name))).await?)
 }
@@ -39,7 +39,7 @@ pub(in crate::http) async fn remove(
 pub(in crate::http) async fn replace(
     Path(name): Path<String>,
     write: Write,
-) -> Result<Shown<MemberChange>, Refused> {
+) -> Result<Shown<MemberChange>, ApiError> {
     let old = name_of(&name)?;
     let ReplaceRequest { with } = write.read()?;
     Ok(carry_out(&write, |all, state| plan::replace(all, &old, &with, was_removed(state, &old))).await?)

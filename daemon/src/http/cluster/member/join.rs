@@ -7,7 +7,7 @@ use ipam_machine::command::{JoinMember, Text};
 use ipam_machine::{Action, Answer};
 
 use crate::http::cluster::status::member;
-use crate::http::request::{Refused, Shown, Write};
+use crate::http::request::{ApiError, Shown, Write};
 
 /// Refuses a member that this one could not reach, or be reached by.
 fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
@@ -30,7 +30,7 @@ fn reachable(mine: &str, request: &JoinMemberRequest) -> Result<(), Problem> {
     Ok(())
 }
 
-pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, Refused> {
+pub(in crate::http) async fn join(write: Write) -> Result<Shown<MemberJoined>, ApiError> {
     let request: JoinMemberRequest = write.read()?;
     let members = write.app.node.members(write.caller.deadline).await?;
     let level = write.app.node.stale().0.header().level;

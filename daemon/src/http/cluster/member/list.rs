@@ -7,11 +7,11 @@ use ipam_raft::node::{MemberInfo, Role};
 use super::plan;
 use super::plan::{can_lose, needed};
 use crate::http::cluster::status::member;
-use crate::http::request::{Consistency, Freshness, Read, Refused, Shown, Write};
+use crate::http::request::{ApiError, Consistency, Freshness, Read, Shown, Write};
 
 pub(super) const WRITE: (Verb, Target) = (Verb::Write, Target::Cluster);
 
-pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, Refused> {
+pub(in crate::http) async fn list(read: Read) -> Result<Shown<Members>, ApiError> {
     read.app.check_here(&read.caller, (Verb::Read, Target::Cluster))?;
     let stale = Freshness::from(read.query).consistency == Some(Consistency::Stale);
     // Without a leader this member still knows who there is.
@@ -33,7 +33,7 @@ fn shown(all: Vec<MemberInfo>) -> Members {
     }
 }
 
-pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, Refused> {
+pub(in crate::http) async fn transfer_leader(write: Write) -> Result<Shown<MemberChange>, ApiError> {
     write.app.who(&write.caller).await?.check(WRITE)?;
     let request: TransferRequest = write.read()?;
     let all = write.app.node.members(write.caller.deadline).await?;
