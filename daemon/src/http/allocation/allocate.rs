@@ -17,7 +17,7 @@ use super::controller::stickiness;
 use super::endpoint::released;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{allocation, interface, started, texts, waits};
-use crate::http::list::{Holds, Listed, Row, Shape, Test, id_in_path};
+use crate::http::list::{Holds, Listable, Row, Shape, Test, id_in_path};
 use crate::http::request::{ApiError, Shown, Write};
 
 pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, ApiError> {
@@ -156,7 +156,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 /// Allocations, the oldest first.
 pub(in crate::http) struct Allocations;
 
-impl Listed for Allocations {
+impl Listable for Allocations {
     type Item = Allocation;
     const SHAPE: &'static Shape = &SHAPE;
 

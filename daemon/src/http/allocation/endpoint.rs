@@ -12,7 +12,7 @@ use ipam_machine::{Action, Answer, Applied, State};
 use super::controller::controller_out;
 use super::lease::{renewal, renewed};
 use crate::http::convert::{interface, meta, waits};
-use crate::http::list::{Listed, Row, Shape, Test};
+use crate::http::list::{Listable, Row, Shape, Test};
 use crate::http::request::{ApiError, Read, Shown, Write};
 
 type View = Resource<Endpoint, EndpointStatus>;
@@ -43,7 +43,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 /// Endpoints, each incarnation by itself.
 pub(in crate::http) struct Endpoints;
 
-impl Listed for Endpoints {
+impl Listable for Endpoints {
     type Item = View;
     const SHAPE: &'static Shape = &SHAPE;
 

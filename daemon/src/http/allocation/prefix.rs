@@ -12,7 +12,7 @@ use ipam_api::{Code, Problem};
 use ipam_machine::command::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, State};
 
-use crate::http::list::{Listed, Row, Shape, Test, id_in_path};
+use crate::http::list::{Listable, Row, Shape, Test, id_in_path};
 use crate::http::request::{ApiError, Shown, Write};
 
 pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, ApiError> {
@@ -102,7 +102,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 /// Prefixes, the oldest first.
 pub(in crate::http) struct Prefixes;
 
-impl Listed for Prefixes {
+impl Listable for Prefixes {
     type Item = Prefix;
     const SHAPE: &'static Shape = &SHAPE;
 

@@ -13,7 +13,7 @@ use ipam_machine::{Action, Answer, Applied, State, model};
 
 use crate::access::parse_hash;
 use crate::http::convert::meta;
-use crate::http::list::{Listed, Row, Shape, ids_by_name};
+use crate::http::list::{Listable, Row, Shape, ids_by_name};
 use crate::http::request::{ApiError, Read, Shown, Write, in_path};
 
 const READ: (Verb, Target) = (Verb::Read, Target::Token);
@@ -41,7 +41,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 /// Tokens, without their secrets.
 pub(in crate::http) struct Tokens;
 
-impl Listed for Tokens {
+impl Listable for Tokens {
     type Item = Token;
     const SHAPE: &'static Shape = &SHAPE;
 

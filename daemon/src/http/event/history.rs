@@ -168,7 +168,7 @@ mod tests {
 
     use super::*;
     use crate::http::allocation::allocate;
-    use crate::http::resource::named::Kinded as _;
+    use crate::http::resource::named::NamedResource as _;
     use crate::http::resource::pool::Pools;
     use crate::http::resource::subnet::Subnets;
 

@@ -79,7 +79,7 @@ impl Shape {
 }
 
 /// Something that can be listed.
-pub(in crate::http) trait Listed: Send + Sync + 'static {
+pub(in crate::http) trait Listable: Send + Sync + 'static {
     /// An item as JSON has it.
     type Item: Serialize + Send;
     /// What can be asked.
@@ -121,7 +121,7 @@ pub(in crate::http) fn ids_by_name(
 }
 
 /// Handler of a list: one page.
-pub(in crate::http) async fn list<L: Listed>(
+pub(in crate::http) async fn list<L: Listable>(
     AppState(app): AppState<App>,
     caller: Caller,
     uri: Uri,
@@ -152,7 +152,7 @@ pub(in crate::http) async fn list<L: Listed>(
 }
 
 /// Handler of one item of a list whose items are named by their ids.
-pub(in crate::http) async fn show_by_id<L: Listed>(
+pub(in crate::http) async fn show_by_id<L: Listable>(
     Path(id): Path<String>,
     read: Read,
 ) -> Result<Shown<L::Item>, ApiError> {

@@ -8,7 +8,7 @@ mod query;
 mod test;
 
 pub(super) use self::field::{Holds, Row};
-pub(super) use self::listed::{Listed, Shape, id_in_path, ids_by_name, list, show_by_id};
+pub(super) use self::listed::{Listable, Shape, id_in_path, ids_by_name, list, show_by_id};
 #[cfg(feature = "testing")]
 pub(super) use self::listed::{cursor_again, takes};
 pub(super) use self::query::Test;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::cursor::Cursor;
 use super::field::Key;
-use super::listed::Listed;
+use super::listed::Listable;
 use super::query::ListQuery;
 
 /// An item, or what is shown of it.
@@ -19,7 +19,7 @@ pub(in crate::http) enum Item<T> {
     Part(Value),
 }
 
-pub(super) fn page<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
+pub(super) fn page<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
     match query.sort.is_empty() {
         true => in_own_order::<L>(state, query),
         false => sorted::<L>(state, query),
@@ -27,7 +27,7 @@ pub(super) fn page<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<I
 }
 
 /// All ids that a list may have behind its cursor.
-fn candidates<'a, L: Listed>(
+fn candidates<'a, L: Listable>(
     state: &'a State,
     query: &ListQuery,
     after: Option<u64>,
@@ -39,7 +39,7 @@ fn candidates<'a, L: Listed>(
     L::ids(state, after).ok_or_else(|| Problem::new(Code::InvalidCursor, "the cursor is not one of ours"))
 }
 
-fn in_own_order<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
+fn in_own_order<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
     let after = query.cursor.map(|cursor| cursor.position);
     let mut items = Vec::new();
     let (mut last, mut more) = (None, false);
@@ -56,7 +56,7 @@ fn in_own_order<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<Item
     Ok(finish(state, query, items, last.filter(|_| more), count))
 }
 
-fn count<L: Listed>(state: &State, query: &ListQuery) -> Result<u64, Problem> {
+fn count<L: Listable>(state: &State, query: &ListQuery) -> Result<u64, Problem> {
     if query.tests.is_empty() {
         return Ok(L::total(state) as u64);
     }
@@ -64,7 +64,7 @@ fn count<L: Listed>(state: &State, query: &ListQuery) -> Result<u64, Problem> {
     Ok(ids.filter(|id| fitting::<L>(state, query, *id).is_some()).count() as u64)
 }
 
-fn sorted<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
+fn sorted<L: Listable>(state: &State, query: &ListQuery) -> Result<Page<Item<L::Item>>, Problem> {
     let mut all: Vec<(Vec<Key>, u64)> = Vec::new();
     for id in candidates::<L>(state, query, None)? {
         let Some((_, json)) = fitting::<L>(state, query, id) else { continue };
@@ -91,7 +91,7 @@ fn sorted<L: Listed>(state: &State, query: &ListQuery) -> Result<Page<Item<L::It
 }
 
 /// An item, if it is as it is wanted.
-fn fitting<L: Listed>(state: &State, query: &ListQuery, id: u64) -> Option<(L::Item, Value)> {
+fn fitting<L: Listable>(state: &State, query: &ListQuery, id: u64) -> Option<(L::Item, Value)> {
     let item = L::item(state, id)?;
     let as_json = !query.sort.is_empty()
         || !query.fields.is_empty()

@@ -7,7 +7,7 @@ use ipam_api::address::{Family, number};
 use serde_json::Value;
 
 use super::field::Key;
-use super::listed::Listed;
+use super::listed::Listable;
 use super::query::Test;
 
 impl Test {
@@ -48,7 +48,7 @@ impl Test {
         }
     }
 
-    pub(super) fn fits<L: Listed>(&self, item: &L::Item, json: &Value) -> bool {
+    pub(super) fn fits<L: Listable>(&self, item: &L::Item, json: &Value) -> bool {
         match self {
             Test::Is(field, wanted) => {
                 let value = field.of(json);

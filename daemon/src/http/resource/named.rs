@@ -16,7 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
-use crate::http::list::{Listed, Shape, Test, ids_by_name};
+use crate::http::list::{Listable, Shape, Test, ids_by_name};
 use crate::http::request::merge_patch::merge;
 use crate::http::request::{ApiError, Consistency, DeleteQuery, Done, Read, Shown, Write, in_path};
 
@@ -26,7 +26,7 @@ pub(in crate::http) const TRIES_MAX: usize = 32;
 const NAMES_COMPARED_MAX: usize = 10_000;
 
 /// One kind of named resource, between HTTP and the machine.
-pub(in crate::http) trait Kinded: Send + Sync + 'static {
+pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     /// Its kind in the machine.
     const KIND: Kind;
     /// The intention as JSON has it.
@@ -61,9 +61,9 @@ pub(in crate::http) trait Kinded: Send + Sync + 'static {
     }
 }
 
-pub(super) type View<K> = Resource<<K as Kinded>::Intention, <K as Kinded>::Status>;
+pub(super) type View<K> = Resource<<K as NamedResource>::Intention, <K as NamedResource>::Status>;
 
-/// The part of [`Kinded`] that follows from the names of a kind, its status and its table.
+/// The part of [`NamedResource`] that follows from the names of a kind, its status and its table.
 macro_rules! of_kind {
     ($kind:ident, $status:ident, $table:ident) => {
         const KIND: ipam_machine::command::Kind = ipam_machine::command::Kind::$kind;
@@ -90,9 +90,9 @@ macro_rules! of_kind {
 }
 pub(super) use of_kind;
 
-impl<K: Kinded> Listed for K {
+impl<K: NamedResource> Listable for K {
     type Item = View<K>;
-    const SHAPE: &'static Shape = <K as Kinded>::SHAPE;
+    const SHAPE: &'static Shape = <K as NamedResource>::SHAPE;
 
     fn target() -> Target {
         K::KIND.target()
@@ -129,7 +129,7 @@ impl<K: Kinded> Listed for K {
     }
 }
 
-pub(in crate::http) async fn show<K: Kinded>(
+pub(in crate::http) async fn show<K: NamedResource>(
     Path(name): Path<Vec<String>>,
     read: Read,
 ) -> Result<Shown<View<K>>, ApiError> {
@@ -139,7 +139,7 @@ pub(in crate::http) async fn show<K: Kinded>(
     Ok(Shown { stale_ms, ..view })
 }
 
-pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Response, ApiError> {
+pub(in crate::http) async fn create<K: NamedResource>(mut write: Write) -> Result<Response, ApiError> {
     let object = write.object()?;
     write.manage_as(&object);
     let intention: K::Intention = strict::from_object(object)?;
@@ -147,7 +147,7 @@ pub(in crate::http) async fn create<K: Kinded>(mut write: Write) -> Result<Respo
     Ok(stored::<K>(&write, done).await?)
 }
 
-pub(in crate::http) async fn put<K: Kinded>(
+pub(in crate::http) async fn put<K: NamedResource>(
     Path(name): Path<Vec<String>>,
     mut write: Write,
 ) -> Result<Response, ApiError> {
@@ -176,7 +176,7 @@ pub(in crate::http) fn revision_in(body: &Map<String, Value>) -> Option<u64> {
     body.get("meta")?.get("revision")?.as_u64()
 }
 
-pub(in crate::http) async fn patch<K: Kinded>(
+pub(in crate::http) async fn patch<K: NamedResource>(
     Path(name): Path<Vec<String>>,
     mut write: Write,
 ) -> Result<Response, ApiError> {
@@ -190,7 +190,7 @@ pub(in crate::http) async fn patch<K: Kinded>(
 /// Writes a resource with a change merged into it.
 ///
 /// Tries again if another write comes between, unless the request names a revision.
-pub(super) async fn merge_and_put<K: Kinded>(
+pub(super) async fn merge_and_put<K: NamedResource>(
     write: &Write,
     name: &ResourceName,
     change: &Map<String, Value>,
@@ -216,7 +216,7 @@ pub(super) async fn merge_and_put<K: Kinded>(
 }
 
 /// A resource with a change merged into it, and the revision at which it was read.
-pub(in crate::http) fn merged<K: Kinded>(
+pub(in crate::http) fn merged<K: NamedResource>(
     state: &State,
     name: &ResourceName,
     change: Map<String, Value>,
@@ -230,7 +230,7 @@ pub(in crate::http) fn merged<K: Kinded>(
 }
 
 /// An intention with a change merged into it.
-pub(in crate::http) fn merge_into<K: Kinded>(
+pub(in crate::http) fn merge_into<K: NamedResource>(
     mut object: Map<String, Value>,
     name: &ResourceName,
     mut change: Map<String, Value>,
@@ -247,7 +247,7 @@ pub(in crate::http) fn merge_into<K: Kinded>(
 }
 
 /// The answer to a write that has stored something, or ended it.
-pub(super) async fn stored<K: Kinded>(write: &Write, done: Done) -> Result<Response, Problem> {
+pub(super) async fn stored<K: NamedResource>(write: &Write, done: Done) -> Result<Response, Problem> {
     let state = write.after(&done).await;
     let Answer::Stored { created, resource, .. } = done.applied.answer else {
         // A pool told to end that was empty.
@@ -256,13 +256,14 @@ pub(super) async fn stored<K: Kinded>(write: &Write, done: Done) -> Result<Respo
     let row = K::stored(*resource)
         .ok_or_else(|| Problem::new(Code::Internal, "the machine stored something else than was sent"))?;
     let view = K::view(&state, &row);
-    let location = created.then(|| format!("{}/{}", <K as Kinded>::SHAPE.path, K::name(&view.intention)));
+    let location =
+        created.then(|| format!("{}/{}", <K as NamedResource>::SHAPE.path, K::name(&view.intention)));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let etag = Some(view.meta.revision);
     Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())
 }
 
-pub(in crate::http) async fn delete<K: Kinded>(
+pub(in crate::http) async fn delete<K: NamedResource>(
     Path(name): Path<Vec<String>>,
     write: Write<DeleteQuery>,
 ) -> Result<Response, ApiError> {
@@ -281,7 +282,7 @@ pub(in crate::http) async fn delete<K: Kinded>(
     })
 }
 
-fn view<K: Kinded>(state: &State, name: &ResourceName) -> Option<Shown<View<K>>> {
+fn view<K: NamedResource>(state: &State, name: &ResourceName) -> Option<Shown<View<K>>> {
     let resource = K::show(state, state.id_of(K::KIND, name)?)?;
     let etag = Some(resource.meta.revision);
     Some(Shown { etag, ..Shown::new(resource, state.revision()) })

@@ -11,7 +11,7 @@ use ipam_machine::command::{
 use ipam_machine::quota::Had;
 use ipam_machine::{Action, State};
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
@@ -43,7 +43,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
-impl Kinded for Namespaces {
+impl NamedResource for Namespaces {
     of_kind!(Namespace, NamespaceStatus, namespaces);
 
     fn name(intention: &Namespace) -> ResourceName {

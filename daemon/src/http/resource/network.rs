@@ -6,7 +6,7 @@ use ipam_api::resource::{Network, NetworkStatus, Resource};
 use ipam_machine::command::{Expect, NetworkIntention, Put};
 use ipam_machine::{Action, State};
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use super::subnet::allocated_in;
 use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
@@ -39,7 +39,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
-impl Kinded for Networks {
+impl NamedResource for Networks {
     of_kind!(Network, NetworkStatus, networks);
 
     fn name(intention: &Network) -> ResourceName {

@@ -5,7 +5,7 @@ use ipam_api::resource::{Node, NodeStatus, Resource};
 use ipam_machine::command::{Expect, NodeIntention, Put};
 use ipam_machine::{Action, State};
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
@@ -26,7 +26,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: false,
 };
 
-impl Kinded for Nodes {
+impl NamedResource for Nodes {
     of_kind!(Node, NodeStatus, nodes);
 
     fn name(intention: &Node) -> ResourceName {

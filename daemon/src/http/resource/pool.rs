@@ -15,7 +15,7 @@ use ipam_machine::space::Space;
 use ipam_machine::{Action, State};
 use ipnet::IpNet;
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use crate::http::allocation::automatic::application;
 use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape, without};
@@ -67,7 +67,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
-impl Kinded for Pools {
+impl NamedResource for Pools {
     of_kind!(Pool, PoolStatus, pools);
 
     fn name(intention: &Pool) -> ResourceName {

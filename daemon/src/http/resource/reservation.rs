@@ -7,7 +7,7 @@ use ipam_machine::command::{Expect, Put, ReservationIntention};
 use ipam_machine::state::Occupant;
 use ipam_machine::{Action, State};
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
@@ -28,7 +28,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
-impl Kinded for Reservations {
+impl NamedResource for Reservations {
     of_kind!(Reservation, ReservationStatus, reservations);
 
     fn name(intention: &Reservation) -> ResourceName {

@@ -9,7 +9,7 @@ use ipam_machine::command::{self, Expect, Put, SubnetIntention};
 use ipam_machine::space::Space;
 use ipam_machine::{Action, State};
 
-use super::named::{Kinded, View, of_kind};
+use super::named::{NamedResource, View, of_kind};
 use crate::http::convert::{dns_in, dns_out, meta, remarks, remarks_out};
 use crate::http::list::{Row, Shape};
 
@@ -47,7 +47,7 @@ pub(in crate::http) const SHAPE: Shape = Shape {
     addressed: true,
 };
 
-impl Kinded for Subnets {
+impl NamedResource for Subnets {
     of_kind!(Subnet, SubnetStatus, subnets);
 
     fn name(intention: &Subnet) -> ResourceName {

@@ -19,7 +19,7 @@ use super::paths::{Place, place};
 use crate::http::allocation::{allocate, attachment, automatic, controller, endpoint, lease, prefix};
 use crate::http::request::Known;
 use crate::http::request::propose::revision;
-use crate::http::resource::named::{self, Kinded};
+use crate::http::resource::named::{self, NamedResource};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 /// How the answer to a step is shown: its status and body, from the state after all steps.
@@ -158,7 +158,7 @@ impl Plan {
         }
     }
 
-    fn write_as<K: Kinded>(&mut self, write: Written<'_>) -> Result<(Action, Render), Problem> {
+    fn write_as<K: NamedResource>(&mut self, write: Written<'_>) -> Result<(Action, Render), Problem> {
         let Written { number, step, body, name, state, known } = write;
         let said = expected(step, Some(&body))?;
         let (intention, expect) = match (step.method, name) {
@@ -235,7 +235,7 @@ fn json(body: &impl Serialize) -> Result<Option<Box<RawValue>>, Problem> {
 }
 
 /// What a write or removal of a resource is answered.
-fn named<K: Kinded>(name: ResourceName) -> Render {
+fn named<K: NamedResource>(name: ResourceName) -> Render {
     Box::new(move |state, answer, _| match answer {
         Answer::Stored { created, resource, .. } => {
             let status = if created { StatusCode::CREATED } else { StatusCode::OK };

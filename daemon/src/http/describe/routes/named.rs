@@ -5,7 +5,7 @@ use ipam_api::access::{Target, Verb};
 
 use super::parameters::parameter;
 use super::route::{Access, Body, Handled, OF_RULES, Route};
-use crate::http::resource::named::{self, Kinded};
+use crate::http::resource::named::{self, NamedResource};
 use crate::http::resource::{namespace, network, node, pool, reservation, subnet};
 
 pub(super) fn routes() -> Vec<Handled> {
@@ -26,9 +26,9 @@ pub(super) fn routes() -> Vec<Handled> {
 }
 
 /// Routes of one kind of resource; `types` are its intention, its view and a page of it.
-fn of_kind<K: Kinded>(one: &str, types: [&'static str; 3]) -> [Handled; 6] {
+fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6] {
     let [intention, view, page] = types;
-    let (all, target) = (<K as Kinded>::SHAPE.path, K::KIND.target());
+    let (all, target) = (<K as NamedResource>::SHAPE.path, K::KIND.target());
     let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     let write = Access::Deed(Verb::Write, target);
     let drain = match target {

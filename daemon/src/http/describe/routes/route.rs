@@ -6,7 +6,7 @@ use ipam_api::Code;
 use ipam_api::access::{Target, Verb};
 
 use super::parameters::{Parameter, fresh, of_list, of_writes};
-use crate::http::list::{Listed, list};
+use crate::http::list::{Listable, list};
 use crate::http::request::App;
 
 /// A route with its handler.
@@ -114,7 +114,7 @@ impl Route {
     }
 
     /// A list with its pages, whose type is `page`.
-    pub(super) fn list<L: Listed>(summary: impl Into<String>, page: &'static str) -> Handled {
+    pub(super) fn list<L: Listable>(summary: impl Into<String>, page: &'static str) -> Handled {
         Self::get(L::SHAPE.path, L::target(), summary)
             .query(of_list(L::SHAPE))
             .json(200, page)
