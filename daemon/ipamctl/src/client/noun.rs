@@ -13,7 +13,7 @@ use serde_json::Value;
 use crate::output::error::Failure;
 
 /// Part of a resource that clients write.
-pub(crate) trait Noun: Serialize + DeserializeOwned + Clone + 'static {
+pub(crate) trait ResourceType: Serialize + DeserializeOwned + Clone + 'static {
     /// Part of the resource that the servers add.
     type Status: DeserializeOwned;
     const WORD: &'static str;
@@ -26,7 +26,7 @@ pub(crate) trait Noun: Serialize + DeserializeOwned + Clone + 'static {
 }
 
 /// Resource as the servers show it.
-pub(crate) type Read<N> = Resource<N, <N as Noun>::Status>;
+pub(crate) type Read<N> = Resource<N, <N as ResourceType>::Status>;
 
 /// Fields that all named resources have.
 pub(crate) struct MetadataMut<'a> {
@@ -37,13 +37,13 @@ pub(crate) struct MetadataMut<'a> {
 }
 
 /// A resource of these fields, and with the defaults of the API in all others.
-pub(crate) fn with_defaults<N: Noun>(fields: Value) -> Result<N, Failure> {
+pub(crate) fn with_defaults<N: ResourceType>(fields: Value) -> Result<N, Failure> {
     serde_json::from_value(fields).map_err(|error| Problem::new(Code::Internal, error.to_string()).into())
 }
 
 macro_rules! noun {
     ($noun:ty, $status:ty, $word:literal, |$this:ident| $name:expr) => {
-        impl Noun for $noun {
+        impl ResourceType for $noun {
             type Status = $status;
             const WORD: &'static str = $word;
             const PLURAL: &'static str = concat!($word, "s");

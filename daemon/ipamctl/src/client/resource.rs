@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::client::exchange::Again;
 use crate::client::list::Listing;
-use crate::client::noun::{Noun, Read};
+use crate::client::noun::{Read, ResourceType};
 use crate::client::session::Session;
 use crate::output::diff;
 use crate::output::error::Failure;
@@ -36,12 +36,12 @@ impl Named {
     }
 }
 
-fn path<N: Noun>(name: &ResourceName) -> String {
+fn path<N: ResourceType>(name: &ResourceName) -> String {
     format!("{}/{name}", N::PATH)
 }
 
 /// Reads one. A name that doesn't exist comes with the one that was probably meant.
-pub(crate) async fn fetch<N: Noun>(
+pub(crate) async fn fetch<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
 ) -> Result<(Read<N>, Answer), Failure> {
@@ -53,7 +53,7 @@ pub(crate) async fn fetch<N: Noun>(
 }
 
 /// Shows one, for people with the text of `shown`.
-pub(crate) async fn show<N: Noun>(
+pub(crate) async fn show<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
     shown: fn(&Read<N>) -> String,
@@ -64,7 +64,7 @@ pub(crate) async fn show<N: Noun>(
 }
 
 /// Adds the lines that end the text of each named resource.
-pub(crate) fn metadata_lines<N: Noun>(fields: &mut Fields, found: &Read<N>) {
+pub(crate) fn metadata_lines<N: ResourceType>(fields: &mut Fields, found: &Read<N>) {
     let (description, labels, managed_by) = found.intention.metadata();
     fields.line_if("description", description);
     fields.line_if("labels", &text::labels(labels));
@@ -105,7 +105,7 @@ pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
 }
 
 /// Begins the text of a resource with its heading.
-pub(crate) fn heading<N: Noun>(found: &Read<N>, network: Option<&Name>) -> Fields {
+pub(crate) fn heading<N: ResourceType>(found: &Read<N>, network: Option<&Name>) -> Fields {
     let mut fields = Fields::default();
     let name = found.intention.name();
     fields.raw(&text::heading(N::WORD, name.as_str(), &found.meta, network.map(Name::as_str)));
@@ -113,7 +113,7 @@ pub(crate) fn heading<N: Noun>(found: &Read<N>, network: Option<&Name>) -> Field
 }
 
 /// Shows all that `keep` wants; `filters` narrow what the servers send.
-pub(crate) async fn show_list<N: Noun>(
+pub(crate) async fn show_list<N: ResourceType>(
     session: &Session,
     filters: Vec<(&'static str, String)>,
     keep: impl Fn(&Read<N>) -> bool,
@@ -124,7 +124,7 @@ pub(crate) async fn show_list<N: Noun>(
 }
 
 /// Creates one.
-pub(crate) async fn create<N: Noun>(session: &Session, intention: &N) -> Result<(), Failure> {
+pub(crate) async fn create<N: ResourceType>(session: &Session, intention: &N) -> Result<(), Failure> {
     let name = intention.name();
     let call = Call::post(N::PATH).json(intention)?;
     let answer = session.write(call, Again::ByKey).await?;
@@ -133,7 +133,7 @@ pub(crate) async fn create<N: Noun>(session: &Session, intention: &N) -> Result<
 }
 
 /// Reads one, changes it and writes it back; begins again if its revision is newer by then.
-pub(crate) async fn edit<N: Noun>(
+pub(crate) async fn edit<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
     change: impl Fn(&mut N, &N::Status) -> Result<(), Failure>,
@@ -182,7 +182,7 @@ fn unreadable(error: serde_json::Error) -> Failure {
 }
 
 /// Deletes one, or makes it go away once nothing is held.
-pub(crate) async fn delete<N: Noun>(
+pub(crate) async fn delete<N: ResourceType>(
     session: &Session,
     name: impl Into<ResourceName>,
     drain: bool,

@@ -3,7 +3,7 @@
 use clap::Args;
 use ipam_api::resource::Labels;
 
-use crate::client::noun::Noun;
+use crate::client::noun::ResourceType;
 use crate::output::error::Failure;
 
 /// Metadata of a new resource.
@@ -51,20 +51,20 @@ enum Edit {
 
 impl MetadataArguments {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
+    pub(crate) fn apply(&self, noun: &mut impl ResourceType) -> Result<(), Failure> {
         write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 impl MetadataChanges {
     /// Writes what was said into the fields.
-    pub(crate) fn apply(&self, noun: &mut impl Noun) -> Result<(), Failure> {
+    pub(crate) fn apply(&self, noun: &mut impl ResourceType) -> Result<(), Failure> {
         write(noun, (&self.description, &self.managed_by), (&self.labels, &self.annotations))
     }
 }
 
 fn write(
-    noun: &mut impl Noun,
+    noun: &mut impl ResourceType,
     (description, managed_by): (&Option<String>, &Option<String>),
     (labels, annotations): (&[Edit], &[Edit]),
 ) -> Result<(), Failure> {

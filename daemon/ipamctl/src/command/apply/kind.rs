@@ -5,7 +5,7 @@ use ipam_api::resource::{Namespace, Network, Node, Pool, Reservation, Subnet};
 use ipam_api::{Problem, strict};
 use serde_json::{Map, Value};
 
-use crate::client::noun::Noun;
+use crate::client::noun::ResourceType;
 
 /// A kind of resource; in the order in which they stand on each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -93,7 +93,7 @@ impl Kind {
     }
 }
 
-fn whole<N: Noun>(json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
+fn whole<N: ResourceType>(json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
     let resource: N = strict::from_slice(json)?;
     match serde_json::to_value(&resource) {
         Ok(Value::Object(fields)) => Ok((resource.name(), fields)),
