@@ -196,20 +196,20 @@ impl Key {
 
 /// A comparison with a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::http) enum Than {
+pub(in crate::http) enum Comparison {
     Less,
     LessOrEqual,
     Greater,
     GreaterOrEqual,
 }
 
-impl Than {
+impl Comparison {
     pub(super) fn named(word: &str) -> Option<Self> {
         match word {
-            "lt" => Some(Than::Less),
-            "le" => Some(Than::LessOrEqual),
-            "gt" => Some(Than::Greater),
-            "ge" => Some(Than::GreaterOrEqual),
+            "lt" => Some(Comparison::Less),
+            "le" => Some(Comparison::LessOrEqual),
+            "gt" => Some(Comparison::Greater),
+            "ge" => Some(Comparison::GreaterOrEqual),
             _ => None,
         }
     }
@@ -217,9 +217,9 @@ impl Than {
     pub(super) fn holds(self, value: &Key, limit: u64) -> bool {
         let Key::Number(number) = value else { return false };
         match number.cmp(&limit) {
-            Ordering::Less => matches!(self, Than::Less | Than::LessOrEqual),
-            Ordering::Equal => matches!(self, Than::LessOrEqual | Than::GreaterOrEqual),
-            Ordering::Greater => matches!(self, Than::Greater | Than::GreaterOrEqual),
+            Ordering::Less => matches!(self, Comparison::Less | Comparison::LessOrEqual),
+            Ordering::Equal => matches!(self, Comparison::LessOrEqual | Comparison::GreaterOrEqual),
+            Ordering::Greater => matches!(self, Comparison::Greater | Comparison::GreaterOrEqual),
         }
     }
 }

@@ -11,7 +11,7 @@ use ipam_api::{Code, Problem, Selector, strict};
 use ipam_machine::command::request_hash;
 
 use super::cursor::Cursor;
-use super::field::{Field, Holds, Key, Than};
+use super::field::{Comparison, Field, Holds, Key};
 use super::listed::Shape;
 use crate::http::request::{Consistency, Freshness};
 
@@ -40,7 +40,7 @@ pub(super) struct ListQuery {
 pub(in crate::http) enum Test {
     /// One of these.
     Is(&'static Field, Vec<Key>),
-    Compares(&'static Field, Than, u64),
+    Compares(&'static Field, Comparison, u64),
     Labelled(Selector),
     Contains(IpAddr),
     Within(AddressRange),
@@ -133,7 +133,7 @@ impl ListQuery {
             return Ok(());
         }
         let compared =
-            name.rsplit_once('.').and_then(|(name, than)| Some((named(name)?, Than::named(than)?)));
+            name.rsplit_once('.').and_then(|(name, than)| Some((named(name)?, Comparison::named(than)?)));
         match compared {
             Some((field, than)) if field.holds == Holds::Number => {
                 self.tests.push(Test::Compares(field, than, number(name, value)?));
