@@ -15,7 +15,7 @@ use crate::store::directory::{
 };
 use crate::store::journal::{Journal, JournalFiles};
 use crate::store::log::{self, LogReach, LogStore};
-use crate::store::rows::{Nudge, Nudger};
+use crate::store::rows::{Notifier, Wakeup};
 use crate::store::snapshot::{self, SnapshotDir};
 use crate::store::start_source::{begin, is_near, sound_rows};
 use crate::store::state::{Behind, MachineStore, SharedState};
@@ -108,16 +108,16 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     durable.set_snapshot(snapshots.last());
     let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
     let reach = LogReach::new(Arc::clone(&durable), begin, purged);
-    let (nudger, nudges) = Nudger::new();
+    let (notifier, nudges) = Notifier::new();
     journal.fit(&start.instant.state);
     let (failed, failed_watch) = watch::channel(None);
-    let shared = SharedState::start(start.instant, nudger.clone(), Arc::clone(&counters), failed.clone())
+    let shared = SharedState::start(start.instant, notifier.clone(), Arc::clone(&counters), failed.clone())
         .map_err(StoreError::io(dir))?;
     let (log, log_thread) = LogStore::start(
         dir,
         opened,
         Arc::clone(&durable),
-        nudger.clone(),
+        notifier.clone(),
         failed.clone(),
         Arc::clone(&headroom),
         Arc::clone(&counters),
@@ -134,14 +134,14 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         epoch: 0,
         off: 0,
         failed,
-        pending: nudger.pending(),
+        pending: notifier.pending(),
     };
     let rows_thread = thread::Builder::new()
         .name("ipamd-rows".to_owned())
         .spawn(move || behind.run(&nudges))
         .map_err(StoreError::io(dir))?;
     // Rows that must be made afresh don't wait for the first change.
-    nudger.changed();
+    notifier.changed();
     let reader = Journal::new(Arc::new(shared.clone()), Arc::clone(&journal));
     let machine = MachineStore {
         shared: shared.clone(),
@@ -154,7 +154,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     };
     let closer = Closer {
         log: log.clone(),
-        nudger,
+        notifier,
         machine: machine.clone(),
         large_allocations: LARGE_ALLOCATIONS,
         #[cfg(test)]
@@ -193,7 +193,7 @@ fn last_marker(dir: &Path, boot_id: &str) -> Result<Marker, StoreError> {
 /// Closes a store. Dropped instead, it leaves everything as a crash would.
 pub(crate) struct Closer {
     log: LogStore,
-    pub(super) nudger: Nudger,
+    pub(super) notifier: Notifier,
     machine: MachineStore,
     pub(super) large_allocations: usize,
     /// The log's thread lives on to refuse what still comes, as long as there is a handle on the log.
@@ -223,7 +223,7 @@ impl Closer {
     pub(crate) async fn close(self) -> Result<(), StoreError> {
         self.log.close().await.map_err(|error| StoreError::Stopped(error.to_string()))?;
         let (done, wait) = oneshot::channel();
-        self.nudger.send(Nudge::Close(done));
+        self.notifier.send(Wakeup::Close(done));
         // Beside the rest of the rows: should those take too long, this is what the next start reads.
         leave_snapshot(self.machine, self.large_allocations).await;
         wait.await.map_err(|_| StoreError::Stopped("the thread of the rows is gone".to_owned()))??;

@@ -16,7 +16,7 @@ use super::open::Opened;
 use super::thread::{Answer, Command, LogThread};
 use super::view::View;
 use crate::store::directory::{Durable, Headroom, StoreCounters, StoreError, StoreFailure};
-use crate::store::rows::Nudger;
+use crate::store::rows::Notifier;
 use crate::sync::held;
 use crate::types::{Entry, LogId, Types, Vote};
 
@@ -40,7 +40,7 @@ impl LogStore {
         dir: &Path,
         opened: Opened,
         durable: Arc<Durable>,
-        nudger: Nudger,
+        notifier: Notifier,
         failed: watch::Sender<Option<StoreFailure>>,
         headroom: Arc<Headroom>,
         counters: Arc<StoreCounters>,
@@ -57,7 +57,7 @@ impl LogStore {
             end: mark.end,
             view: Arc::clone(&view),
             durable,
-            nudger,
+            notifier,
             failed,
             headroom,
             counters,

@@ -17,7 +17,7 @@ use tokio::sync::{oneshot, watch};
 use super::view::{View, next};
 use super::wal::{Wal, WalLogId, WalPayload, WalVote};
 use crate::store::directory::{Durable, Headroom, LogMark, StoreCounters, StoreFailure};
-use crate::store::rows::Nudger;
+use crate::store::rows::Notifier;
 use crate::sync::held;
 use crate::types::{Entry, LogId, Types, Vote};
 
@@ -63,7 +63,7 @@ pub(super) struct LogThread {
     pub(super) end: u64,
     pub(super) view: Arc<Mutex<View>>,
     pub(super) durable: Arc<Durable>,
-    pub(super) nudger: Nudger,
+    pub(super) notifier: Notifier,
     pub(super) failed: watch::Sender<Option<StoreFailure>>,
     pub(super) headroom: Arc<Headroom>,
     pub(super) counters: Arc<StoreCounters>,
@@ -209,9 +209,9 @@ impl LogThread {
         let (last, vote) = (state.last().map(|id| id.0), state.vote().map(|vote| vote.0));
         self.durable.set_log(LogMark { end: self.end, last, vote });
         if group.votes.is_empty() {
-            self.nudger.changed()
+            self.notifier.changed()
         } else {
-            self.nudger.soon()
+            self.notifier.soon()
         }
         Ok(())
     }

@@ -9,4 +9,4 @@ mod tests;
 pub(super) use database::{Point, Rows, path, put_aside};
 #[cfg(feature = "testing")]
 pub(super) use database::{seal, unseal};
-pub(super) use nudge::{Nudge, Nudger};
+pub(super) use nudge::{Notifier, Wakeup};

@@ -13,7 +13,7 @@ const CHANGED: u8 = 1;
 const SOON: u8 = 2;
 
 /// A wakeup of the thread.
-pub(in crate::store) enum Nudge {
+pub(in crate::store) enum Wakeup {
     /// Something has changed; it may wait for more.
     Changed,
     /// Much has changed, or something that shouldn't wait.
@@ -27,13 +27,13 @@ pub(in crate::store) enum Nudge {
 
 /// Wakes the thread, cheaply enough for every group of the log and every applied chunk.
 #[derive(Debug, Clone)]
-pub(in crate::store) struct Nudger {
-    to: Sender<Nudge>,
+pub(in crate::store) struct Notifier {
+    to: Sender<Wakeup>,
     pending: Arc<AtomicU8>,
 }
 
-impl Nudger {
-    pub(in crate::store) fn new() -> (Self, Receiver<Nudge>) {
+impl Notifier {
+    pub(in crate::store) fn new() -> (Self, Receiver<Wakeup>) {
         let (to, from) = channel();
         (Self { to, pending: Arc::default() }, from)
     }
@@ -43,21 +43,21 @@ impl Nudger {
     }
 
     pub(in crate::store) fn changed(&self) {
-        self.raise(CHANGED, Nudge::Changed);
+        self.raise(CHANGED, Wakeup::Changed);
     }
 
     pub(in crate::store) fn soon(&self) {
-        self.raise(SOON, Nudge::Soon);
+        self.raise(SOON, Wakeup::Soon);
     }
 
     /// Sends nothing if the thread knows already: it would make a round of its own for every message.
-    fn raise(&self, level: u8, nudge: Nudge) {
+    fn raise(&self, level: u8, nudge: Wakeup) {
         if self.pending.fetch_max(level, Ordering::AcqRel) < level {
             self.send(nudge);
         }
     }
 
-    pub(in crate::store) fn send(&self, nudge: Nudge) {
+    pub(in crate::store) fn send(&self, nudge: Wakeup) {
         // Nobody there: the store is closed, and what wakes whom doesn't matter any more.
         let _gone = self.to.send(nudge);
     }

@@ -6,7 +6,7 @@ use tokio::sync::watch;
 
 use super::live::Live;
 use crate::store::directory::{StoreFailure, report};
-use crate::store::rows::Nudger;
+use crate::store::rows::Notifier;
 use crate::sync::held;
 use ipam_machine::{Broken, RowKey};
 
@@ -19,7 +19,7 @@ pub(super) struct Board {
     /// The newest revision that has events.
     pub(super) events: watch::Sender<u64>,
     rows: Mutex<Unwritten>,
-    nudger: Nudger,
+    notifier: Notifier,
     /// The invariant that the state breaks, once one is found broken.
     broken: OnceLock<Broken>,
     /// Tells the member why the process must end.
@@ -34,13 +34,13 @@ struct Unwritten {
 }
 
 impl Board {
-    pub(super) fn new(first: &Live, nudger: Nudger, failed: watch::Sender<Option<StoreFailure>>) -> Self {
+    pub(super) fn new(first: &Live, notifier: Notifier, failed: watch::Sender<Option<StoreFailure>>) -> Self {
         let live = Arc::new(first.clone());
         Self {
             events: watch::Sender::new(live.state.newest_event().revision),
             rows: Mutex::new(Unwritten { live: Arc::clone(&live), touched: Vec::new(), commands: 0 }),
             published: watch::Sender::new(live),
-            nudger,
+            notifier,
             broken: OnceLock::new(),
             failed,
         }
@@ -60,7 +60,7 @@ impl Board {
         let newest = fresh.state.newest_event().revision;
         let _before = self.published.send_replace(fresh);
         self.events.send_if_modified(|known| std::mem::replace(known, newest) != newest);
-        if many { self.nudger.soon() } else { self.nudger.changed() }
+        if many { self.notifier.soon() } else { self.notifier.changed() }
     }
 
     /// Calls the machine. A broken invariant stops the member, whether the state or a copy of it breaks it.

@@ -15,7 +15,7 @@ use super::board::Taken;
 use super::shared::{SharedState, WeakState};
 use crate::store::directory::{Durable, Headroom, Marker, StoreError, StoreFailure, background};
 use crate::store::journal::JournalFiles;
-use crate::store::rows::{Nudge, Point, Rows, put_aside};
+use crate::store::rows::{Point, Rows, Wakeup, put_aside};
 
 /// The longest lag of rows and marker.
 const LAG: Duration = Duration::from_millis(250);
@@ -55,7 +55,7 @@ impl Drop for Behind {
 }
 
 impl Behind {
-    pub(in crate::store) fn run(mut self, nudges: &Receiver<Nudge>) {
+    pub(in crate::store) fn run(mut self, nudges: &Receiver<Wakeup>) {
         background::step_back();
         while let Ok(first) = nudges.recv() {
             let waiting = Waiting::gather(first, nudges);
@@ -177,20 +177,20 @@ struct Waiting {
 
 impl Waiting {
     /// Lets changes gather until the lag is used up or a wakeup can't wait.
-    fn gather(first: Nudge, nudges: &Receiver<Nudge>) -> Self {
+    fn gather(first: Wakeup, nudges: &Receiver<Wakeup>) -> Self {
         let until = Instant::now() + LAG;
         let mut waiting = Self::default();
         let mut nudge = first;
         loop {
             match nudge {
-                Nudge::Changed => {}
-                Nudge::Soon => return waiting,
+                Wakeup::Changed => {}
+                Wakeup::Soon => return waiting,
                 #[cfg(test)]
-                Nudge::Flush(done) => {
+                Wakeup::Flush(done) => {
                     waiting.flushed.push(done);
                     return waiting;
                 }
-                Nudge::Close(done) => {
+                Wakeup::Close(done) => {
                     waiting.close = Some(done);
                     return waiting;
                 }

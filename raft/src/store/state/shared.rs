@@ -19,7 +19,7 @@ use super::checkpoints::Checkpoint;
 use super::live::Live;
 use crate::store::directory::{StoreCounters, StoreFailure};
 use crate::store::journal::{JournalSource, Recent, View};
-use crate::store::rows::Nudger;
+use crate::store::rows::Notifier;
 use crate::store::snapshot::Instant;
 use crate::types::{LogId, Types};
 use ipam_machine::{Broken, State};
@@ -56,12 +56,12 @@ impl SharedState {
     /// When the system has no thread left.
     pub(in crate::store) fn start(
         first: Instant,
-        nudger: Nudger,
+        notifier: Notifier,
         counters: Arc<StoreCounters>,
         failed: watch::Sender<Option<StoreFailure>>,
     ) -> io::Result<Self> {
         let live = Live::of(first);
-        let board = Arc::new(Board::new(&live, nudger, failed));
+        let board = Arc::new(Board::new(&live, notifier, failed));
         let jobs = ApplyThread { live, board: Arc::clone(&board), counters }.start()?;
         Ok(Self { inner: Arc::new(Inner { board, jobs }) })
     }

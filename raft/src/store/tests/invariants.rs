@@ -7,7 +7,7 @@ use openraft::RaftSnapshotBuilder as _;
 use openraft::storage::RaftStateMachine as _;
 use tokio::sync::oneshot;
 
-use crate::store::rows::Nudge;
+use crate::store::rows::Wakeup;
 use crate::store::tests::sample::{entries, kill, network, run, start, write_behind};
 use crate::store::{
     BREAKING_TO_LOAD, BREAKING_TO_SEND, BREAKING_TO_WRITE, Doubt, SnapshotFile, Source, Store, StoreError,
@@ -122,7 +122,7 @@ async fn rows_that_can_not_be_written_for_a_broken_invariant_end_the_member() {
     let marked = marker();
     run(&mut store, vec![network(5, BREAKING_TO_WRITE)]).await;
     let (done, wait) = oneshot::channel();
-    store.closer.nudger.send(Nudge::Flush(done));
+    store.closer.notifier.send(Wakeup::Flush(done));
     assert!(wait.await.is_err(), "the thread of the rows has ended");
     assert_ended(&mut store, BREAKING_TO_WRITE).await;
     assert_eq!(marker(), marked);

@@ -13,7 +13,7 @@ use openraft::type_config::TypeConfigExt as _;
 use openraft::{EntryPayload, Membership, RaftLogReader as _, StorageHelper};
 use tokio::sync::oneshot;
 
-use crate::store::rows::Nudge;
+use crate::store::rows::Wakeup;
 use crate::store::{LogStore, Store, open};
 use crate::types::{Entry, LogId, Member, Types, Vote};
 use ipam_machine::batch::{Batch, Leadership, Opened};
@@ -132,7 +132,7 @@ pub(in crate::store) async fn read_all(log: &mut LogStore) -> Vec<Entry> {
 /// Waits until rows and marker are where the state is.
 pub(in crate::store) async fn write_behind(store: &Store) {
     let (done, wait) = oneshot::channel();
-    store.closer.nudger.send(Nudge::Flush(done));
+    store.closer.notifier.send(Wakeup::Flush(done));
     wait.await.unwrap();
 }
 
