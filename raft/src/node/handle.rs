@@ -12,7 +12,7 @@ use super::counters::{Counters, NodeMetrics};
 use super::digests::{self, Integrity, Trust};
 use super::error::{Failure, HandOverError, ReadError, StartError};
 use super::gate::Gate;
-use super::inner::{Ingredients, Inner};
+use super::inner::{Inner, RaftParts};
 use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
 use super::profile::Profile;
@@ -87,7 +87,7 @@ impl Node {
         store.headroom.watch(config.disk).map_err(StoreError::thread)?;
         let gate = Arc::new(Gate::new(store.headroom, Arc::clone(&store.counters), config.timing));
         let counters = Arc::new(Counters::new(Arc::clone(&store.counters)));
-        let ingredients = Ingredients {
+        let ingredients = RaftParts {
             config: raft_config,
             log: store.log,
             machine: store.machine,

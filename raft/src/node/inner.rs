@@ -16,7 +16,7 @@ use crate::store::{Journal, LogReach, LogStore, MachineStore, SharedState};
 use crate::transport::Hello;
 
 /// The parts on which raft starts; used once.
-pub(super) struct Ingredients {
+pub(super) struct RaftParts {
     pub(super) config: openraft::Config,
     pub(super) log: LogStore,
     pub(super) machine: MachineStore,
@@ -32,7 +32,7 @@ pub(super) struct Inner {
     pub(super) integrity: Arc<Integrity>,
     pub(super) callers: Callers,
     /// The parts on which raft starts. The holder of this lock decides which cluster the member belongs to.
-    pub(super) ingredients: AsyncMutex<Option<Ingredients>>,
+    pub(super) ingredients: AsyncMutex<Option<RaftParts>>,
     pub(super) state: SharedState,
     pub(super) journal: Journal,
     pub(super) counters: Arc<Counters>,

@@ -7,7 +7,7 @@ use tokio::sync::watch;
 use super::elections::{Candidate, Elections};
 use super::error::StartError;
 use super::founders::{self, Founders};
-use super::inner::{Ingredients, Inner};
+use super::inner::{Inner, RaftParts};
 use super::proposals::Proposals;
 use super::raft::RaftHandle;
 use super::reads::Reads;
@@ -63,7 +63,7 @@ pub(super) async fn resume(inner: &Arc<Inner>) -> Result<Arc<Running>, StartErro
 async fn start_as(
     inner: &Arc<Inner>,
     identity: Identity,
-    ingredients: &mut Option<Ingredients>,
+    ingredients: &mut Option<RaftParts>,
 ) -> Result<Arc<Running>, StartError> {
     let (Some(cluster_id), Some(member_id)) = (identity.cluster_id.clone(), identity.member_id) else {
         return Err(StartError::Founding("the identity lacks cluster or member id".to_owned()));
@@ -104,12 +104,12 @@ async fn start_as(
 /// Starts raft and the tasks around it.
 async fn run(
     inner: &Inner,
-    ingredients: Ingredients,
+    ingredients: RaftParts,
     cluster_id: String,
     me: Party,
     peers: Peers,
 ) -> Result<Running, StartError> {
-    let Ingredients { config, log, machine, reach, snapshots: policy } = ingredients;
+    let RaftParts { config, log, machine, reach, snapshots: policy } = ingredients;
     let (tasks, counters, timing) = (&inner.lifecycle.tasks, &inner.counters, inner.profile.timing);
     let raft =
         RaftHandle::new(me.member_id, Arc::new(config), Network(peers.clone()), log.clone(), machine).await;
