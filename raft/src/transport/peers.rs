@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::channel::Channel;
 use super::complaints::Complaints;
 use super::port::{PeerProof, dial};
-use super::preface::{Hello, Party, Purpose, Refusal, Ticket, Uncalled, ask_hello, present};
+use super::preface::{DialError, Hello, Party, Purpose, Refusal, Ticket, ask_hello, present};
 use super::snapshot;
 use super::stream::PeerStream;
 use crate::pace::Pace;
@@ -23,11 +23,11 @@ use crate::sync::held;
 use crate::types::{Member, Types, Vote};
 
 /// Asks the member at an address for its name and standing, once it has given proof of itself.
-pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Result<Hello, Uncalled> {
+pub(crate) async fn hello_at(name: &str, address: &str, proof: &PeerProof) -> Result<Hello, DialError> {
     let asked = async { ask_hello(&mut dial(name, address, proof).await?).await };
     match timeout(Duration::from_millis(PEER_CONNECT_MS_MAX), asked).await {
         Ok(hello) => hello,
-        Err(_) => Err(Uncalled::Broken(std::io::ErrorKind::TimedOut.into())),
+        Err(_) => Err(DialError::Broken(std::io::ErrorKind::TimedOut.into())),
     }
 }
 
@@ -192,7 +192,7 @@ pub(super) struct Target {
 
 impl Target {
     /// A connection on which both sides agree who they are.
-    pub(super) async fn connect(&self) -> Result<PeerStream, Uncalled> {
+    pub(super) async fn connect(&self) -> Result<PeerStream, DialError> {
         let (turn, address) = self.book.address(self.member_id, &self.member);
         // Also when somebody loses patience in the middle of it.
         let next = Defer(Some((&self.book, self.member_id, turn)));
@@ -201,7 +201,7 @@ impl Target {
         Ok(stream)
     }
 
-    async fn connect_to(&self, address: &str) -> Result<PeerStream, Uncalled> {
+    async fn connect_to(&self, address: &str) -> Result<PeerStream, DialError> {
         let mut stream = dial(&self.member.name, address, &self.book.own.proof).await?;
         let ticket = Ticket {
             cluster_id: self.book.own.cluster_id.clone(),
@@ -219,7 +219,7 @@ impl Target {
         match present(&mut stream, ticket).await {
             Ok(()) => Ok(stream),
             Err(refused) => {
-                if let Uncalled::Refused(Refusal::Removed { why }) = &refused {
+                if let DialError::Refused(Refusal::Removed { why }) = &refused {
                     self.book.removed.send_replace(Some(why.clone()));
                 }
                 Err(refused)

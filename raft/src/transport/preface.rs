@@ -152,7 +152,7 @@ pub(super) enum Reply {
 
 /// A call that came to nothing.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Uncalled {
+pub(crate) enum DialError {
     /// The peer said no.
     #[error(transparent)]
     Refused(Refusal),
@@ -162,11 +162,11 @@ pub(crate) enum Uncalled {
 }
 
 /// Asks who is there.
-pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<Hello, Uncalled> {
+pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S) -> Result<Hello, DialError> {
     match open(stream, &Opening::Hello).await? {
         Reply::Hello(hello) => Ok(hello),
-        Reply::Refused(refusal) => Err(Uncalled::Refused(refusal)),
-        Reply::Welcome => Err(Uncalled::Broken(invalid("a welcome, where a name was asked for"))),
+        Reply::Refused(refusal) => Err(DialError::Refused(refusal)),
+        Reply::Welcome => Err(DialError::Broken(invalid("a welcome, where a name was asked for"))),
     }
 }
 
@@ -174,11 +174,11 @@ pub(crate) async fn ask_hello<S: AsyncRead + AsyncWrite + Unpin>(stream: &mut S)
 pub(crate) async fn present<S: AsyncRead + AsyncWrite + Unpin>(
     stream: &mut S,
     ticket: Ticket,
-) -> Result<(), Uncalled> {
+) -> Result<(), DialError> {
     match open(stream, &Opening::Member(ticket)).await? {
         Reply::Welcome => Ok(()),
-        Reply::Refused(refusal) => Err(Uncalled::Refused(refusal)),
-        Reply::Hello(_) => Err(Uncalled::Broken(invalid("a name, where a welcome was asked for"))),
+        Reply::Refused(refusal) => Err(DialError::Refused(refusal)),
+        Reply::Hello(_) => Err(DialError::Broken(invalid("a name, where a welcome was asked for"))),
     }
 }
 
@@ -277,7 +277,7 @@ mod tests {
         assert_eq!(receive(&mut there).await.unwrap(), Opening::Member(ticket));
         let refused = Refusal::WrongCluster { mine: "other".to_owned() };
         reply(&mut there, Reply::Refused(refused)).await.unwrap();
-        let Err(Uncalled::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
+        let Err(DialError::Refused(refusal)) = caller.await.unwrap() else { panic!("it was refused") };
         assert_eq!(refusal, Refusal::WrongCluster { mine: "other".to_owned() });
     }
 

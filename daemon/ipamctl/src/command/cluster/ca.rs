@@ -10,7 +10,7 @@ use ipam_api::certificate::Identity;
 use ipam_api::{Name, ObjectName};
 use serde_json::json;
 
-use super::certificates::{self, Issued, Unissued};
+use super::certificates::{self, Issued, NotIssued};
 use crate::client::session::Session;
 use crate::output::error::Failure;
 use crate::output::file;
@@ -218,6 +218,6 @@ fn unwritten(path: &Path, error: &io::Error) -> Failure {
     Failure::usage(format!("{}: {error}", path.display()), "Name a directory that you may write to.")
 }
 
-fn unissued(why: Unissued) -> Failure {
+fn unissued(why: NotIssued) -> Failure {
     Failure::usage(why.0, "Nothing was written.")
 }

@@ -24,22 +24,22 @@ pub(super) struct Issued {
 
 /// Reason why no certificate was made.
 #[derive(Debug)]
-pub(super) struct Unissued(pub(super) String);
+pub(super) struct NotIssued(pub(super) String);
 
-impl From<rcgen::Error> for Unissued {
+impl From<rcgen::Error> for NotIssued {
     fn from(error: rcgen::Error) -> Self {
         Self(error.to_string())
     }
 }
 
-impl From<Problem> for Unissued {
+impl From<Problem> for NotIssued {
     fn from(problem: Problem) -> Self {
         Self(format!("{}. {}", problem.detail, problem.help))
     }
 }
 
 /// A new CA.
-pub(super) fn authority(name: &str, days: u32) -> Result<Issued, Unissued> {
+pub(super) fn authority(name: &str, days: u32) -> Result<Issued, NotIssued> {
     let key = new_key()?;
     let mut params = valid_for(days)?;
     params.distinguished_name = called(name);
@@ -55,7 +55,7 @@ pub(super) fn issue(
     identity: &Identity,
     addresses: &[String],
     days: u32,
-) -> Result<Issued, Unissued> {
+) -> Result<Issued, NotIssued> {
     let issuer = Issuer::from_ca_cert_pem(&authority.certificate, KeyPair::from_pem(&authority.key)?)?;
     let key = new_key()?;
     let mut params = valid_for(days)?;
@@ -87,10 +87,10 @@ fn called(name: &str) -> DistinguishedName {
     called
 }
 
-fn valid_for(days: u32) -> Result<CertificateParams, Unissued> {
+fn valid_for(days: u32) -> Result<CertificateParams, NotIssued> {
     let now = SystemTime::now()
         .duration_since(SystemTime::UNIX_EPOCH)
-        .map_err(|error| Unissued(error.to_string()))?;
+        .map_err(|error| NotIssued(error.to_string()))?;
     let mut params = CertificateParams::default();
     params.not_before = date_time_ymd(1970, 1, 1) + now.saturating_sub(BACKDATED);
     params.not_after = date_time_ymd(1970, 1, 1) + now + DAY * days;
@@ -98,10 +98,10 @@ fn valid_for(days: u32) -> Result<CertificateParams, Unissued> {
 }
 
 /// A host's name, which is no name of ours: that would make the certificate valid for another identity, too.
-fn host(name: &str) -> Result<&str, Unissued> {
+fn host(name: &str) -> Result<&str, NotIssued> {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '.';
     if name.is_empty() || name.len() > 253 || !name.chars().all(plain) || name.ends_with(".ipamd.internal") {
-        return Err(Unissued(format!("{} is no host name and no IP address", ipam_api::name::shown(name))));
+        return Err(NotIssued(format!("{} is no host name and no IP address", ipam_api::name::shown(name))));
     }
     Ok(name)
 }
