@@ -10,8 +10,8 @@ pub mod durations;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod node;
-mod pace;
 pub mod progress;
+mod rate_limit;
 pub mod room;
 pub mod socket;
 mod store;

@@ -58,8 +58,8 @@ impl FileRaft {
         let keep = self.keep_entries_behind_snapshot;
         let keep_entries = at_least("keep_entries_behind_snapshot", 0, keep, entries)?;
         let keep_bytes = mib("keep_mib_behind_snapshot", 0, self.keep_mib_behind_snapshot, bytes)?;
-        let pace = self.snapshot_mib_per_second;
-        let bytes_per_second = mib("snapshot_mib_per_second", 1, pace, default.bytes_per_second)?;
+        let rate = self.snapshot_mib_per_second;
+        let bytes_per_second = mib("snapshot_mib_per_second", 1, rate, default.bytes_per_second)?;
         Ok(SnapshotPolicy { every_entries, every_bytes, keep_entries, keep_bytes, bytes_per_second })
     }
 }

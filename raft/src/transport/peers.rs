@@ -17,7 +17,7 @@ use super::port::{PeerProof, dial};
 use super::preface::{DialError, Hello, Party, Purpose, Refusal, Ticket, ask_hello, present};
 use super::snapshot;
 use super::stream::PeerStream;
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::store::SnapshotFile;
 use crate::sync::held;
 use crate::types::{Member, Types, Vote};
@@ -124,8 +124,8 @@ impl Peers {
         patience: Duration,
     ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
         let target = self.target(member_id, member, Purpose::Snapshot);
-        let pace = Pace::new(self.book.own.snapshot_bytes_per_second);
-        snapshot::send(&target, vote, snapshot, pace, patience).await
+        let rate_limit = RateLimit::new(self.book.own.snapshot_bytes_per_second);
+        snapshot::send(&target, vote, snapshot, rate_limit, patience).await
     }
 
     /// The address at which a member is called next.

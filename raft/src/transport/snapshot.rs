@@ -17,7 +17,7 @@ use tokio_util::codec::FramedRead;
 use super::frame::{Frames, decode, decode_raw, encode, encode_raw, invalid};
 use super::host::Host;
 use super::peers::Target;
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use crate::store::SnapshotFile;
 use crate::types::{Types, Vote};
 
@@ -43,7 +43,7 @@ pub(super) async fn send(
     target: &Target,
     vote: Vote,
     snapshot: SnapshotOf<Types, SnapshotFile>,
-    pace: Pace,
+    rate_limit: RateLimit,
     install_patience: Duration,
 ) -> Result<SnapshotResponse<Types>, StreamingError<Types>> {
     let stream = target.connect().await.map_err(unreachable)?;
@@ -51,7 +51,7 @@ pub(super) async fn send(
     let sent = tokio::select! {
         // The receiver only speaks when it has everything, or has had enough.
         receipt = receipt(read) => receipt,
-        error = send_all(write, vote, snapshot, pace, install_patience) => Err(error),
+        error = send_all(write, vote, snapshot, rate_limit, install_patience) => Err(error),
     };
     match sent {
         Ok(Ok(response)) => Ok(response),
@@ -70,7 +70,7 @@ async fn send_all(
     mut write: impl AsyncWrite + Unpin,
     vote: Vote,
     snapshot: SnapshotOf<Types, SnapshotFile>,
-    mut pace: Pace,
+    mut rate_limit: RateLimit,
     install_patience: Duration,
 ) -> io::Error {
     let SnapshotOf::<Types, SnapshotFile> { meta, snapshot: mut file } = snapshot;
@@ -83,7 +83,7 @@ async fn send_all(
             if piece.is_empty() {
                 return write.flush().await;
             }
-            tokio::time::sleep(pace.rest(piece.len() as u64)).await;
+            tokio::time::sleep(rate_limit.rest(piece.len() as u64)).await;
         }
     };
     match write_all().await {

@@ -12,7 +12,7 @@ use rustix::process::setpriority_process;
 use tokio::sync::oneshot;
 
 use super::failure::unwind;
-use crate::pace::Pace;
+use crate::rate_limit::RateLimit;
 use ipam_machine::Broken;
 
 /// Niceness of this work; 19 would be last of all.
@@ -48,13 +48,13 @@ pub(in crate::store) fn step_back() {
 /// A file that is written at a set pace and synced as it grows.
 pub(in crate::store) struct PacedFile {
     file: File,
-    pace: Pace,
+    rate_limit: RateLimit,
     unsynced: u64,
 }
 
 impl PacedFile {
     pub(in crate::store) fn new(file: File, bytes_per_second: u64) -> Self {
-        Self { file, pace: Pace::new(bytes_per_second), unsynced: 0 }
+        Self { file, rate_limit: RateLimit::new(bytes_per_second), unsynced: 0 }
     }
 
     /// Syncs what is left.
@@ -71,7 +71,7 @@ impl Write for PacedFile {
             self.file.sync_data()?;
             self.unsynced = 0;
         }
-        thread::sleep(self.pace.rest(written as u64));
+        thread::sleep(self.rate_limit.rest(written as u64));
         Ok(written)
     }
 

@@ -2,15 +2,15 @@
 
 use std::time::{Duration, Instant};
 
-/// The pace of one piece of work that takes its time.
+/// The rate limit of one piece of work.
 #[derive(Debug)]
-pub(crate) struct Pace {
+pub(crate) struct RateLimit {
     bytes_per_second: u64,
     begun: Instant,
     bytes: u64,
 }
 
-impl Pace {
+impl RateLimit {
     pub(crate) fn new(bytes_per_second: u64) -> Self {
         Self { bytes_per_second: bytes_per_second.max(1), begun: Instant::now(), bytes: 0 }
     }
@@ -27,7 +27,7 @@ impl Pace {
         let nanoseconds = u128::from(self.bytes) * 1_000_000_000 / u128::from(self.bytes_per_second);
         let due = Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX));
         due.checked_sub(took).unwrap_or_else(|| {
-            // Time lost isn't made up for: haste after a stall is what the pace is to prevent.
+            // Time lost isn't made up for: the limit holds after a stall, too.
             (self.begun, self.bytes) = (now, 0);
             Duration::ZERO
         })
@@ -40,13 +40,13 @@ mod tests {
 
     #[test]
     fn haste_is_held_back_and_a_stall_is_not_made_up_for() {
-        let mut pace = Pace::new(1000);
-        let begun = pace.begun;
+        let mut rate_limit = RateLimit::new(1000);
+        let begun = rate_limit.begun;
         let at = |ms: u64| begun + Duration::from_millis(ms);
-        assert_eq!(pace.rest_at(at(0), 100), Duration::from_millis(100));
-        assert_eq!(pace.rest_at(at(100), 100), Duration::from_millis(100));
+        assert_eq!(rate_limit.rest_at(at(0), 100), Duration::from_millis(100));
+        assert_eq!(rate_limit.rest_at(at(100), 100), Duration::from_millis(100));
         // A second too late: what follows is no quicker than ever.
-        assert_eq!(pace.rest_at(at(1200), 100), Duration::ZERO);
-        assert_eq!(pace.rest_at(at(1200), 500), Duration::from_millis(500));
+        assert_eq!(rate_limit.rest_at(at(1200), 100), Duration::ZERO);
+        assert_eq!(rate_limit.rest_at(at(1200), 500), Duration::from_millis(500));
     }
 }
