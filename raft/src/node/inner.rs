@@ -12,7 +12,7 @@ use super::leadership::Leadership;
 use super::lifecycle::Lifecycle;
 use super::profile::Profile;
 use super::snapshots::SnapshotPolicy;
-use crate::store::{Journal, LogReach, LogStore, MachineStore, SharedState};
+use crate::store::{EntrySizes, Journal, LogStore, MachineStore, SharedState};
 use crate::transport::Hello;
 
 /// The parts on which raft starts; used once.
@@ -20,7 +20,7 @@ pub(super) struct RaftParts {
     pub(super) config: openraft::Config,
     pub(super) log: LogStore,
     pub(super) machine: MachineStore,
-    pub(super) reach: LogReach,
+    pub(super) reach: EntrySizes,
     pub(super) snapshots: SnapshotPolicy,
 }
 

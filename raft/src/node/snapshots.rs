@@ -10,7 +10,7 @@ use openraft::async_runtime::watch::WatchReceiver;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::raft::RaftHandle;
-use crate::store::LogReach;
+use crate::store::EntrySizes;
 
 /// Interval between two looks.
 const LOOK: Duration = Duration::from_millis(100);
@@ -75,7 +75,7 @@ impl SnapshotPolicy {
 }
 
 /// Has snapshots built and the log cut, for as long as the member runs.
-pub(super) async fn run(raft: RaftHandle, mut reach: LogReach, policy: SnapshotPolicy) {
+pub(super) async fn run(raft: RaftHandle, mut reach: EntrySizes, policy: SnapshotPolicy) {
     let metrics = raft.metrics();
     let mut looks = interval(LOOK);
     looks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -30,7 +30,7 @@ pub(crate) use journal::Journal;
 pub use journal::{
     DamagedFile, EventFilter, EventPage, EventQuery, JournalError, JournalReport, check_journal,
 };
-pub(crate) use log::{LogReach, LogStore};
+pub(crate) use log::{EntrySizes, LogStore};
 pub(crate) use open::{Closer, open_with};
 #[cfg(test)]
 pub(crate) use open::{Store, open};

@@ -14,7 +14,7 @@ use crate::store::directory::{
     Durable, Headroom, Marker, Room, START_BYTES, StoreCounters, StoreError, StoreFailure, disk, report,
 };
 use crate::store::journal::{Journal, JournalFiles};
-use crate::store::log::{self, LogReach, LogStore};
+use crate::store::log::{self, EntrySizes, LogStore};
 use crate::store::rows::{Notifier, Wakeup};
 use crate::store::snapshot::{self, SnapshotDir};
 use crate::store::start_source::{begin, is_near, sound_rows};
@@ -36,7 +36,7 @@ pub(crate) struct Store {
     /// The journal, for those who read it.
     pub(crate) journal: Journal,
     /// Bytes of the log between two entries.
-    pub(crate) reach: LogReach,
+    pub(crate) reach: EntrySizes,
     /// The room on the disk.
     pub(crate) headroom: Arc<Headroom>,
     /// Counters of the store.
@@ -107,7 +107,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
     durable.set_log(opened.mark.clone());
     durable.set_snapshot(snapshots.last());
     let begin = opened.mark.end.saturating_sub(opened.log.on_disk_size());
-    let reach = LogReach::new(Arc::clone(&durable), begin, purged);
+    let reach = EntrySizes::new(Arc::clone(&durable), begin, purged);
     let (notifier, nudges) = Notifier::new();
     journal.fit(&start.instant.state);
     let (failed, failed_watch) = watch::channel(None);

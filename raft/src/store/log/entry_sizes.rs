@@ -13,12 +13,12 @@ use crate::types::LogId;
 const STEP_BYTES: u64 = 1 << 20;
 
 /// Handle on the log's length.
-pub(crate) struct LogReach {
+pub(crate) struct EntrySizes {
     durable: Arc<Durable>,
     pub(crate) marks: Marks,
 }
 
-impl LogReach {
+impl EntrySizes {
     /// `begin` is the first byte that is still there, `purged` the entry before it.
     pub(in crate::store) fn new(durable: Arc<Durable>, begin: u64, purged: Option<LogId>) -> Self {
         let mut marks = Marks::default();

@@ -9,7 +9,7 @@ mod thread;
 mod view;
 mod wal;
 
-pub(crate) use entry_sizes::LogReach;
+pub(crate) use entry_sizes::EntrySizes;
 pub(super) use open::{open, path};
 pub(crate) use storage::LogStore;
 pub(super) use view::next;
