@@ -5,20 +5,20 @@ use crate::allocate::choosing::Choosing;
 use crate::allocate::course::{Course, Courses};
 use crate::allocate::pick::{Pick, Spoken};
 use crate::state::id::PoolId;
-use crate::state::row::Scarce;
+use crate::state::row::WaitTarget;
 use ipam_api::Code;
 use ipam_api::limits::WAITING_POOLS_MAX;
 
 impl<'a> Choosing<'a> {
     /// Lacks of a request: the pools of the first family that can't be given, with how many addresses of each it
     /// would have to have; or what a quota leaves. None if nothing of that could ever help.
-    pub(super) fn lacks(self) -> Vec<(Scarce, u32)> {
+    pub(super) fn lacks(self) -> Vec<(WaitTarget, u32)> {
         let lacks = self.lacks_of_pools();
         // What was cut short is no complete list of what may help.
         if self.work.is_exceeded() { Vec::new() } else { lacks }
     }
 
-    fn lacks_of_pools(self) -> Vec<(Scarce, u32)> {
+    fn lacks_of_pools(self) -> Vec<(WaitTarget, u32)> {
         let mut picks: Vec<Pick> = Vec::new();
         let mut courses = Courses::default();
         for interface in &self.request.interfaces {
@@ -45,7 +45,7 @@ impl<'a> Choosing<'a> {
 
 /// The pools of a course that gave nothing and may give later, with how many addresses of each a request needs that
 /// has picked these already.
-fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(Scarce, u32)> {
+fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
     let may_come = |(_, why): &&Passed<'_>| {
         matches!(
             why.code(),
@@ -57,5 +57,5 @@ fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(Scarce, u32)> {
         let taken = picks.iter().filter(|pick| pick.pool == pool).count();
         u32::try_from(taken + 1).unwrap_or(u32::MAX)
     };
-    waits.map(|(candidate, _)| (Scarce::Pool(candidate.id), need(candidate.id))).collect()
+    waits.map(|(candidate, _)| (WaitTarget::Pool(candidate.id), need(candidate.id))).collect()
 }

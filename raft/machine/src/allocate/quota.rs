@@ -6,7 +6,7 @@ use crate::allocate::pick::Pick;
 use crate::command::Refusal;
 use crate::state::accounts::Bound;
 use crate::state::id::AllocationId;
-use crate::state::row::{Account, Scarce};
+use crate::state::row::{Account, WaitTarget};
 use ipam_api::Family;
 
 pub use crate::state::key::Had;
@@ -46,11 +46,11 @@ impl<'a> Choosing<'a> {
     }
 
     /// What of a quota a request that waits lacks, if its pools could give all of it.
-    pub(super) fn lacks_of_quota(self, picks: &[Pick]) -> Vec<(Scarce, u32)> {
+    pub(super) fn lacks_of_quota(self, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
         let exceeded = self.exceeded(picks, &[]);
         let lacking = exceeded.map(|(Bound { account, family, .. }, asked)| {
             let brought = self.row.map_or(0, |row| self.state.brought(row, &account, family));
-            (Scarce::Quota(account, family), u32::try_from(asked + brought).unwrap_or(u32::MAX))
+            (WaitTarget::Quota(account, family), u32::try_from(asked + brought).unwrap_or(u32::MAX))
         });
         lacking.into_iter().collect()
     }

@@ -16,7 +16,7 @@ use crate::event::What;
 use crate::invariant::CLAIM_OF_HEAD;
 use crate::state::State;
 use crate::state::id::EndpointId;
-use crate::state::row::{Scarce, Waiting};
+use crate::state::row::{WaitTarget, Waiting};
 use crate::value::cause::{Closed, Counted};
 use crate::value::condition::Why;
 use ipam_api::Code;
@@ -29,8 +29,8 @@ impl State {
     pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
         let pools = waiting.lacks.iter().filter_map(|(of, _)| match of {
-            Scarce::Pool(pool) => Some((&self.pools.get(*pool)?.intention.name, self.why_closed(*pool))),
-            Scarce::Quota(..) => None,
+            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.intention.name, self.why_closed(*pool))),
+            WaitTarget::Quota(..) => None,
         });
         let pools: Vec<_> = pools.collect();
         let closed: Vec<(Name, Closed)> =
@@ -177,7 +177,7 @@ impl Step<'_> {
     }
 }
 
-fn why(refusal: &Refusal, lacks: &[(Scarce, u32)]) -> Why {
+fn why(refusal: &Refusal, lacks: &[(WaitTarget, u32)]) -> Why {
     match refusal.code() {
         _ if lacks.is_empty() => Why::AllocationFailed,
         Code::PoolExhausted => Why::PoolExhausted,

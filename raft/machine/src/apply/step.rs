@@ -4,7 +4,7 @@ use crate::apply::work::{Search, Serving, Work};
 use crate::command::{Credential, Grant, Manager, Origin, Purpose, Refusal, Text};
 use crate::event::What;
 use crate::state::id::{CoolingId, NetworkId, PoolId};
-use crate::state::row::{Meta, PoolState, Scarce};
+use crate::state::row::{Meta, PoolState, WaitTarget};
 use crate::state::{Occupant, State};
 use crate::value::At;
 use crate::value::condition::Readiness;
@@ -59,7 +59,7 @@ impl Step<'_> {
 
     /// Takes note of whether a pool can give, and says so when that has changed.
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
-        self.state.refresh_head(&Scarce::Pool(pool));
+        self.state.refresh_head(&WaitTarget::Pool(pool));
         let row = self.state.pools.named(pool);
         let readiness = if row.intention.terminating {
             Readiness::Terminating

@@ -5,7 +5,7 @@ use crate::command::{Allocate, Cause};
 use crate::event::What;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
-use crate::state::row::{Pool, Scarce, Waiting};
+use crate::state::row::{Pool, WaitTarget, Waiting};
 use crate::value::condition::Why;
 use ipam_api::limits::WAITING_POOLS_MAX;
 use ipam_api::resource::EndpointKey;
@@ -16,8 +16,8 @@ impl State {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
         let Some(waiting) = &row.waiting else { return Vec::new() };
         let brought = waiting.lacks.iter().map(|(of, _)| match of {
-            Scarce::Pool(_) => 0,
-            Scarce::Quota(account, family) => {
+            WaitTarget::Pool(_) => 0,
+            WaitTarget::Quota(account, family) => {
                 u32::try_from(self.brought(row, account, *family)).unwrap_or(u32::MAX)
             }
         });
@@ -65,7 +65,7 @@ impl Step<'_> {
     pub(crate) fn note_waiting(
         &mut self,
         endpoint: EndpointId,
-        lacks: Vec<(Scarce, u32)>,
+        lacks: Vec<(WaitTarget, u32)>,
         why: Why,
         cause: Box<Cause>,
     ) {
@@ -118,8 +118,8 @@ impl Step<'_> {
     pub(crate) fn wait_for_both(&mut self, one: PoolId, other: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(one) {
             let mut lacks = waiting.lacks.clone();
-            let need = lacks.iter().find(|(of, _)| *of == Scarce::Pool(one)).map_or(1, |(_, need)| *need);
-            let more = (Scarce::Pool(other), need);
+            let need = lacks.iter().find(|(of, _)| *of == WaitTarget::Pool(one)).map_or(1, |(_, need)| *need);
+            let more = (WaitTarget::Pool(other), need);
             if lacks.len() < WAITING_POOLS_MAX && !lacks.contains(&more) {
                 lacks.push(more);
             }
@@ -130,8 +130,8 @@ impl Step<'_> {
     /// Turns claims away from a pool that is gone.
     pub(crate) fn forget_waiting_for(&mut self, pool: PoolId) {
         for (endpoint, waiting) in self.state.waiting_for(pool) {
-            let lacks: Vec<(Scarce, u32)> =
-                waiting.lacks.iter().filter(|(of, _)| *of != Scarce::Pool(pool)).cloned().collect();
+            let lacks: Vec<(WaitTarget, u32)> =
+                waiting.lacks.iter().filter(|(of, _)| *of != WaitTarget::Pool(pool)).cloned().collect();
             let (why, cause) = if lacks.is_empty() {
                 (Why::AllocationFailed, Box::new(Cause::AwaitedPoolsGone))
             } else {
@@ -139,6 +139,6 @@ impl Step<'_> {
             };
             self.note_waiting(endpoint, lacks, why, cause);
         }
-        self.state.refresh_head(&Scarce::Pool(pool));
+        self.state.refresh_head(&WaitTarget::Pool(pool));
     }
 }

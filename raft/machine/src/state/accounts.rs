@@ -12,7 +12,7 @@ use crate::state::id::{AllocationId, PoolId};
 use crate::state::index::Index;
 use crate::state::indexed::less;
 use crate::state::key::{Application, Had, ReplayUsage};
-use crate::state::row::{Automatic, Endpoint, Pool, Scarce, Subnet};
+use crate::state::row::{Automatic, Endpoint, Pool, Subnet, WaitTarget};
 use crate::value::Controller;
 use crate::value::quota::Account;
 use crate::value::shape::owned;
@@ -122,7 +122,7 @@ impl State {
             self.index.had.remove(&account);
         }
         if !self.index.waiting_for.is_empty() {
-            self.refresh_head(&Scarce::Quota(account, family));
+            self.refresh_head(&WaitTarget::Quota(account, family));
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::command::NamespaceIntention;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
-use crate::state::row::{Account, Scarce, Waiting};
+use crate::state::row::{Account, WaitTarget, Waiting};
 use crate::value::cause::Closed;
 use ipam_api::Family;
 use ipam_api::limits::INTERFACES_MAX;
@@ -42,7 +42,7 @@ impl State {
     }
 
     /// Finds out again which claim a pool could help first.
-    pub(crate) fn refresh_head(&mut self, of: &Scarce) {
+    pub(crate) fn refresh_head(&mut self, of: &WaitTarget) {
         if self.index.waiting_for.is_empty() && self.index.head_of.is_empty() {
             return;
         }
@@ -51,8 +51,8 @@ impl State {
             return;
         }
         let room = match of {
-            Scarce::Pool(pool) => self.room(*pool),
-            Scarce::Quota(account, family) => self.room_of_quota(account, *family),
+            WaitTarget::Pool(pool) => self.room(*pool),
+            WaitTarget::Quota(account, family) => self.room_of_quota(account, *family),
         };
         // The first of all who need as much, for each number that a claim needs.
         let first_from = |need: u32| {
@@ -77,7 +77,7 @@ impl State {
 
     /// The same for all that claims wait for.
     pub(crate) fn refresh_all_heads(&mut self) {
-        let all: BTreeSet<Scarce> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
+        let all: BTreeSet<WaitTarget> = self.index.waiting_for.iter().map(|(of, ..)| of.clone()).collect();
         for of in all.iter().chain(&self.index.head_of.keys().cloned().collect::<Vec<_>>()) {
             self.refresh_head(of);
         }
@@ -87,24 +87,25 @@ impl State {
     pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceIntention) {
         let (realm, name) = (&namespace.realm, &namespace.name);
         let whole = Account::of_namespace(realm, name);
-        let from = (Scarce::Quota(whole, Family::V4), 0, 0);
+        let from = (WaitTarget::Quota(whole, Family::V4), 0, 0);
         let behind = self.index.waiting_for.range(from..).map(|(of, ..)| of);
-        let is_of = |of: &&Scarce| matches!(of, Scarce::Quota(account, _) if account.is_of(realm, name));
-        let all: BTreeSet<Scarce> = behind.take_while(is_of).cloned().collect();
+        let is_of =
+            |of: &&WaitTarget| matches!(of, WaitTarget::Quota(account, _) if account.is_of(realm, name));
+        let all: BTreeSet<WaitTarget> = behind.take_while(is_of).cloned().collect();
         for of in &all {
             self.refresh_head(of);
         }
     }
 
     /// The places in line of those who wait for something, those first who need least of it.
-    fn orders_for(&self, of: &Scarce) -> impl Iterator<Item = u64> + use<'_> {
+    fn orders_for(&self, of: &WaitTarget) -> impl Iterator<Item = u64> + use<'_> {
         let range = (of.clone(), 0, 0)..=(of.clone(), u32::MAX, u64::MAX);
         self.index.waiting_for.range(range).map(|(_, _, order)| *order)
     }
 
     /// Claims that wait for a pool, those first that need least of it.
     pub(crate) fn waiting_for(&self, pool: PoolId) -> Vec<(EndpointId, Waiting)> {
-        let orders = self.orders_for(&Scarce::Pool(pool));
+        let orders = self.orders_for(&WaitTarget::Pool(pool));
         let endpoints = orders.filter_map(|order| self.index.waiting.get(&order).copied());
         endpoints.filter_map(|endpoint| Some((endpoint, self.waiting(endpoint)?.clone()))).collect()
     }

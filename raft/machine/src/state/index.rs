@@ -10,7 +10,7 @@ use crate::state::id::{
     TokenId, TombstoneId,
 };
 use crate::state::key::{Anchor, ControllerKey, GatewayKey, Had, PoolNames, Rank, ReplayUsage, Usage};
-use crate::state::row::{Account, Attachment, PrefixOwner, Scarce, Tombstone};
+use crate::state::row::{Account, Attachment, PrefixOwner, Tombstone, WaitTarget};
 use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
 use ipam_api::access::NodeKey;
@@ -114,11 +114,11 @@ index! {
     /// Which endpoint has which place in line.
     waiting: OrdMap<u64, EndpointId>;
     /// Scarce resource, the number of addresses that it would have to have, and place in line.
-    waiting_for: OrdSet<(Scarce, u32, u64)>;
+    waiting_for: OrdSet<(WaitTarget, u32, u64)>;
     /// The first place in line that something could help now.
-    head_of: OrdMap<Scarce, u64>;
+    head_of: OrdMap<WaitTarget, u64>;
     /// The same by place.
-    heads: OrdSet<(u64, Scarce)>;
+    heads: OrdSet<(u64, WaitTarget)>;
     /// Numbers of addresses that namespaces and applications have.
     had: OrdMap<Account, Had>;
     /// When leases end.

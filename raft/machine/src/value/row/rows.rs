@@ -188,12 +188,12 @@ pub struct Waiting {
     /// Cause with names and numbers.
     pub cause: Box<Cause>,
     /// Resources that may help, each with the number of addresses it needs; none if nothing helps by itself.
-    pub lacks: Vec<(Scarce, u32)>,
+    pub lacks: Vec<(WaitTarget, u32)>,
 }
 
 /// Scarce resource that a claim waits for.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub enum Scarce {
+pub enum WaitTarget {
     /// A pool, by its id.
     Pool(PoolId),
     /// Remains of a quota for a family.

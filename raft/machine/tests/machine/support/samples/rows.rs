@@ -11,8 +11,8 @@ use ipam_machine::event::{Readiness, Why};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
     Allocation, Attachment, Boot, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Namespace,
-    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Scarce, Source, Sticky, Subnet, Token,
-    Tombstone, Waiting,
+    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token, Tombstone,
+    WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
@@ -74,7 +74,7 @@ pub(crate) fn all_rows() -> Rows {
         since_wall_ms: 5,
         why: Why::AllocationFailed,
         cause: Box::new(Cause::AwaitedPoolsGone),
-        lacks: vec![(Scarce::Pool(103.into()), 2), (Scarce::Quota(account(), Family::V6), 1)],
+        lacks: vec![(WaitTarget::Pool(103.into()), 2), (WaitTarget::Quota(account(), Family::V6), 1)],
     };
     let waiting = Some(Box::new(waiting));
     let controller = Some(Box::new(controller()));
