@@ -12,7 +12,7 @@ use crate::allocate::pick::UNITS_PER_POOL_JUDGED;
 use crate::allocate::selectors::Taker;
 use crate::command::{Cause, Kind, PoolPatterns, Refusal};
 use crate::state::id::{Id, PoolId};
-use crate::state::key::Anchor;
+use crate::state::key::SelectorKey;
 use crate::state::refuse::not_found;
 use crate::state::row::{Network, Pool, Subnet};
 use crate::value::cause::{Rule, Unserved, Verdict, WhyNot};
@@ -152,8 +152,8 @@ impl<'a> Choosing<'a> {
     /// The default pools that may be for somebody, found as they are asked for; nothing if a family has none at all.
     fn default_pools(self, family: Family, taker: &Taker<'_>) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
-        self.state.default_keys_from(network, family, Anchor::Anyone).next()?;
-        let of_anchor = |anchor: Anchor| {
+        self.state.default_keys_from(network, family, SelectorKey::Anyone).next()?;
+        let of_anchor = |anchor: SelectorKey| {
             let keys = self.state.default_keys_from(network, family, anchor.clone());
             keys.take_while(move |(_, _, of, ..)| *of == anchor).peekable()
         };
@@ -162,7 +162,8 @@ impl<'a> Choosing<'a> {
         if found.is_empty() {
             // Whose reasons are to be told.
             let mut seen = BTreeSet::new();
-            let others = self.state.default_keys_from(network, family, Anchor::Anyone).map(|(.., id)| *id);
+            let others =
+                self.state.default_keys_from(network, family, SelectorKey::Anyone).map(|(.., id)| *id);
             let others = others.filter(move |id| seen.insert(*id)).take(REASONS_MAX);
             return Some(Box::new(others.filter_map(move |id| self.candidate(id))));
         }
@@ -181,7 +182,7 @@ impl<'a> Choosing<'a> {
     /// owns the address at most; others of its subnet may have it in their ranges and exclude it.
     fn default_pools_around(self, family: Family, address: IpAddr) -> Option<Candidates<'a>> {
         let network = self.state.find::<Network>(&Name::default_name())?;
-        let all = || self.state.default_keys_from(network, family, Anchor::Anyone);
+        let all = || self.state.default_keys_from(network, family, SelectorKey::Anyone);
         all().next()?;
         let subnet = self.state.subnet_at(network, address).map(|(id, _)| id);
         let excluding =

@@ -2,7 +2,7 @@
 
 use crate::command::{Allocate, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
 use crate::state::State;
-use crate::state::key::{Anchor, Application};
+use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
 use crate::value::cause::WhyNot;
 use ipam_api::Selector;
@@ -86,26 +86,26 @@ impl<'a> Taker<'a> {
     }
 
     /// Under which pools that may be for this one are found.
-    pub(crate) fn anchors(&self) -> Vec<Anchor> {
+    pub(crate) fn anchors(&self) -> Vec<SelectorKey> {
         let mut anchors = vec![
-            Anchor::Anyone,
-            Anchor::Realm(self.request.endpoint.realm.clone()),
-            Anchor::Namespace(self.request.endpoint.namespace.clone()),
+            SelectorKey::Anyone,
+            SelectorKey::Realm(self.request.endpoint.realm.clone()),
+            SelectorKey::Namespace(self.request.endpoint.namespace.clone()),
         ];
-        anchors.extend(self.request.place().cloned().map(Anchor::Node));
+        anchors.extend(self.request.place().cloned().map(SelectorKey::Node));
         anchors.extend(match self.made_by {
             MadeBy::Nobody => None,
-            MadeBy::Attachment(attachment) => Some(Anchor::Attachment(attachment.clone())),
-            MadeBy::Config(config) => Some(Anchor::Attachment(config.into())),
+            MadeBy::Attachment(attachment) => Some(SelectorKey::Attachment(attachment.clone())),
+            MadeBy::Config(config) => Some(SelectorKey::Attachment(config.into())),
         });
-        let labels = |labels: &BTreeMap<Text, Text>, of: fn(Text, Text) -> Anchor| {
+        let labels = |labels: &BTreeMap<Text, Text>, of: fn(Text, Text) -> SelectorKey| {
             let anchors = labels.iter().map(|(key, value)| of(key.clone(), value.clone()));
-            anchors.collect::<Vec<Anchor>>()
+            anchors.collect::<Vec<SelectorKey>>()
         };
-        anchors.extend(labels(&self.request.labels, Anchor::Label));
-        anchors.extend(self.node_labels.map(|own| labels(own, Anchor::NodeLabel)).unwrap_or_default());
+        anchors.extend(labels(&self.request.labels, SelectorKey::Label));
+        anchors.extend(self.node_labels.map(|own| labels(own, SelectorKey::NodeLabel)).unwrap_or_default());
         anchors.extend(
-            self.namespace_labels().map(|own| labels(own, Anchor::NamespaceLabel)).unwrap_or_default(),
+            self.namespace_labels().map(|own| labels(own, SelectorKey::NamespaceLabel)).unwrap_or_default(),
         );
         anchors
     }

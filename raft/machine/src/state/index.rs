@@ -9,7 +9,7 @@ use crate::state::id::{
     AllocationId, BootsId, CoolingId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, ReplayId, SubnetId,
     TokenId, TombstoneId,
 };
-use crate::state::key::{Anchor, ControllerKey, GatewayKey, Had, PoolNames, Rank, ReplayUsage, Usage};
+use crate::state::key::{ControllerKey, GatewayKey, Had, PoolNames, Rank, ReplayUsage, SelectorKey, Usage};
 use crate::state::row::{Account, Attachment, PrefixOwner, Tombstone, WaitTarget};
 use crate::state::{Occupant, State};
 use imbl::{OrdMap, OrdSet};
@@ -148,7 +148,7 @@ index! {
 }
 
 /// Network, family, what the pool is found by, how specific it is, its name and its id.
-pub(crate) type DefaultKey = (NetworkId, Family, Anchor, Rank, Name, PoolId);
+pub(crate) type DefaultKey = (NetworkId, Family, SelectorKey, Rank, Name, PoolId);
 
 /// Use of the cluster by nodes that use it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -66,7 +66,7 @@ impl<'a> Application<'a> {
 /// Requirement of a pool by which requests find it. A pool that is found by one of its own need not be looked at
 /// for all those who don't have it.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Anchor {
+pub(crate) enum SelectorKey {
     Anyone,
     Label(Text, Text),
     Node(ObjectName),

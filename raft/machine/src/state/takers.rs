@@ -4,7 +4,7 @@ use crate::command::{PoolIntention, Takers, Text};
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId};
 use crate::state::index::{DefaultKey, Index};
-use crate::state::key::{Anchor, MOST_SPECIFIC, Rank};
+use crate::state::key::{MOST_SPECIFIC, Rank, SelectorKey};
 use crate::state::row::Subnet;
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::{Family, Selector};
@@ -28,34 +28,34 @@ impl Index {
 
 impl Takers {
     /// Anchors of the pool: one of its demands, the one that most likely tells it from others.
-    pub(crate) fn anchors(&self) -> Vec<Anchor> {
-        let labels = |selector: &Selector, of: fn(Text, Text) -> Anchor| {
+    pub(crate) fn anchors(&self) -> Vec<SelectorKey> {
+        let labels = |selector: &Selector, of: fn(Text, Text) -> SelectorKey| {
             let (key, values) = selector.telling()?;
             let label = |value: &String| of(Text::identifier(key), Text::identifier(value.as_str()));
-            Some(values.iter().map(label).collect::<Vec<Anchor>>())
+            Some(values.iter().map(label).collect::<Vec<SelectorKey>>())
         };
-        if let Some(anchors) = labels(&self.endpoint_selector, Anchor::Label) {
+        if let Some(anchors) = labels(&self.endpoint_selector, SelectorKey::Label) {
             return anchors;
         }
         if !self.node_names.is_empty() {
-            return self.node_names.iter().cloned().map(Anchor::Node).collect();
+            return self.node_names.iter().cloned().map(SelectorKey::Node).collect();
         }
-        if let Some(anchors) = labels(&self.node_selector, Anchor::NodeLabel) {
+        if let Some(anchors) = labels(&self.node_selector, SelectorKey::NodeLabel) {
             return anchors;
         }
         if !self.namespaces.is_empty() {
-            return self.namespaces.iter().cloned().map(Anchor::Namespace).collect();
+            return self.namespaces.iter().cloned().map(SelectorKey::Namespace).collect();
         }
-        if let Some(anchors) = labels(&self.namespace_selector, Anchor::NamespaceLabel) {
+        if let Some(anchors) = labels(&self.namespace_selector, SelectorKey::NamespaceLabel) {
             return anchors;
         }
         if !self.network_attachments.is_empty() {
-            return self.network_attachments.iter().cloned().map(Anchor::Attachment).collect();
+            return self.network_attachments.iter().cloned().map(SelectorKey::Attachment).collect();
         }
         if !self.realms.is_empty() {
-            return self.realms.iter().cloned().map(Anchor::Realm).collect();
+            return self.realms.iter().cloned().map(SelectorKey::Realm).collect();
         }
-        vec![Anchor::Anyone]
+        vec![SelectorKey::Anyone]
     }
 
     /// Rank by what is asked for, not by how much of it.
@@ -79,7 +79,7 @@ impl State {
         &self,
         network: NetworkId,
         family: Family,
-        anchor: Anchor,
+        anchor: SelectorKey,
     ) -> impl Iterator<Item = &DefaultKey> {
         let from = (network, family, anchor, MOST_SPECIFIC, Name::lowest(), Id::MIN);
         let keys = self.index.default_pools.range(from..);

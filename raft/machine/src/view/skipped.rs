@@ -4,7 +4,7 @@ use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Judged;
 use crate::allocate::selectors::Taker;
 use crate::state::id::PoolId;
-use crate::state::key::Anchor;
+use crate::state::key::SelectorKey;
 use crate::state::row::Network;
 use crate::value::cause::WhyNot;
 use ipam_api::Family;
@@ -34,7 +34,7 @@ impl Choosing<'_> {
         let Some(network) = self.state.find::<Network>(&Name::default_name()) else {
             return (Vec::new(), false);
         };
-        let mut keys = self.state.default_keys_from(network, family, Anchor::Anyone);
+        let mut keys = self.state.default_keys_from(network, family, SelectorKey::Anyone);
         let listed: BTreeSet<PoolId> = listed.iter().map(|(candidate, _)| candidate.id).collect();
         let others = keys.by_ref().take(SKIPPED_LOOKED_THROUGH_MAX).filter(|(.., id)| !listed.contains(id));
         // In the order in which they would be tried, each once.
