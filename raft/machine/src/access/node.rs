@@ -9,7 +9,7 @@ use crate::command::{Cause, Grant, Refusal};
 use crate::state::State;
 use crate::state::id::AllocationId;
 use crate::state::key::Usage;
-use crate::state::row::{Allocation, Boots, Endpoint, Source};
+use crate::state::row::{Allocation, BootHistory, Endpoint, Source};
 use crate::value::cause::Counted;
 use ipam_api::access::NodeKey;
 use ipam_api::limits::WAITING_PER_NODE_MAX;
@@ -106,7 +106,7 @@ impl Step<'_> {
     }
 }
 
-impl Boots {
+impl BootHistory {
     /// A node without a boot and without events.
     pub(crate) fn of(realm: Name, name: ObjectName) -> Self {
         Self { realm, name, boots: Vec::new(), window_ends_ms: 0, window_events: 0 }

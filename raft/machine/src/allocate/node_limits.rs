@@ -5,7 +5,7 @@ use crate::allocate::pick::Pick;
 use crate::apply::step::Step;
 use crate::command::{Allocate, Answer, Cause, Refusal};
 use crate::state::id::AllocationId;
-use crate::state::row::{Allocation, Boots, Source, Waiting};
+use crate::state::row::{Allocation, BootHistory, Source, Waiting};
 use crate::value::cause::Counted;
 use ipam_api::Family;
 use ipam_api::access::NodeKey;
@@ -127,7 +127,7 @@ fn without_foreign_realms(mut refusal: Refusal, node: &NodeKey) -> Refusal {
     refusal
 }
 
-impl Boots {
+impl BootHistory {
     /// Events that the node's requests have caused in the present window.
     fn spent(&self, now_ms: u64) -> u64 {
         if self.window_ends_ms > now_ms { self.window_events } else { 0 }

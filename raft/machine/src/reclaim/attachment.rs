@@ -12,8 +12,8 @@
 use crate::apply::step::Step;
 use crate::command::{Cause, Refusal, Started};
 use crate::state::State;
-use crate::state::id::{BootsId, Id};
-use crate::state::row::{Attachment, Boot, Boots, Tombstone};
+use crate::state::id::{BootHistoryId, Id};
+use crate::state::row::{Attachment, Boot, BootHistory, Tombstone};
 use ipam_api::limits::{PAST_BOOTS_MAX, TOMBSTONE_TTL_MS, TOMBSTONES_PER_NODE_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
@@ -52,7 +52,7 @@ impl State {
     }
 }
 
-impl Boots {
+impl BootHistory {
     fn place(&self, started: &Started) -> Option<usize> {
         self.boots.iter().position(|boot| boot.earliest.boot_id == started.boot_id)
     }
@@ -127,9 +127,9 @@ impl Step<'_> {
     }
 
     /// The boots of a node to write to; none under a new id where it has no row.
-    pub(crate) fn boots_or_none(&mut self, realm: &Name, node: &ObjectName) -> (BootsId, Boots) {
+    pub(crate) fn boots_or_none(&mut self, realm: &Name, node: &ObjectName) -> (BootHistoryId, BootHistory) {
         let known = self.state.boots_of(realm, node).map(|(id, row)| (id, row.clone()));
-        known.unwrap_or_else(|| (self.state.new_id(), Boots::of(realm.clone(), node.clone())))
+        known.unwrap_or_else(|| (self.state.new_id(), BootHistory::of(realm.clone(), node.clone())))
     }
 
     /// Remembers the boot of a request; the node's id, and whether anything changed. The caller moves the revision.
@@ -138,12 +138,12 @@ impl Step<'_> {
         key: &AttachmentKey,
         started: &Started,
         is_release: bool,
-    ) -> (BootsId, bool) {
+    ) -> (BootHistoryId, bool) {
         let (id, before) = self.boots_or_none(&key.realm, &key.node);
         let boots = with_request(&before.boots, started, is_release);
         let is_news = before.boots != boots;
         if is_news {
-            self.state.write(id, Boots { boots, ..before });
+            self.state.write(id, BootHistory { boots, ..before });
         }
         (id, is_news)
     }

@@ -1,9 +1,9 @@
 //! Endpoints: their attachments, addresses and claims, looked up.
 
 use crate::command::{Allocate, ScaleController};
-use crate::state::id::{AllocationId, AttachmentId, BootsId, EndpointId, Id, NetworkId, TombstoneId};
+use crate::state::id::{AllocationId, AttachmentId, BootHistoryId, EndpointId, Id, NetworkId, TombstoneId};
 use crate::state::key::ControllerKey;
-use crate::state::row::{Allocation, Attachment, Boots, Endpoint, Sticky, Tombstone, Waiting};
+use crate::state::row::{Allocation, Attachment, BootHistory, Endpoint, Sticky, Tombstone, Waiting};
 use crate::state::{Occupant, State};
 use crate::value::cause::HeldBy;
 use ipam_api::Family;
@@ -79,7 +79,7 @@ impl State {
 
     /// The boots of a node, as far as they are remembered.
     #[must_use]
-    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootsId, &Boots)> {
+    pub fn boots_of(&self, realm: &Name, node: &ObjectName) -> Option<(BootHistoryId, &BootHistory)> {
         let id = *self.index.boots.get(&(realm.clone(), node.clone()))?;
         Some((id, self.boots.named(id)))
     }

@@ -6,8 +6,8 @@ use crate::space::free_set::FreeSet;
 use crate::state::attachment_index::ByAttachment;
 use crate::state::division::Division;
 use crate::state::id::{
-    AllocationId, BootsId, CoolingId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, ReplayId, SubnetId,
-    TokenId, TombstoneId,
+    AllocationId, BootHistoryId, CoolingId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, ReplayId,
+    SubnetId, TokenId, TombstoneId,
 };
 use crate::state::key::{ControllerKey, GatewayKey, Had, PoolNames, Rank, ReplayUsage, SelectorKey, Usage};
 use crate::state::row::{Account, Attachment, PrefixOwner, Tombstone, WaitTarget};
@@ -102,9 +102,9 @@ index! {
     controllers: OrdSet<(ControllerKey, EndpointId)>;
     attachments: ByAttachment<Attachment>;
     tombstones: ByAttachment<Tombstone>;
-    tombstones_of_node: OrdSet<(BootsId, TombstoneId)>;
-    tombstone_counts: OrdMap<BootsId, usize>;
-    boots: OrdMap<(Name, ObjectName), BootsId>;
+    tombstones_of_node: OrdSet<(BootHistoryId, TombstoneId)>;
+    tombstone_counts: OrdMap<BootHistoryId, usize>;
+    boots: OrdMap<(Name, ObjectName), BootHistoryId>;
     /// Use of the cluster by nodes.
     usage: UsageByNode;
     /// Resting addresses of networks.

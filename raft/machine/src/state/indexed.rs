@@ -282,7 +282,7 @@ impl Indexed for Cooling {
     }
 }
 
-impl Indexed for Boots {
+impl Indexed for BootHistory {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
         change.in_map(&mut index.boots, (self.realm.clone(), self.name.clone()), id);
     }

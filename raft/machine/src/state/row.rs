@@ -136,7 +136,7 @@ rows! {
     /// Addresses that rest.
     coolings: Cooling = 10, CoolingId, "cooling";
     /// Boots of nodes that have asked.
-    boots: Boots = 11, BootsId, "boots of a node";
+    boots: BootHistory = 11, BootHistoryId, "boots of a node";
     /// Credentials of callers.
     tokens: Token = 12, TokenId, "token";
     /// Answers kept for a repetition.

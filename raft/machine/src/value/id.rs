@@ -8,8 +8,8 @@ use std::marker::PhantomData;
 use serde::{Deserialize, Serialize};
 
 use crate::value::row::{
-    Allocation, Attachment, Boots, Cooling, Endpoint, Network, Pool, Prefix, Reservation, Subnet, Token,
-    Tombstone,
+    Allocation, Attachment, BootHistory, Cooling, Endpoint, Network, Pool, Prefix, Reservation, Subnet,
+    Token, Tombstone,
 };
 
 /// Id of a row of type `T`. Its encoding is that of the number alone.
@@ -36,7 +36,7 @@ pub type TombstoneId = Id<Tombstone>;
 /// Id of a resting address.
 pub type CoolingId = Id<Cooling>;
 /// Id of a node's boots.
-pub type BootsId = Id<Boots>;
+pub type BootHistoryId = Id<BootHistory>;
 /// Id of a token.
 pub type TokenId = Id<Token>;
 /// Id of a prefix.

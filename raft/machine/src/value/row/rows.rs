@@ -2,7 +2,8 @@
 
 use crate::value::cause::NamedPrefix;
 use crate::value::id::{
-    AllocationId, AttachmentId, BootsId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, SubnetId, TokenId,
+    AllocationId, AttachmentId, BootHistoryId, EndpointId, NetworkId, ParentId, PoolId, PrefixId, SubnetId,
+    TokenId,
 };
 use crate::value::prefix::PrefixOwner;
 use crate::value::quota::Account;
@@ -291,7 +292,7 @@ pub struct Tombstone {
     /// The latest start of a releasing process, one for each boot with kernel ticks and one without; newest last.
     pub releases: Vec<Started>,
     /// The node's id.
-    pub node: BootsId,
+    pub node: BootHistoryId,
     /// The log time at which it is forgotten.
     pub until_ms: u64,
 }
@@ -311,7 +312,7 @@ pub struct Cooling {
 
 /// The boots of a node that has asked for something, described or not.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Boots {
+pub struct BootHistory {
     /// The node's realm.
     pub realm: Name,
     /// The node's name.

@@ -10,9 +10,9 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::event::{Readiness, Why};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
-    Allocation, Attachment, Boot, Boots, Cooling, Endpoint, Generation, Member, MemberStanding, Namespace,
-    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token, Tombstone,
-    WaitTarget, Waiting,
+    Allocation, Attachment, Boot, BootHistory, Cooling, Endpoint, Generation, Member, MemberStanding,
+    Namespace, Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token,
+    Tombstone, WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
@@ -116,7 +116,7 @@ pub(crate) fn all_rows() -> Rows {
     };
     rows.put(107, &row);
     let earlier = Started { boot_id: Text::given("boot-0"), start_ticks: None, ..started() };
-    let node = Boots {
+    let node = BootHistory {
         realm: name("prod"),
         name: key.node.clone(),
         boots: vec![
