@@ -14,9 +14,9 @@ use tokio::time::{Instant, timeout_at};
 
 use super::counters::Counters;
 use super::gate::Gate;
+use super::proposal_timing::ProposalTiming;
 use super::queue::{Costs, Queue, Queued, take};
 use super::raft::RaftHandle;
-use super::spent::Spent;
 use super::tenure::Tenure;
 use crate::durations::as_ms;
 use crate::sync::held;
@@ -50,7 +50,7 @@ impl Proposal {
 }
 
 /// An outcome, and where its time went.
-type Decided = (Outcome, Spent);
+type Decided = (Outcome, ProposalTiming);
 
 /// The proposer's end of a proposal.
 struct Ticket {
@@ -257,7 +257,7 @@ async fn deliver(outcome: OneshotReceiverOf<Types, ClientWriteResult<Types>>, be
     let mut outcomes = outcomes.into_iter();
     for ticket in tickets {
         let queue = begun.saturating_duration_since(ticket.since);
-        let timing = Spent::Here { queue, log: took.saturating_sub(apply), apply };
+        let timing = ProposalTiming::Here { queue, log: took.saturating_sub(apply), apply };
         ticket.answer(match outcomes.next() {
             // Another leadership of the same term began first: nothing was changed.
             Some(Err(refusal)) if matches!(*refusal.cause, Cause::LeadershipEnded) => Err(Declined::NoLeader),

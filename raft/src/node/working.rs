@@ -10,10 +10,10 @@ use super::counters::Counters;
 use super::error::{ProposeError, ReadError};
 use super::handle::Node;
 use super::inner::Inner;
+use super::proposal_timing::ProposalTiming;
 use super::proposals::COMMAND_BYTES_MAX;
 use super::raft::{Leader, RaftHandle, leader, superseded};
 use super::running::Running;
-use super::spent::Spent;
 use crate::durations::as_ms;
 use crate::transport::{Answer, CallError, Declined, Purpose, Request};
 use crate::types::Member;
@@ -41,7 +41,7 @@ impl Node {
         &self,
         command: Command,
         deadline: impl Into<Instant>,
-    ) -> Result<(Outcome, Spent), ProposeError> {
+    ) -> Result<(Outcome, ProposalTiming), ProposeError> {
         let inner = self.inner();
         let bytes = admit(inner, &command)?;
         let outcome = match inner.counters.wait() {
@@ -160,7 +160,7 @@ async fn propose_until(
     command: Command,
     bytes: usize,
     deadline: Instant,
-) -> Result<(Outcome, Spent), Declined> {
+) -> Result<(Outcome, ProposalTiming), Declined> {
     // Set once the fate of a copy is unknown: what a later copy meets says nothing about it.
     let mut maybe_applied = false;
     let declined = loop {
@@ -206,7 +206,7 @@ async fn ask(
     command: &Command,
     bytes: usize,
     deadline: Instant,
-) -> Result<(Outcome, Spent), Declined> {
+) -> Result<(Outcome, ProposalTiming), Declined> {
     match known {
         Leader::Nobody => Err(Declined::NoLeader),
         Leader::Me if inner.integrity.trust.is_in_doubt() => Err(Declined::NoLeader),
@@ -216,7 +216,7 @@ async fn ask(
             Counters::add(&inner.counters.proposals_forwarded);
             let begun = Instant::now();
             let outcome = pass_on(running, id, &member, command.clone(), deadline).await;
-            outcome.map(|outcome| (outcome, Spent::Forwarded(begun.elapsed())))
+            outcome.map(|outcome| (outcome, ProposalTiming::Forwarded(begun.elapsed())))
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
-use ipam_raft::node::Spent;
+use ipam_raft::node::ProposalTiming;
 
 /// Notes on one request, shared by its handler and by what is around all handlers.
 #[derive(Debug, Clone, Default)]
@@ -20,7 +20,7 @@ struct Inner {
     replayed: AtomicBool,
     /// The caller is known: the answer may say more than that it is refused.
     known: AtomicBool,
-    spent: OnceLock<Spent>,
+    timing: OnceLock<ProposalTiming>,
 }
 
 impl Notes {
@@ -53,18 +53,18 @@ impl Notes {
         self.0.known.load(Relaxed)
     }
 
-    pub(super) fn note_spent(&self, spent: Spent) {
+    pub(super) fn note_timing(&self, timing: ProposalTiming) {
         // The first one is the one that decided it; a merge may be tried again.
-        let _ = self.0.spent.set(spent);
+        let _ = self.0.timing.set(timing);
     }
 
     /// `Server-Timing`.
     pub(super) fn timing(&self, total: Duration) -> String {
         let part = |name: &str, took: Duration| format!("{name};dur={:.3}, ", took.as_secs_f64() * 1000.0);
-        let parts = match self.0.spent.get() {
+        let parts = match self.0.timing.get() {
             None => String::new(),
-            Some(Spent::Forwarded(forward)) => part("forward", *forward),
-            Some(Spent::Here { queue, log, apply }) => {
+            Some(ProposalTiming::Forwarded(forward)) => part("forward", *forward),
+            Some(ProposalTiming::Here { queue, log, apply }) => {
                 [part("queue", *queue), part("log", *log), part("apply", *apply)].concat()
             }
         };

@@ -89,8 +89,8 @@ impl<Q> Write<Q> {
             let (outcome, state) = self.try_out(command).await?;
             (outcome, Some(state))
         } else {
-            let (outcome, spent) = app.node.propose_timed(command, caller.deadline).await?;
-            caller.notes.note_spent(spent);
+            let (outcome, timing) = app.node.propose_timed(command, caller.deadline).await?;
+            caller.notes.note_timing(timing);
             (outcome, None)
         };
         self.note_replayed(&outcome);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// The time of a proposal by its parts, as the member knows it that took it in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent {
+pub enum ProposalTiming {
     /// This member leads.
     Here {
         /// Until it was on its way into the log.
