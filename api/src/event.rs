@@ -53,7 +53,7 @@ pub struct Event {
     /// Why, as the machine knows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, in the asker's words.
+    /// Why, in the caller's words.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comment: Option<String>,
     /// Which fields have changed, and how.

@@ -101,7 +101,7 @@ fn carry(state: &mut State, at: At, command: &Command) {
     if outcome.is_ok() {
         return;
     }
-    // What was due is done with any command, and journalled in the name of its asker.
+    // What was due is done with any command, and journalled in the name of its caller.
     let mut idle = command.clone();
     idle.action = Action::Expire;
     idle.origin.not_after_ms = Some(0);

@@ -62,7 +62,7 @@ pub(crate) enum Request {
     HandOver {
         /// The voter's id.
         to: u64,
-        /// Time for which the asker will still wait.
+        /// Time for which the caller will still wait.
         budget_ms: u64,
     },
     /// The room on the disk.

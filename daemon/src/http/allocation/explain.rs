@@ -26,7 +26,7 @@ pub(in crate::http) async fn of_allocation(
     wish.manner.wait = false;
     let action = Action::Allocate(wish);
     action.check()?;
-    // Whoever may look may ask what somebody would get who may take; what the asker's token limits stays so.
+    // Whoever may look may ask what somebody would get who may take; what the caller's token limits stays so.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });
     let origin = Origin {
         principal: known.principal,

@@ -2,7 +2,7 @@
 //!
 //! `id` is an event's place, so that a reader who comes back, to this member or another, goes on behind the last
 //! one it has seen (`Last-Event-ID`). A quiet stream says now and then how far it is. It ends when this member
-//! stops or loses touch with the cluster, when the asker may no longer read, and when the reader takes nothing.
+//! stops or loses touch with the cluster, when the caller may no longer read, and when the reader takes nothing.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -152,7 +152,7 @@ impl Stream {
         }
     }
 
-    /// Whether this member still hears of what happens, and the asker may still read it.
+    /// Whether this member still hears of what happens, and the caller may still read it.
     fn may_go_on(&self) -> bool {
         let (state, stale_ms) = self.app.node.stale();
         let known = self.caller.known_in(&state).ok().flatten();

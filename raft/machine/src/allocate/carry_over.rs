@@ -62,7 +62,7 @@ impl<'a> Choosing<'a> {
         row.allocations.iter().rev().copied().filter(may).collect()
     }
 
-    /// Refuses to attach once more what too many nodes have attached, and to touch what the asker may not touch.
+    /// Refuses to attach once more what too many nodes have attached, and to touch what the caller may not touch.
     pub(super) fn check_portable(self, along: &[AllocationId], left: &[AllocationId]) -> Result<(), Refusal> {
         let wish = self.request;
         self.state.permit_labels_of(self.grant, along)?;

@@ -65,7 +65,7 @@ pub(crate) type Judged<'a> = (Candidate<'a>, Judgement);
 /// What becomes of a candidate at its turn.
 #[derive(Debug)]
 pub(crate) enum Judgement {
-    /// It gives nothing to the asker.
+    /// It gives nothing to the caller.
     Falls(WhyNot),
     /// It has nothing left.
     Exhausted {

@@ -11,7 +11,7 @@ use crate::value::condition::Readiness;
 use crate::value::level::FIRST_LEVEL;
 use ipam_api::RangeSet;
 
-/// The state, the entry's time, the asker, and what has happened so far.
+/// The state, the entry's time, the caller, and what has happened so far.
 ///
 /// Every operation first looks (`&self`) and then changes (`&mut self`): once it has begun to change, it
 /// can't refuse any more.

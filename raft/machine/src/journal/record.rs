@@ -20,7 +20,7 @@ pub struct Happened {
     pub(crate) revision: u64,
     pub(crate) wall_ms: u64,
     pub(crate) by: By,
-    /// So many of the first were due, and not the asker's doing.
+    /// So many of the first were due, and not the caller's doing.
     pub(crate) due: u32,
     pub(crate) whats: Vec<What>,
 }

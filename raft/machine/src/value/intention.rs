@@ -82,7 +82,7 @@ pub struct PoolIntention {
     pub name: Name,
     /// Its subnet.
     pub subnet: Name,
-    /// Its network, if the asker named one: it must be the subnet's.
+    /// Its network, if the caller named one: it must be the subnet's.
     pub network: Option<Name>,
     /// Its addresses; none: all of the subnet.
     pub ranges: Vec<AddressRange>,

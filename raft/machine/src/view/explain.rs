@@ -72,7 +72,7 @@ pub struct Considered {
 /// Fate of a candidate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Fate {
-    /// It is not for the asker, or gives nothing now.
+    /// It is not for the caller, or gives nothing now.
     Falls {
         /// Reason.
         why: WhyNot,

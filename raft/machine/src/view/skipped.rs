@@ -1,4 +1,4 @@
-//! Default pools that an explanation doesn't list: they are not for the asker, and are counted by reason.
+//! Default pools that an explanation doesn't list: they are not for the caller, and are counted by reason.
 
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::Judged;

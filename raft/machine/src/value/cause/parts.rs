@@ -48,7 +48,7 @@ words! {
         /// It is not confirmed since a restore.
         Unconfirmed = "not confirmed since the restore",
         /// The token demands other labels.
-        TokenLabels = "not labelled as the asker's token demands",
+        TokenLabels = "not labelled as the caller's token demands",
         /// It is of the other family.
         OtherFamily = "of the other family",
     }

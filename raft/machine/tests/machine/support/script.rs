@@ -100,7 +100,7 @@ pub(crate) fn read(first: &str, rest: &mut VecDeque<&str>) -> Line {
     }
 }
 
-/// A proposal as a test's asker makes it.
+/// A proposal as a test's caller makes it.
 pub(crate) fn command(action: Action, not_after_ms: Option<u64>) -> Command {
     let origin = Origin {
         principal: Text::given("tester"),
