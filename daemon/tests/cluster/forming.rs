@@ -28,10 +28,11 @@ async fn members_started_in_any_order_form_one_cluster() {
 
 async fn is_one(cluster: &Cluster) {
     cluster.leader().await;
+    // All have the same state at one moment; a moment later one may be ahead again.
     let first = cluster.settled().await;
     for at in 0..3 {
         let shown = cluster.shown(at).await;
-        assert_eq!((&shown.id, &shown.digest), (&first.id, &first.digest));
+        assert_eq!(shown.id, first.id);
         assert_eq!(shown.members.len(), 3);
     }
 }
@@ -86,7 +87,8 @@ async fn two_wiped_members_of_three_found_no_second_cluster() {
         assert_eq!(cluster.shown(at).await.id, "");
     }
     let after = cluster.shown(2).await;
-    assert_eq!((after.id, after.digest), (before.id, before.digest));
+    // Not the digest: the leader may have moved log time meanwhile. Every change raises the revision.
+    assert_eq!((after.id, after.revision), (before.id, before.revision));
     // One of three can't decide anything.
     let wish = json!(wish("h1", &["web"]));
     finds_no_leader(cluster.members[2].client, "POST", "/v1/allocations", &wish).await;

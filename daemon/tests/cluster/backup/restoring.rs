@@ -45,9 +45,9 @@ async fn back_up(cluster: &Cluster, file: &Path) -> (Shown, Vec<Allocation>) {
     let before = cluster.settled().await;
     let said =
         ipamctl(&cluster.urls(), &format!("cluster backup {} -o json", file.display())).await.ends(0).json();
-    assert_eq!((said["backup"]["revision"].as_u64(), said["backup"]["digest"].as_str()), {
-        (Some(before.revision), Some(before.digest.as_str()))
-    });
+    // Not the digest: the leader may have moved log time meanwhile. Every change raises the revision.
+    assert_eq!(said["backup"]["revision"].as_u64(), Some(before.revision));
+    assert!(said["backup"]["digest"].is_string());
     (before, allocations(&cluster.ask()).await)
 }
 
