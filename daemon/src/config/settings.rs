@@ -24,43 +24,43 @@ use crate::tasks::journal::JournalLimits;
 pub struct Config {
     /// This member's name.
     pub name: Name,
-    /// Where data is kept.
+    /// Data directory.
     pub data_dir: PathBuf,
-    /// Where clients are answered.
+    /// Address for clients.
     pub client_listen: SocketAddr,
-    /// Where peers are answered.
+    /// Address or socket for peers.
     pub peer_listen: PeerListen,
     /// A unix socket on which clients are answered too.
     pub client_socket: Option<PathBuf>,
-    /// What clients are told; derived from where it listens if not said.
+    /// URL that clients are told; derived from `client_listen` if absent.
     pub client_url: Option<String>,
     /// The founding members, this one among them.
     pub initial_members: Vec<InitialMember>,
     /// Address for other members; empty if the member is alone and has no peer port.
     pub peer_address: String,
-    /// Whom it asks to be taken in, while its data directory belongs to no cluster.
+    /// Servers to join through, while the data directory belongs to no cluster.
     pub join: Option<JoinConfig>,
-    /// How fast the absence of a leader is noticed.
+    /// Heartbeat and election times.
     pub timing: Timing,
-    /// When snapshots are made, how fast, and what of the log stays behind them.
+    /// Size, rate and retained log of snapshots.
     pub snapshots: SnapshotPolicy,
-    /// Who may ask without a token of the cluster.
+    /// Rules for callers without a token of the cluster.
     pub access: AccessConfig,
-    /// How long history is kept.
+    /// Retention of the journal.
     pub journal: JournalLimits,
-    /// Whether each pool has its own series at `/metrics`.
+    /// True if each pool has its own series at `/metrics`.
     pub metrics_per_pool: bool,
-    /// From when on the disk counts as full.
+    /// Free space below which the disk counts as full.
     pub disk: DiskLimits,
-    /// Whether somebody has said that the network is trusted.
+    /// True if the configuration declares the network trusted.
     pub insecure: bool,
-    /// What is logged.
+    /// Log filter.
     pub log: String,
     /// TLS with clients.
     pub tls: Option<ClientTlsFiles>,
     /// TLS among members.
     pub peer_tls: Option<PeerTlsFiles>,
-    /// What was odd and not wrong.
+    /// Warnings about settings that are accepted.
     pub warnings: Vec<String>,
 }
 

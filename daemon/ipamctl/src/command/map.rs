@@ -132,7 +132,7 @@ impl Parts {
         fields.line_if("free", &ranges.join("  "));
     }
 
-    /// The line of those who hold most.
+    /// The line of the namespaces with the most addresses.
     pub(crate) fn holders_line(&self, fields: &mut Fields) {
         let Some(holders) = self.holders.as_ref().filter(|holders| !holders.items.is_empty()) else {
             return;
