@@ -131,7 +131,7 @@ fn open_blocking(dir: &Path, progress: &Progress) -> Result<Store, StoreError> {
         marked: marker.clone(),
         marker,
         rows: start.rows.map(|(rows, _)| rows),
-        epoch: 0,
+        install_count: 0,
         off: 0,
         failed,
         pending: notifier.pending(),

@@ -32,7 +32,7 @@ pub(crate) struct JournalFiles {
 #[derive(Debug)]
 struct OpenFile {
     number: u64,
-    epoch: u64,
+    install_count: u64,
     file: File,
     path: PathBuf,
     block: usize,
@@ -87,7 +87,7 @@ impl JournalFiles {
         self.write_sealed(&recent)?;
         let before = writing.take();
         let open = match before {
-            Some(open) if open.number == recent.number && open.epoch == recent.epoch => {
+            Some(open) if open.number == recent.number && open.install_count == recent.install_count => {
                 let mut open = open;
                 open.append(&recent)?;
                 open
@@ -105,7 +105,7 @@ impl JournalFiles {
         }
         *writing = Some(open);
         if let Some(last) = recent.sealed.last() {
-            source.written(last.number, recent.epoch);
+            source.written(last.number, recent.install_count);
         }
         self.trim(oldest)
     }
@@ -233,7 +233,14 @@ impl OpenFile {
     fn create(path: PathBuf, recent: &Recent) -> io::Result<Self> {
         let aside = path.with_extension("new");
         let file = File::create(&aside)?;
-        let mut open = Self { number: recent.number, epoch: recent.epoch, file, path, block: 0, byte: 0 };
+        let mut open = Self {
+            number: recent.number,
+            install_count: recent.install_count,
+            file,
+            path,
+            block: 0,
+            byte: 0,
+        };
         open.append(recent)?;
         disk::rename(&aside, &open.path)?;
         Ok(open)

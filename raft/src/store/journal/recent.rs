@@ -24,23 +24,23 @@ pub(crate) struct Recent {
     pub(super) number: u64,
     pub(super) open: Vec<Arc<Block>>,
     /// Rises when a snapshot replaces all of it.
-    pub(super) epoch: u64,
+    pub(super) install_count: u64,
 }
 
 impl Recent {
     /// The journal of a state that holds these blocks in its open segment.
     pub(crate) fn new(head: &JournalHead, open: Vec<Arc<Block>>) -> Self {
-        Self { sealed: Vec::new(), number: head.segment, open, epoch: 0 }
+        Self { sealed: Vec::new(), number: head.segment, open, install_count: 0 }
     }
 
     /// The same in the place of `old`.
     pub(crate) fn after(self, old: &Self) -> Self {
-        Self { epoch: old.epoch.wrapping_add(1), ..self }
+        Self { install_count: old.install_count.wrapping_add(1), ..self }
     }
 
     /// Lets go of what is on disk by now.
-    pub(crate) fn forget(&mut self, through: u64, epoch: u64) {
-        if epoch == self.epoch {
+    pub(crate) fn forget(&mut self, through: u64, install_count: u64) {
+        if install_count == self.install_count {
             self.sealed.retain(|waiting| waiting.number > through);
         }
     }

@@ -23,5 +23,5 @@ pub(crate) trait JournalSource: Send + Sync {
     fn to_write(&self) -> (Recent, u64);
 
     /// Notes that sealed segments up to `through` are on disk.
-    fn written(&self, through: u64, epoch: u64);
+    fn written(&self, through: u64, install_count: u64);
 }

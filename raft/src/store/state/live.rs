@@ -18,7 +18,7 @@ pub(crate) struct Live {
     pub(super) checkpoints: Arc<Checkpoints>,
     pub(super) recent: Recent,
     /// Changes when another state is put in the place of the present one.
-    pub(super) epoch: u64,
+    pub(super) install_count: u64,
     /// It was put in the place of one that was wrong.
     pub(super) corrects: bool,
 }
@@ -29,7 +29,7 @@ impl Live {
         let Instant { state, applied, membership, journal } = instant;
         let recent = Recent::new(&state.header().journal, journal);
         let checkpoints = Arc::default();
-        Self { state, applied, membership, checkpoints, recent, epoch: 0, corrects: false }
+        Self { state, applied, membership, checkpoints, recent, install_count: 0, corrects: false }
     }
 
     /// All that a snapshot needs.

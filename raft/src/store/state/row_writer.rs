@@ -37,7 +37,7 @@ pub(in crate::store) struct Behind {
     /// The row store, unless it has to be made afresh.
     pub(in crate::store) rows: Option<Rows>,
     /// The number of the state that the rows hold: it changes when a snapshot replaces the state as a whole.
-    pub(in crate::store) epoch: u64,
+    pub(in crate::store) install_count: u64,
     /// Rounds until the row store is tried again.
     pub(in crate::store) off: u32,
     pub(in crate::store) pending: Arc<AtomicU8>,
@@ -85,7 +85,7 @@ impl Behind {
             return;
         }
         // A start from a snapshot goes on behind them; on the way to where they are they would be neither.
-        let same = self.rows.is_some() && self.epoch == shared.live().epoch;
+        let same = self.rows.is_some() && self.install_count == shared.live().install_count;
         if same && shared.applied() < self.marker.rows_applied {
             self.write_journal(&shared);
             return;
@@ -97,7 +97,7 @@ impl Behind {
         }
         drop(shared);
         let Taken { live, touched } = taken;
-        let same = self.rows.is_some() && self.epoch == live.epoch;
+        let same = self.rows.is_some() && self.install_count == live.install_count;
         if same && self.marker.rows_applied == live.applied && touched.is_empty() {
             return;
         }
@@ -120,7 +120,7 @@ impl Behind {
                         put_aside(&self.dir).map_err(|error| error.to_string())?;
                     }
                     self.rows = Some(Rows::create(&self.dir, &live.state, &point)?);
-                    self.epoch = live.epoch;
+                    self.install_count = live.install_count;
                     Ok(())
                 })
             }

@@ -147,7 +147,7 @@ impl SharedState {
         // Kept until the end, so that it is this thread that lets go of the last of it.
         let published = self.live();
         let before = self.change(move |live| {
-            fresh.epoch = live.epoch.wrapping_add(1);
+            fresh.install_count = live.install_count.wrapping_add(1);
             fresh.recent = fresh.recent.after(&live.recent);
             std::mem::replace(live, fresh)
         })?;
@@ -232,9 +232,9 @@ impl JournalSource for SharedState {
     }
 
     /// Lets go of sealed segments that are on disk by now, as soon as the thread comes to it.
-    fn written(&self, through: u64, epoch: u64) {
+    fn written(&self, through: u64, install_count: u64) {
         let forget = move |live: &mut Live| -> Tell {
-            live.recent.forget(through, epoch);
+            live.recent.forget(through, install_count);
             Box::new(|| ())
         };
         // The thread has ended: there is no memory left to save.

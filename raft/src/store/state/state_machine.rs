@@ -56,7 +56,7 @@ impl RaftStateMachine<Types> for MachineStore {
 
     async fn get_snapshot_builder(&mut self) -> Builder {
         let live = self.shared.live();
-        Builder { point: live.point(), epoch: live.epoch, machine: self.clone() }
+        Builder { point: live.point(), install_count: live.install_count, machine: self.clone() }
     }
 
     async fn install_snapshot(
@@ -86,7 +86,7 @@ impl RaftStateMachine<Types> for MachineStore {
 pub(crate) struct Builder {
     point: Instant,
     /// The state of that instant, of those that took each other's place.
-    epoch: u64,
+    install_count: u64,
     machine: MachineStore,
 }
 
@@ -94,7 +94,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
     type SnapshotData = SnapshotFile;
 
     async fn build_snapshot(&mut self) -> Result<Snapshot, io::Error> {
-        let (mut point, mut epoch) = (self.point.clone(), self.epoch);
+        let (mut point, mut install_count) = (self.point.clone(), self.install_count);
         let MachineStore { shared, snapshots, journal, headroom, bytes_per_second, .. } =
             self.machine.clone();
         let built = background::run(move || {
@@ -103,13 +103,13 @@ impl RaftSnapshotBuilder<Types> for Builder {
                 shared.check_unbroken()?;
                 // The log may be purged of what a durable snapshot holds, and that holds no sealed segments.
                 journal.write_out(&shared, true)?;
-                let is_present = || shared.live().epoch == epoch && shared.broken().is_none();
+                let is_present = || shared.live().install_count == install_count && shared.broken().is_none();
                 if let Some(file) = snapshots.build(&point, bytes_per_second, is_present)? {
                     return Ok(file);
                 }
                 // Another state is in the place of this one, which may have been wrong.
                 let live = shared.live();
-                (point, epoch) = (live.point(), live.epoch);
+                (point, install_count) = (live.point(), live.install_count);
             }
         });
         match self.machine.shared.guard_io(built).await {
