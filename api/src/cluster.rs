@@ -13,7 +13,7 @@ pub struct Cluster {
     /// The cluster's id; empty while it is being founded.
     pub id: String,
     /// Rises with every restore and forced recovery.
-    pub generation: u64,
+    pub epoch: u64,
     /// The feature level by which the machine behaves.
     pub level: u32,
     /// The member that answers.
@@ -182,9 +182,9 @@ pub struct MemberChange {
 /// What a restore has begun, and which pools wait to be confirmed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Generation {
+pub struct Epoch {
     /// Its number; 1 for a cluster that was never restored.
-    pub generation: u64,
+    pub epoch: u64,
     /// Whether all pools may give.
     pub confirmed: bool,
     /// The revision of the state that was restored.
@@ -200,13 +200,13 @@ pub struct Generation {
     pub waiting: Vec<Name>,
 }
 
-/// `POST /v1/cluster/generation/confirm`.
+/// `POST /v1/cluster/epoch/confirm`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ConfirmRequest {
-    /// Which generation is meant.
-    pub generation: u64,
+    /// Which epoch is meant.
+    pub epoch: u64,
     /// Which pools; all, and those that are still to come, if nothing is said.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pools: Option<Vec<Name>>,

@@ -205,8 +205,8 @@ catalogue! {
         "The disk is full", "Make room on the members' disks.";
     ShuttingDown "shutting-down" 503 / 11 exit UNAVAILABLE retry Same
         "This member is stopping", "Repeat; another member will do.";
-    GenerationUnconfirmed "generation-unconfirmed" 503 / 118 exit UNAVAILABLE retry After
-        "Restored, and not yet confirmed", "Look at ipamctl cluster generation; ipamctl cluster generation confirm lets pools give again.";
+    EpochUnconfirmed "epoch-unconfirmed" 503 / 118 exit UNAVAILABLE retry After
+        "Restored, and not yet confirmed", "Look at ipamctl cluster epoch; ipamctl cluster epoch confirm lets pools give again.";
     FeatureLevel "feature-level" 409 / 119 exit REFUSED retry Changed
         "A member is too old for this", "Upgrade all members first.";
     WrongCluster "wrong-cluster" 421 / 7 exit REFUSED retry Changed

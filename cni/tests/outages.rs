@@ -76,7 +76,7 @@ fn refusals_keep_their_code_and_their_advice() {
         (Code::NoPoolSelected, 103, "No rule names a pool: no-pool-selected"),
         (Code::AddressTaken, 107, "address-taken"),
         (Code::InvalidField, 7, "invalid-field"),
-        (Code::GenerationUnconfirmed, 118, "ipamctl cluster generation"),
+        (Code::EpochUnconfirmed, 118, "ipamctl cluster epoch"),
         (Code::NoLeader, 11, "no-leader: so says the test. Repeat"),
         (Code::StorageFull, 11, "storage-full"),
         (Code::Internal, 999, "internal"),

@@ -89,10 +89,10 @@ fn confirm(arguments: &Arguments, survivor: &Survivor) -> Result<(), (String, u8
 fn told(arguments: &Arguments, Recovered { header, unknown }: &Recovered) -> String {
     let file = arguments.file.display();
     format!(
-        "written {file}: revision {} of generation {}, {} allocations, {} pools\n\
+        "written {file}: revision {} of epoch {}, {} allocations, {} pools\n\
          {unknown} entries of its log were not known to be acknowledged; they are in it, too\n\
          next: ipamd restore {file} --data-dir EMPTY-DIR, and start the other members with empty data directories",
-        header.revision, header.generation, header.counts.allocations, header.counts.pools
+        header.revision, header.epoch, header.counts.allocations, header.counts.pools
     )
 }
 

@@ -12,7 +12,7 @@ use crate::config::data_dir;
 /// Flags of `ipamd restore`.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  ipamd restore prod.ipamd --data-dir /var/lib/ipamd\n  ipamd restore prod.ipamd --config /etc/ipamd/ipamd.toml\n\nRestore on one member; the others start with empty data directories and get the state from it. It begins a\nnew cluster, in a new generation, and gives no address until somebody confirms that:\n  ipamctl cluster generation confirm"
+    after_help = "Examples:\n  ipamd restore prod.ipamd --data-dir /var/lib/ipamd\n  ipamd restore prod.ipamd --config /etc/ipamd/ipamd.toml\n\nRestore on one member; the others start with empty data directories and get the state from it. It begins a\nnew cluster, in a new epoch, and gives no address until somebody confirms that:\n  ipamctl cluster epoch confirm"
 )]
 pub struct Arguments {
     /// The backup.
@@ -23,9 +23,9 @@ pub struct Arguments {
     /// The configuration that names the data directory.
     #[arg(long, value_name = "FILE", conflicts_with = "data_dir")]
     config: Option<PathBuf>,
-    /// The generation that begins [default: the next one]. Name a higher one if that was begun already.
+    /// The epoch that begins [default: the next one]. Name a higher one if that was begun already.
     #[arg(long, value_name = "NUMBER")]
-    generation: Option<u64>,
+    epoch: Option<u64>,
 }
 
 /// `ipamd restore`.
@@ -42,10 +42,10 @@ pub fn main(arguments: &Arguments) -> ExitCode {
 fn run(arguments: &Arguments) -> Result<(Restored, PathBuf), (String, u8)> {
     let dir = data_dir(arguments.data_dir.as_deref(), arguments.config.as_deref());
     let dir = dir.map_err(|error| (error.to_string(), 2))?;
-    match restore(&arguments.file, &dir, arguments.generation, Timestamp::now().0) {
+    match restore(&arguments.file, &dir, arguments.epoch, Timestamp::now().0) {
         Ok(restored) => Ok((restored, dir)),
         Err(error) => {
-            let code = if matches!(error, RestoreError::Generation(_)) { 2 } else { 1 };
+            let code = if matches!(error, RestoreError::Epoch(_)) { 2 } else { 1 };
             Err((error.to_string(), code))
         }
     }
@@ -54,14 +54,14 @@ fn run(arguments: &Arguments) -> Result<(Restored, PathBuf), (String, u8)> {
 fn told(restored: &Restored, dir: &std::path::Path) -> String {
     let header = &restored.header;
     format!(
-        "restored into {}: generation {}, from revision {} of {} (cluster {})\n\
+        "restored into {}: epoch {}, from revision {} of {} (cluster {})\n\
          {} allocations, {} pools, {} events\n\
          Start this member, and the others with empty data directories: they found a new cluster with it.\n\
          No address is given out until you confirm:\n  \
-         ipamctl cluster generation   shows what waits\n  \
-         ipamctl cluster generation confirm --all --confirm CLUSTER-ID\n",
+         ipamctl cluster epoch        shows what waits\n  \
+         ipamctl cluster epoch confirm --all --confirm CLUSTER-ID\n",
         dir.display(),
-        restored.generation,
+        restored.epoch,
         header.revision,
         header.taken_at,
         header.cluster,

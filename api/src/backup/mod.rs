@@ -45,8 +45,8 @@ pub struct Header {
     pub member: String,
     /// When, by that member's clock.
     pub taken_at: Timestamp,
-    /// The generation of the state in it.
-    pub generation: u64,
+    /// The epoch of the state in it.
+    pub epoch: u64,
     /// The revision that it is at.
     pub revision: u64,
     /// By which rules the state behaves.

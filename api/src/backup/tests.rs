@@ -11,7 +11,7 @@ fn header(segments: u64) -> Header {
         cluster: "7f3c".to_owned(),
         member: "n1".to_owned(),
         taken_at: Timestamp(1_795_132_800_123),
-        generation: 1,
+        epoch: 1,
         revision: (1 << 40) + 7,
         level: 1,
         digest: "0123".to_owned(),

@@ -25,9 +25,9 @@ const UNSEEN: &[(&str, &str)] = &[
     ("EndpointPage.count", "ipamctl asks for no counts"),
     ("EventPage.next", "ipamctl reads all pages and shows them as one"),
     ("EventPage.oldest", "ipamctl reads all pages and shows them as one"),
-    ("Generation.confirmed_at", "nothing is restored here; tests/cluster/backup has it"),
-    ("Generation.from_revision", "nothing is restored here; tests/cluster/backup has it"),
-    ("Generation.since", "nothing is restored here; tests/cluster/backup has it"),
+    ("Epoch.confirmed_at", "nothing is restored here; tests/cluster/backup has it"),
+    ("Epoch.from_revision", "nothing is restored here; tests/cluster/backup has it"),
+    ("Epoch.since", "nothing is restored here; tests/cluster/backup has it"),
     ("Member.in_doubt", "no member's state differs; raft/tests/cluster/digests.rs has one"),
     ("NamespacePage.count", "ipamctl asks for no counts"),
     ("NetworkPage.count", "ipamctl asks for no counts"),
@@ -61,7 +61,7 @@ subnet: lan-3
 /// `FILE` stands for a file of resources.
 const LINES: &[(&str, &str)] = &[
     ("cluster members", "Members"),
-    ("cluster generation", "Generation"),
+    ("cluster epoch", "Epoch"),
     ("cluster transfer-leader", "MemberChange"),
     (
         "network create blue --description sky --label tier=one --annotation a=b --managed-by me",

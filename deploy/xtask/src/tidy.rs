@@ -107,7 +107,7 @@ const BROKEN: &str = "raft/machine/src/broken.rs";
 const IDENTIFIERS: [&str; 6] = [
     "raft/machine/src/state/takers.rs",
     "raft/machine/src/apply/step.rs",
-    "raft/machine/src/cluster/generation.rs",
+    "raft/machine/src/cluster/epoch.rs",
     // A row that only a defect would write, for tests.
     "raft/machine/src/cluster/replay.rs",
     "raft/machine/src/event/by.rs",

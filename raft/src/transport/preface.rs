@@ -92,7 +92,7 @@ pub(crate) enum Standing {
     Restored {
         /// The founders of one, by its own configuration; sorted names.
         initial_members: Vec<String>,
-        /// The state: its backup and its generation.
+        /// The state: its backup and its epoch.
         state: String,
     },
 }

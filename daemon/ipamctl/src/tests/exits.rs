@@ -128,7 +128,7 @@ async fn status_checks() {
     let (server, seen) = pretend(|_, _, _| {
         Some((
             200,
-            json!({"id": "c", "generation": 1, "level": 1, "answered_by": "n1", "leader": "n1", "term": 1,
+            json!({"id": "c", "epoch": 1, "level": 1, "answered_by": "n1", "leader": "n1", "term": 1,
                    "revision": 5, "digest": "d", "applied": 5, "stale_ms": 0, "pools": 0,
                    "addresses": {"size": 0, "allocated": 0, "cooling": 0, "quarantined": 0, "reserved": 0,
                                  "excluded": 0, "free": 0, "saturated": false},

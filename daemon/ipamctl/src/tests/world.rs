@@ -142,7 +142,7 @@ fn held(id: u64) -> Value {
 }
 
 fn cluster() -> Value {
-    json!({"id": "7f3c-91aa", "generation": 1, "level": 3, "answered_by": "n1", "leader": "n1", "term": 17,
+    json!({"id": "7f3c-91aa", "epoch": 1, "level": 3, "answered_by": "n1", "leader": "n1", "term": 17,
            "revision": 48_211_907, "digest": "d1", "applied": 900, "stale_ms": 0, "pools": 31,
            "members": [{"id": 1, "name": "n1", "role": "leader", "client_url": "", "peer_address": "n1:7441"}],
            "addresses": {"size": 23_028, "allocated": 18_402, "cooling": 213, "quarantined": 2, "reserved": 0,
@@ -240,7 +240,7 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
     if method == "GET" && path == "/v1/cluster/members" {
         return Some((200, members()));
     }
-    if method != "GET" && path.starts_with("/v1/cluster/") && !path.contains("/generation") {
+    if method != "GET" && path.starts_with("/v1/cluster/") && !path.contains("/epoch") {
         return Some((200, member_change(query.contains("dry_run=true"))));
     }
     if method == "POST" && path == "/v1/pools/web/drain" {
@@ -266,9 +266,9 @@ pub(crate) fn world(method: &str, uri: &str, _: usize) -> Option<(u16, Value)> {
                    "last_holder": {"kind": "pod", "realm": "prod-eu", "namespace": "web", "name": "frontend-7"},
                    "events": [event("address.allocated"), event("address.cooled"), event("address.released")]}),
         )),
-        (_, ["cluster", "generation", ..]) => Some((
+        (_, ["cluster", "epoch", ..]) => Some((
             200,
-            json!({"generation": 2, "confirmed": false, "from_revision": 48_211_907, "waiting": ["web", "web6"],
+            json!({"epoch": 2, "confirmed": false, "from_revision": 48_211_907, "waiting": ["web", "web6"],
                    "since": "2026-11-20T11:30:00.000Z"}),
         )),
         ("GET", ["cluster"]) => Some((200, cluster())),

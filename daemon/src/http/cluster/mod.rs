@@ -1,7 +1,7 @@
-//! The cluster: its status and members, tokens, backups, generations, health.
+//! The cluster: its status and members, tokens, backups, epochs, health.
 
 pub(super) mod backup;
-pub(super) mod generation;
+pub(super) mod epoch;
 pub(super) mod health;
 pub(super) mod member;
 pub(super) mod status;

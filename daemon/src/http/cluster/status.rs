@@ -27,7 +27,7 @@ pub(in crate::http) async fn show(read: Read) -> Result<Shown<Cluster>, ApiError
     let addresses = spaces.map(|space| space.counts()).fold(Counts::default(), sum);
     let body = Cluster {
         id: status.cluster_id.unwrap_or_default(),
-        generation: state.header().generation,
+        epoch: state.header().epoch,
         level: state.header().level,
         answered_by: status.name,
         leader: status.leader.map(|leader| leader.name),

@@ -85,7 +85,7 @@ fn components() -> Map<String, Value> {
         "MemberJoined": cluster::MemberJoined,
         "ReplaceRequest": cluster::ReplaceRequest,
         "Version": cluster::Version,
-        "Generation": cluster::Generation,
+        "Epoch": cluster::Epoch,
         "ConfirmRequest": cluster::ConfirmRequest,
         "Token": token::Token,
         "TokenRequest": token::TokenRequest,

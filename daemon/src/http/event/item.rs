@@ -73,15 +73,15 @@ pub(super) fn event(event: &Event) -> shown::Event {
         }
         What::Withdrawn { endpoint } => item.object = endpoint.to_string(),
         What::LevelRaised { level } => item.object = format!("level {level}"),
-        What::PoolConfirmed { generation, pool } => {
+        What::PoolConfirmed { epoch, pool } => {
             item.object = pool.to_string();
-            item.reason = Some(format!("generation {generation}"));
+            item.reason = Some(format!("epoch {epoch}"));
         }
-        What::GenerationBegun { generation, from_revision } => {
-            item.object = generation.to_string();
+        What::EpochBegun { epoch, from_revision } => {
+            item.object = epoch.to_string();
             item.reason = Some(format!("restored from revision {from_revision}"));
         }
-        What::GenerationConfirmed { generation } => item.object = generation.to_string(),
+        What::EpochConfirmed { epoch } => item.object = epoch.to_string(),
         What::PoolSplit { pool, into, ranges } => {
             item.object = pool.to_string();
             item.reason = Some(format!("{} of its ranges are {into} now", ranges.len()));

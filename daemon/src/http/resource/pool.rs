@@ -189,7 +189,7 @@ fn ready(row: &PoolState, pool: &PoolIntention, space: &Space) -> Condition {
             let to = pool.drains_to.as_ref().map_or("another pool", |to| to.as_str());
             format!("{to} stands in for it; {} left", counts.allocated)
         }
-        Readiness::Unconfirmed => "restored, and not confirmed: ipamctl cluster generation".to_owned(),
+        Readiness::Unconfirmed => "restored, and not confirmed: ipamctl cluster epoch".to_owned(),
     };
     Condition {
         kind: "Ready".to_owned(),

@@ -72,23 +72,23 @@ async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
     new.ready().await;
     let after = new.settled().await;
     assert_ne!(after.id, before.id);
-    assert_eq!((after.generation, &after.addresses), (2, &before.addresses));
+    assert_eq!((after.epoch, &after.addresses), (2, &before.addresses));
     let held = allocations(&new.ask()).await;
     for number in 0..4 {
         let name = format!("load-{number}-0");
         assert!(held.iter().any(|one| one.endpoint.name.as_str() == name), "{name} is lost");
     }
-    refused(allocate(&new.ask(), &wish("new", &["web"])).await, Code::GenerationUnconfirmed);
-    let confirm = format!("cluster generation confirm --all --confirm {}", after.id);
+    refused(allocate(&new.ask(), &wish("new", &["web"])).await, Code::EpochUnconfirmed);
+    let confirm = format!("cluster epoch confirm --all --confirm {}", after.id);
     ipamctl(&new.urls(), &confirm).await.ends(0);
     allocate(&new.ask(), &wish("new", &["web"])).await.unwrap();
     // The survivor itself stays out: its disk belongs to the cluster that is no more.
     new.settled().await;
     new.kill_all();
-    // And once more, from the second generation: yet another one.
+    // And once more, from the second epoch: yet another one.
     let (again, third) = (folder.path().join("again.ipamd"), folder.path().join("third"));
     let data = new.members[2].data_dir.display().to_string();
     done(&format!("recover {} --data-dir {data} --confirm {}", again.display(), after.id));
     let said = done(&format!("restore {} --data-dir {}", again.display(), third.display()));
-    assert!(said.contains("generation 3"), "{said}");
+    assert!(said.contains("epoch 3"), "{said}");
 }

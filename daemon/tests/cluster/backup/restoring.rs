@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 
 use ipam_api::Code;
 use ipam_api::client::Call;
-use ipam_api::cluster::{Cluster as Shown, Generation};
+use ipam_api::cluster::{Cluster as Shown, Epoch};
 use ipam_api::resource::Allocation;
 use serde_json::Value;
 
@@ -55,8 +55,8 @@ fn ids(allocations: &[Allocation]) -> Vec<(u64, String)> {
     allocations.iter().map(|one| (one.id, one.address.to_string())).collect()
 }
 
-async fn generation(cluster: &Cluster) -> Generation {
-    get(&cluster.ask(), "/v1/cluster/generation").await.unwrap()
+async fn epoch(cluster: &Cluster) -> Epoch {
+    get(&cluster.ask(), "/v1/cluster/epoch").await.unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -65,7 +65,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     let file = folder.path().join("prod.ipamd");
     let mut old = Cluster::up(3).await;
     make_pools(&old.ask()).await;
-    assert!(generation(&old).await.confirmed);
+    assert!(epoch(&old).await.confirmed);
     let load = Load::on((0..6).map(|number| old.at(number % 3)));
     until("a thousand were given", async || {
         (load.given() >= 1000).then_some(()).ok_or_else(|| load.given().to_string())
@@ -85,28 +85,28 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     let mut new = Cluster::of(3);
     // Another than the first by name: whoever has the state founds.
     let said = restores(&file, &new.members[1].data_dir);
-    assert!(said.contains("generation 2") && said.contains(&before.revision.to_string()), "{said}");
+    assert!(said.contains("epoch 2") && said.contains(&before.revision.to_string()), "{said}");
     refuses(&file, &new.members[1].data_dir, &[], &["isn't empty"]);
     new.start_all();
     new.ready().await;
     let after = new.settled().await;
     assert_ne!(after.id, before.id);
-    assert_eq!(after.generation, 2);
+    assert_eq!(after.epoch, 2);
     assert!(after.revision > 2 << 40 && before.revision < 2 << 40);
     assert_eq!(after.addresses, before.addresses);
     let client = new.ask();
     assert_eq!(ids(&allocations(&client).await), ids(&held));
 
-    let waits = generation(&new).await;
+    let waits = epoch(&new).await;
     assert_eq!((waits.confirmed, waits.from_revision), (false, Some(before.revision)));
     let names: Vec<&str> = waits.waiting.iter().map(|name| name.as_str()).collect();
     assert_eq!(names, ["web", "web6"]);
-    let detail = refused(allocate(&client, &wish("new", &["web"])).await, Code::GenerationUnconfirmed);
+    let detail = refused(allocate(&client, &wish("new", &["web"])).await, Code::EpochUnconfirmed);
     assert!(detail.contains("web is not confirmed since the restore"), "{detail}");
     // The same request again is answered from what is held.
     let again = allocate(&client, &wish("load-0-0", &["web"])).await.unwrap();
     assert!(again.repeated);
-    // All three have the whole history, the beginning of the generation in it.
+    // All three have the whole history, the beginning of the epoch in it.
     for at in 0..3 {
         until("it has all of the history", async || {
             let page: Result<Value, _> = get(&new.at(at), "/v1/events?limit=1&consistency=stale").await;
@@ -114,28 +114,28 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
         })
         .await;
     }
-    let newest: Value = get(&client, "/v1/events?kind=generation").await.unwrap();
-    assert_eq!(newest["items"][0]["what"], "generation.begun", "{newest}");
+    let newest: Value = get(&client, "/v1/events?kind=epoch").await.unwrap();
+    assert_eq!(newest["items"][0]["what"], "epoch.begun", "{newest}");
 
     let servers = new.urls();
-    let shown = ipamctl(&servers, "cluster generation").await.ends(0).stdout;
+    let shown = ipamctl(&servers, "cluster epoch").await.ends(0).stdout;
     assert!(shown.contains("confirmed   no") && shown.contains("web,web6"), "{shown}");
-    let unsaid = ipamctl(&servers, "cluster generation confirm web").await.ends(2);
+    let unsaid = ipamctl(&servers, "cluster epoch confirm web").await.ends(2);
     assert!(unsaid.stderr.contains(&after.id), "{unsaid:?}");
-    ipamctl(&servers, "cluster generation confirm web --confirm other").await.ends(2);
-    assert!(!generation(&new).await.confirmed);
-    let one = format!("cluster generation confirm web --confirm {}", after.id);
+    ipamctl(&servers, "cluster epoch confirm web --confirm other").await.ends(2);
+    assert!(!epoch(&new).await.confirmed);
+    let one = format!("cluster epoch confirm web --confirm {}", after.id);
     let said = ipamctl(&servers, &one).await.ends(0).stderr;
     assert!(said.contains("1 pool confirmed") && said.contains("1 pool still wait"), "{said}");
     let given = allocate(&client, &wish("new", &["web"])).await.unwrap();
     assert!(given.interfaces[0].addresses[0].allocation > 2 << 40);
     // An address that the old cluster gave after the backup comes again: that is what somebody has confirmed.
     assert_eq!(addresses(&given), addresses(&late));
-    refused(allocate(&client, &wish("new6", &["web6"])).await, Code::GenerationUnconfirmed);
-    ipamctl(&servers, &format!("cluster generation confirm --all --confirm {}", after.id)).await.ends(0);
+    refused(allocate(&client, &wish("new6", &["web6"])).await, Code::EpochUnconfirmed);
+    ipamctl(&servers, &format!("cluster epoch confirm --all --confirm {}", after.id)).await.ends(0);
     allocate(&client, &wish("new6", &["web6"])).await.unwrap();
-    assert!(generation(&new).await.confirmed);
-    let shown = ipamctl(&servers, "cluster generation").await.ends(0).stdout;
+    assert!(epoch(&new).await.confirmed);
+    let shown = ipamctl(&servers, "cluster epoch").await.ends(0).stdout;
     assert!(shown.contains("confirmed   yes at"), "{shown}");
     // It is a cluster like any other: all of it comes again.
     let settled = new.settled().await;
@@ -217,11 +217,11 @@ async fn what_is_no_backup_is_refused_and_nothing_is_begun() {
     }
     refuses(Path::new("/nowhere"), &dir, &[], &["/nowhere"]);
     std::fs::write(&file, &bytes).unwrap();
-    refuses(&file, &dir, &["--generation", "1"], &["can't follow on generation 1"]);
+    refuses(&file, &dir, &["--epoch", "1"], &["can't follow on epoch 1"]);
     assert!(!dir.exists(), "something was begun");
     // A number of one's own; and what was broken off isn't served.
-    let output = restore(&file, &dir, &["--generation", "7"]);
-    assert!(String::from_utf8(output.stderr).unwrap().contains("generation 7"));
+    let output = restore(&file, &dir, &["--epoch", "7"]);
+    assert!(String::from_utf8(output.stderr).unwrap().contains("epoch 7"));
     std::fs::write(dir.join("restore-unfinished"), "").unwrap();
     let mut again = Cluster::of(1);
     again.members[0].data_dir = dir.clone();
@@ -231,5 +231,5 @@ async fn what_is_no_backup_is_refused_and_nothing_is_begun() {
     std::fs::remove_file(dir.join("restore-unfinished")).unwrap();
     again.start(0);
     again.ready().await;
-    assert_eq!(generation(&again).await.generation, 7);
+    assert_eq!(epoch(&again).await.epoch, 7);
 }

@@ -48,7 +48,7 @@ async fn a_backup_is_whole_while_addresses_are_given_and_is_never_written_over()
     let verified = ipamctl(&["http://127.0.0.1:1".to_owned()], &format!("{verify} -o json")).await.ends(0);
     assert_eq!(verified.json(), said);
     let shown = ipamctl(&[], &verify).await.ends(0).stdout;
-    for word in [said["backup"]["cluster"].as_str().unwrap(), "generation  1", "whole       yes"] {
+    for word in [said["backup"]["cluster"].as_str().unwrap(), "epoch       1", "whole       yes"] {
         assert!(shown.contains(word), "{word}: {shown}");
     }
 

@@ -143,7 +143,7 @@ const COMMANDS: [&str; 22] = [
     "status",
     "version",
     "cluster members",
-    "cluster generation",
+    "cluster epoch",
     "network list",
     "network show default",
     "subnet list",

@@ -14,7 +14,7 @@
 //! | put a node, a namespace | the row as it is: none is created or deleted; its labels and its quota decide for other resources and do not change; default pools are named without wildcards and have the labels |
 //! | allocate, release, renew, delegate, scale, end | the pools of the addresses and prefixes, and of unclaimed addresses that go along; the subnet of an automatic pool lends it its labels |
 //! | create, rotate or delete a token | the rights of that token, which must lie within the caller's |
-//! | members, level, generation, journal | the whole cluster: refused |
+//! | members, level, epoch, journal | the whole cluster: refused |
 //! | a transaction | each of its steps, on what the steps before it made |
 //!
 //! For realms: what is shared by realms takes the explicit grant; nodes, namespaces, endpoints, attachments and prefixes
@@ -84,7 +84,7 @@ impl State {
             | Action::TrimJournal { .. }
             | Action::SealJournal
             | Action::RaiseLevel { .. }
-            | Action::ConfirmGeneration(_)
+            | Action::ConfirmEpoch(_)
             | Action::ChangeMembers(_) => check_limits(grant, Verb::Write, Target::Cluster),
         }
     }

@@ -58,7 +58,7 @@ impl Action {
             }
             Action::RaiseLevel { .. } => Some((Verb::Write, Target::Cluster)),
             Action::SplitPool(_) => Some((Verb::Write, Target::Pool)),
-            Action::ConfirmGeneration(_) => Some((Verb::Write, Target::Cluster)),
+            Action::ConfirmEpoch(_) => Some((Verb::Write, Target::Cluster)),
             // Each step has its own.
             Action::Transaction(_) => None,
             Action::ChangeMembers(_) => Some((Verb::Write, Target::Cluster)),

@@ -309,7 +309,7 @@ impl<'a> Choosing<'a> {
         let code = match meant.as_slice() {
             [only] => *only,
             // That alone ends by itself: it is worth asking again.
-            several if several.contains(&Code::GenerationUnconfirmed) => Code::GenerationUnconfirmed,
+            several if several.contains(&Code::EpochUnconfirmed) => Code::EpochUnconfirmed,
             _ => Code::NoPoolFits,
         };
         let unserved = self.unserved(interface, family, fallen);

@@ -49,7 +49,7 @@ fn lacking(course: &Course<'_>, picks: &[Pick]) -> Vec<(WaitTarget, u32)> {
     let may_come = |(_, why): &&Passed<'_>| {
         matches!(
             why.code(),
-            Code::PoolExhausted | Code::PoolDisabled | Code::Terminating | Code::GenerationUnconfirmed
+            Code::PoolExhausted | Code::PoolDisabled | Code::Terminating | Code::EpochUnconfirmed
         )
     };
     let waits = course.passed.iter().filter(may_come).take(WAITING_POOLS_MAX);

@@ -1,6 +1,6 @@
 //! Cluster resources: members, tokens, the feature level, leaderships, restores and kept answers.
 
-pub(crate) mod generation;
+pub(crate) mod epoch;
 pub(crate) mod leadership;
 pub mod level;
 pub(crate) mod member;

@@ -115,7 +115,7 @@ pub enum Action {
     /// Seal the open segment of the journal if it is old enough, though nothing happens that would do it.
     SealJournal,
     /// Let pools give again after a restore.
-    ConfirmGeneration(ConfirmGeneration),
+    ConfirmEpoch(ConfirmEpoch),
     /// Take a new member in, as a learner.
     JoinMember(JoinMember),
     /// Give members a vote, and let others go: all of it, or nothing.
@@ -167,9 +167,9 @@ pub struct SplitPool {
 
 /// Let pools give again after a restore.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ConfirmGeneration {
-    /// Which generation is meant.
-    pub generation: u64,
+pub struct ConfirmEpoch {
+    /// Which epoch is meant.
+    pub epoch: u64,
     /// Which pools; all, and all that are still to come, if nothing is said.
     pub pools: Option<Vec<Name>>,
 }

@@ -32,7 +32,7 @@ impl Action {
             | Action::PutNamespace(_)
             | Action::ScaleController(_)
             | Action::EndController(_)
-            | Action::ConfirmGeneration(_)
+            | Action::ConfirmEpoch(_)
             | Action::Renew(_) => false,
             // A second copy would be refused, or meet a newer holder.
             Action::Delete(_)

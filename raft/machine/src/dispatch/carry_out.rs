@@ -167,7 +167,7 @@ impl Step<'_> {
             Action::RaiseLevel { level } => self.raise_level(*level),
             Action::SealJournal => Ok(self.seal_journal()),
             Action::SplitPool(split) => self.split_pool(split),
-            Action::ConfirmGeneration(wish) => self.confirm_generation(wish),
+            Action::ConfirmEpoch(wish) => self.confirm_epoch(wish),
             Action::JoinMember(wish) => self.join_member(wish),
             Action::ChangeMembers(wish) => self.change_members(wish),
             Action::Delegate(wish) => self.delegate(wish),

@@ -142,23 +142,23 @@ pub enum What {
         level: u32,
     },
     /// A backup was restored: from here on nothing is given until it is confirmed.
-    GenerationBegun {
+    EpochBegun {
         /// Its number.
-        generation: u64,
+        epoch: u64,
         /// The revision that the backup was at.
         from_revision: u64,
     },
     /// A pool may give again after a restore.
     PoolConfirmed {
-        /// The generation.
-        generation: u64,
+        /// The epoch.
+        epoch: u64,
         /// Its name.
         pool: Name,
     },
     /// All pools may give again after a restore.
-    GenerationConfirmed {
-        /// The generation.
-        generation: u64,
+    EpochConfirmed {
+        /// The epoch.
+        epoch: u64,
     },
     /// A member joined, got a vote or was removed.
     Member {
@@ -253,8 +253,8 @@ pub const NAMES: &[(&str, &str)] = &[
     ("endpoint.withdrawn", "An endpoint waits no longer, and was given nothing."),
     ("journal.trimmed", "The oldest part of the journal was given up."),
     ("cluster.level", "All members behave by the rules of the next feature level from here on."),
-    ("generation.begun", "A backup was restored; nothing is given until it is confirmed."),
-    ("generation.confirmed", "All pools may give again after a restore."),
+    ("epoch.begun", "A backup was restored; nothing is given until it is confirmed."),
+    ("epoch.confirmed", "All pools may give again after a restore."),
     ("pool.split", "Ranges of a pool are another one's from now on, with all that is held there."),
     ("pool.confirmed", "A pool may give again after a restore."),
     ("member.joined", "A member was taken in and gets the log; it has no vote yet."),
@@ -281,8 +281,8 @@ impl What {
             What::Withdrawn { .. } => "endpoint.withdrawn",
             What::JournalTrimmed { .. } => "journal.trimmed",
             What::LevelRaised { .. } => "cluster.level",
-            What::GenerationBegun { .. } => "generation.begun",
-            What::GenerationConfirmed { .. } => "generation.confirmed",
+            What::EpochBegun { .. } => "epoch.begun",
+            What::EpochConfirmed { .. } => "epoch.confirmed",
             What::PoolConfirmed { .. } => "pool.confirmed",
             What::Member { standing: MemberStanding::Learner, .. } => "member.joined",
             What::Member { standing: MemberStanding::Voter, .. } => "member.promoted",

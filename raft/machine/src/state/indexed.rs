@@ -169,7 +169,7 @@ found_by_name! { Network Reservation Node Namespace }
 impl Indexed for PoolState {}
 impl Indexed for Segment {}
 impl Indexed for Member {}
-impl Indexed for Generation {}
+impl Indexed for Epoch {}
 
 impl Indexed for Subnet {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {

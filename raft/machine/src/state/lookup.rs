@@ -6,9 +6,7 @@ use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
 use crate::state::key::{Application, ControllerKey};
 use crate::state::refuse::not_found;
-use crate::state::row::{
-    Automatic, AutomaticStanding, Generation, Meta, Namespace, Network, Node, Pool, Subnet,
-};
+use crate::state::row::{Automatic, AutomaticStanding, Epoch, Meta, Namespace, Network, Node, Pool, Subnet};
 use ipam_api::Family;
 use ipam_api::name::{InterfaceName, Name, ObjectName, ResourceName};
 
@@ -130,10 +128,10 @@ impl State {
         same.map(|(id, ..)| id).collect()
     }
 
-    /// The generation that isn't confirmed yet, if the present one isn't.
+    /// The epoch that isn't confirmed yet, if the present one isn't.
     #[must_use]
-    pub fn unconfirmed(&self) -> Option<&Generation> {
-        self.generations.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
+    pub fn unconfirmed(&self) -> Option<&Epoch> {
+        self.epochs.last().map(|(_, row)| row).filter(|row| row.ended_wall_ms.is_none())
     }
 
     /// Returns true if a pool may give, as far as a restore is concerned.

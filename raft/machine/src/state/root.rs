@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use std::net::IpAddr;
 use std::ops::Deref;
 
-/// A generation's share of the revision's bits.
-const GENERATION_SHIFT: u32 = 40;
+/// An epoch's share of the revision's bits.
+const EPOCH_SHIFT: u32 = 40;
 /// Whatever reads JSON has integers up to that.
 const REVISION_BITS: u32 = 53;
 /// The header's row.
@@ -29,7 +29,7 @@ pub(crate) const HEADER: RowKey = RowKey { table: 0, id: 0 };
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {
     /// Rises with every restore and forced recovery.
-    pub generation: u64,
+    pub epoch: u64,
     /// Rises with every change.
     pub counter: u64,
     /// By which rules `apply` behaves; raised by an entry once all members know them.
@@ -47,7 +47,7 @@ pub struct Header {
 impl Header {
     /// True if revisions can be made of it: more than there are was never counted.
     pub(crate) fn makes_sense(&self) -> bool {
-        self.generation >> (REVISION_BITS - GENERATION_SHIFT) == 0 && self.counter >> GENERATION_SHIFT == 0
+        self.epoch >> (REVISION_BITS - EPOCH_SHIFT) == 0 && self.counter >> EPOCH_SHIFT == 0
     }
 }
 
@@ -97,7 +97,7 @@ impl State {
     pub(crate) fn without_rows() -> Self {
         Self {
             header: Header {
-                generation: 1,
+                epoch: 1,
                 counter: 0,
                 level: FIRST_LEVEL,
                 log_time_ms: 0,
@@ -117,10 +117,10 @@ impl State {
         &self.header
     }
 
-    /// The newest revision: generation and counter in one integer below 2^53.
+    /// The newest revision: epoch and counter in one integer below 2^53.
     #[must_use]
     pub fn revision(&self) -> u64 {
-        (self.header.generation << GENERATION_SHIFT) + self.header.counter
+        (self.header.epoch << EPOCH_SHIFT) + self.header.counter
     }
 
     /// The log time of the newest command, in milliseconds.

@@ -112,7 +112,7 @@ macro_rules! rows {
     };
 }
 
-// The header is table 0. Members have the ids that the log knows them by, segments and generations their numbers.
+// The header is table 0. Members have the ids that the log knows them by, segments and epochs their numbers.
 // Numbers are part of the format of rows and snapshots and never move.
 rows! {
     /// Address spaces.
@@ -145,8 +145,8 @@ rows! {
     segments: Segment = 14, u64, "segment of the journal";
     /// Members, present and former.
     members: Member = 15, u64, "member";
-    /// Generations that began with a restore.
-    generations: Generation = 16, u64, "generation";
+    /// Epochs that began with a restore.
+    epochs: Epoch = 16, u64, "epoch";
     /// Hosts, as operators describe them.
     nodes: Node = 17, Id<Node>, "node";
     /// Groups of endpoints.

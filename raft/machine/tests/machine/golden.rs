@@ -354,7 +354,7 @@ fn rows_that_are_not_written_as_rows_are_damaged() {
         change(&mut state);
         State::from_rows(state.rows()).map(|_| ()).unwrap_err().to_string()
     };
-    assert!(header(|state| state.spoil_header().generation = 1 << 13).contains("no sense"));
+    assert!(header(|state| state.spoil_header().epoch = 1 << 13).contains("no sense"));
     assert!(header(|state| state.spoil_header().counter = 1 << 40).contains("no sense"));
     let elsewhere = golden.iter().cloned().map(|(key, row)| match key.table {
         0 => (RowKey { table: 0, id: 1 }, row),

@@ -9,7 +9,7 @@
 
 mod access;
 mod bounds;
-mod generation;
+mod epoch;
 mod golden;
 mod journal;
 mod members;

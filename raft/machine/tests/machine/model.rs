@@ -307,7 +307,7 @@ fn said(answer: &Answer) -> Said {
             panic!("the model has no journal; tests/journal.rs has")
         }
         Answer::Level { .. } => panic!("the model has one level; the machine's own tests have more"),
-        Answer::Confirmed { .. } => panic!("the model restores nothing; tests/generation.rs does"),
+        Answer::Confirmed { .. } => panic!("the model restores nothing; tests/epoch.rs does"),
         Answer::Pending(pending) => Said::Pending { repeated: pending.repeated, why: pending.why },
         Answer::Renewed { leases, more: _ } => {
             Said::Renewed(leases.iter().map(|one| (one.address, one.lease.until_ms)).collect())

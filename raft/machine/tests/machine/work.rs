@@ -276,7 +276,7 @@ fn a_released_prefix_with_much_below_it_is_cleared_away_in_the_grace_of_a_leader
     say("put subnet lan cidr=10.0.0.0/16");
     say("put pool wide subnet=lan edges");
     let Answer::Delegated { prefixes, .. } = say("delegate from=wide whole/20").answer else { panic!() };
-    let id = prefixes[0].id.get() - script::GENERATION;
+    let id = prefixes[0].id.get() - script::EPOCH;
     for part in 0..=EXPIRIES_PER_COMMAND_MAX {
         say(&format!("delegate from=#{id} part-{part}/28"));
     }

@@ -1,4 +1,4 @@
-//! Making a new data directory of a backup: the beginning of another cluster, in another generation.
+//! Making a new data directory of a backup: the beginning of another cluster, in another epoch.
 //!
 //! The restored state waits beside an empty store until its member founds a cluster. Only then it is known who the
 //! members are, and it becomes a snapshot like any other, which they get as any member gets one. So one member is
@@ -45,9 +45,9 @@ pub enum RestoreError {
         .0.display()
     )]
     NotEmpty(PathBuf),
-    /// The generation can't be.
+    /// The epoch can't be.
     #[error("{0}")]
-    Generation(String),
+    Epoch(String),
     /// The directory can't be used.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -59,8 +59,8 @@ pub struct Restored {
     version: u32,
     /// The seal of the backup.
     pub backup: String,
-    /// The generation that begins.
-    pub generation: u64,
+    /// The epoch that begins.
+    pub epoch: u64,
     /// The header of the backup.
     pub header: Header,
 }
@@ -68,7 +68,7 @@ pub struct Restored {
 impl Restored {
     /// Tells what was restored from what was restored otherwise.
     pub(crate) fn id(&self) -> String {
-        format!("{} as generation {}", self.backup, self.generation)
+        format!("{} as epoch {}", self.backup, self.epoch)
     }
 
     /// The restore that waits in a data directory for its cluster to be founded.
@@ -109,26 +109,16 @@ fn state(dir: &Path) -> PathBuf {
     dir.join("restored")
 }
 
-/// Makes a data directory of a backup. `generation` is the next one if nothing is said.
+/// Makes a data directory of a backup. `epoch` is the next one if nothing is said.
 ///
 /// # Errors
 /// See [`RestoreError`].
-pub fn restore(
-    file: &Path,
-    dir: &Path,
-    generation: Option<u64>,
-    wall_ms: u64,
-) -> Result<Restored, RestoreError> {
-    let restored = Broken::catch(|| restore_from(file, dir, generation, wall_ms));
+pub fn restore(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Result<Restored, RestoreError> {
+    let restored = Broken::catch(|| restore_from(file, dir, epoch, wall_ms));
     restored.map_err(StoreError::Broken)?
 }
 
-fn restore_from(
-    file: &Path,
-    dir: &Path,
-    generation: Option<u64>,
-    wall_ms: u64,
-) -> Result<Restored, RestoreError> {
+fn restore_from(file: &Path, dir: &Path, epoch: Option<u64>, wall_ms: u64) -> Result<Restored, RestoreError> {
     let wrong = |source| RestoreError::Backup { file: file.to_owned(), source };
     let open = || File::open(file).map(|file| BufReader::with_capacity(BUFFER_BYTES, file));
     // Who uses the directory is said first, if somebody does.
@@ -140,11 +130,11 @@ fn restore_from(
     }
     // All of it is looked at before the first byte is written.
     let checked = open().map_err(Unusable::Io).and_then(backup::check).map_err(wrong)?;
-    let last = checked.header.generation;
-    let generation = generation.unwrap_or(last + 1);
-    if generation <= last {
-        return Err(RestoreError::Generation(format!(
-            "generation {generation} can't follow on generation {last}; name a number above that, and above that of \
+    let last = checked.header.epoch;
+    let epoch = epoch.unwrap_or(last + 1);
+    if epoch <= last {
+        return Err(RestoreError::Epoch(format!(
+            "epoch {epoch} can't follow on epoch {last}; name a number above that, and above that of \
              every other restore of this cluster"
         )));
     }
@@ -156,8 +146,8 @@ fn restore_from(
             Pieces { reader: Reader::begin(open()?).map_err(unusable)?, left: VecDeque::new(), next: None };
         let Instant { mut state, journal, .. } = snapshot::load(&mut pieces, &Progress::default())?;
         let mut recent = Recent::new(&state.header().journal, journal);
-        if let Err(refusal) = state.begin_generation(generation, wall_ms, checked.header.history) {
-            return Ok(Err(RestoreError::Generation(refusal.detail())));
+        if let Err(refusal) = state.begin_epoch(epoch, wall_ms, checked.header.history) {
+            return Ok(Err(RestoreError::Epoch(refusal.detail())));
         }
         recent.take(state.take_journaled());
         pieces.write_segments(dir, &state, &recent)?;
@@ -165,7 +155,7 @@ fn restore_from(
         Ok(Ok(()))
     };
     let done = write().map_err(StoreError::io(dir))?;
-    let restored = Restored { version: VERSION, backup: checked.seal, generation, header: checked.header };
+    let restored = Restored { version: VERSION, backup: checked.seal, epoch, header: checked.header };
     let finish = || -> io::Result<()> {
         fs::remove_file(unfinished(dir))?;
         disk::sync_dir(dir)

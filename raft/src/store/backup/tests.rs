@@ -1,4 +1,4 @@
-//! Backups of a store with a long history, restored: the same state in another generation, with every event.
+//! Backups of a store with a long history, restored: the same state in another epoch, with every event.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -61,14 +61,14 @@ async fn a_restored_store_has_the_same_rows_and_all_of_the_history() {
     restore(&file, &restored, None, 9_000).unwrap();
     assert!(matches!(restore(&file, &restored, None, 9_000), Err(RestoreError::NotEmpty(_))));
     let mut wanted = state.clone();
-    wanted.begin_generation(2, 9_000, true).unwrap();
+    wanted.begin_epoch(2, 9_000, true).unwrap();
     let store = found(&restored).await;
     assert_eq!(store.shared.with(State::digest), wanted.digest());
     assert!(store.shared.view().rows().eq(wanted.rows()));
     assert!(store.journal.missing().is_empty());
     let found_events = pages(&store, 100, false, &EventFilter::default()).unwrap();
     assert_eq!(found_events[..events.len()], events);
-    assert_eq!(found_events[events.len()].what.name(), "generation.begun");
+    assert_eq!(found_events[events.len()].what.name(), "epoch.begun");
     stop(store).await;
     // A start after that goes on, and begins nothing again.
     let store = found(&restored).await;

@@ -55,7 +55,7 @@ impl Backup {
             cluster,
             member,
             taken_at,
-            generation: state.header().generation,
+            epoch: state.header().epoch,
             revision: state.revision(),
             level: state.header().level,
             digest: format!("{:032x}", state.digest()),

@@ -113,10 +113,10 @@ async fn verify(session: &Session, file: &Path) -> Result<(), Failure> {
     let header = &checked.header;
     let history = if header.history { "all that was kept" } else { "only the newest of it" };
     session.print(&format!(
-        "cluster     {}\ngeneration  {}\nrevision    {}\ntaken       {} by {} ({})\ncontents    {}\nhistory     {history}\n\
+        "cluster     {}\nepoch       {}\nrevision    {}\ntaken       {} by {} ({})\ncontents    {}\nhistory     {history}\n\
          size        {}\nblake3      {}\nwhole       yes\n",
         header.cluster,
-        header.generation,
+        header.epoch,
         header.revision,
         text::moment(header.taken_at),
         header.member,

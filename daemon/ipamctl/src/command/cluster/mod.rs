@@ -3,7 +3,7 @@
 mod backup;
 mod ca;
 mod certificates;
-mod generation;
+mod epoch;
 mod members;
 mod verbs;
 

@@ -3,7 +3,7 @@
 use clap::Subcommand;
 use ipam_api::Name;
 
-use super::{backup, ca, generation, members};
+use super::{backup, ca, epoch, members};
 use crate::client::session::Session;
 use crate::output::error::Failure;
 
@@ -59,10 +59,10 @@ pub(crate) enum Verb {
     #[command(after_help = backup::EXAMPLES)]
     Backup(backup::BackupArguments),
     /// What a restore has begun, and which pools wait to be confirmed
-    #[command(after_help = generation::EXAMPLES)]
-    Generation {
+    #[command(after_help = epoch::EXAMPLES)]
+    Epoch {
         #[command(subcommand)]
-        verb: Option<generation::Verb>,
+        verb: Option<epoch::Verb>,
     },
 }
 
@@ -87,6 +87,6 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Replace { old, new } => members::replace(session, &old, new).await,
         Verb::Ca(verb) => ca::run(session, verb),
         Verb::Backup(arguments) => backup::run(session, &arguments).await,
-        Verb::Generation { verb } => generation::run(session, verb).await,
+        Verb::Epoch { verb } => epoch::run(session, verb).await,
     }
 }

@@ -19,7 +19,7 @@ fn said(name: &str, leader: Option<&str>, stale_ms: u64, term: u64) -> Said {
         member
     };
     let body = serde_json::json!({
-        "id": "7f3c-91aa", "generation": 1, "level": 3, "answered_by": name, "leader": leader, "term": term,
+        "id": "7f3c-91aa", "epoch": 1, "level": 3, "answered_by": name, "leader": leader, "term": term,
         "revision": 48_211_907, "digest": "d1", "applied": 900, "stale_ms": stale_ms,
         "members": [member(1), member(2), member(3)], "pools": 31,
         "disk_free_bytes": 41_876_000_000_u64, "disk_room": "enough",
@@ -52,7 +52,7 @@ fn healthy() -> Vec<Observed> {
 #[test]
 fn all_is_well() {
     let expected = "\
-cluster      7f3c-91aa   generation 1   feature level 3
+cluster      7f3c-91aa   epoch 1   feature level 3
 health       OK        3 of 3 members answer · leader n2 · can lose 1
 state        revision 48211907   term 17
 
@@ -78,7 +78,7 @@ fn without_a_leader_one_member_is_enough() {
     assert_eq!(
         screen(&observed, 120),
         "\
-cluster      7f3c-91aa   generation 1   feature level 3
+cluster      7f3c-91aa   epoch 1   feature level 3
 health       NO LEADER for 14s   1 of 3 members answers (n3); 2 are needed
              What stands below is from n3 alone, as of revision 48211907, 14s ago.
              Nothing can be changed until there is a leader; reading goes on with --consistency stale.

@@ -26,10 +26,7 @@ pub(super) fn render(
     let cluster = &judgement.best.cluster;
     let mut fields = Fields::default();
     let id = if cluster.id.is_empty() { "not founded yet" } else { &cluster.id };
-    fields.line(
-        "cluster",
-        format!("{id}   generation {}   feature level {}", cluster.generation, cluster.level),
-    );
+    fields.line("cluster", format!("{id}   epoch {}   feature level {}", cluster.epoch, cluster.level));
     health(&mut fields, judgement, paint);
     fields.line("state", format!("revision {}   term {}", cluster.revision, cluster.term));
     fields.raw("");

@@ -5,7 +5,7 @@ use ipam_api::access::{Target, Verb};
 
 use super::parameters::{fresh, parameter};
 use super::route::{Handled, Route};
-use crate::http::cluster::{backup, generation};
+use crate::http::cluster::{backup, epoch};
 
 pub(super) fn routes() -> [Handled; 3] {
     [
@@ -19,22 +19,22 @@ pub(super) fn routes() -> [Handled; 3] {
         .refuses(&[Code::TooManyRequests])
         .to(backup::write),
         Route::get(
-            "/v1/cluster/generation",
+            "/v1/cluster/epoch",
             Target::Cluster,
             "Shows what a restore has begun, and which pools wait to be confirmed.",
         )
         .query(fresh())
-        .json(200, "Generation")
+        .json(200, "Epoch")
         .refuses(&[Code::RevisionNotReached])
-        .to(generation::show),
+        .to(epoch::show),
         Route::post(
-            "/v1/cluster/generation/confirm",
+            "/v1/cluster/epoch/confirm",
             (Verb::Write, Target::Cluster),
             "Lets pools give again after a restore.",
         )
         .takes("ConfirmRequest")
-        .json(200, "Generation")
+        .json(200, "Epoch")
         .refuses(&[Code::NotFound, Code::RevisionMismatch])
-        .to(generation::confirm),
+        .to(epoch::confirm),
     ]
 }

@@ -26,7 +26,7 @@ pub(super) fn routes() -> [Handled; 4] {
             Code::NoPoolFits,
             Code::PoolDisabled,
             Code::Terminating,
-            Code::GenerationUnconfirmed,
+            Code::EpochUnconfirmed,
             Code::InUse,
         ])
         .to(prefix::delegate),

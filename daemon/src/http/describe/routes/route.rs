@@ -200,7 +200,7 @@ pub(super) const OF_ALLOCATING: &[Code] = &[
     Code::PoolExhausted,
     Code::NoPoolSelected,
     Code::NoPoolFits,
-    Code::GenerationUnconfirmed,
+    Code::EpochUnconfirmed,
     Code::PoolDisabled,
     Code::AddressTaken,
     Code::AddressOutsidePools,

@@ -66,7 +66,7 @@ impl Action {
             Action::ScaleController(scale) => scale.check(),
             Action::EndController(end) => end.check(),
             Action::CreateToken(wish) => wish.check(),
-            Action::ConfirmGeneration(wish) => wish.check(),
+            Action::ConfirmEpoch(wish) => wish.check(),
             Action::JoinMember(wish) => {
                 wish.known.iter().try_for_each(KnownMember::check)?;
                 within(Counted::Members, wish.known.len(), MEMBERS_MAX)?;

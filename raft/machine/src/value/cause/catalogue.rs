@@ -100,7 +100,7 @@ causes! {
         (format!("{} is no host name such as db-07.example.com", shown(hostname)))
         help "Use letters, digits and hyphens, 63 at most between two dots, and 253 in all.";
 
-    // Transactions, levels, the journal, generations.
+    // Transactions, levels, the journal, epochs.
     NestedTransaction => InvalidField: "a transaction can't contain another";
     ResponseSize { bytes: u64, done: u64, steps: u64 } => LimitExceeded:
         "the response has {bytes} bytes after {done} of {steps} steps; at most {RESPONSE_BYTES_MAX} are allowed"
@@ -110,12 +110,12 @@ causes! {
         "the level is {present}, and rises by one; it can't become {level} at once";
     SegmentNotSealed { segment: u64, newest: u64 } => InvalidField:
         "segment {segment} of the journal is not sealed; the newest that is, is {newest}";
-    GenerationOrder { generation: u64, last: u64 } => InvalidField:
-        "generation {generation} can't follow on generation {last}"
+    EpochOrder { epoch: u64, last: u64 } => InvalidField:
+        "epoch {epoch} can't follow on epoch {last}"
         help "Name a number above that, and above that of every other restore of this cluster.";
-    OtherGeneration { present: u64, generation: u64 } => RevisionMismatch:
-        "this is generation {present}, and not {generation}"
-        help "Look again at what waits: ipamctl cluster generation.";
+    OtherEpoch { present: u64, epoch: u64 } => RevisionMismatch:
+        "this is epoch {present}, and not {epoch}"
+        help "Look again at what waits: ipamctl cluster epoch.";
 
     // Members and tokens.
     MemberNowhere => InvalidField: "a member has a disk id and an address where it answers peers";

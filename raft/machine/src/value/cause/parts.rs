@@ -62,7 +62,7 @@ impl WhyNot {
             Self::Exhausted => Code::PoolExhausted,
             Self::Terminating => Code::Terminating,
             Self::Disabled | Self::Drained => Code::PoolDisabled,
-            Self::Unconfirmed => Code::GenerationUnconfirmed,
+            Self::Unconfirmed => Code::EpochUnconfirmed,
             Self::TokenLabels => Code::Forbidden,
             Self::OtherFamily => Code::FamilyMismatch,
             Self::OtherNodes

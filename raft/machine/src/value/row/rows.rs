@@ -391,9 +391,9 @@ pub enum MemberStanding {
     Removed,
 }
 
-/// A generation that began with a restore. Its id is its number.
+/// An epoch that began with a restore. Its id is its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Generation {
+pub struct Epoch {
     /// Its number.
     pub number: u64,
     /// The revision of the state that was restored.

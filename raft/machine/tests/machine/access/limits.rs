@@ -3,8 +3,8 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_machine::command::{
-    ConfirmGeneration, Expect, Kind, NamespaceIntention, PoolIntention, Put, Quota, Remarks,
-    ReservationIntention, SplitPool, SubnetIntention, Text, Transaction,
+    ConfirmEpoch, Expect, Kind, NamespaceIntention, PoolIntention, Put, Quota, Remarks, ReservationIntention,
+    SplitPool, SubnetIntention, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -262,8 +262,8 @@ fn limited_administrators_leave_the_cluster_alone() {
             Action::Expire,
             Action::SealJournal,
             Action::TrimJournal { through: 0 },
-            Action::ConfirmGeneration(ConfirmGeneration { generation: 0, pools: None }),
-            Action::ConfirmGeneration(ConfirmGeneration { generation: 0, pools: Some(vec![name("web")]) }),
+            Action::ConfirmEpoch(ConfirmEpoch { epoch: 0, pools: None }),
+            Action::ConfirmEpoch(ConfirmEpoch { epoch: 0, pools: Some(vec![name("web")]) }),
         ] {
             assert_eq!(world.code(Terms::of(grant.clone()), action.clone()), FORBIDDEN, "{action:?}");
         }

@@ -325,8 +325,8 @@ impl Follower {
                 | What::Cooled { .. }
                 | What::JournalTrimmed { .. }
                 | What::LevelRaised { .. }
-                | What::GenerationBegun { .. }
-                | What::GenerationConfirmed { .. }
+                | What::EpochBegun { .. }
+                | What::EpochConfirmed { .. }
                 | What::PoolConfirmed { .. }
                 | What::Member { .. } => {}
                 What::PoolSplit { pool, into, ranges } => {

@@ -234,7 +234,7 @@ impl Model {
                 panic!("the model has no journal; tests/journal.rs has")
             }
             Action::RaiseLevel { .. } => panic!("the model has one level; the machine's own tests have more"),
-            Action::ConfirmGeneration(_) => panic!("the model restores nothing; tests/generation.rs does"),
+            Action::ConfirmEpoch(_) => panic!("the model restores nothing; tests/epoch.rs does"),
             Action::JoinMember(_) | Action::ChangeMembers(_) => {
                 panic!("the model has no members; tests/members.rs has")
             }

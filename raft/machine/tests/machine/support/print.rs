@@ -15,7 +15,7 @@ use ipam_machine::space::Counts;
 use ipam_machine::state::Occupant;
 use ipam_machine::{Answer, Applied, Event, Outcome, State, What};
 
-use crate::support::script::{GENERATION, attachment};
+use crate::support::script::{EPOCH, attachment};
 
 /// What became of a command, and what happened.
 pub(crate) fn outcome(outcome: &Outcome, events: &[Event]) -> String {
@@ -240,11 +240,11 @@ fn what(what: &What) -> String {
         What::Waits { endpoint, why } => format!("{endpoint} waits, {}", why.as_str()),
         What::Withdrawn { endpoint } => format!("{endpoint} waits no longer"),
         What::LevelRaised { level } => format!("the level is {level}"),
-        What::GenerationBegun { generation, from_revision } => {
-            format!("generation {generation} begins, from {}", id(*from_revision))
+        What::EpochBegun { epoch, from_revision } => {
+            format!("epoch {epoch} begins, from {}", id(*from_revision))
         }
         What::PoolConfirmed { pool, .. } => format!("pool {pool} is confirmed"),
-        What::GenerationConfirmed { generation } => format!("generation {generation} is confirmed"),
+        What::EpochConfirmed { epoch } => format!("epoch {epoch} is confirmed"),
         What::PoolSplit { pool, into, ranges } => {
             let ranges: Vec<String> = ranges.iter().map(ToString::to_string).collect();
             format!("{} of {pool} is {into} now", ranges.join(", "))
@@ -459,7 +459,7 @@ fn id(revision: u64) -> String {
     short(&revision.to_string())
 }
 
-/// Revisions without their generation.
+/// Revisions without their epoch.
 fn short(text: &str) -> String {
     let mut out = String::new();
     let mut digits = String::new();
@@ -469,8 +469,8 @@ fn short(text: &str) -> String {
             continue;
         }
         match digits.parse::<u64>() {
-            Ok(number) if (GENERATION..2 * GENERATION).contains(&number) => {
-                let _ = write!(out, "{}", number - GENERATION);
+            Ok(number) if (EPOCH..2 * EPOCH).contains(&number) => {
+                let _ = write!(out, "{}", number - EPOCH);
             }
             _ => out.push_str(&digits),
         }

@@ -19,7 +19,7 @@
 //! ```
 //!
 //! Every command takes `expect=absent|REVISION` where it has one, and `before=MS`, the log time after which
-//! nobody waits for it any more. Revisions and ids are written without their generation. `65*10.0.0.0` is a
+//! nobody waits for it any more. Revisions and ids are written without their epoch. `65*10.0.0.0` is a
 //! list of 65 addresses, each two behind the one before.
 
 mod words;
@@ -42,8 +42,8 @@ use ipam_machine::command::{
     ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
 };
 
-/// The first generation's share of every revision and id.
-pub(crate) const GENERATION: u64 = 1 << 40;
+/// The first epoch's share of every revision and id.
+pub(crate) const EPOCH: u64 = 1 << 40;
 
 /// One line, understood.
 pub(crate) enum Line {
@@ -461,7 +461,7 @@ fn kind(word: &str) -> Kind {
 }
 
 fn revision(text: &str) -> u64 {
-    GENERATION + text.parse::<u64>().unwrap()
+    EPOCH + text.parse::<u64>().unwrap()
 }
 
 /// What must be the case, if the line says.

@@ -2,7 +2,7 @@
 
 use ipam_machine::Action;
 use ipam_machine::command::{
-    ChangeMembers, ConfirmGeneration, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
+    ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
     Leases, PoolIntention, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
     ScaleController, SplitPool, Text, Transaction,
 };
@@ -56,7 +56,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         Action::TrimJournal { through: 3 },
         Action::RaiseLevel { level: 2 },
         Action::SealJournal,
-        Action::ConfirmGeneration(ConfirmGeneration { generation: 2, pools: Some(vec![name("web")]) }),
+        Action::ConfirmEpoch(ConfirmEpoch { epoch: 2, pools: Some(vec![name("web")]) }),
         Action::JoinMember(JoinMember {
             name: name("n4"),
             disk_id: Text::given("disk-4"),
@@ -129,7 +129,7 @@ fn action_name(action: &Action) -> &'static str {
         Action::TrimJournal { .. } => "trim-journal",
         Action::RaiseLevel { .. } => "raise-level",
         Action::SealJournal => "seal-journal",
-        Action::ConfirmGeneration(_) => "confirm-generation",
+        Action::ConfirmEpoch(_) => "confirm-epoch",
         Action::JoinMember(_) => "join-member",
         Action::ChangeMembers(_) => "change-members",
         Action::SplitPool(_) => "split-pool",

@@ -10,9 +10,9 @@ use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::event::{Readiness, Why};
 use ipam_machine::journal::Segment;
 use ipam_machine::model::{
-    Allocation, Attachment, Boot, BootHistory, Cooling, Endpoint, Generation, Member, MemberStanding,
-    Namespace, Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token,
-    Tombstone, WaitTarget, Waiting,
+    Allocation, Attachment, Boot, BootHistory, Cooling, Endpoint, Epoch, Member, MemberStanding, Namespace,
+    Network, Node, Pool, PoolState, Prefix, Replay, Reservation, Source, Sticky, Subnet, Token, Tombstone,
+    WaitTarget, Waiting,
 };
 use ipam_machine::table::Row;
 
@@ -164,7 +164,7 @@ pub(crate) fn all_rows() -> Rows {
         until_log_time_ms: 14,
     };
     rows.put(1, &row);
-    let row = Generation {
+    let row = Epoch {
         number: 1,
         from_revision: 40,
         since_wall_ms: 17,

@@ -5,7 +5,7 @@ use ipam_api::name::Name;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
-    Allocate, AutomaticPool, AutomaticRules, ConfirmGeneration, Controller, Delegate, Delete, Expect,
+    Allocate, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete, Expect,
     InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put,
     ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Via,
 };
@@ -83,9 +83,9 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
     })
 }
 
-fn confirm(generation: u64, pools: Option<&[&str]>) -> Action {
+fn confirm(epoch: u64, pools: Option<&[&str]>) -> Action {
     let pools = pools.map(|pools| pools.iter().map(|name| name.parse().unwrap()).collect());
-    Action::ConfirmGeneration(ConfirmGeneration { generation, pools })
+    Action::ConfirmEpoch(ConfirmEpoch { epoch, pools })
 }
 
 /// Two pools, and `host/a` holds an address of the first.
@@ -112,7 +112,7 @@ fn before() -> State {
 
 fn restored() -> State {
     let mut state = State::from_rows(before().rows()).unwrap();
-    state.begin_generation(2, 7_000, true).unwrap();
+    state.begin_epoch(2, 7_000, true).unwrap();
     state
 }
 
@@ -133,12 +133,12 @@ fn revisions_and_ids_go_on_above_all_that_there_were() {
         panic!("it was given nothing")
     };
     assert!(interfaces[0].addresses[0].allocation > (2 << 40).into());
-    // And once more, from a state of the second generation.
-    state.begin_generation(5, 9_000, true).unwrap();
+    // And once more, from a state of the second epoch.
+    state.begin_epoch(5, 9_000, true).unwrap();
     assert!(state.revision() > 5 << 40);
     assert_eq!(waiting(&state), ["one", "two"]);
     for number in [0, 4, 5, 1 << 13] {
-        assert!(state.clone().begin_generation(number, 0, true).is_err(), "{number}");
+        assert!(state.clone().begin_epoch(number, 0, true).is_err(), "{number}");
     }
 }
 
@@ -156,14 +156,14 @@ fn nothing_is_delegated_before_its_pool_is_confirmed() {
     done(&mut state, delegate(one(), "node", 30));
     let (id, _) = state.prefixes.first().unwrap();
     let mut state = State::from_rows(state.rows()).unwrap();
-    state.begin_generation(2, 7_000, true).unwrap();
-    assert_eq!(code(run(&mut state, delegate(one(), "other", 30))), Code::GenerationUnconfirmed);
+    state.begin_epoch(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, delegate(one(), "other", 30))), Code::EpochUnconfirmed);
     let below = || delegate(PrefixSource::Prefix(id), "child", 32);
-    assert_eq!(code(run(&mut state, below())), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, below())), Code::EpochUnconfirmed);
     // What is there is still answered, and can be given back.
     done(&mut state, delegate(one(), "node", 30));
     done(&mut state, Action::ReleasePrefix { id });
-    assert_eq!(code(run(&mut state, delegate(one(), "node", 30))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, delegate(one(), "node", 30))), Code::EpochUnconfirmed);
     done(&mut state, confirm(2, Some(&["one"])));
     done(&mut state, delegate(one(), "node", 30));
 }
@@ -173,23 +173,20 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
     let mut state = restored();
     assert_eq!(waiting(&state), ["one", "two"]);
     let refused = run(&mut state, allocate("host/b", "one", None)).unwrap_err();
-    assert_eq!(refused.code(), Code::GenerationUnconfirmed);
+    assert_eq!(refused.code(), Code::EpochUnconfirmed);
     assert!(refused.detail().contains("one is not confirmed since the restore"), "{}", refused.detail());
     // An address that is asked for by value neither.
-    assert_eq!(
-        code(run(&mut state, allocate("host/b", "one", Some("10.1.0.15")))),
-        Code::GenerationUnconfirmed
-    );
+    assert_eq!(code(run(&mut state, allocate("host/b", "one", Some("10.1.0.15")))), Code::EpochUnconfirmed);
     // What is held is answered again, and can be released.
     let Answer::Allocated { repeated, .. } = done(&mut state, allocate("host/a", "one", None)).answer else {
         panic!("it was refused")
     };
     assert!(repeated);
     done(&mut state, Action::ReleaseEndpoint { key: "host/a".parse().unwrap() });
-    assert_eq!(code(run(&mut state, allocate("host/a", "one", None))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, allocate("host/a", "one", None))), Code::EpochUnconfirmed);
     // A pool that is made meanwhile waits, too: its addresses may be those of one that was forgotten.
     done(&mut state, pool("three", "10.1.0.30-10.1.0.39"));
-    assert_eq!(code(run(&mut state, allocate("host/c", "three", None))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, allocate("host/c", "three", None))), Code::EpochUnconfirmed);
     assert_eq!(waiting(&state), ["one", "three", "two"]);
 }
 
@@ -225,8 +222,8 @@ fn what_was_kept_waits_for_its_pool_too() {
     let started = Started { boot_id: Text::given("b"), at_us: 2, start_ticks: None };
     done(&mut state, Action::ReleaseAttachment(ReleaseAttachment { key, started }));
     assert_eq!(state.allocations.len(), 2, "kept");
-    state.begin_generation(2, 7_000, true).unwrap();
-    assert_eq!(code(run(&mut state, Action::Allocate(sticky()))), Code::GenerationUnconfirmed);
+    state.begin_epoch(2, 7_000, true).unwrap();
+    assert_eq!(code(run(&mut state, Action::Allocate(sticky()))), Code::EpochUnconfirmed);
     done(&mut state, confirm(2, None));
     done(&mut state, Action::Allocate(sticky()));
     assert_eq!(state.allocations.len(), 2, "the same one");
@@ -241,7 +238,7 @@ fn pools_are_confirmed_one_by_one_or_all_at_once() {
     let answer = done(&mut state, confirm(2, Some(&["one"]))).answer;
     assert_eq!(answer, Answer::Confirmed { pools: 1, waiting: 1 });
     done(&mut state, allocate("host/b", "one", None));
-    assert_eq!(code(run(&mut state, allocate("host/c", "two", None))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, allocate("host/c", "two", None))), Code::EpochUnconfirmed);
     // Again: nothing changes.
     let revision = state.revision();
     assert_eq!(done(&mut state, confirm(2, Some(&["one"]))).revision, revision);
@@ -258,7 +255,7 @@ fn pools_are_confirmed_one_by_one_or_all_at_once() {
 fn who_hears_all_events_knows_what_waits() {
     let mut state = before();
     state.take_journaled();
-    state.begin_generation(2, 7_000, true).unwrap();
+    state.begin_epoch(2, 7_000, true).unwrap();
     let ready = |state: &State, name: &str| {
         let id = state.id_of(Kind::Pool, &name.parse::<Name>().unwrap()).unwrap();
         state.pool_states.get(id.into()).unwrap().readiness
@@ -278,7 +275,7 @@ fn who_hears_all_events_knows_what_waits() {
     let names: Vec<&str> = events.iter().map(|event| event.what.name()).collect();
     assert_eq!(
         names,
-        ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "generation.confirmed"]
+        ["pool.confirmed", "pool.condition", "pool.confirmed", "pool.condition", "epoch.confirmed"]
     );
     assert!(matches!(events[1].what, What::PoolReady { readiness: Readiness::Serving, .. }));
     assert_eq!(ready(&state, "two"), Readiness::Serving);
@@ -308,7 +305,7 @@ fn both_parts_of_a_split_pool_are_as_confirmed_as_it_was() {
     done(&mut state, split("two", "two-b", "10.1.0.25-10.1.0.29"));
     assert_eq!(waiting(&state), ["two", "two-b"]);
     done(&mut state, allocate("host/b", "one-b", None));
-    assert_eq!(code(run(&mut state, allocate("host/c", "two-b", None))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, allocate("host/c", "two-b", None))), Code::EpochUnconfirmed);
 }
 
 /// An endpoint of an application that wants so many of them, each with an address.
@@ -333,14 +330,14 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
         .map(|(id, row)| (id, row.intention.name.clone()))
         .unwrap();
     let size = |state: &State| state.space(id).unwrap().counts().size;
-    state.begin_generation(2, 4_000, true).unwrap();
-    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-b", 2))), Code::GenerationUnconfirmed);
+    state.begin_epoch(2, 4_000, true).unwrap();
+    assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-b", 2))), Code::EpochUnconfirmed);
     done(&mut state, confirm(2, Some(&[name.as_str()])));
     done(&mut state, of_application("shop", "pod/a/shop-b", 9));
     assert_eq!(size(&state), 2, "what else of the subnet is spare nobody knows");
     assert_eq!(code(run(&mut state, of_application("shop", "pod/a/shop-c", 9))), Code::PoolExhausted);
     let pools = state.pools.len();
-    assert_eq!(code(run(&mut state, of_application("other", "pod/a/other", 1))), Code::GenerationUnconfirmed);
+    assert_eq!(code(run(&mut state, of_application("other", "pod/a/other", 1))), Code::EpochUnconfirmed);
     assert_eq!(state.pools.len(), pools);
     done(&mut state, confirm(2, None));
     done(&mut state, of_application("shop", "pod/a/shop-c", 9));

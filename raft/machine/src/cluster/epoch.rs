@@ -1,4 +1,4 @@
-//! Generations: each begins with a restore, and gives nothing until an operator confirms it.
+//! Epochs: each begins with a restore, and gives nothing until an operator confirms it.
 //!
 //! Whatever was given after the backup may still live, and nothing here knows of it. So a pool gives again only
 //! once it is confirmed; a pool that is made meanwhile waits too, since its addresses may be those of one that was
@@ -8,13 +8,13 @@ use crate::apply::step::Step;
 use crate::apply::work::{Serving, Work};
 use crate::command::validate::within;
 use crate::command::{
-    Answer, Cause, ConfirmGeneration, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
+    Answer, Cause, ConfirmEpoch, Credential, Grant, Kind, Manager, Origin, Purpose, Refusal, Text, Via,
 };
 use crate::event::{By, What};
 use crate::journal::Happened;
 use crate::state::id::{Id, PoolId};
 use crate::state::refuse::not_found;
-use crate::state::row::{Generation, Pool};
+use crate::state::row::{Epoch, Pool};
 use crate::state::{Header, State};
 use crate::value::At;
 use crate::value::cause::Counted;
@@ -25,8 +25,8 @@ use ipam_api::name::Name;
 use std::collections::BTreeSet;
 
 impl State {
-    /// Leaves no more ids in a generation's row than there are pools.
-    pub(crate) fn forget_gone_pools(&self, row: &mut Generation) {
+    /// Leaves no more ids in an epoch's row than there are pools.
+    pub(crate) fn forget_gone_pools(&self, row: &mut Epoch) {
         row.confirmed.retain(|id| self.pools.get(*id).is_some());
     }
 
@@ -38,17 +38,17 @@ impl State {
             .filter_map(|(name, _)| name.name())
     }
 
-    /// Makes of a restored state the beginning of a generation: its revisions lie above all that there ever were in
+    /// Makes of a restored state the beginning of an epoch: its revisions lie above all that there ever were in
     /// the one that it comes from, and nothing is given until it is confirmed. Without `history` the sealed part of
     /// the journal is given up.
     ///
     /// # Errors
     /// For a number that isn't above the present one, or beyond all that there can be.
-    pub fn begin_generation(&mut self, number: u64, wall_ms: u64, history: bool) -> Result<(), Refusal> {
-        let (from_revision, last) = (self.revision(), self.header.generation);
-        let begun = Header { generation: number, counter: 0, ..self.header.clone() };
+    pub fn begin_epoch(&mut self, number: u64, wall_ms: u64, history: bool) -> Result<(), Refusal> {
+        let (from_revision, last) = (self.revision(), self.header.epoch);
+        let begun = Header { epoch: number, counter: 0, ..self.header.clone() };
         if number <= last || !begun.makes_sense() {
-            return Err(Cause::GenerationOrder { generation: number, last }.into());
+            return Err(Cause::EpochOrder { epoch: number, last }.into());
         }
         self.header = begun;
         let through = self.header.journal.segment.saturating_sub(1);
@@ -56,7 +56,7 @@ impl State {
         let origin = Origin {
             principal: Text::identifier("restore"),
             via: Via::Task,
-            request_id: Text::identifier(format!("generation-{number}")),
+            request_id: Text::identifier(format!("epoch-{number}")),
             comment: None,
             not_after_ms: None,
         };
@@ -74,7 +74,7 @@ impl State {
             events: Vec::new(),
         };
         step.state.tick();
-        let row = Generation {
+        let row = Epoch {
             number,
             from_revision,
             since_wall_ms: wall_ms,
@@ -84,7 +84,7 @@ impl State {
         step.state.write(number, row);
         // The new cluster founds itself with members of its own.
         step.state.reset_members();
-        step.emit(What::GenerationBegun { generation: number, from_revision });
+        step.emit(What::EpochBegun { epoch: number, from_revision });
         if !history {
             step.trim_journal(through)?;
         }
@@ -96,7 +96,7 @@ impl State {
     }
 }
 
-impl ConfirmGeneration {
+impl ConfirmEpoch {
     pub(crate) fn check(&self) -> Result<(), Refusal> {
         within(Counted::PoolsToConfirm, self.pools.as_ref().map_or(0, Vec::len), RESOURCES_MAX)
     }
@@ -104,9 +104,9 @@ impl ConfirmGeneration {
 
 impl Step<'_> {
     /// Lets pools give again. What was confirmed before is no reason to refuse.
-    pub(crate) fn confirm_generation(&mut self, wish: &ConfirmGeneration) -> Result<Answer, Refusal> {
-        let (number, present) = (wish.generation, self.state.header.generation);
-        refuse_if(number != present, || Cause::OtherGeneration { present, generation: number })?;
+    pub(crate) fn confirm_epoch(&mut self, wish: &ConfirmEpoch) -> Result<Answer, Refusal> {
+        let (number, present) = (wish.epoch, self.state.header.epoch);
+        refuse_if(number != present, || Cause::OtherEpoch { present, epoch: number })?;
         let named = wish.pools.iter().flatten().map(|name| {
             let id = self.state.find::<Pool>(name);
             id.ok_or_else(|| not_found(Kind::Pool, name))
@@ -134,11 +134,11 @@ impl Step<'_> {
         self.state.write(number, row);
         for id in &fresh {
             let pool = self.state.pools.named(*id).intention.name.clone();
-            self.emit(What::PoolConfirmed { generation: number, pool });
+            self.emit(What::PoolConfirmed { epoch: number, pool });
             self.refresh_readiness(*id);
         }
         if ended {
-            self.emit(What::GenerationConfirmed { generation: number });
+            self.emit(What::EpochConfirmed { epoch: number });
         }
         Ok(Answer::Confirmed { pools: fresh.len() as u64, waiting: left.len() as u64 })
     }

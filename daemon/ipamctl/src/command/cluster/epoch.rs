@@ -1,11 +1,11 @@
-//! `ipamctl cluster generation`: what a restore has begun, and letting pools give again.
+//! `ipamctl cluster epoch`: what a restore has begun, and letting pools give again.
 
 use std::fmt::Write as _;
 
 use clap::Subcommand;
 use ipam_api::Name;
 use ipam_api::client::Call;
-use ipam_api::cluster::{Cluster, ConfirmRequest, Generation};
+use ipam_api::cluster::{Cluster, ConfirmRequest, Epoch};
 
 use crate::client::confirm;
 use crate::client::exchange::Again;
@@ -14,21 +14,21 @@ use crate::output::error::Failure;
 use crate::output::text;
 
 pub(super) const EXAMPLES: &str = "Examples:
-  ipamctl cluster generation
-  ipamctl cluster generation confirm web --confirm 7f3c-91aa
-  ipamctl cluster generation confirm --all --confirm 7f3c-91aa";
+  ipamctl cluster epoch
+  ipamctl cluster epoch confirm web --confirm 7f3c-91aa
+  ipamctl cluster epoch confirm --all --confirm 7f3c-91aa";
 
-const PATH: &str = "/v1/cluster/generation";
+const PATH: &str = "/v1/cluster/epoch";
 /// Pools that are named on the screen.
 const NAMED_MAX: usize = 20;
 
-/// Verbs of generations.
+/// Verbs of epochs.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Let pools give again after a restore, once nothing unknown has their addresses
     #[command(after_help = "Examples:
-  ipamctl cluster generation confirm web web6 --confirm 7f3c-91aa
-  ipamctl cluster generation confirm --all --confirm 7f3c-91aa")]
+  ipamctl cluster epoch confirm web web6 --confirm 7f3c-91aa
+  ipamctl cluster epoch confirm --all --confirm 7f3c-91aa")]
     Confirm {
         /// The pools; --all for all of them, and for those that are still to come
         pools: Vec<Name>,
@@ -40,8 +40,8 @@ pub(super) async fn run(session: &Session, verb: Option<Verb>) -> Result<(), Fai
     match verb {
         None => {
             let answer = session.read(PATH).await?;
-            let generation: Generation = answer.read()?;
-            session.show(&answer.body, &generation.generation.to_string(), || Ok(screen(&generation)))
+            let epoch: Epoch = answer.read()?;
+            session.show(&answer.body, &epoch.epoch.to_string(), || Ok(screen(&epoch)))
         }
         Some(Verb::Confirm { pools }) => confirm(session, pools).await,
     }
@@ -54,12 +54,12 @@ async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
         _ => {
             return Err(Failure::usage(
                 "either pools are named, or --all is said",
-                "What waits: ipamctl cluster generation.",
+                "What waits: ipamctl cluster epoch.",
             ));
         }
     };
     let cluster: Cluster = session.read("/v1/cluster").await?.read()?;
-    let before: Generation = session.read(PATH).await?.read()?;
+    let before: Epoch = session.read(PATH).await?.read()?;
     let which = match &pools {
         None => "All pools give again".to_owned(),
         Some(pools) => format!("{} give again", text::joined(pools)),
@@ -72,13 +72,13 @@ async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
             .to_owned(),
     ];
     confirm::severe(session, &cluster.id, &summary).await?;
-    let request = ConfirmRequest { generation: before.generation, pools };
+    let request = ConfirmRequest { epoch: before.epoch, pools };
     let call = Call::post(format!("{PATH}/confirm")).json(&request)?;
     let answer = session.write(call, Again::ByKey).await?;
-    let after: Generation = answer.read()?;
+    let after: Epoch = answer.read()?;
     let confirmed = before.waiting.len().saturating_sub(after.waiting.len()) as u64;
     let left = match after.waiting.len() {
-        0 => format!("generation {} is confirmed", after.generation),
+        0 => format!("epoch {} is confirmed", after.epoch),
         left => format!("{} still wait", text::plural(left as u64, "pool", "pools")),
     };
     let done = format!(
@@ -87,29 +87,29 @@ async fn confirm(session: &Session, pools: Vec<Name>) -> Result<(), Failure> {
         session.tense("confirmed"),
         session.at_revision(&answer)
     );
-    session.done(&answer, &after.generation.to_string(), &done)
+    session.done(&answer, &after.epoch.to_string(), &done)
 }
 
-fn screen(generation: &Generation) -> String {
-    let mut text = format!("generation  {}\n", generation.generation);
-    if let (Some(since), Some(from)) = (generation.since, generation.from_revision) {
+fn screen(epoch: &Epoch) -> String {
+    let mut text = format!("epoch       {}\n", epoch.epoch);
+    if let (Some(since), Some(from)) = (epoch.since, epoch.from_revision) {
         let _ = writeln!(text, "since       {}, from revision {from}", text::moment(since));
     }
-    let Some(since) = generation.since.filter(|_| !generation.confirmed) else {
-        let when = generation.confirmed_at.map(|at| format!(" at {}", text::moment(at))).unwrap_or_default();
+    let Some(since) = epoch.since.filter(|_| !epoch.confirmed) else {
+        let when = epoch.confirmed_at.map(|at| format!(" at {}", text::moment(at))).unwrap_or_default();
         let _ = writeln!(text, "confirmed   yes{when}");
         return text;
     };
     let _ = writeln!(
         text,
         "confirmed   no: {} nothing, since what was given after the backup may be in use",
-        text::plural(generation.waiting.len() as u64, "pool gives", "pools give"),
+        text::plural(epoch.waiting.len() as u64, "pool gives", "pools give"),
     );
-    let named: Vec<&Name> = generation.waiting.iter().take(NAMED_MAX).collect();
-    let more = generation.waiting.len() - named.len();
+    let named: Vec<&Name> = epoch.waiting.iter().take(NAMED_MAX).collect();
+    let more = epoch.waiting.len() - named.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     let _ = writeln!(text, "waiting     {}{more}", text::joined(named));
     let _ = writeln!(text, "\nlook at what may live: ipamctl events --until {}", text::moment(since));
-    let _ = writeln!(text, "let them give again:   ipamctl cluster generation confirm POOL… | --all");
+    let _ = writeln!(text, "let them give again:   ipamctl cluster epoch confirm POOL… | --all");
     text
 }
