@@ -1,6 +1,6 @@
 //! The resources as HTTP shows them: flat, with two read-only islands, `meta` and `status`.
 //!
-//! Everything outside the islands is somebody's intention and can be sent back as it is.
+//! Everything outside the islands is somebody's spec and can be sent back as it is.
 
 mod application;
 mod controller;
@@ -40,26 +40,26 @@ pub use quota::{AddressLimits, ApplicationQuota, Quota};
 /// Labels or annotations.
 pub type Labels = BTreeMap<String, String>;
 
-/// A resource as it is read: the intention, and the two islands.
+/// A resource as it is read: the spec, and the two islands.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Resource<Intention, Status> {
+pub struct Resource<Spec, Status> {
     /// What somebody wants.
     #[serde(flatten)]
-    pub intention: Intention,
-    /// Identity and history of the intention.
+    pub spec: Spec,
+    /// Identity and history of the spec.
     pub meta: Meta,
     /// What is the case.
     pub status: Status,
 }
 
-/// Identity and history of an intention.
+/// Identity and history of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Meta {
     /// Tells a resource from its namesakes before and after it.
     pub id: u64,
-    /// Moves when the intention changes, and only then; the `ETag`.
+    /// Moves when the spec changes, and only then; the `ETag`.
     pub revision: u64,
     /// When it was created.
     pub created_at: Timestamp,

@@ -110,10 +110,10 @@ pub(super) fn allocation(state: &State, id: u64, row: &Allocation) -> Option<sho
     let subnet = state.subnets.get(pool.subnet)?;
     Some(shown::Allocation {
         id,
-        address: IpNet::new(row.address, subnet.intention.cidr.prefix_len()).ok()?,
-        network: subnet.intention.network.clone(),
-        subnet: subnet.intention.name.clone(),
-        pool: pool.intention.name.clone(),
+        address: IpNet::new(row.address, subnet.spec.cidr.prefix_len()).ok()?,
+        network: subnet.spec.network.clone(),
+        subnet: subnet.spec.name.clone(),
+        pool: pool.spec.name.clone(),
         endpoint: state.endpoints.get(row.endpoint)?.key.clone(),
         interface: row.interface.clone(),
         node: row.node.clone(),
@@ -141,7 +141,7 @@ pub(super) fn waits(why: Why, cause: &Cause, since_wall_ms: u64) -> shown::Condi
 
 /// A network's name by its id.
 pub(super) fn network_name(state: &State, network: u64) -> Option<Name> {
-    state.networks.get(network.into()).map(|row| row.intention.name.clone())
+    state.networks.get(network.into()).map(|row| row.spec.name.clone())
 }
 
 pub(super) fn lease(lease: &Lease) -> shown::Lease {

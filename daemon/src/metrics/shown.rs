@@ -70,8 +70,8 @@ impl Collector for Pools {
                 ("free", counts.free),
             ] {
                 let labels = [
-                    ("network", subnet.intention.network.as_str()),
-                    ("pool", pool.intention.name.as_str()),
+                    ("network", subnet.spec.network.as_str()),
+                    ("pool", pool.spec.name.as_str()),
                     ("state", word),
                 ];
                 family.encode_family(&labels)?.encode_gauge(&u64::try_from(count).unwrap_or(u64::MAX))?;

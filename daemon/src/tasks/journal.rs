@@ -53,7 +53,7 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-    use ipam_machine::command::{Expect, NetworkIntention, Put, Remarks, Text, Via};
+    use ipam_machine::command::{Expect, NetworkSpec, Put, Remarks, Text, Via};
     use ipam_machine::{At, Command, Grant, Origin, Terms, apply};
 
     use super::*;
@@ -70,8 +70,8 @@ mod tests {
                 not_after_ms: None,
             };
             let name = format!("network-{day}").parse().unwrap();
-            let intention = NetworkIntention { name, remarks: Remarks::default() };
-            let action = Action::PutNetwork(Put { intention, expect: Expect::Anything });
+            let spec = NetworkSpec { name, remarks: Remarks::default() };
+            let action = Action::PutNetwork(Put { spec, expect: Expect::Anything });
             let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
             // Wall time says nothing: it goes backwards here.
             let wall_ms = (1000 - day) * DAY_MS;

@@ -87,7 +87,7 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     let draining = client.send(Call::delete("/v1/pools/web?drain=true")).await.unwrap();
     assert_eq!(draining.status, 202);
     let view: View = draining.read().unwrap();
-    assert!(view.intention.terminating);
+    assert!(view.spec.terminating);
     assert_eq!(view.status.conditions[0].reason, "Terminating");
     // It gives nothing more, but what it gave stays and can be asked for again.
     refused(allocate(&client, &wish("h3", &["web"])).await, Code::Terminating);

@@ -14,7 +14,7 @@ mod support;
 use std::hint::black_box;
 use std::time::Instant;
 
-use ipam_machine::command::{Delegate, PoolIntention, PrefixLevel, PrefixSource};
+use ipam_machine::command::{Delegate, PoolSpec, PrefixLevel, PrefixSource};
 use ipam_machine::{Action, Answer, At, State, apply};
 
 use support::{command, name, put_pool, put_subnet, run, whole};
@@ -48,7 +48,7 @@ fn ratio(one: u128, other: u128) -> String {
 fn founded() -> State {
     let mut state = State::new();
     run(&mut state, put_subnet("lan", "10.0.0.0/8"));
-    run(&mut state, put_pool(PoolIntention { allow_edges: true, ..whole("lan", "lan") }));
+    run(&mut state, put_pool(PoolSpec { allow_edges: true, ..whole("lan", "lan") }));
     state
 }
 

@@ -16,7 +16,7 @@ use ipam_machine::command::Text;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{Allocate, InterfaceWish, Manner, PoolIntention, PoolPatterns, Routing, Takers};
+use ipam_machine::command::{Allocate, InterfaceWish, Manner, PoolPatterns, PoolSpec, Routing, Takers};
 use ipam_machine::{Action, State};
 
 use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
@@ -78,7 +78,7 @@ fn with_pools(count: u32, takers: impl Fn(u32) -> Takers) -> State {
     }
     for number in 0..count {
         let range = format!("10.{}.{}.1-10.{0}.{1}.250", number >> 8, number & 255);
-        let pool = PoolIntention {
+        let pool = PoolSpec {
             ranges: vec![range.parse().unwrap()],
             default: true,
             takers: takers(number),

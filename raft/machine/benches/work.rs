@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{
-    Allocate, InterfaceWish, Manner, PoolIntention, PoolPatterns, Routing, Text, Transaction,
+    Allocate, InterfaceWish, Manner, PoolPatterns, PoolSpec, Routing, Text, Transaction,
 };
 use ipam_machine::{Action, At, State, apply};
 
@@ -122,7 +122,7 @@ fn with_pools(gives: impl Fn(u32) -> bool) -> State {
         let range = range.parse().unwrap();
         let exclude = if gives(number) { Vec::new() } else { vec![range] };
         let group = u64::from(number) * 64 / u64::from(POOLS);
-        let pool = PoolIntention {
+        let pool = PoolSpec {
             ranges: vec![range],
             exclude,
             default: true,

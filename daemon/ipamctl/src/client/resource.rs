@@ -65,7 +65,7 @@ pub(crate) async fn show<N: ResourceType>(
 
 /// Adds the lines that end the text of each named resource.
 pub(crate) fn metadata_lines<N: ResourceType>(fields: &mut Fields, found: &Read<N>) {
-    let (description, labels, managed_by) = found.intention.metadata();
+    let (description, labels, managed_by) = found.spec.metadata();
     fields.line_if("description", description);
     fields.line_if("labels", &text::labels(labels));
     fields.line_if("managed by", managed_by.unwrap_or_default());
@@ -107,7 +107,7 @@ pub(crate) async fn suggest_among<T, Item: DeserializeOwned>(
 /// Begins the text of a resource with its heading.
 pub(crate) fn heading<N: ResourceType>(found: &Read<N>, network: Option<&Name>) -> Fields {
     let mut fields = Fields::default();
-    let name = found.intention.name();
+    let name = found.spec.name();
     fields.raw(&text::heading(N::WORD, name.as_str(), &found.meta, network.map(Name::as_str)));
     fields
 }
@@ -119,14 +119,14 @@ pub(crate) async fn show_list<N: ResourceType>(
     keep: impl Fn(&Read<N>) -> bool,
     table: fn(&[Read<N>], bool, Timestamp) -> Table,
 ) -> Result<(), Failure> {
-    let name = |found: &Read<N>| found.intention.name().to_string();
+    let name = |found: &Read<N>| found.spec.name().to_string();
     session.show_list(Listing { words: (N::WORD, N::PLURAL), filters, name, table }, keep).await
 }
 
 /// Creates one.
-pub(crate) async fn create<N: ResourceType>(session: &Session, intention: &N) -> Result<(), Failure> {
-    let name = intention.name();
-    let call = Call::post(N::PATH).json(intention)?;
+pub(crate) async fn create<N: ResourceType>(session: &Session, spec: &N) -> Result<(), Failure> {
+    let name = spec.name();
+    let call = Call::post(N::PATH).json(spec)?;
     let answer = session.write(call, Again::ByKey).await?;
     let sentence = format!("{} {name} {}{}", N::WORD, session.tense("created"), session.at_revision(&answer));
     session.done(&answer, name.as_str(), &sentence)
@@ -142,9 +142,9 @@ pub(crate) async fn edit<N: ResourceType>(
     let mut tries = 1;
     loop {
         let (found, read) = fetch::<N>(session, name).await?;
-        let mut wanted = found.intention.clone();
+        let mut wanted = found.spec.clone();
         change(&mut wanted, &found.status)?;
-        let (old, new) = (fields(&found.intention)?, fields(&wanted)?);
+        let (old, new) = (fields(&found.spec)?, fields(&wanted)?);
         let differences = diff::between(&old, &new);
         if differences.is_empty() {
             let sentence = format!("{} {name} is already so; nothing was changed", N::WORD);
@@ -169,9 +169,9 @@ pub(crate) async fn edit<N: ResourceType>(
     }
 }
 
-/// An intention, field by field.
-fn fields<T: Serialize>(intention: &T) -> Result<Map<String, Value>, Failure> {
-    match serde_json::to_value(intention).map_err(unreadable)? {
+/// A spec, field by field.
+fn fields<T: Serialize>(spec: &T) -> Result<Map<String, Value>, Failure> {
+    match serde_json::to_value(spec).map_err(unreadable)? {
         Value::Object(fields) => Ok(fields),
         other => Ok(Map::from_iter([(String::new(), other)])),
     }

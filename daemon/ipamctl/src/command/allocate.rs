@@ -165,11 +165,11 @@ async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family
     if let Some(name) = pattern.name() {
         return Ok(vec![resource::fetch::<Pool>(session, &name).await?.0.status.family]);
     }
-    let fits = |pool: &Read<Pool>| pattern.fits(&pool.intention.name);
+    let fits = |pool: &Read<Pool>| pattern.fits(&pool.spec.name);
     let pools = session.list::<Read<Pool>>("/v1/pools", None, fits).await?.items;
     for pool in &pools {
-        if let Some(network) = &pool.intention.network {
-            session.check_network(&format!("pool {}", pool.intention.name), network)?;
+        if let Some(network) = &pool.spec.network {
+            session.check_network(&format!("pool {}", pool.spec.name), network)?;
         }
     }
     if pools.is_empty() {

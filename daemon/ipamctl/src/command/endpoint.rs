@@ -104,23 +104,23 @@ async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failur
     let mut filters = session.narrowed("endpoints", &[Part::Realm, Part::Namespace])?;
     filters.extend(arguments.kind.iter().map(|kind| ("kind", kind.to_string())));
     let keep = |found: &Read| {
-        let key = &found.intention.key;
+        let key = &found.spec.key;
         arguments.kind.is_none_or(|kind| kind == key.kind)
             && session.said.fits_realm(&key.realm)
             && session.said.fits_namespace(&key.namespace)
     };
-    let name = |found: &Read| found.intention.key.to_string();
+    let name = |found: &Read| found.spec.key.to_string();
     session.show_list(Listing { words: ("endpoint", "endpoints"), filters, name, table }, keep).await
 }
 
 fn table(endpoints: &[Read], wide: bool, _now: Timestamp) -> Table {
     Table::of(endpoints)
-        .text("ENDPOINT", |found| &found.intention.key)
+        .text("ENDPOINT", |found| &found.spec.key)
         .text("ADDRESSES", addresses)
         .spare("INTERFACES", 2, |found| text::joined(found.status.interfaces.iter().map(|one| &one.name)))
         .spare("NODE", 1, nodes)
         .only_if(wide)
-        .spare("UID", 4, |found| text::or_dash(found.intention.uid.as_ref()))
+        .spare("UID", 4, |found| text::or_dash(found.spec.uid.as_ref()))
         .table()
 }
 
@@ -149,7 +149,7 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
     session.without("endpoints", &[Part::Network])?;
     let read = session.read(&path(key)).await;
     let called = |found: &Read| {
-        let other = &found.intention.key;
+        let other = &found.spec.key;
         (other.kind == key.kind).then(|| other.to_string())
     };
     let answer = resource::suggest_among(session, read, "endpoints", &key.to_string(), called).await?;
@@ -158,19 +158,19 @@ async fn fetch(session: &Session, key: &EndpointKey) -> Result<(Read, ipam_api::
 
 async fn show(session: &Session, key: &EndpointKey) -> Result<(), Failure> {
     let (endpoint, answer) = fetch(session, key).await?;
-    let name = endpoint.intention.key.to_string();
+    let name = endpoint.spec.key.to_string();
     session.show(&answer.body, &name, || Ok(shown(&endpoint, session.environment.width)))
 }
 
 fn shown(endpoint: &Read, width: Option<usize>) -> String {
-    let key = &endpoint.intention.key;
+    let key = &endpoint.spec.key;
     let mut fields = Fields::default();
     fields.raw(&text::heading("endpoint", &key.to_string(), &endpoint.meta, None));
     fields.line("kind", format!("{}   realm {}   namespace {}", key.kind, key.realm, key.namespace));
-    fields.line_if("uid", endpoint.intention.uid.as_deref().unwrap_or_default());
-    fields.some("controller", endpoint.intention.controller.as_ref().map(controller::written));
-    if endpoint.intention.sticky {
-        let scale_down = endpoint.intention.scale_down.map(|policy| format!("   when scaled down {policy}"));
+    fields.line_if("uid", endpoint.spec.uid.as_deref().unwrap_or_default());
+    fields.some("controller", endpoint.spec.controller.as_ref().map(controller::written));
+    if endpoint.spec.sticky {
+        let scale_down = endpoint.spec.scale_down.map(|policy| format!("   when scaled down {policy}"));
         fields.line("sticky", format!("yes{}", scale_down.unwrap_or_default()));
     }
     for interface in &endpoint.status.interfaces {

@@ -73,11 +73,11 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
 
 fn table(networks: &[Read<Network>], _wide: bool, _now: Timestamp) -> Table {
     Table::of(networks)
-        .text("NAME", |found| &found.intention.name)
+        .text("NAME", |found| &found.spec.name)
         .number("SUBNETS", |found| text::count(found.status.subnets))
         .number("HELD", |found| text::count(found.status.allocated))
-        .spare("LABELS", 2, |found| text::labels(&found.intention.labels))
-        .spare("DESCRIPTION", 1, |found| text::dash(&found.intention.description))
+        .spare("LABELS", 2, |found| text::labels(&found.spec.labels))
+        .spare("DESCRIPTION", 1, |found| text::dash(&found.spec.description))
         .table()
 }
 

@@ -57,7 +57,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("node"), &arguments).await,
         Verb::List => {
             let filters = session.narrowed("nodes", &[Part::Realm])?;
-            let keep = |found: &Read<Node>| session.said.fits_realm(&found.intention.realm);
+            let keep = |found: &Read<Node>| session.said.fits_realm(&found.spec.realm);
             resource::show_list(session, filters, keep, table).await
         }
         Verb::Show(NamedInRealm { name }) => resource::show(session, session.in_realm(&name)?, shown).await,
@@ -79,11 +79,11 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
 
 fn table(nodes: &[Read<Node>], _wide: bool, _now: Timestamp) -> Table {
     Table::of(nodes)
-        .text("NAME", |found| &found.intention.name)
-        .spare("REALM", 1, |found| &found.intention.realm)
-        .text("LABELS", |found| text::labels(&found.intention.labels))
+        .text("NAME", |found| &found.spec.name)
+        .spare("REALM", 1, |found| &found.spec.realm)
+        .text("LABELS", |found| text::labels(&found.spec.labels))
         .spare("BOOT", 3, |found| text::or_dash(found.status.boot_id.as_ref()))
-        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.spec.description))
         .table()
 }
 

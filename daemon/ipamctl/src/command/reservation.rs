@@ -101,7 +101,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
     match verb {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("reservation"), &arguments).await,
         Verb::List => {
-            let keep = |found: &Read<Reservation>| session.fits_network(&found.intention.network);
+            let keep = |found: &Read<Reservation>| session.fits_network(&found.spec.network);
             let filters = session.narrowed("reservations", &[Part::Network])?;
             resource::show_list(session, filters, keep, table).await
         }
@@ -123,19 +123,19 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
 
 fn table(reservations: &[Read<Reservation>], _wide: bool, _now: Timestamp) -> Table {
     Table::of(reservations)
-        .text("NAME", |found| &found.intention.name)
-        .spare("NETWORK", 1, |found| &found.intention.network)
-        .text("ADDRESSES", |found| text::joined(&found.intention.addresses))
+        .text("NAME", |found| &found.spec.name)
+        .spare("NETWORK", 1, |found| &found.spec.network)
+        .text("ADDRESSES", |found| text::joined(&found.spec.addresses))
         .number("HELD", |found| text::count(found.status.held))
-        .spare("LABELS", 3, |found| text::labels(&found.intention.labels))
-        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .spare("LABELS", 3, |found| text::labels(&found.spec.labels))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.spec.description))
         .table()
 }
 
 fn shown(reservation: &Read<Reservation>) -> String {
-    let intention = &reservation.intention;
-    let mut fields = resource::heading(reservation, Some(&intention.network));
-    fields.line("addresses", text::joined(&intention.addresses));
+    let spec = &reservation.spec;
+    let mut fields = resource::heading(reservation, Some(&spec.network));
+    fields.line("addresses", text::joined(&spec.addresses));
     if reservation.status.held > 0 {
         fields.line(
             "held",

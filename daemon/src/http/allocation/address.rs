@@ -60,8 +60,8 @@ fn known(state: &State, network: u64, address: IpAddr) -> Address {
     Address {
         address,
         network: network_name(state, network).unwrap_or_else(ipam_api::Name::default_name),
-        subnet: subnet.map(|(_, row)| row.intention.name.clone()),
-        pool: pool.and_then(|id| state.pools.get(id)).map(|row| row.intention.name.clone()),
+        subnet: subnet.map(|(_, row)| row.spec.name.clone()),
+        pool: pool.and_then(|id| state.pools.get(id)).map(|row| row.spec.name.clone()),
         state: word.to_owned(),
         allocation: state
             .allocation_at(network.into(), address)
@@ -84,6 +84,6 @@ fn reservation(state: &State, network: u64, address: IpAddr) -> Option<ipam_api:
     state
         .reservations
         .iter()
-        .find(|(_, row)| row.network == network.into() && row.intention.addresses.iter().any(covers))
-        .map(|(_, row)| row.intention.name.clone())
+        .find(|(_, row)| row.network == network.into() && row.spec.addresses.iter().any(covers))
+        .map(|(_, row)| row.spec.name.clone())
 }

@@ -132,7 +132,7 @@ fn view(state: &State, id: u64) -> Option<View> {
     let row = state.endpoints.get(id.into())?;
     let sticky = row.sticky.as_deref();
     Some(Resource {
-        intention: Endpoint {
+        spec: Endpoint {
             key: row.key.clone(),
             uid: row.uid.as_ref().map(ToString::to_string),
             sticky: sticky.is_some(),

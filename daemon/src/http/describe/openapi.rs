@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use crate::http::describe::routes::{ALWAYS, Access, Body, Route, routes};
 use crate::http::list::Shape;
 
-type View<Intention, Status> = resource::Resource<Intention, Status>;
+type View<Spec, Status> = resource::Resource<Spec, Status>;
 type NetworkView = View<resource::Network, resource::NetworkStatus>;
 type SubnetView = View<resource::Subnet, resource::SubnetStatus>;
 type PoolView = View<resource::Pool, resource::PoolStatus>;

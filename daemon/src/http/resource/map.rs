@@ -91,7 +91,7 @@ pub(in crate::http) async fn of_subnet(
     let freshness = (read.query.consistency, read.query.at_least_revision);
     let (state, stale_ms) = read.state_at((Verb::Read, Target::Subnet), freshness).await?;
     let id = find(&state, Kind::Subnet, &name)?;
-    let family = state.subnets.get(id.into()).map_or(Family::V4, |row| Family::of(row.intention.cidr.addr()));
+    let family = state.subnets.get(id.into()).map_or(Family::V4, |row| Family::of(row.spec.cidr.addr()));
     let page = state.map_of_subnet(id.into(), read.query.wanted(family)?).unwrap_or_default();
     Ok(Shown { stale_ms, ..Shown::new(map(&state, family, &page), state.revision()) })
 }
@@ -107,13 +107,13 @@ pub(in crate::http) async fn of_network(
     let id = find(&state, Kind::Network, &name)?;
     let mut subnets = state.subnets_from(id.into(), from).filter_map(|id| Some((id, state.subnets.get(id)?)));
     let items = subnets.by_ref().take(limit).map(|(id, row)| SubnetSums {
-        subnet: row.intention.name.clone(),
-        cidr: row.intention.cidr,
+        subnet: row.spec.name.clone(),
+        cidr: row.spec.cidr,
         pools: state.pools_of(id).count() as u64,
         counts: state.counts_of_subnet(id).into(),
     });
     let items = items.collect();
-    let next = subnets.next().map(|(_, row)| row.intention.cidr.network());
+    let next = subnets.next().map(|(_, row)| row.spec.cidr.network());
     let body = NetworkMap { items, revision: state.revision(), next };
     Ok(Shown { stale_ms, ..Shown::new(body, state.revision()) })
 }
@@ -160,7 +160,7 @@ fn item(state: &State, family: Family, run: &Run) -> AddressRun {
         last: family.address(run.last),
         size: u64::try_from(size).unwrap_or(u64::MAX).min(JSON_INTEGER_MAX),
         state: run.standing.as_str().to_owned(),
-        pool: run.pool.and_then(|id| state.pools.get(id)).map(|row| row.intention.name.clone()),
+        pool: run.pool.and_then(|id| state.pools.get(id)).map(|row| row.spec.name.clone()),
         reserved_while_held: run.reserved,
     }
 }

@@ -29,8 +29,8 @@ const NAMES_COMPARED_MAX: usize = 10_000;
 pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     /// Its kind in the machine.
     const KIND: Kind;
-    /// The intention as JSON has it.
-    type Intention: Serialize + DeserializeOwned + Send;
+    /// The spec as JSON has it.
+    type Spec: Serialize + DeserializeOwned + Send;
     /// The status as JSON has it.
     type Status: Serialize + Send;
     /// The resource as the machine has it.
@@ -38,12 +38,12 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     /// What can be asked of the list.
     const SHAPE: &'static Shape;
 
-    /// The name in an intention.
-    fn name(intention: &Self::Intention) -> ResourceName;
-    /// The intention as the log has it.
-    fn put(intention: Self::Intention, expect: Expect) -> Action;
-    /// The labels in an intention.
-    fn labels(intention: &Self::Intention) -> &Labels;
+    /// The name in a spec.
+    fn name(spec: &Self::Spec) -> ResourceName;
+    /// The spec as the log has it.
+    fn put(spec: Self::Spec, expect: Expect) -> Action;
+    /// The labels in a spec.
+    fn labels(spec: &Self::Spec) -> &Labels;
     /// The addresses that it is about.
     fn ranges(_: &View<Self>) -> Vec<AddressRange> {
         Vec::new()
@@ -52,7 +52,7 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     fn row(state: &State, id: u64) -> Option<&Self::Row>;
     /// The row that a write has stored.
     fn stored(stored: Stored) -> Option<Self::Row>;
-    /// The resource as people read it: the row's intention, and what the state says of it.
+    /// The resource as people read it: the row's spec, and what the state says of it.
     fn view(state: &State, row: &Self::Row) -> View<Self>;
 
     /// A resource of the state as people read it.
@@ -61,19 +61,19 @@ pub(in crate::http) trait NamedResource: Send + Sync + 'static {
     }
 }
 
-pub(super) type View<K> = Resource<<K as NamedResource>::Intention, <K as NamedResource>::Status>;
+pub(super) type View<K> = Resource<<K as NamedResource>::Spec, <K as NamedResource>::Status>;
 
 /// The part of [`NamedResource`] that follows from the names of a kind, its status and its table.
 macro_rules! of_kind {
     ($kind:ident, $status:ident, $table:ident) => {
         const KIND: ipam_machine::command::Kind = ipam_machine::command::Kind::$kind;
         const SHAPE: &'static crate::http::list::Shape = &SHAPE;
-        type Intention = ipam_api::resource::$kind;
+        type Spec = ipam_api::resource::$kind;
         type Status = ipam_api::resource::$status;
         type Row = ipam_machine::model::$kind;
 
-        fn labels(intention: &Self::Intention) -> &ipam_api::resource::Labels {
-            &intention.labels
+        fn labels(spec: &Self::Spec) -> &ipam_api::resource::Labels {
+            &spec.labels
         }
 
         fn row(state: &ipam_machine::State, id: u64) -> Option<&Self::Row> {
@@ -121,7 +121,7 @@ impl<K: NamedResource> Listable for K {
     }
 
     fn labels(item: &View<K>) -> Option<&Labels> {
-        Some(K::labels(&item.intention))
+        Some(K::labels(&item.spec))
     }
 
     fn ranges(item: &View<K>) -> Vec<AddressRange> {
@@ -142,8 +142,8 @@ pub(in crate::http) async fn show<K: NamedResource>(
 pub(in crate::http) async fn create<K: NamedResource>(mut write: Write) -> Result<Response, ApiError> {
     let object = write.object()?;
     write.manage_as(&object);
-    let intention: K::Intention = strict::from_object(object)?;
-    let done = write.carry_out(K::put(intention, Expect::Absent)).await?;
+    let spec: K::Spec = strict::from_object(object)?;
+    let done = write.carry_out(K::put(spec, Expect::Absent)).await?;
     Ok(stored::<K>(&write, done).await?)
 }
 
@@ -154,13 +154,13 @@ pub(in crate::http) async fn put<K: NamedResource>(
     let object = write.object()?;
     write.manage_as(&object);
     let expect = expected(&write, &object)?;
-    let intention: K::Intention = strict::from_object(object)?;
-    let (own, name) = (K::name(&intention), name.join("/"));
+    let spec: K::Spec = strict::from_object(object)?;
+    let (own, name) = (K::name(&spec), name.join("/"));
     if own.as_str() != name {
         let detail = format!("the body names {own} and the path {}", shown(&name));
         return Err(Problem::new(Code::InvalidField, detail).at("/name").into());
     }
-    let done = write.carry_out(K::put(intention, expect)).await?;
+    let done = write.carry_out(K::put(spec, expect)).await?;
     Ok(stored::<K>(&write, done).await?)
 }
 
@@ -203,10 +203,10 @@ pub(super) async fn merge_and_put<K: NamedResource>(
         if let Some(done) = write.kept(&state)? {
             return Ok(done);
         }
-        let (intention, read_at) = merged::<K>(&state, name, change.clone())?;
+        let (spec, read_at) = merged::<K>(&state, name, change.clone())?;
         let expecting = if expect == Expect::Anything { Expect::Revision(read_at) } else { expect };
         tries_left -= 1;
-        match write.carry_out(K::put(intention, expecting)).await {
+        match write.carry_out(K::put(spec, expecting)).await {
             Err(problem)
                 if problem.code == Code::RevisionMismatch && expect == Expect::Anything && tries_left > 0 => {
             }
@@ -220,30 +220,30 @@ pub(in crate::http) fn merged<K: NamedResource>(
     state: &State,
     name: &ResourceName,
     change: Map<String, Value>,
-) -> Result<(K::Intention, u64), Problem> {
+) -> Result<(K::Spec, u64), Problem> {
     let present = state.id_of(K::KIND, name).and_then(|id| K::show(state, id));
     let present = present.ok_or_else(|| unknown(state, K::KIND, name))?;
-    let Ok(Value::Object(object)) = serde_json::to_value(&present.intention) else {
+    let Ok(Value::Object(object)) = serde_json::to_value(&present.spec) else {
         return Err(Problem::new(Code::Internal, "the resource can't be written as JSON"));
     };
     Ok((merge_into::<K>(object, name, change)?, present.meta.revision))
 }
 
-/// An intention with a change merged into it.
+/// A spec with a change merged into it.
 pub(in crate::http) fn merge_into<K: NamedResource>(
     mut object: Map<String, Value>,
     name: &ResourceName,
     mut change: Map<String, Value>,
-) -> Result<K::Intention, Problem> {
+) -> Result<K::Spec, Problem> {
     change.remove("meta");
     change.remove("status");
     merge(&mut object, change);
-    let intention: K::Intention = strict::from_object(object)?;
-    if K::name(&intention) != *name {
+    let spec: K::Spec = strict::from_object(object)?;
+    if K::name(&spec) != *name {
         let detail = format!("{} {name} keeps its name", K::KIND);
         return Err(Problem::new(Code::ImmutableField, detail).at("/name"));
     }
-    Ok(intention)
+    Ok(spec)
 }
 
 /// The answer to a write that has stored something, or ended it.
@@ -256,8 +256,7 @@ pub(super) async fn stored<K: NamedResource>(write: &Write, done: Done) -> Resul
     let row = K::stored(*resource)
         .ok_or_else(|| Problem::new(Code::Internal, "the machine stored something else than was sent"))?;
     let view = K::view(&state, &row);
-    let location =
-        created.then(|| format!("{}/{}", <K as NamedResource>::SHAPE.path, K::name(&view.intention)));
+    let location = created.then(|| format!("{}/{}", <K as NamedResource>::SHAPE.path, K::name(&view.spec)));
     let status = if created { StatusCode::CREATED } else { StatusCode::OK };
     let etag = Some(view.meta.revision);
     Ok(Shown { status, location, etag, ..Shown::new(view, done.applied.revision) }.into_response())

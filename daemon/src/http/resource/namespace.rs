@@ -6,7 +6,7 @@ use ipam_api::resource::{
     self as shown, ApplicationQuota, HeldAddresses, Namespace, NamespaceStatus, Resource,
 };
 use ipam_machine::command::{
-    AddressLimits, ControllerName, Expect, NamespaceIntention, PoolPatterns, Put, Quota, Text,
+    AddressLimits, ControllerName, Expect, NamespaceSpec, PoolPatterns, Put, Quota, Text,
 };
 use ipam_machine::quota::Had;
 use ipam_machine::{Action, State};
@@ -46,8 +46,8 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Namespaces {
     of_kind!(Namespace, NamespaceStatus, namespaces);
 
-    fn name(intention: &Namespace) -> ResourceName {
-        ResourceName::in_realm(&intention.realm, &intention.name)
+    fn name(spec: &Namespace) -> ResourceName {
+        ResourceName::in_realm(&spec.realm, &spec.name)
     }
 
     fn put(namespace: Namespace, expect: Expect) -> Action {
@@ -65,15 +65,15 @@ impl NamedResource for Namespaces {
         let remarks = remarks(description, labels, annotations, managed_by);
         let default_pools = PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools };
         Action::PutNamespace(Put {
-            intention: NamespaceIntention { realm, name, default_pools, quota: quota_in(quota), remarks },
+            spec: NamespaceSpec { realm, name, default_pools, quota: quota_in(quota), remarks },
             expect,
         })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NamespaceIntention { realm, name, default_pools, quota, remarks } = &row.intention;
+        let NamespaceSpec { realm, name, default_pools, quota, remarks } = &row.spec;
         let (description, labels, annotations, managed_by) = remarks_out(remarks);
-        let intention = Namespace {
+        let spec = Namespace {
             realm: realm.clone(),
             name: name.clone(),
             default_ipv4_pools: default_pools.ipv4.clone(),
@@ -86,7 +86,7 @@ impl NamedResource for Namespaces {
         };
         let Had { ipv4, ipv6 } = state.had_by_namespace(realm, name);
         let held = HeldAddresses { ipv4: ipv4.min(JSON_INTEGER_MAX), ipv6: ipv6.min(JSON_INTEGER_MAX) };
-        Resource { intention, meta: meta(&row.meta), status: NamespaceStatus { held } }
+        Resource { spec, meta: meta(&row.meta), status: NamespaceStatus { held } }
     }
 }
 

@@ -3,7 +3,7 @@
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Network, NetworkStatus, Resource};
-use ipam_machine::command::{Expect, NetworkIntention, Put};
+use ipam_machine::command::{Expect, NetworkSpec, Put};
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
@@ -42,25 +42,24 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Networks {
     of_kind!(Network, NetworkStatus, networks);
 
-    fn name(intention: &Network) -> ResourceName {
-        (&intention.name).into()
+    fn name(spec: &Network) -> ResourceName {
+        (&spec.name).into()
     }
 
     fn put(network: Network, expect: Expect) -> Action {
         let Network { name, description, labels, annotations, managed_by } = network;
         let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect })
+        Action::PutNetwork(Put { spec: NetworkSpec { name, remarks }, expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let (description, labels, annotations, managed_by) = remarks_out(&row.intention.remarks);
-        let intention =
-            Network { name: row.intention.name.clone(), description, labels, annotations, managed_by };
+        let (description, labels, annotations, managed_by) = remarks_out(&row.spec.remarks);
+        let spec = Network { name: row.spec.name.clone(), description, labels, annotations, managed_by };
         let subnets: Vec<_> = state.subnets_of(row.meta.id.into()).collect();
         let held = subnets.iter().map(|subnet| allocated_in(state, (*subnet).get()));
         let allocated = held.fold(0, u64::saturating_add).min(JSON_INTEGER_MAX);
         let counts = state.counts_of_network(row.meta.id.into()).into();
         let status = NetworkStatus { subnets: subnets.len() as u64, allocated, counts };
-        Resource { intention, meta: meta(&row.meta), status }
+        Resource { spec, meta: meta(&row.meta), status }
     }
 }

@@ -2,7 +2,7 @@
 
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Node, NodeStatus, Resource};
-use ipam_machine::command::{Expect, NodeIntention, Put};
+use ipam_machine::command::{Expect, NodeSpec, Put};
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
@@ -29,24 +29,24 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Nodes {
     of_kind!(Node, NodeStatus, nodes);
 
-    fn name(intention: &Node) -> ResourceName {
-        ResourceName::in_realm(&intention.realm, &intention.name)
+    fn name(spec: &Node) -> ResourceName {
+        ResourceName::in_realm(&spec.realm, &spec.name)
     }
 
     fn put(node: Node, expect: Expect) -> Action {
         let Node { realm, name, description, labels, annotations, managed_by } = node;
         let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect })
+        Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NodeIntention { realm, name, remarks } = &row.intention;
+        let NodeSpec { realm, name, remarks } = &row.spec;
         let (description, labels, annotations, managed_by) = remarks_out(remarks);
-        let intention =
+        let spec =
             Node { realm: realm.clone(), name: name.clone(), description, labels, annotations, managed_by };
         let boots = state.boots_of(realm, name);
         let boot_id =
             boots.and_then(|(_, boots)| boots.present()).map(|boot| boot.earliest.boot_id.to_string());
-        Resource { intention, meta: meta(&row.meta), status: NodeStatus { boot_id } }
+        Resource { spec, meta: meta(&row.meta), status: NodeStatus { boot_id } }
     }
 }

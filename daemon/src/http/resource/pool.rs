@@ -8,7 +8,7 @@ use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Condition, Pool, PoolStatus, Resource};
 use ipam_api::time::Timestamp;
-use ipam_machine::command::{Expect, PoolIntention, Put, Takers};
+use ipam_machine::command::{Expect, PoolSpec, Put, Takers};
 use ipam_machine::event::Readiness;
 use ipam_machine::model::PoolState;
 use ipam_machine::space::Space;
@@ -70,12 +70,12 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Pools {
     of_kind!(Pool, PoolStatus, pools);
 
-    fn name(intention: &Pool) -> ResourceName {
-        (&intention.name).into()
+    fn name(spec: &Pool) -> ResourceName {
+        (&spec.name).into()
     }
 
     fn put(pool: Pool, expect: Expect) -> Action {
-        let intention = PoolIntention {
+        let spec = PoolSpec {
             name: pool.name,
             subnet: pool.subnet,
             network: pool.network,
@@ -104,21 +104,21 @@ impl NamedResource for Pools {
             reclaim: pool.reclaim,
             remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
         };
-        Action::PutPool(Put { intention, expect })
+        Action::PutPool(Put { spec, expect })
     }
 
     fn ranges(pool: &View<Self>) -> Vec<AddressRange> {
-        let Pool { ranges, exclude, .. } = &pool.intention;
+        let Pool { ranges, exclude, .. } = &pool.spec;
         let all = [AddressRange::of_cidr(pool.status.cidr)];
         without(if ranges.is_empty() { &all } else { ranges }, exclude)
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
         let id = row.meta.id;
-        let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.intention);
-        let pool = &row.intention;
+        let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.spec);
+        let pool = &row.spec;
         let (description, labels, annotations, managed_by) = remarks_out(&pool.remarks);
-        let intention = Pool {
+        let spec = Pool {
             name: pool.name.clone(),
             subnet: pool.subnet.clone(),
             network: subnet.map(|subnet| subnet.network.clone()),
@@ -162,7 +162,7 @@ impl NamedResource for Pools {
             application: row.automatic.as_deref().map(application),
             conditions: ready.into_iter().collect(),
         };
-        Resource { intention, meta: meta(&row.meta), status }
+        Resource { spec, meta: meta(&row.meta), status }
     }
 }
 
@@ -172,13 +172,13 @@ fn in_json(count: u128) -> u64 {
 }
 
 /// Something of a pool's subnet where the subnet is gone.
-fn first_of(pool: &PoolIntention) -> IpNet {
+fn first_of(pool: &PoolSpec) -> IpNet {
     let first = pool.ranges.first().map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), AddressRange::first_address);
     IpNet::from(first)
 }
 
 /// Whether the pool can give, in words.
-fn ready(row: &PoolState, pool: &PoolIntention, space: &Space) -> Condition {
+fn ready(row: &PoolState, pool: &PoolSpec, space: &Space) -> Condition {
     let counts = space.counts();
     let message = match row.readiness {
         Readiness::Serving => String::new(),

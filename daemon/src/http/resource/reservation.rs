@@ -3,7 +3,7 @@
 use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{Reservation, ReservationStatus, Resource};
-use ipam_machine::command::{Expect, Put, ReservationIntention};
+use ipam_machine::command::{Expect, Put, ReservationSpec};
 use ipam_machine::state::Occupant;
 use ipam_machine::{Action, State};
 
@@ -31,28 +31,25 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Reservations {
     of_kind!(Reservation, ReservationStatus, reservations);
 
-    fn name(intention: &Reservation) -> ResourceName {
-        (&intention.name).into()
+    fn name(spec: &Reservation) -> ResourceName {
+        (&spec.name).into()
     }
 
     fn put(reservation: Reservation, expect: Expect) -> Action {
         let Reservation { name, network, addresses, description, labels, annotations, managed_by } =
             reservation;
         let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutReservation(Put {
-            intention: ReservationIntention { name, network, addresses, remarks },
-            expect,
-        })
+        Action::PutReservation(Put { spec: ReservationSpec { name, network, addresses, remarks }, expect })
     }
 
     fn ranges(reservation: &View<Self>) -> Vec<AddressRange> {
-        reservation.intention.addresses.clone()
+        reservation.spec.addresses.clone()
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let ReservationIntention { name, network, addresses, remarks } = &row.intention;
+        let ReservationSpec { name, network, addresses, remarks } = &row.spec;
         let (description, labels, annotations, managed_by) = remarks_out(remarks);
-        let intention = Reservation {
+        let spec = Reservation {
             name: name.clone(),
             network: network.clone(),
             addresses: addresses.clone(),
@@ -66,6 +63,6 @@ impl NamedResource for Reservations {
             .flat_map(|range| state.occupied(row.network, *range))
             .filter(|(_, occupant)| matches!(occupant, Occupant::Allocation(_)))
             .count();
-        Resource { intention, meta: meta(&row.meta), status: ReservationStatus { held: held as u64 } }
+        Resource { spec, meta: meta(&row.meta), status: ReservationStatus { held: held as u64 } }
     }
 }

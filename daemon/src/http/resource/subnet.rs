@@ -5,7 +5,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::limits::JSON_INTEGER_MAX;
 use ipam_api::name::ResourceName;
 use ipam_api::resource::{AutomaticRules, Resource, Subnet, SubnetStatus};
-use ipam_machine::command::{self, Expect, Put, SubnetIntention};
+use ipam_machine::command::{self, Expect, Put, SubnetSpec};
 use ipam_machine::space::Space;
 use ipam_machine::{Action, State};
 
@@ -50,12 +50,12 @@ pub(in crate::http) const SHAPE: Shape = Shape {
 impl NamedResource for Subnets {
     of_kind!(Subnet, SubnetStatus, subnets);
 
-    fn name(intention: &Subnet) -> ResourceName {
-        (&intention.name).into()
+    fn name(spec: &Subnet) -> ResourceName {
+        (&spec.name).into()
     }
 
     fn put(subnet: Subnet, expect: Expect) -> Action {
-        let intention = SubnetIntention {
+        let spec = SubnetSpec {
             name: subnet.name,
             network: subnet.network,
             cidr: subnet.cidr,
@@ -69,18 +69,18 @@ impl NamedResource for Subnets {
             }),
             remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
         };
-        Action::PutSubnet(Put { intention, expect })
+        Action::PutSubnet(Put { spec, expect })
     }
 
     fn ranges(subnet: &View<Self>) -> Vec<AddressRange> {
-        vec![AddressRange::of_cidr(subnet.intention.cidr)]
+        vec![AddressRange::of_cidr(subnet.spec.cidr)]
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let SubnetIntention { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, remarks } =
-            &row.intention;
+        let SubnetSpec { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, remarks } =
+            &row.spec;
         let (description, labels, annotations, managed_by) = remarks_out(remarks);
-        let intention = Subnet {
+        let spec = Subnet {
             name: name.clone(),
             network: network.clone(),
             cidr: *cidr,
@@ -106,7 +106,7 @@ impl NamedResource for Subnets {
             allocated: allocated_in(state, id),
             counts: state.counts_of_subnet(id.into()).into(),
         };
-        Resource { intention, meta: meta(&row.meta), status }
+        Resource { spec, meta: meta(&row.meta), status }
     }
 }
 

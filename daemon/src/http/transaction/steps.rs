@@ -161,7 +161,7 @@ impl Plan {
     fn write_as<K: NamedResource>(&mut self, write: Written<'_>) -> Result<(Action, Render), Problem> {
         let Written { number, step, body, name, state, known } = write;
         let said = expected(step, Some(&body))?;
-        let (intention, expect) = match (step.method, name) {
+        let (spec, expect) = match (step.method, name) {
             (StepMethod::Patch, Some(name)) => {
                 known.check((Verb::Write, K::KIND.target()))?;
                 match self.drafts.get(&(K::KIND, name.clone())) {
@@ -172,30 +172,30 @@ impl Plan {
                         (named::merge_into::<K>(draft, &name, body).map_err(in_body)?, said)
                     }
                     None => {
-                        let (intention, read_at) = named::merged::<K>(state, &name, body).map_err(in_body)?;
+                        let (spec, read_at) = named::merged::<K>(state, &name, body).map_err(in_body)?;
                         if said == Expect::Anything {
                             self.merged.insert(number);
                         }
                         let expect = if said == Expect::Anything { Expect::Revision(read_at) } else { said };
-                        (intention, expect)
+                        (spec, expect)
                     }
                 }
             }
             (_, name) => {
-                let intention: K::Intention = read(body)?;
-                let own = K::name(&intention);
+                let spec: K::Spec = read(body)?;
+                let own = K::name(&spec);
                 if let Some(name) = name.as_ref().filter(|name| **name != own) {
                     let detail = format!("the body names {own} and the path {name}");
                     return Err(Problem::new(Code::InvalidField, detail).at("/body/name"));
                 }
-                (intention, if name.is_none() { Expect::Absent } else { said })
+                (spec, if name.is_none() { Expect::Absent } else { said })
             }
         };
-        let name = K::name(&intention);
-        if let Ok(Value::Object(draft)) = serde_json::to_value(&intention) {
+        let name = K::name(&spec);
+        if let Ok(Value::Object(draft)) = serde_json::to_value(&spec) {
             self.drafts.insert((K::KIND, name.clone()), Some(draft));
         }
-        Ok((K::put(intention, expect), named::<K>(name)))
+        Ok((K::put(spec, expect), named::<K>(name)))
     }
 }
 

@@ -9,8 +9,8 @@ use ipam_api::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::command::{
-    AddressLimits, AutomaticRules, Dns, Expect, NamespaceIntention, NodeIntention, Origin, PoolIntention,
-    PoolPatterns, Put, Quota, Remarks, SubnetIntention, Takers, Via,
+    AddressLimits, AutomaticRules, Dns, Expect, NamespaceSpec, NodeSpec, Origin, PoolPatterns, PoolSpec, Put,
+    Quota, Remarks, SubnetSpec, Takers, Via,
 };
 use ipam_machine::{Action, At, Command, Grant, State, Terms, apply};
 
@@ -36,7 +36,7 @@ pub(crate) fn run(state: &mut State, action: Action) {
 }
 
 pub(crate) fn put_subnet(subnet: &str, cidr: &str) -> Action {
-    let intention = SubnetIntention {
+    let spec = SubnetSpec {
         name: name(subnet),
         network: Name::default_name(),
         cidr: cidr.parse().unwrap(),
@@ -51,16 +51,16 @@ pub(crate) fn put_subnet(subnet: &str, cidr: &str) -> Action {
         }),
         remarks: Remarks::default(),
     };
-    Action::PutSubnet(Put { intention, expect: Expect::Anything })
+    Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
 
-pub(crate) fn put_pool(intention: PoolIntention) -> Action {
-    Action::PutPool(Put { intention, expect: Expect::Anything })
+pub(crate) fn put_pool(spec: PoolSpec) -> Action {
+    Action::PutPool(Put { spec, expect: Expect::Anything })
 }
 
 /// A pool that has all of its subnet, for anybody who names it.
-pub(crate) fn whole(pool: &str, subnet: &str) -> PoolIntention {
-    PoolIntention {
+pub(crate) fn whole(pool: &str, subnet: &str) -> PoolSpec {
+    PoolSpec {
         name: name(pool),
         subnet: name(subnet),
         network: None,
@@ -90,13 +90,13 @@ fn labelled((key, value): (&str, &str)) -> Remarks {
 
 pub(crate) fn put_node(node: &str, label: (&str, &str)) -> Action {
     let realm = Name::default_name();
-    let intention = NodeIntention { realm, name: node.parse().unwrap(), remarks: labelled(label) };
-    Action::PutNode(Put { intention, expect: Expect::Anything })
+    let spec = NodeSpec { realm, name: node.parse().unwrap(), remarks: labelled(label) };
+    Action::PutNode(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
     let limits = AddressLimits { ipv4: Some(1 << 32), ipv6: Some(1 << 32) };
-    let intention = NamespaceIntention {
+    let spec = NamespaceSpec {
         realm: Name::default_name(),
         name: namespace.parse().unwrap(),
         // Wide enough, and looked at all the same.
@@ -104,5 +104,5 @@ pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
         default_pools: PoolPatterns::default(),
         remarks: labelled(label),
     };
-    Action::PutNamespace(Put { intention, expect: Expect::Anything })
+    Action::PutNamespace(Put { spec, expect: Expect::Anything })
 }

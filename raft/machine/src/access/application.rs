@@ -51,7 +51,7 @@ impl State {
         let held = self.space(id).map_or(0, |space| space.allocated);
         let is_theirs =
             if held == 0 { made_by == Some(node) } else { !self.others_hold(id, pool, node, search.work) };
-        is_theirs && pool.intention.reclaim == Some(true)
+        is_theirs && pool.spec.reclaim == Some(true)
     }
 
     /// Says that endpoints of other nodes hold addresses of a pool.

@@ -23,8 +23,8 @@
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;
 use crate::command::{
-    Action, Cause, Delete, Grant, Kind, NamespaceIntention, NodeIntention, PoolIntention, Put, Refusal,
-    Remarks, ReservationIntention, SubnetIntention,
+    Action, Cause, Delete, Grant, Kind, NamespaceSpec, NodeSpec, PoolSpec, Put, Refusal, Remarks,
+    ReservationSpec, SubnetSpec,
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, NetworkId};
@@ -45,12 +45,10 @@ impl State {
         }
         let write = Write { state: self, grant, work };
         match action {
-            Action::PutNetwork(put) => {
-                write.row(Kind::Network, &put.intention.name, Some(&put.intention.remarks))
-            }
-            Action::PutSubnet(put) => write.subnet(&put.intention),
-            Action::PutPool(put) => write.pool(&put.intention),
-            Action::PutReservation(put) => write.reservation(&put.intention),
+            Action::PutNetwork(put) => write.row(Kind::Network, &put.spec.name, Some(&put.spec.remarks)),
+            Action::PutSubnet(put) => write.subnet(&put.spec),
+            Action::PutPool(put) => write.pool(&put.spec),
+            Action::PutReservation(put) => write.reservation(&put.spec),
             Action::PutNode(put) => write.node(put),
             Action::PutNamespace(put) => write.namespace(put),
             Action::Delete(delete) => write.delete(delete),
@@ -137,10 +135,9 @@ impl<'a> Write<'a> {
         self.state.permit_labels_of(self.grant, &ids)
     }
 
-    fn subnet(self, wanted: &SubnetIntention) -> Result<(), Refusal> {
+    fn subnet(self, wanted: &SubnetSpec) -> Result<(), Refusal> {
         self.row(Kind::Subnet, &wanted.name, Some(&wanted.remarks))?;
-        let Some((id, Subnet { intention: present, .. })) = self.state.find_row::<Subnet>(&wanted.name)
-        else {
+        let Some((id, Subnet { spec: present, .. })) = self.state.find_row::<Subnet>(&wanted.name) else {
             return self.row(Kind::Network, &wanted.network, None);
         };
         let is_rerouted = present.gateway != wanted.gateway || present.routes != wanted.routes;
@@ -158,19 +155,19 @@ impl<'a> Write<'a> {
         self.work.check()
     }
 
-    fn pool(self, wanted: &PoolIntention) -> Result<(), Refusal> {
+    fn pool(self, wanted: &PoolSpec) -> Result<(), Refusal> {
         self.row(Kind::Pool, &wanted.name, Some(&wanted.remarks))?;
-        let present = self.state.find_row::<Pool>(&wanted.name).map(|(_, row)| &row.intention);
+        let present = self.state.find_row::<Pool>(&wanted.name).map(|(_, row)| &row.spec);
         let subnet = self.state.find_row::<Subnet>(&present.unwrap_or(wanted).subnet);
         let Some((_, subnet)) = subnet else { return Ok(()) };
-        let cidr = subnet.intention.cidr;
+        let cidr = subnet.spec.cidr;
         let stays_within = present.is_some_and(|present| {
             present.gateway == wanted.gateway
                 && ranges(wanted, cidr).minus(&ranges(present, cidr)).is_empty()
                 && owned(wanted, cidr).minus(&owned(present, cidr)).is_empty()
         });
         if !stays_within {
-            self.row(Kind::Subnet, &subnet.intention.name, None)?;
+            self.row(Kind::Subnet, &subnet.spec.name, None)?;
         }
         let drained = present.and_then(|present| present.drains_to.as_ref());
         if drained == wanted.drains_to.as_ref() {
@@ -182,12 +179,12 @@ impl<'a> Write<'a> {
 
     fn subnet_of_pool(self, name: &Name) -> Result<(), Refusal> {
         let pool = self.state.find_row::<Pool>(name);
-        pool.map_or(Ok(()), |(_, pool)| self.row(Kind::Subnet, &pool.intention.subnet, None))
+        pool.map_or(Ok(()), |(_, pool)| self.row(Kind::Subnet, &pool.spec.subnet, None))
     }
 
-    fn reservation(self, wanted: &ReservationIntention) -> Result<(), Refusal> {
+    fn reservation(self, wanted: &ReservationSpec) -> Result<(), Refusal> {
         self.row(Kind::Reservation, &wanted.name, Some(&wanted.remarks))?;
-        let present = self.state.find_row::<Reservation>(&wanted.name).map(|(_, row)| &row.intention);
+        let present = self.state.find_row::<Reservation>(&wanted.name).map(|(_, row)| &row.spec);
         let network = present.map_or(&wanted.network, |present| &present.network);
         self.reserved(network, present.map_or(&[], |present| &present.addresses), &wanted.addresses)
     }
@@ -220,7 +217,7 @@ impl<'a> Write<'a> {
                 }
                 None => match self.state.subnet_stretch(id, family, at) {
                     (Some(subnet), end) => {
-                        self.row(Kind::Subnet, &subnet.intention.name, None)?;
+                        self.row(Kind::Subnet, &subnet.spec.name, None)?;
                         to.min(end)
                     }
                     (None, end) => {
@@ -234,18 +231,18 @@ impl<'a> Write<'a> {
         Ok(())
     }
 
-    fn node(self, put: &Put<NodeIntention>) -> Result<(), Refusal> {
-        let wanted = &put.intention;
+    fn node(self, put: &Put<NodeSpec>) -> Result<(), Refusal> {
+        let wanted = &put.spec;
         permit_realm(self.grant, &wanted.realm)?;
         self.described(Kind::Node, wanted.resource_name(), &wanted.remarks)
     }
 
-    fn namespace(self, put: &Put<NamespaceIntention>) -> Result<(), Refusal> {
-        let wanted = &put.intention;
+    fn namespace(self, put: &Put<NamespaceSpec>) -> Result<(), Refusal> {
+        let wanted = &put.spec;
         permit_realm(self.grant, &wanted.realm)?;
         let name = wanted.resource_name();
         self.described(Kind::Namespace, name.clone(), &wanted.remarks)?;
-        let present = self.state.namespace(&wanted.realm, &wanted.name).map(|row| &row.intention);
+        let present = self.state.namespace(&wanted.realm, &wanted.name).map(|row| &row.spec);
         let Some(present) = present.filter(|_| !self.grant.labels.is_empty()) else { return Ok(()) };
         if present.quota != wanted.quota {
             return Err(beyond(Kind::Namespace, name, Some(FieldName::Quota)));
@@ -294,11 +291,11 @@ impl<'a> Write<'a> {
         match kind {
             Kind::Network | Kind::Pool => Ok(()),
             Kind::Subnet => match self.state.find_row::<Subnet>(name) {
-                Some((_, row)) => self.row(Kind::Network, &row.intention.network, None),
+                Some((_, row)) => self.row(Kind::Network, &row.spec.network, None),
                 None => Ok(()),
             },
             Kind::Reservation => {
-                let row = self.state.find_row::<Reservation>(name).map(|(_, row)| &row.intention);
+                let row = self.state.find_row::<Reservation>(name).map(|(_, row)| &row.spec);
                 row.map_or(Ok(()), |row| self.reserved(&row.network, &row.addresses, &[]))
             }
             Kind::Token => self.state.permit_present_token(self.grant, name),
@@ -326,7 +323,7 @@ impl State {
         let before = starts.range((network, family, 0)..=(network, family, at)).next_back();
         let before = before.and_then(|(_, id)| self.subnets.get(*id));
         if let Some(row) = before {
-            let last = AddressRange::of_cidr(row.intention.cidr).last();
+            let last = AddressRange::of_cidr(row.spec.cidr).last();
             if last >= at {
                 return (Some(row), last);
             }

@@ -200,8 +200,8 @@ impl State {
     /// Refuses to touch what comes from a pool without the labels that the rights demand.
     pub(crate) fn permit_pool(&self, grant: &Grant, pool: PoolId) -> Result<(), Refusal> {
         match self.pools.get(pool) {
-            Some(pool) if !fits(grant, &pool.intention.remarks) => {
-                Err(not_labelled(grant, Kind::Pool, &pool.intention.name))
+            Some(pool) if !fits(grant, &pool.spec.remarks) => {
+                Err(not_labelled(grant, Kind::Pool, &pool.spec.name))
             }
             _ => Ok(()),
         }

@@ -65,7 +65,7 @@ impl<'a> Choosing<'a> {
             Some((candidates, misnamed)) => {
                 let mut candidates = candidates.peekable();
                 if let (None, Some(other)) = (candidates.peek(), misnamed.first()) {
-                    let (pool, interface) = (other.pool.intention.name.clone(), wish.name.clone());
+                    let (pool, interface) = (other.pool.spec.name.clone(), wish.name.clone());
                     return Err(Cause::NamedForFamily { pool, family, interface, rule: Rule::Request }.into());
                 }
                 candidates.take_while(|_| self.work.take(1)).collect()
@@ -98,7 +98,7 @@ impl<'a> Choosing<'a> {
         candidate: &Candidate<'_>,
         picked: &[Pick],
     ) -> Result<(), Refusal> {
-        let pool = &candidate.pool.intention;
+        let pool = &candidate.pool.spec;
         self.check_not_held(address, candidate)?;
         self.check_not_in_prefix(address, candidate)?;
         if let Some(why) = self.why_never_given(address, candidate) {

@@ -94,7 +94,7 @@ impl<'a> Choosing<'a> {
         let mut all: Vec<Candidate<'_>> = Vec::new();
         for name in subnets {
             let id = self.state.find::<Subnet>(name).ok_or_else(|| not_found(Kind::Subnet, name))?;
-            let is_of_family = |row: &Subnet| Family::of(row.intention.cidr.addr()) == family;
+            let is_of_family = |row: &Subnet| Family::of(row.spec.cidr.addr()) == family;
             if !self.state.subnets.get(id).is_some_and(is_of_family) {
                 continue;
             }
@@ -104,7 +104,7 @@ impl<'a> Choosing<'a> {
             if found.len() > POOLS_OF_SUBNET_MAX {
                 return Err(Cause::TooManyPoolsInSubnet { subnet: name.clone() }.into());
             }
-            found.sort_by(|one, other| one.pool.intention.name.cmp(&other.pool.intention.name));
+            found.sort_by(|one, other| one.pool.spec.name.cmp(&other.pool.spec.name));
             all.extend(found);
         }
         Ok(sorted(all))
@@ -193,11 +193,11 @@ impl<'a> Choosing<'a> {
         let has =
             |id: PoolId| self.state.space(id).is_some_and(|space| space.ranges.contains(number(address)));
         let mut found: Vec<Candidate<'_>> =
-            near.filter(|near| near.pool.intention.default && has(near.id)).collect();
+            near.filter(|near| near.pool.spec.default && has(near.id)).collect();
         if found.is_empty() {
             found = all().take(REASONS_MAX).filter_map(|(.., id)| self.candidate(*id)).collect();
         }
-        found.sort_by_key(|one| (one.pool.intention.takers.rank(), &one.pool.intention.name));
+        found.sort_by_key(|one| (one.pool.spec.takers.rank(), &one.pool.spec.name));
         found.dedup_by_key(|one| one.id);
         Some(Box::new(found.into_iter()))
     }
@@ -232,11 +232,11 @@ impl<'a> Choosing<'a> {
 
     /// Finds the stand-in by name, which may be another pool's by now: it must be one that the pool could be drained to.
     fn stand_in(self, drained: &Candidate<'_>) -> Option<Candidate<'a>> {
-        let to = drained.pool.intention.drains_to.as_ref()?;
+        let to = drained.pool.spec.drains_to.as_ref()?;
         let found = self.state.find::<Pool>(to).and_then(|id| self.candidate(id))?;
         let place = |pool: &Pool| {
             let subnet = self.state.subnets.get(pool.subnet)?;
-            Some((subnet.network, Family::of(subnet.intention.cidr.addr())))
+            Some((subnet.network, Family::of(subnet.spec.cidr.addr())))
         };
         let is_alike = place(found.pool).is_some_and(|there| Some(there) == place(drained.pool));
         (is_alike && found.pool.automatic.is_none()).then_some(found)
@@ -245,9 +245,7 @@ impl<'a> Choosing<'a> {
     /// Returns true if a pool stands in for one of those that are named.
     pub(super) fn stands_in_for(self, pool: &Name, family: Family, named: &[NamePattern]) -> bool {
         let mut like = self.pools_like_any(family, named).take_while(|_| self.work.take(1));
-        like.any(|id| {
-            self.state.pools.get(id).is_some_and(|row| row.intention.drains_to.as_ref() == Some(pool))
-        })
+        like.any(|id| self.state.pools.get(id).is_some_and(|row| row.spec.drains_to.as_ref() == Some(pool)))
     }
 }
 
@@ -277,22 +275,22 @@ fn rule<'a>(taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
 fn sorted(mut all: Vec<Candidate<'_>>) -> Option<Candidates<'_>> {
     let mut seen = BTreeSet::new();
     all.retain(|candidate| seen.insert(candidate.id));
-    all.sort_by_cached_key(|candidate| candidate.pool.intention.takers.rank());
+    all.sort_by_cached_key(|candidate| candidate.pool.spec.takers.rank());
     (!all.is_empty()).then(|| Box::new(all.into_iter()) as Candidates<'_>)
 }
 
 impl<'a> Choosing<'a> {
     /// Reason of a candidate that gives nothing to a taker.
     pub(crate) fn why_not(self, candidate: &Candidate<'_>, taker: &Taker<'_>) -> Option<WhyNot> {
-        let intention = &candidate.pool.intention;
+        let spec = &candidate.pool.spec;
         // First whether it is meant at all: pools that are for others make no difference, looked at or not.
         match () {
             () if let Some(why) = candidate.pool.why_not(taker) => Some(why),
-            () if intention.terminating => Some(WhyNot::Terminating),
-            () if intention.disabled => Some(WhyNot::Disabled),
-            () if intention.drains_to.is_some() => Some(WhyNot::Drained),
+            () if spec.terminating => Some(WhyNot::Terminating),
+            () if spec.disabled => Some(WhyNot::Disabled),
+            () if spec.drains_to.is_some() => Some(WhyNot::Drained),
             () if !self.state.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
-            () if !fits(self.grant, &intention.remarks) => Some(WhyNot::TokenLabels),
+            () if !fits(self.grant, &spec.remarks) => Some(WhyNot::TokenLabels),
             () => None,
         }
     }
@@ -324,7 +322,7 @@ impl<'a> Choosing<'a> {
         passed: &[Passed<'_>],
     ) -> Unserved {
         let verdict = |(Candidate { id, pool }, why): &Passed<'_>| Verdict {
-            pool: pool.intention.name.clone(),
+            pool: pool.spec.name.clone(),
             why: *why,
             counts: self.state.space(*id).map(|space| space.counts()).unwrap_or_default(),
         };

@@ -162,7 +162,7 @@ impl<'a> Choosing<'a> {
     pub(super) fn satisfies(self, held: &[AllocationId], wish: &InterfaceWish) -> bool {
         let rows = || held.iter().filter_map(|id| self.state.allocations.get(*id));
         let allowed = |row: &Allocation| {
-            let Some(pool) = self.state.pools.get(row.pool).map(|pool| &pool.intention) else { return false };
+            let Some(pool) = self.state.pools.get(row.pool).map(|pool| &pool.spec) else { return false };
             if !wish.subnets.is_empty() {
                 return wish.subnets.contains(&pool.subnet);
             }

@@ -34,7 +34,7 @@ impl<'a> Choosing<'a> {
         }
         // An operator who drains a pool has decided that its addresses go.
         let is_drained = |row: &Allocation| {
-            let pool = self.state.pools.get(row.pool).map(|pool| &pool.intention);
+            let pool = self.state.pools.get(row.pool).map(|pool| &pool.spec);
             pool.is_some_and(|pool| pool.drains_to.is_some() || pool.terminating)
         };
         left.retain(|id| {

@@ -147,7 +147,7 @@ impl<'a> Choosing<'a> {
         for candidate in course.rest().take_while(|_| self.work.take(1)) {
             let place = places.get(&candidate.id).copied();
             if let Some(place) = place.filter(|_| candidate.pool.why_not(taker).is_none()) {
-                let is_drained = candidate.pool.intention.drains_to.is_some();
+                let is_drained = candidate.pool.spec.drains_to.is_some();
                 let first = if is_drained { &mut drained } else { &mut kept };
                 if first.is_none_or(|(before, _)| place < before) {
                     *first = Some((place, candidate));
@@ -278,7 +278,7 @@ impl<'a> Choosing<'a> {
     /// The pool's next address by its strategy; else, where the pool allows it, the one that has rested
     /// longest.
     fn pick_in(self, (candidate, space): (&Candidate<'_>, &Space), spoken: Spoken<'_>) -> Option<IpAddr> {
-        let intention = &candidate.pool.intention;
+        let spec = &candidate.pool.spec;
         let is_picked = |address: IpAddr| spoken.has(candidate.id, address);
         let from = |start: u128| {
             let mut next = space.free.lowest_from(start)?;
@@ -294,7 +294,7 @@ impl<'a> Choosing<'a> {
             let cursor = self.state.pool_states.get(candidate.id)?.cursor?;
             from(number(cursor).checked_add(1)?)
         };
-        let fresh = match intention.strategy {
+        let fresh = match spec.strategy {
             _ if space.counts().free == 0 => None,
             Strategy::Sequential => from(0),
             Strategy::Next => behind_cursor().or_else(|| from(0)),
@@ -302,7 +302,7 @@ impl<'a> Choosing<'a> {
                 self.drawn(candidate.id, space, spoken.picked).and_then(from).or_else(|| from(0))
             }
         };
-        if fresh.is_some() || intention.strict_cooling {
+        if fresh.is_some() || spec.strict_cooling {
             return fresh;
         }
         space
@@ -370,7 +370,7 @@ impl<'a> Choosing<'a> {
             if passed.is_empty() && !course.passed.is_empty() {
                 return self.unserved_by(interface, course);
             }
-            let names = passed.iter().map(|(one, _)| one.pool.intention.name.clone());
+            let names = passed.iter().map(|(one, _)| one.pool.spec.name.clone());
             let (interface, pools) = (interface.clone(), names.take(REASONS_MAX).collect());
             Cause::InNoPool { address, interface, pools, count: passed.len() as u64 }.into()
         })
@@ -384,7 +384,7 @@ impl<'a> Choosing<'a> {
         picked: &[Pick],
     ) -> Result<(), Refusal> {
         self.check_not_held(address, candidate)?;
-        let pool = &candidate.pool.intention;
+        let pool = &candidate.pool.spec;
         if let Some(Occupant::Cooling(id)) = self.state.occupant(self.network_of(candidate), address)
             && pool.strict_cooling
         {
@@ -416,7 +416,7 @@ impl<'a> Choosing<'a> {
         };
         Err(Cause::Held {
             address,
-            pool: candidate.pool.intention.name.clone(),
+            pool: candidate.pool.spec.name.clone(),
             holder: self.state.holder(row.endpoint),
             allocation: id.get(),
         }
@@ -432,7 +432,7 @@ impl<'a> Choosing<'a> {
         let Some((prefix, row)) = self.state.prefix_at(self.network_of(candidate), address) else {
             return Ok(());
         };
-        let (pool, prefix) = (candidate.pool.intention.name.clone(), NamedPrefix::of(prefix, row));
+        let (pool, prefix) = (candidate.pool.spec.name.clone(), NamedPrefix::of(prefix, row));
         Err(Cause::InPrefix { address, pool, prefix }.into())
     }
 
@@ -441,12 +441,10 @@ impl<'a> Choosing<'a> {
         if self.state.space(candidate.id)?.giveable.contains(number(address)) {
             return None;
         }
-        if candidate.pool.intention.gateway == Some(address) {
+        if candidate.pool.spec.gateway == Some(address) {
             return Some(NeverGiven::Gateway);
         }
         let subnet = self.state.subnets.get(candidate.pool.subnet);
-        Some(
-            subnet.and_then(|row| State::is_special(&row.intention, address)).unwrap_or(NeverGiven::Excluded),
-        )
+        Some(subnet.and_then(|row| State::is_special(&row.spec, address)).unwrap_or(NeverGiven::Excluded))
     }
 }

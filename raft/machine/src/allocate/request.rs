@@ -126,7 +126,7 @@ impl Step<'_> {
         let id = self.state.new_id();
         let moves = self.state.moves(holder, wish.lifecycle, pick);
         let pool = self.state.pools.named(pick.pool);
-        let pool_name = pool.intention.name.clone();
+        let pool_name = pool.spec.name.clone();
         let network = self.state.subnets.named(pool.subnet).network;
         let network_name = self.state.name_of_network(network);
         match self.state.occupant(network, pick.address) {
@@ -253,8 +253,8 @@ impl State {
 
     fn given_address(&self, id: AllocationId, row: &Allocation) -> Option<Given> {
         let pool = self.pools.get(row.pool)?;
-        let subnet = &self.subnets.get(pool.subnet)?.intention;
-        let pool = &pool.intention;
+        let subnet = &self.subnets.get(pool.subnet)?.spec;
+        let pool = &pool.spec;
         Some(Given {
             allocation: id,
             address: IpNet::new(row.address, subnet.cidr.prefix_len()).ok()?,

@@ -78,7 +78,7 @@ impl<'a> Choosing<'a> {
 
     fn cidr_of(self, pool: PoolId) -> Option<IpNet> {
         let pool = self.state.pools.get(pool)?;
-        self.state.subnets.get(pool.subnet).map(|subnet| subnet.intention.cidr)
+        self.state.subnets.get(pool.subnet).map(|subnet| subnet.spec.cidr)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who may take from which pool: what a pool asks of those who take, and how its demands rank it.
 
-use crate::command::{Allocate, InterfaceWish, NamespaceIntention, PoolPatterns, Takers, Text};
+use crate::command::{Allocate, InterfaceWish, NamespaceSpec, PoolPatterns, Takers, Text};
 use crate::state::State;
 use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
@@ -18,7 +18,7 @@ pub(crate) struct Taker<'a> {
     /// Nothing if nobody has described the node.
     node_labels: Option<&'a BTreeMap<Text, Text>>,
     /// Nothing if nobody has described it.
-    described_namespace: Option<&'a NamespaceIntention>,
+    described_namespace: Option<&'a NamespaceSpec>,
     made_by: MadeBy<'a>,
 }
 
@@ -40,8 +40,8 @@ impl<'a> Taker<'a> {
         Self {
             request: wish,
             interface,
-            node_labels: node.map(|row| &row.intention.remarks.labels),
-            described_namespace: state.namespace(realm, namespace).map(|row| &row.intention),
+            node_labels: node.map(|row| &row.spec.remarks.labels),
+            described_namespace: state.namespace(realm, namespace).map(|row| &row.spec),
             made_by: match (&interface.network_attachment, config) {
                 (Some(attachment), _) => MadeBy::Attachment(attachment),
                 (None, Some(config)) => MadeBy::Config(config),
@@ -175,7 +175,7 @@ impl Pool {
             Some(automatic) if !taker.application().is_some_and(|own| own.has(automatic)) => {
                 Some(WhyNot::OtherApplication)
             }
-            _ => self.intention.takers.why_not(taker),
+            _ => self.spec.takers.why_not(taker),
         }
     }
 }

@@ -29,7 +29,7 @@ impl State {
     pub fn why_waiting(&self, waiting: &Waiting) -> (Why, Cause) {
         let as_it_was = || (waiting.why, Cause::clone(&waiting.cause));
         let pools = waiting.lacks.iter().filter_map(|(of, _)| match of {
-            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.intention.name, self.why_closed(*pool))),
+            WaitTarget::Pool(pool) => Some((&self.pools.get(*pool)?.spec.name, self.why_closed(*pool))),
             WaitTarget::Quota(..) => None,
         });
         let pools: Vec<_> = pools.collect();

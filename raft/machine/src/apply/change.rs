@@ -8,7 +8,7 @@ use crate::state::row::Meta;
 use ipam_api::name::ResourceName;
 
 impl Step<'_> {
-    /// Takes a revision, says that the intention has changed, and lets `write` write the row.
+    /// Takes a revision, says that the spec has changed, and lets `write` write the row.
     pub(crate) fn change(
         &mut self,
         kind: Kind,

@@ -61,11 +61,11 @@ impl Step<'_> {
     pub(crate) fn refresh_readiness(&mut self, pool: PoolId) {
         self.state.refresh_head(&WaitTarget::Pool(pool));
         let row = self.state.pools.named(pool);
-        let readiness = if row.intention.terminating {
+        let readiness = if row.spec.terminating {
             Readiness::Terminating
-        } else if row.intention.disabled {
+        } else if row.spec.disabled {
             Readiness::Disabled
-        } else if row.intention.drains_to.is_some() {
+        } else if row.spec.drains_to.is_some() {
             Readiness::Drained
         } else if !self.state.is_confirmed(pool) {
             Readiness::Unconfirmed
@@ -78,7 +78,7 @@ impl Step<'_> {
         if old.readiness == readiness && old.since_wall_ms != 0 {
             return;
         }
-        let name = row.intention.name.clone();
+        let name = row.spec.name.clone();
         // Zero would mean that it was never noted.
         let since_wall_ms = self.at.wall_ms.max(1);
         let state = &mut *self.state;
@@ -88,7 +88,7 @@ impl Step<'_> {
 
     /// Forgets resting addresses of a pool: they leave it, or it goes.
     pub(crate) fn drop_coolings(&mut self, pool: PoolId, ids: Vec<CoolingId>) {
-        let name = self.state.pools.named(pool).intention.name.clone();
+        let name = self.state.pools.named(pool).spec.name.clone();
         for id in ids {
             let row = self.state.end_cooling(id);
             let network = self.state.name_of_network(row.network);

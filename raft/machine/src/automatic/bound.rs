@@ -15,7 +15,7 @@ use ipam_api::limits::AUTOMATIC_POOLS_PER_NODE_MAX;
 impl State {
     /// Addresses that one automatic pool of a subnet may have.
     pub(super) fn max_size_in(&self, subnet: SubnetId) -> u128 {
-        let rules = self.subnets.get(subnet).and_then(|row| row.intention.automatic.as_ref());
+        let rules = self.subnets.get(subnet).and_then(|row| row.spec.automatic.as_ref());
         rules.map_or(0, |rules| rules.max_size().into())
     }
 
@@ -27,8 +27,8 @@ impl State {
         (grant, planned): (&Grant, usize),
     ) -> Result<(), Refusal> {
         if let Some(row) = self.subnets.get(subnet) {
-            let subnet = || row.intention.name.clone();
-            let Some(rules) = &row.intention.automatic else {
+            let subnet = || row.spec.name.clone();
+            let Some(rules) = &row.spec.automatic else {
                 return Err(Cause::NoAutomaticPools { subnet: subnet() }.into());
             };
             let max = rules.max_size();

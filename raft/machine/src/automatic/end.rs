@@ -11,7 +11,7 @@ impl Step<'_> {
         for id in self.state.pools_touched_by(scale) {
             let pool = self.state.pools.named(id);
             let Some(old) = pool.automatic.as_deref() else { continue };
-            if pool.intention.terminating || old.standing != AutomaticStanding::Present {
+            if pool.spec.terminating || old.standing != AutomaticStanding::Present {
                 continue;
             }
             let automatic = Automatic { replicas: scale.replicas, ..old.clone() };
@@ -20,7 +20,7 @@ impl Step<'_> {
             let room = self.state.room_for_pools(&old.application(), space.family);
             let more =
                 self.state.growth(pool, (space.usable(), automatic.wanted()), &planned, room, self.work);
-            let reclaim = pool.intention.reclaim.unwrap_or(true);
+            let reclaim = pool.spec.reclaim.unwrap_or(true);
             // A pool that gets more has none too many.
             let less = self.state.too_many(id, automatic.wanted(), self.work);
             self.use_pool(id, automatic, reclaim, (&more, &less));
@@ -32,10 +32,10 @@ impl Step<'_> {
         for id in self.state.pools_touched_by(scale) {
             let mut pool = self.state.pools.named(id).clone();
             let Some(automatic) = pool.automatic.as_deref_mut() else { continue };
-            if pool.intention.terminating {
+            if pool.spec.terminating {
                 continue;
             }
-            if pool.intention.reclaim.unwrap_or(true) {
+            if pool.spec.reclaim.unwrap_or(true) {
                 self.leave_pool(id, AutomaticStanding::Ended);
                 continue;
             }

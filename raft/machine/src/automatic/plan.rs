@@ -145,7 +145,7 @@ impl<'a> Draft<'a> {
             let Ok(Some(subnet)) = state.subnet_of_family(family, interface) else { continue };
             if let Some((id, pool, automatic)) = state.present_pool(&key, &interface.name, family, subnet)
                 && gave(id)
-                && !pool.intention.terminating
+                && !pool.spec.terminating
                 && automatic.standing == AutomaticStanding::Present
                 && automatic.controller.may_be(draft.application.controller)
                 && state.permit_pool(search.grant, id).is_ok()
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
         let present_id = present.map(|(id, ..)| id);
         let pools = state.pools_of_interface(&key, &interface.name, family);
         for (id, pool, _) in pools.take_while(|_| search.work.take(1)) {
-            if Some(id) != present_id && !pool.intention.terminating && state.may_decide(id, pool, search) {
+            if Some(id) != present_id && !pool.spec.terminating && state.may_decide(id, pool, search) {
                 state.permit_pool(search.grant, id)?;
                 self.makings.push(Making::Leave { pool: id });
                 if let Some(room) = self.room.get_mut(&family) {
@@ -190,9 +190,9 @@ impl<'a> Draft<'a> {
         automatic.controller.uid = uid.or(automatic.controller.uid);
         (automatic.size, automatic.replicas) = (size, replicas);
         automatic.standing = AutomaticStanding::Present;
-        let is_as_said = automatic == *old && pool.intention.reclaim == Some(reclaim);
+        let is_as_said = automatic == *old && pool.spec.reclaim == Some(reclaim);
         if !is_as_said && !state.may_decide(id, pool, search) {
-            reclaim = pool.intention.reclaim.unwrap_or(true);
+            reclaim = pool.spec.reclaim.unwrap_or(true);
             automatic.controller.uid.clone_from(&old.controller.uid);
             if automatic.wanted() < old.wanted() {
                 (automatic.size, automatic.replicas) = (old.size, old.replicas);
@@ -206,11 +206,11 @@ impl<'a> Draft<'a> {
         let more = state.growth(pool, (has, wanted), planned, room.as_deref().copied(), search.work);
         *planned = planned.union(&more);
         take_from(room, &more);
-        let may_shrink = pool.intention.ranges.len() < RANGES_MAX;
+        let may_shrink = pool.spec.ranges.len() < RANGES_MAX;
         let shrinks = has > wanted && space.counts().free > 0 && may_shrink;
         let is_so = *old == automatic
-            && pool.intention.reclaim == Some(reclaim)
-            && !pool.intention.terminating
+            && pool.spec.reclaim == Some(reclaim)
+            && !pool.spec.terminating
             && more.is_empty()
             && !shrinks;
         if !is_so {
@@ -226,9 +226,9 @@ impl<'a> Draft<'a> {
         let (state, search) = (self.state, self.search);
         // The pool has the labels of its subnet, also when a kept address leaves it unused.
         if let Some(row) = state.subnets.get(subnet)
-            && !fits(search.grant, &row.intention.remarks)
+            && !fits(search.grant, &row.spec.remarks)
         {
-            return Err(not_labelled(search.grant, Kind::Subnet, &row.intention.name));
+            return Err(not_labelled(search.grant, Kind::Subnet, &row.spec.name));
         }
         let AutomaticPool { size, replicas, reclaim } = self.said;
         let Application { realm, namespace, controller } = self.application;
@@ -269,7 +269,7 @@ impl<'a> Draft<'a> {
             family,
             controller: NamedController::of(&automatic.controller),
             wanted: automatic.wanted(),
-            subnet: subnet.map_or_else(Name::default_name, |row| row.intention.name.clone()),
+            subnet: subnet.map_or_else(Name::default_name, |row| row.spec.name.clone()),
             left,
         })
     }
@@ -294,7 +294,7 @@ impl State {
         let missing = wanted.saturating_sub(has);
         let missing = room.map_or(missing, |room| missing.min(room.into()));
         let spare = self.spare(pool.subnet, missing, planned, work);
-        let own = RangeSet::new(spare.family(), &pool.intention.ranges);
+        let own = RangeSet::new(spare.family(), &pool.spec.ranges);
         let fits = |more: &RangeSet| own.union(more).ranges().count() <= RANGES_MAX;
         if fits(&spare) {
             return spare;

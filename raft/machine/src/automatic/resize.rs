@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::apply::work::Work;
-use crate::command::{PoolIntention, Remarks, Takers};
+use crate::command::{PoolSpec, Remarks, Takers};
 use crate::state::State;
 use crate::state::id::{PoolId, SubnetId};
 use crate::state::row::{Automatic, AutomaticStanding, Pool};
@@ -18,9 +18,9 @@ impl Step<'_> {
     pub(super) fn make_pool(&mut self, subnet: SubnetId, automatic: Automatic, reclaim: bool, of: &RangeSet) {
         let subnet_row = self.state.subnets.named(subnet).clone();
         let id = self.state.new_id();
-        let intention = PoolIntention {
+        let spec = PoolSpec {
             name: self.state.automatic_name(&automatic, of.family()),
-            subnet: subnet_row.intention.name.clone(),
+            subnet: subnet_row.spec.name.clone(),
             network: None,
             ranges: of.ranges().collect(),
             exclude: Vec::new(),
@@ -38,9 +38,9 @@ impl Step<'_> {
             drains_to: None,
             reclaim: Some(reclaim),
             // Whoever may take from the subnet by its labels may take from what is cut from it.
-            remarks: Remarks { labels: subnet_row.intention.remarks.labels.clone(), ..Remarks::default() },
+            remarks: Remarks { labels: subnet_row.spec.remarks.labels.clone(), ..Remarks::default() },
         };
-        self.write_new_pool(id, intention, subnet, Some(Box::new(automatic)));
+        self.write_new_pool(id, spec, subnet, Some(Box::new(automatic)));
     }
 
     /// Brings a pool to what its application now says, with `more` addresses and without those of `less`.
@@ -54,10 +54,10 @@ impl Step<'_> {
         let mut pool = self.state.pools.named(id).clone();
         pool.automatic = Some(Box::new(automatic));
         if !more.is_empty() || !less.is_empty() {
-            let whole = RangeSet::new(more.family(), &pool.intention.ranges);
-            pool.intention.ranges = whole.union(more).minus(less).ranges().collect();
+            let whole = RangeSet::new(more.family(), &pool.spec.ranges);
+            pool.spec.ranges = whole.union(more).minus(less).ranges().collect();
         }
-        (pool.intention.reclaim, pool.intention.terminating) = (Some(reclaim), false);
+        (pool.spec.reclaim, pool.spec.terminating) = (Some(reclaim), false);
         self.rewrite_if_otherwise(id, pool, false);
     }
 
@@ -67,7 +67,7 @@ impl Step<'_> {
         let Some(automatic) = pool.automatic.as_deref() else { return };
         let less = self.state.too_many(id, automatic.wanted(), self.work);
         if !less.is_empty() {
-            let (automatic, reclaim) = (automatic.clone(), pool.intention.reclaim.unwrap_or(true));
+            let (automatic, reclaim) = (automatic.clone(), pool.spec.reclaim.unwrap_or(true));
             self.use_pool(id, automatic, reclaim, (&RangeSet::empty(less.family()), &less));
         }
     }
@@ -77,7 +77,7 @@ impl Step<'_> {
         let mut pool = self.state.pools.named(id).clone();
         let Some(automatic) = pool.automatic.as_deref_mut() else { return };
         automatic.standing = standing;
-        pool.intention.terminating = true;
+        pool.spec.terminating = true;
         self.rewrite_if_otherwise(id, pool, false);
         self.remove_if_drained(id);
     }
@@ -85,7 +85,7 @@ impl Step<'_> {
     /// An address that became free goes back to its subnet, if its pool has more than its application asks for.
     pub(crate) fn shed(&mut self, id: PoolId, address: IpAddr, by_itself: bool) {
         let row = self.state.pools.named(id);
-        let Some(automatic) = row.automatic.as_deref().filter(|_| !row.intention.terminating) else { return };
+        let Some(automatic) = row.automatic.as_deref().filter(|_| !row.spec.terminating) else { return };
         let space = self.state.space_of(id);
         if space.usable() <= automatic.wanted() || !space.free.is_free(number(address)) {
             return;
@@ -93,19 +93,19 @@ impl Step<'_> {
         let mut pool = row.clone();
         let family = Family::of(address);
         let less = RangeSet::new(family, &[AddressRange::single(address)]);
-        let left = RangeSet::new(family, &pool.intention.ranges).minus(&less);
+        let left = RangeSet::new(family, &pool.spec.ranges).minus(&less);
         if left.ranges().count() > RANGES_MAX {
             // More pieces than a pool may have: it stays until there are fewer, and its application is scaled or asks.
             return;
         }
-        pool.intention.ranges = left.ranges().collect();
+        pool.spec.ranges = left.ranges().collect();
         self.rewrite_if_otherwise(id, pool, by_itself);
     }
 
     /// Writes an automatic pool's row as it now is, if that is otherwise.
     pub(super) fn rewrite_if_otherwise(&mut self, id: PoolId, pool: Pool, by_itself: bool) {
         let old = self.state.pools.named(id);
-        if pool.intention != old.intention {
+        if pool.spec != old.spec {
             self.rewrite_pool(id, pool, by_itself);
         } else if pool.automatic != old.automatic {
             self.state.tick();
@@ -128,7 +128,7 @@ impl State {
         if missing == 0 || space.counts().free == 0 || !work.has_left(occupied) {
             return RangeSet::empty(space.family);
         }
-        let whole = ranges(&pool.intention, subnet.intention.cidr);
+        let whole = ranges(&pool.spec, subnet.spec.cidr);
         let occupied: Vec<AddressRange> = whole
             .ranges()
             .flat_map(|range| self.occupied(subnet.network, range))
@@ -140,7 +140,7 @@ impl State {
         highest.reverse();
         let mut taken = Vec::new();
         // Each that goes leaves one more at most.
-        let ranges_max = RANGES_MAX.saturating_sub(pool.intention.ranges.len());
+        let ranges_max = RANGES_MAX.saturating_sub(pool.spec.ranges.len());
         for range in highest {
             if missing == 0 || taken.len() >= ranges_max {
                 break;

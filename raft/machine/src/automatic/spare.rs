@@ -40,7 +40,7 @@ impl State {
         let (Some(row), Some(spare)) = (self.subnets.get(subnet), self.index.spare.get(&subnet)) else {
             return ControlFlow::Continue(());
         };
-        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let cidr = AddressRange::of_cidr(row.spec.cidr);
         let (network, family) = (row.network, cidr.family());
         let never = self.never_spare(subnet, family).union(planned);
         let reserved = self.index.reserved.get(&(network, family));
@@ -66,10 +66,10 @@ impl State {
     /// Addresses that hosts don't have, that the subnet's rules forbid, or that pools leave out on purpose.
     fn never_spare(&self, subnet: SubnetId, family: Family) -> RangeSet {
         let row = self.subnets.named(subnet);
-        let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.intention.cidr)]);
-        let Some(rules) = &row.intention.automatic else { return whole };
-        let forbidden = whole.minus(&rules.allowed(row.intention.cidr));
-        let special = row.intention.gateway.into_iter().chain(edges(row.intention.cidr));
+        let whole = RangeSet::new(family, &[AddressRange::of_cidr(row.spec.cidr)]);
+        let Some(rules) = &row.spec.automatic else { return whole };
+        let forbidden = whole.minus(&rules.allowed(row.spec.cidr));
+        let special = row.spec.gateway.into_iter().chain(edges(row.spec.cidr));
         let special: Vec<AddressRange> = special.map(AddressRange::single).collect();
         RangeSet::new(family, &special).union(&forbidden).union(&self.excluded_in(subnet, family))
     }

@@ -133,7 +133,7 @@ impl Step<'_> {
         }
         self.state.write(number, row);
         for id in &fresh {
-            let pool = self.state.pools.named(*id).intention.name.clone();
+            let pool = self.state.pools.named(*id).spec.name.clone();
             self.emit(What::PoolConfirmed { epoch: number, pool });
             self.refresh_readiness(*id);
         }

@@ -57,13 +57,13 @@ pub enum Via {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Action {
     /// Create or replace a network.
-    PutNetwork(Put<NetworkIntention>),
+    PutNetwork(Put<NetworkSpec>),
     /// Create or replace a subnet.
-    PutSubnet(Put<SubnetIntention>),
+    PutSubnet(Put<SubnetSpec>),
     /// Create or replace a pool.
-    PutPool(Put<PoolIntention>),
+    PutPool(Put<PoolSpec>),
     /// Create or replace a reservation.
-    PutReservation(Put<ReservationIntention>),
+    PutReservation(Put<ReservationSpec>),
     /// Remove a resource.
     Delete(Delete),
     /// Give addresses.
@@ -121,9 +121,9 @@ pub enum Action {
     /// Give members a vote, and let others go: all of it, or nothing.
     ChangeMembers(ChangeMembers),
     /// Create or replace a node.
-    PutNode(Put<NodeIntention>),
+    PutNode(Put<NodeSpec>),
     /// Create or replace a namespace.
-    PutNamespace(Put<NamespaceIntention>),
+    PutNamespace(Put<NamespaceSpec>),
     /// Make some ranges of a pool a pool of their own, with all that is held and rests there.
     SplitPool(SplitPool),
     /// Delegate a block of addresses to an owner, or refresh the one that it has.
@@ -145,9 +145,9 @@ pub enum Action {
 
 /// Create or replace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Put<Intention> {
+pub struct Put<Spec> {
     /// Desired state.
-    pub intention: Intention,
+    pub spec: Spec,
     /// Precondition.
     pub expect: Expect,
 }

@@ -136,11 +136,11 @@ impl Step<'_> {
         self.check_extent(action)?;
         self.permitted(action)?;
         match action {
-            Action::PutNetwork(put) => self.put_described::<Network>((&put.intention.name).into(), put),
+            Action::PutNetwork(put) => self.put_described::<Network>((&put.spec.name).into(), put),
             Action::PutSubnet(put) => self.put_subnet(put),
             Action::PutPool(put) => self.put_pool(put),
             Action::PutReservation(put) => self.put_reservation(put),
-            Action::PutNode(put) => self.put_described::<Node>(put.intention.resource_name(), put),
+            Action::PutNode(put) => self.put_described::<Node>(put.spec.resource_name(), put),
             Action::PutNamespace(put) => self.put_namespace(put),
             Action::Delete(delete) => match delete.kind {
                 command::Kind::Network => self.delete_network(&delete.name, delete.expect),

@@ -109,7 +109,7 @@ impl Step<'_> {
 
     /// Turns claims that wait for a drained pool to the pool that stands in for it, too.
     pub(crate) fn wait_for_stand_in(&mut self, drained: PoolId) {
-        let to = self.state.pools.get(drained).and_then(|pool| pool.intention.drains_to.as_ref());
+        let to = self.state.pools.get(drained).and_then(|pool| pool.spec.drains_to.as_ref());
         let Some(to) = to.and_then(|to| self.state.find::<Pool>(to)) else { return };
         self.wait_for_both(drained, to);
     }

@@ -1,4 +1,4 @@
-//! Changes of intentions: which fields, and their values in a notation that never varies.
+//! Changes of specs: which fields, and their values in a notation that never varies.
 //!
 //! **Invariant:** events keep these values, so they are written as the API takes them and never in words.
 
@@ -10,8 +10,8 @@ use ipam_api::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{
-    AddressLimits, AutomaticRules, Dns, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
-    Quota, Remarks, ReservationIntention, SubnetIntention,
+    AddressLimits, AutomaticRules, Dns, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Quota, Remarks,
+    ReservationSpec, SubnetSpec,
 };
 use crate::state::row::Token;
 pub use crate::value::field_name::FieldName;
@@ -66,7 +66,7 @@ impl Fields for Token {
 }
 
 /// The fields that differ.
-pub(crate) fn changes<Intention: Fields>(old: &Intention, new: &Intention) -> Vec<FieldChange> {
+pub(crate) fn changes<Spec: Fields>(old: &Spec, new: &Spec) -> Vec<FieldChange> {
     let differ = |((field, from), (_, to)): (Field, Field)| {
         (from != to).then(|| {
             let (from, to) = shortened(&from, &to);
@@ -141,13 +141,13 @@ impl Fields for Dns {
     }
 }
 
-impl Fields for NetworkIntention {
+impl Fields for NetworkSpec {
     fn fields(&self) -> Vec<Field> {
         self.remarks.fields()
     }
 }
 
-impl Fields for SubnetIntention {
+impl Fields for SubnetSpec {
     fn fields(&self) -> Vec<Field> {
         let own = vec![
             (FieldName::Gateway, optional(self.gateway.as_ref())),
@@ -169,7 +169,7 @@ fn automatic(rules: &AutomaticRules) -> String {
     if said.is_empty() { "{}".to_owned() } else { said }
 }
 
-impl Fields for PoolIntention {
+impl Fields for PoolSpec {
     fn fields(&self) -> Vec<Field> {
         let own = vec![
             (FieldName::Ranges, list(&self.ranges)),
@@ -198,7 +198,7 @@ impl Fields for PoolIntention {
     }
 }
 
-impl Fields for NodeIntention {
+impl Fields for NodeSpec {
     fn fields(&self) -> Vec<Field> {
         self.remarks.fields()
     }
@@ -221,7 +221,7 @@ fn limits_as_written(limits: AddressLimits) -> String {
     list([("ipv4", limits.ipv4), ("ipv6", limits.ipv6)].into_iter().filter_map(of_family))
 }
 
-impl Fields for NamespaceIntention {
+impl Fields for NamespaceSpec {
     fn fields(&self) -> Vec<Field> {
         let pools = vec![
             (FieldName::DefaultIpv4Pools, list(&self.default_pools.ipv4)),
@@ -231,7 +231,7 @@ impl Fields for NamespaceIntention {
     }
 }
 
-impl Fields for ReservationIntention {
+impl Fields for ReservationSpec {
     fn fields(&self) -> Vec<Field> {
         [vec![(FieldName::Addresses, list(&self.addresses))], self.remarks.fields()].concat()
     }

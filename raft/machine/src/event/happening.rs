@@ -84,7 +84,7 @@ pub enum What {
         /// Its name.
         name: ResourceName,
     },
-    /// A resource's intention has changed.
+    /// A resource's spec has changed.
     Changed {
         /// Of which kind.
         kind: Kind,
@@ -215,17 +215,17 @@ pub enum What {
 /// Every name that an event can have, with its meaning.
 pub const NAMES: &[(&str, &str)] = &[
     ("network.created", "A network is new."),
-    ("network.changed", "A network's intention has changed."),
+    ("network.changed", "A network's spec has changed."),
     ("network.deleted", "A network is gone."),
     ("subnet.created", "A subnet is new."),
-    ("subnet.changed", "A subnet's intention has changed."),
+    ("subnet.changed", "A subnet's spec has changed."),
     ("subnet.deleted", "A subnet is gone."),
     ("pool.created", "A pool is new."),
-    ("pool.changed", "A pool's intention has changed."),
+    ("pool.changed", "A pool's spec has changed."),
     ("pool.deleted", "A pool is gone."),
     ("pool.condition", "A pool began or ceased to be able to give; the reason says how it stands."),
     ("reservation.created", "A reservation is new."),
-    ("reservation.changed", "A reservation's intention has changed."),
+    ("reservation.changed", "A reservation's spec has changed."),
     ("reservation.deleted", "A reservation is gone."),
     ("token.created", "A token is new."),
     ("token.changed", "A token has another secret or another use; never says which secret."),

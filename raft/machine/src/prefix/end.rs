@@ -47,7 +47,7 @@ impl Step<'_> {
 impl State {
     /// A prefix as events show it.
     pub(crate) fn delegation(&self, prefix: PrefixId, row: &Prefix) -> Delegation {
-        let pool = self.pools.named(row.pool).intention.name.clone();
+        let pool = self.pools.named(row.pool).spec.name.clone();
         let network = self.name_of_network(row.network);
         Delegation { network, cidr: row.cidr, pool, owner: row.owner.clone(), prefix }
     }

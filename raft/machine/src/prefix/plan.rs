@@ -91,7 +91,7 @@ impl State {
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else {
             return Err(Cause::PoolGone.into());
         };
-        let name = &row.intention.name;
+        let name = &row.spec.name;
         let bits = space.family.bits();
         check_fits(length, bits)?;
         let block = space.free.lowest_block(bits - length).map(|first| space.family.address(first));
@@ -104,27 +104,27 @@ impl State {
     /// Refuses to cut from a pool that gives nothing, or is meant for others.
     fn check_delegates(&self, pool: PoolId, wish: &Delegate) -> Result<(), Refusal> {
         let Some(row) = self.pools.get(pool) else { return Ok(()) };
-        let intention = &row.intention;
-        let realms = &intention.takers.realms;
-        let others = Takers { realms: Vec::new(), ..intention.takers.clone() };
+        let spec = &row.spec;
+        let realms = &spec.takers.realms;
+        let others = Takers { realms: Vec::new(), ..spec.takers.clone() };
         let why = if !realms.is_empty() && !realms.contains(&wish.realm) {
             WhyNot::OtherRealms
         } else if row.automatic.is_some() {
             WhyNot::OtherApplication
         } else if others != Takers::default() {
             WhyNot::EndpointsOnly
-        } else if intention.terminating {
+        } else if spec.terminating {
             WhyNot::Terminating
-        } else if intention.disabled {
+        } else if spec.disabled {
             WhyNot::Disabled
-        } else if intention.drains_to.is_some() {
+        } else if spec.drains_to.is_some() {
             WhyNot::Drained
         } else if !self.is_confirmed(pool) {
             WhyNot::Unconfirmed
         } else {
             return Ok(());
         };
-        Err(Cause::PoolDelegatesNot { pool: intention.name.clone(), why }.into())
+        Err(Cause::PoolDelegatesNot { pool: spec.name.clone(), why }.into())
     }
 
     /// Refuses to answer with a prefix that is not as wished.

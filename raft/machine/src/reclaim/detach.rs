@@ -25,7 +25,7 @@ impl State {
         reason: Reason,
     ) -> Option<What> {
         let network = self.name_of_network(row.network);
-        let pool = self.pools.named(row.pool).intention.name.clone();
+        let pool = self.pools.named(row.pool).spec.name.clone();
         let endpoint = self.endpoints.named(row.endpoint).key.clone();
         let Allocation { address, interface, node, .. } = row.clone();
         let of = Holding { network, address, pool, endpoint, interface, node, allocation, reason };

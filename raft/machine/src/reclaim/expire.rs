@@ -43,7 +43,7 @@ impl Step<'_> {
 
     fn cooled(&mut self, id: CoolingId) {
         let row = self.state.end_cooling(id);
-        let pool = self.state.pools.named(row.pool).intention.name.clone();
+        let pool = self.state.pools.named(row.pool).spec.name.clone();
         let network = self.state.name_of_network(row.network);
         self.emit(What::Cooled { network, address: row.address, pool });
         self.shed(row.pool, row.address, true);

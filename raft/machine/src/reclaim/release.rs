@@ -77,7 +77,7 @@ impl Step<'_> {
 
     fn release_one(&mut self, id: AllocationId, reason: Reason) -> Option<IpAddr> {
         let row = self.state.allocations.get(id)?.clone();
-        let pool = &self.state.pools.named(row.pool).intention;
+        let pool = &self.state.pools.named(row.pool).spec;
         let (pool_name, cooling_ms) = (pool.name.clone(), pool.cooling_ms);
         let holder = self.state.endpoints.named(row.endpoint);
         let (endpoint, accounts) = (holder.key.clone(), self.state.accounts(holder, row.pool));
@@ -94,7 +94,7 @@ impl Step<'_> {
         space.vacate(number(row.address));
         let address = row.address;
         self.state.count_address(accounts, address, false);
-        let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.intention.terminating);
+        let terminating = self.state.pools.get(row.pool).is_some_and(|pool| pool.spec.terminating);
         let drained = terminating && self.state.space(row.pool).is_some_and(|space| space.held() == 0);
         let rests = cooling_ms > 0 && !drained;
         let of = Holding {

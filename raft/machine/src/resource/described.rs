@@ -1,9 +1,7 @@
 //! Resources in general: rows that are what a caller wants of them, and the steps that all kinds share.
 
 use crate::apply::step::Step;
-use crate::command::{
-    Answer, Cause, Expect, NamespaceIntention, NetworkIntention, NodeIntention, Put, Refusal, Stored,
-};
+use crate::command::{Answer, Cause, Expect, NamespaceSpec, NetworkSpec, NodeSpec, Put, Refusal, Stored};
 use crate::event::What;
 use crate::event::field_change::{Fields, changes};
 use crate::state::State;
@@ -16,35 +14,35 @@ use ipam_api::limits::RESOURCES_MAX;
 use ipam_api::name::ResourceName;
 use std::sync::Arc;
 
-/// Row that consists of an intention and its history.
+/// Row that consists of a spec and its history.
 pub(crate) trait Described: Named + Indexed {
-    /// Intention of a caller.
-    type Intention: Fields + Clone + PartialEq;
+    /// Spec of a caller.
+    type Spec: Fields + Clone + PartialEq;
 
-    fn new(meta: Meta, intention: Self::Intention) -> Self;
+    fn new(meta: Meta, spec: Self::Spec) -> Self;
 
     fn get(state: &State, id: Id<Self>) -> Option<&Self>;
 
-    fn parts(&self) -> (&Meta, &Self::Intention);
+    fn parts(&self) -> (&Meta, &Self::Spec);
 
     fn stored(self) -> Stored;
 }
 
 macro_rules! described {
-    ($($row:ident($intention:ty) in $table:ident;)*) => {
+    ($($row:ident($spec:ty) in $table:ident;)*) => {
         $(impl Described for $row {
-            type Intention = $intention;
+            type Spec = $spec;
 
-            fn new(meta: Meta, intention: $intention) -> Self {
-                Self { meta, intention }
+            fn new(meta: Meta, spec: $spec) -> Self {
+                Self { meta, spec }
             }
 
             fn get(state: &State, id: Id<Self>) -> Option<&Self> {
                 state.$table.get(id)
             }
 
-            fn parts(&self) -> (&Meta, &$intention) {
-                (&self.meta, &self.intention)
+            fn parts(&self) -> (&Meta, &$spec) {
+                (&self.meta, &self.spec)
             }
 
             fn stored(self) -> Stored {
@@ -55,10 +53,10 @@ macro_rules! described {
 }
 
 described! {
-    Network(NetworkIntention) in networks;
+    Network(NetworkSpec) in networks;
     // Boots of a node are remembered apart from its description, and nothing that operators do forgets them.
-    Node(NodeIntention) in nodes;
-    Namespace(NamespaceIntention) in namespaces;
+    Node(NodeSpec) in nodes;
+    Namespace(NamespaceSpec) in namespaces;
 }
 
 impl Step<'_> {
@@ -66,23 +64,23 @@ impl Step<'_> {
     pub(crate) fn put_described<T: Described>(
         &mut self,
         name: ResourceName,
-        put: &Put<T::Intention>,
+        put: &Put<T::Spec>,
     ) -> Result<Answer, Refusal> {
-        let (kind, intention) = (T::KIND, &put.intention);
+        let (kind, spec) = (T::KIND, &put.spec);
         check_expected(kind, &name, self.state.meta(kind, &name), put.expect)?;
         let old = self.state.find::<T>(&name).and_then(|id| T::get(self.state, id)).cloned();
         let Some(old) = old else {
             check_room(self.state.count(kind), kind)?;
-            return Ok(self.create(name, |meta| T::new(meta, intention.clone()), T::stored));
+            return Ok(self.create(name, |meta| T::new(meta, spec.clone()), T::stored));
         };
         let (meta, before) = old.parts();
-        if before == intention {
+        if before == spec {
             return Ok(Answer::unchanged(meta, old.clone().stored()));
         }
         self.check_manager(kind, &name)?;
-        Ok(self.change(kind, name, meta, changes(before, intention), |step, meta| {
+        Ok(self.change(kind, name, meta, changes(before, spec), |step, meta| {
             let id = Id::new(meta.id);
-            let row = T::new(meta, intention.clone());
+            let row = T::new(meta, spec.clone());
             step.state.write(id, row.clone());
             row.stored()
         }))

@@ -5,7 +5,7 @@
 
 use crate::apply::step::Step;
 use crate::command::validate::{check_gateway, check_routes};
-use crate::command::{Cause, PoolIntention, Refusal};
+use crate::command::{Cause, PoolSpec, Refusal};
 use crate::state::id::PoolId;
 use crate::state::owners::within_subnet;
 use crate::state::row::Subnet;
@@ -19,11 +19,11 @@ impl Step<'_> {
     /// Refuses a pool's gateway and routes that its subnet can't have, and with which some pool would give a gateway.
     pub(super) fn check_gateway_of_pool(
         &self,
-        pool: &PoolIntention,
+        pool: &PoolSpec,
         subnet: &Subnet,
         own_id: Option<PoolId>,
     ) -> Result<(), Refusal> {
-        let cidr = subnet.intention.cidr;
+        let cidr = subnet.spec.cidr;
         pool.gateway.map_or(Ok(()), |gateway| check_gateway(cidr, gateway))?;
         check_routes(cidr, &pool.routes)?;
         if let Some(gateway) = within_subnet(pool.gateway, subnet)
@@ -32,7 +32,7 @@ impl Step<'_> {
         {
             return Err(given_away(gateway, &pool.name, &self.state.name_of_pool(owner)));
         }
-        for range in giveable(pool, &subnet.intention).ranges() {
+        for range in giveable(pool, &subnet.spec).ranges() {
             let mut gateways = self.state.gateways_in(subnet.network, range);
             if let Some((gateway, other)) = gateways.find(|(_, id)| Some(*id) != own_id) {
                 return Err(given_away(gateway, &self.state.name_of_pool(other), &pool.name));
@@ -44,12 +44,12 @@ impl Step<'_> {
     /// Refuses another gateway of a subnet that somebody holds, or without which a pool would give another one's.
     pub(super) fn check_gateway_of_subnet(&self, old: &Subnet, new: Option<IpAddr>) -> Result<(), Refusal> {
         self.check_can_be_gateway(old, new)?;
-        let Some(former) = within_subnet(old.intention.gateway, old) else { return Ok(()) };
+        let Some(former) = within_subnet(old.spec.gateway, old) else { return Ok(()) };
         let other = self.state.gateways_in(old.network, AddressRange::single(former)).next();
         let owner = self.state.pool_at(old.network, former).and_then(|id| self.state.pools.get(id));
-        match (owner.filter(|owner| owner.intention.gateway != Some(former)), other) {
+        match (owner.filter(|owner| owner.spec.gateway != Some(former)), other) {
             (Some(owner), Some((_, other))) => {
-                Err(given_away(former, &self.state.name_of_pool(other), &owner.intention.name))
+                Err(given_away(former, &self.state.name_of_pool(other), &owner.spec.name))
             }
             _ => Ok(()),
         }

@@ -2,14 +2,14 @@
 //! where nobody names anything.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Expect, NamespaceIntention, Put, Refusal};
+use crate::command::{Answer, Expect, NamespaceSpec, Put, Refusal};
 use crate::state::row::Namespace;
 use ipam_api::name::ResourceName;
 
 impl Step<'_> {
-    pub(crate) fn put_namespace(&mut self, put: &Put<NamespaceIntention>) -> Result<Answer, Refusal> {
-        let answer = self.put_described::<Namespace>(put.intention.resource_name(), put)?;
-        self.state.refresh_heads_of(&put.intention);
+    pub(crate) fn put_namespace(&mut self, put: &Put<NamespaceSpec>) -> Result<Answer, Refusal> {
+        let answer = self.put_described::<Namespace>(put.spec.resource_name(), put)?;
+        self.state.refresh_heads_of(&put.spec);
         Ok(answer)
     }
 
@@ -21,7 +21,7 @@ impl Step<'_> {
     ) -> Result<Answer, Refusal> {
         let id = self.to_write::<Namespace>(name, expect)?;
         let row = self.delete(id, name);
-        self.state.refresh_heads_of(&row.intention);
+        self.state.refresh_heads_of(&row.spec);
         Ok(Answer::Gone)
     }
 }

@@ -1,7 +1,7 @@
 //! Pools: cut from a subnet, never overlapping in a network, never losing an address that is held.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Cause, Delete, Kind, PoolIntention, Put, Refusal, Stored};
+use crate::command::{Answer, Cause, Delete, Kind, PoolSpec, Put, Refusal, Stored};
 use crate::event::What;
 use crate::event::field_change::changes;
 use crate::resource::described::check_room;
@@ -24,56 +24,56 @@ use ipam_api::{Family, RangeSet};
 const EXAMPLES: usize = 3;
 
 impl Step<'_> {
-    pub(crate) fn put_pool(&mut self, put: &Put<PoolIntention>) -> Result<Answer, Refusal> {
-        let intention = &put.intention;
-        let id = self.state.find::<Pool>(&intention.name);
+    pub(crate) fn put_pool(&mut self, put: &Put<PoolSpec>) -> Result<Answer, Refusal> {
+        let spec = &put.spec;
+        let id = self.state.find::<Pool>(&spec.name);
         let old = id.and_then(|id| self.state.pools.get(id));
-        check_expected(Kind::Pool, &intention.name, old.map(|row| &row.meta), put.expect)?;
-        let intention = &wanted_by_people(old, intention)?;
+        check_expected(Kind::Pool, &spec.name, old.map(|row| &row.meta), put.expect)?;
+        let spec = &wanted_by_people(old, spec)?;
         match (id, old.cloned()) {
-            (Some(id), Some(old)) => self.change_pool(id, &old, intention),
-            _ => self.create_pool(intention),
+            (Some(id), Some(old)) => self.change_pool(id, &old, spec),
+            _ => self.create_pool(spec),
         }
     }
 
-    fn create_pool(&mut self, intention: &PoolIntention) -> Result<Answer, Refusal> {
-        let named = self.state.find::<Subnet>(&intention.subnet);
-        let subnet_id = named.ok_or_else(|| not_found(Kind::Subnet, &intention.subnet))?;
+    fn create_pool(&mut self, spec: &PoolSpec) -> Result<Answer, Refusal> {
+        let named = self.state.find::<Subnet>(&spec.subnet);
+        let subnet_id = named.ok_or_else(|| not_found(Kind::Subnet, &spec.subnet))?;
         let subnet = self.subnet_row(subnet_id);
         check_room(self.state.pools.len(), Kind::Pool)?;
-        if intention.terminating {
+        if spec.terminating {
             return Err(Cause::NewPoolTerminating.into());
         }
-        self.check_ranges(intention, &subnet, None)?;
-        self.check_gateway_of_pool(intention, &subnet, None)?;
-        self.state.check_drains_to(intention, &subnet)?;
+        self.check_ranges(spec, &subnet, None)?;
+        self.check_gateway_of_pool(spec, &subnet, None)?;
+        self.state.check_drains_to(spec, &subnet)?;
         let id = self.state.new_id();
-        Ok(self.write_new_pool(id, stored(intention), subnet_id, None))
+        Ok(self.write_new_pool(id, stored(spec), subnet_id, None))
     }
 
-    fn change_pool(&mut self, id: PoolId, old: &Pool, intention: &PoolIntention) -> Result<Answer, Refusal> {
-        let name = &intention.name;
+    fn change_pool(&mut self, id: PoolId, old: &Pool, spec: &PoolSpec) -> Result<Answer, Refusal> {
+        let name = &spec.name;
         let subnet = self.subnet_row(old.subnet);
-        if old.intention.subnet != intention.subnet {
-            return Err(immutable(Kind::Pool, name, Constant::Subnet(old.intention.subnet.clone())));
+        if old.spec.subnet != spec.subnet {
+            return Err(immutable(Kind::Pool, name, Constant::Subnet(old.spec.subnet.clone())));
         }
-        self.check_ranges(intention, &subnet, Some(id))?;
-        self.check_gateway_of_pool(intention, &subnet, Some(id))?;
-        if old.intention == stored(intention) {
+        self.check_ranges(spec, &subnet, Some(id))?;
+        self.check_gateway_of_pool(spec, &subnet, Some(id))?;
+        if old.spec == stored(spec) {
             return Ok(Answer::unchanged(&old.meta, Stored::Pool(old.clone())));
         }
         self.check_manager(Kind::Pool, name)?;
-        if old.intention.drains_to != intention.drains_to {
-            self.state.check_drains_to(intention, &subnet)?;
+        if old.spec.drains_to != spec.drains_to {
+            self.state.check_drains_to(spec, &subnet)?;
         }
-        if old.intention.gateway != intention.gateway {
-            self.check_can_be_gateway(&subnet, intention.gateway)?;
+        if old.spec.gateway != spec.gateway {
+            self.check_can_be_gateway(&subnet, spec.gateway)?;
         }
-        let lost = giveable(&old.intention, &subnet.intention).minus(&giveable(intention, &subnet.intention));
+        let lost = giveable(&old.spec, &subnet.spec).minus(&giveable(spec, &subnet.spec));
         self.check_not_held(name, &subnet, &lost)?;
         self.state.check_not_delegated(id, name, &lost)?;
-        let answer = self.rewrite_pool(id, Pool { intention: stored(intention), ..old.clone() }, false);
-        if old.intention.drains_to != intention.drains_to {
+        let answer = self.rewrite_pool(id, Pool { spec: stored(spec), ..old.clone() }, false);
+        if old.spec.drains_to != spec.drains_to {
             self.wait_for_stand_in(id);
         }
         if self.remove_if_drained(id) {
@@ -82,13 +82,13 @@ impl Step<'_> {
         Ok(answer)
     }
 
-    /// Writes a pool with another intention, and everything that is derived from it. A change that happens by itself
+    /// Writes a pool with another spec, and everything that is derived from it. A change that happens by itself
     /// names the one who made the change before it.
     pub(crate) fn rewrite_pool(&mut self, id: PoolId, row: Pool, by_itself: bool) -> Answer {
         let old = self.state.pools.named(id).clone();
         let subnet = self.subnet_row(old.subnet);
-        let changes = changes(&old.intention, &row.intention);
-        self.change(Kind::Pool, &old.intention.name, &old.meta, changes, |step, mut meta| {
+        let changes = changes(&old.spec, &row.spec);
+        self.change(Kind::Pool, &old.spec.name, &old.meta, changes, |step, mut meta| {
             if by_itself {
                 meta.updated_by.clone_from(&old.meta.updated_by);
             }
@@ -103,12 +103,12 @@ impl Step<'_> {
     pub(crate) fn write_new_pool(
         &mut self,
         id: PoolId,
-        intention: PoolIntention,
+        spec: PoolSpec,
         subnet: SubnetId,
         automatic: Option<Box<Automatic>>,
     ) -> Answer {
-        let name = intention.name.clone();
-        let row = Pool { meta: self.new_meta(id), intention, subnet, automatic };
+        let name = spec.name.clone();
+        let row = Pool { meta: self.new_meta(id), spec, subnet, automatic };
         self.state.index_pool(id, &row, &self.subnet_row(subnet));
         self.state.write(id, row.clone());
         self.emit(What::Created { kind: Kind::Pool, name: (&name).into() });
@@ -129,16 +129,16 @@ impl Step<'_> {
         if !delete.drain {
             return Err(Cause::PoolInUse { pool: name.clone(), held }.into());
         }
-        if !row.intention.terminating {
-            let intention = PoolIntention { terminating: true, ..row.intention.clone() };
-            self.rewrite_pool(id, Pool { intention, ..row }, false);
+        if !row.spec.terminating {
+            let spec = PoolSpec { terminating: true, ..row.spec.clone() };
+            self.rewrite_pool(id, Pool { spec, ..row }, false);
         }
         Ok(Answer::Draining { held })
     }
 
     /// Removes a terminating pool of which nothing is held any more.
     pub(crate) fn remove_if_drained(&mut self, id: PoolId) -> bool {
-        let terminating = self.state.pools.get(id).is_some_and(|row| row.intention.terminating);
+        let terminating = self.state.pools.get(id).is_some_and(|row| row.spec.terminating);
         if terminating && self.held_of(id) == 0 {
             self.remove_pool(id);
             return true;
@@ -161,7 +161,7 @@ impl Step<'_> {
         self.state.erase::<PoolState>(id);
         let subnet = self.subnet_row(row.subnet);
         self.state.unindex_pool(id, &row, &subnet);
-        self.emit(What::Deleted { kind: Kind::Pool, name: (&row.intention.name).into() });
+        self.emit(What::Deleted { kind: Kind::Pool, name: (&row.spec.name).into() });
         self.forget_waiting_for(id);
     }
 
@@ -170,25 +170,20 @@ impl Step<'_> {
         self.state.subnets.named(id).clone()
     }
 
-    fn check_ranges(
-        &self,
-        pool: &PoolIntention,
-        subnet: &Subnet,
-        own_id: Option<PoolId>,
-    ) -> Result<(), Refusal> {
+    fn check_ranges(&self, pool: &PoolSpec, subnet: &Subnet, own_id: Option<PoolId>) -> Result<(), Refusal> {
         if let Some(network) = &pool.network
-            && *network != subnet.intention.network
+            && *network != subnet.spec.network
         {
             return Err(Cause::SubnetElsewhere {
                 subnet: pool.subnet.clone(),
-                network: subnet.intention.network.clone(),
+                network: subnet.spec.network.clone(),
                 named: network.clone(),
             }
             .into());
         }
-        let cidr = AddressRange::of_cidr(subnet.intention.cidr);
+        let cidr = AddressRange::of_cidr(subnet.spec.cidr);
         for range in pool.ranges.iter().chain(&pool.exclude) {
-            let (range, subnet, of) = (*range, pool.subnet.clone(), subnet.intention.cidr);
+            let (range, subnet, of) = (*range, pool.subnet.clone(), subnet.spec.cidr);
             if range.family() != cidr.family() {
                 return Err(Cause::RangeFamily { range, subnet, cidr: of }.into());
             }
@@ -196,7 +191,7 @@ impl Step<'_> {
                 return Err(Cause::OutsideSubnet { range, subnet, cidr: of }.into());
             }
         }
-        for range in owned(pool, subnet.intention.cidr).ranges() {
+        for range in owned(pool, subnet.spec.cidr).ranges() {
             let (from, until) =
                 ((subnet.network, range.family(), 0), (subnet.network, range.family(), range.last()));
             let overlapping = self
@@ -208,7 +203,7 @@ impl Step<'_> {
                 .take_while(|(_, (last, _))| *last >= range.first())
                 .find(|(_, (_, owner))| Some(*owner) != own_id);
             if let Some(other) = overlapping.and_then(|(_, (_, owner))| self.state.pools.get(*owner)) {
-                return Err(Cause::PoolOverlap { range, pool: other.intention.name.clone() }.into());
+                return Err(Cause::PoolOverlap { range, pool: other.spec.name.clone() }.into());
             }
         }
         Ok(())
@@ -234,17 +229,16 @@ impl Step<'_> {
     }
 }
 
-/// Intention as it is kept: its network is the subnet's and is not kept twice.
-fn stored(intention: &PoolIntention) -> PoolIntention {
-    PoolIntention { network: None, ..intention.clone() }
+/// Spec as it is kept: its network is the subnet's and is not kept twice.
+fn stored(spec: &PoolSpec) -> PoolSpec {
+    PoolSpec { network: None, ..spec.clone() }
 }
 
-/// Intention of an operator for a pool; refuses what follows from the application of an automatic pool.
-fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolIntention, Refusal> {
+/// Spec of an operator for a pool; refuses what follows from the application of an automatic pool.
+fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Refusal> {
     let mut wanted = new.clone();
     let name = &new.name;
-    let Some((pool, automatic)) = old.and_then(|pool| Some((&pool.intention, pool.automatic.as_deref()?)))
-    else {
+    let Some((pool, automatic)) = old.and_then(|pool| Some((&pool.spec, pool.automatic.as_deref()?))) else {
         if new.reclaim.is_some() {
             return Err(Cause::NotAutomatic { pool: name.clone() }.into());
         }
@@ -293,27 +287,26 @@ impl State {
     }
 
     /// Refuses to drain a pool to one that can't stand in for it.
-    fn check_drains_to(&self, pool: &PoolIntention, subnet: &Subnet) -> Result<(), Refusal> {
+    fn check_drains_to(&self, pool: &PoolSpec, subnet: &Subnet) -> Result<(), Refusal> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {
             return Err(Cause::DrainsToItself { pool: to.clone() }.into());
         }
         let other = self.find::<Pool>(to).and_then(|id| self.pools.get(id));
         let other = other.ok_or_else(|| not_found(Kind::Pool, to))?;
-        let of =
-            self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.intention.subnet))?;
-        let family = |subnet: &Subnet| Family::of(subnet.intention.cidr.addr());
+        let of = self.subnets.get(other.subnet).ok_or_else(|| not_found(Kind::Subnet, &other.spec.subnet))?;
+        let family = |subnet: &Subnet| Family::of(subnet.spec.cidr.addr());
         let (to, name) = (to.clone(), pool.name.clone());
         let cause = if family(of) != family(subnet) {
             Cause::DrainsToFamily { to, there: family(of), pool: name, here: family(subnet) }
         } else if of.network != subnet.network {
-            let (there, here) = (of.intention.network.clone(), subnet.intention.network.clone());
+            let (there, here) = (of.spec.network.clone(), subnet.spec.network.clone());
             Cause::DrainsToNetwork { to, there, pool: name, here }
-        } else if other.intention.terminating {
+        } else if other.spec.terminating {
             Cause::DrainsToTerminating { to }
         } else if other.automatic.is_some() {
             Cause::DrainsToAutomatic { to }
-        } else if let Some(further) = other.intention.drains_to.clone() {
+        } else if let Some(further) = other.spec.drains_to.clone() {
             Cause::DrainsToDrained { to, further }
         } else {
             return Ok(());

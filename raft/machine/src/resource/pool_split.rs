@@ -4,7 +4,7 @@
 
 use crate::apply::step::Step;
 use crate::command::validate::within;
-use crate::command::{Answer, Cause, Kind, PoolIntention, Refusal, Remarks, SplitPool, Stored};
+use crate::command::{Answer, Cause, Kind, PoolSpec, Refusal, Remarks, SplitPool, Stored};
 use crate::event::What;
 use crate::resource::described::check_room;
 use crate::state::Occupant;
@@ -22,8 +22,8 @@ struct Plan {
     id: PoolId,
     old: Pool,
     subnet: Subnet,
-    remaining: PoolIntention,
-    split_off: PoolIntention,
+    remaining: PoolSpec,
+    split_off: PoolSpec,
     /// What is held or rests in the part that is split off.
     moving: Vec<(u128, Occupant)>,
 }
@@ -33,10 +33,10 @@ impl Step<'_> {
         let plan = self.plan_split(split)?;
         let Plan { id, old, subnet, remaining, split_off, moving } = plan;
         let new_id = self.state.new_id();
-        let row = Pool { meta: self.new_meta(new_id), intention: split_off, ..old.clone() };
+        let row = Pool { meta: self.new_meta(new_id), spec: split_off, ..old.clone() };
         // They leave the old pool before it shrinks, or their rest would end.
         self.leave(id, new_id, &moving);
-        self.rewrite_pool(id, Pool { intention: remaining, ..old }, false);
+        self.rewrite_pool(id, Pool { spec: remaining, ..old }, false);
         self.state.index_pool(new_id, &row, &subnet);
         self.enter(new_id, &moving);
         self.state.write(new_id, row.clone());
@@ -66,16 +66,16 @@ impl Step<'_> {
         if old.automatic.is_some() {
             return Err(Cause::SplitsAutomatic { pool: name.clone() }.into());
         }
-        if old.intention.terminating {
+        if old.spec.terminating {
             return Err(Cause::PoolTerminating { pool: name.clone() }.into());
         }
         let subnet = self.subnet_row(old.subnet);
-        let cidr = subnet.intention.cidr;
+        let cidr = subnet.spec.cidr;
         let family = Family::of(cidr.addr());
         if let Some(range) = split.ranges.iter().find(|range| range.family() != family) {
             return Err(Cause::SplitFamily { range: *range, pool: name.clone(), cidr }.into());
         }
-        let (whole, wanted) = (ranges(&old.intention, cidr), RangeSet::new(family, &split.ranges));
+        let (whole, wanted) = (ranges(&old.spec, cidr), RangeSet::new(family, &split.ranges));
         if let Some(stranger) = wanted.minus(&whole).ranges().next() {
             return Err(Cause::NotInPool { range: stranger, pool: name.clone() }.into());
         }
@@ -84,23 +84,20 @@ impl Step<'_> {
             return Err(Cause::NothingRemains { pool: name.clone() }.into());
         }
         within(Counted::RemainingRanges, left.len(), RANGES_MAX)?;
-        let exclude = RangeSet::new(family, &old.intention.exclude);
-        let remarks = Remarks { managed_by: None, ..old.intention.remarks.clone() };
-        let split_off = PoolIntention {
+        let exclude = RangeSet::new(family, &old.spec.exclude);
+        let remarks = Remarks { managed_by: None, ..old.spec.remarks.clone() };
+        let split_off = PoolSpec {
             name: split.into.clone(),
             ranges: split.ranges.clone(),
             exclude: exclude.intersection(&wanted).ranges().collect(),
             remarks,
-            ..old.intention.clone()
+            ..old.spec.clone()
         };
         within(Counted::Exclusions, split_off.exclude.len(), RANGES_MAX)?;
-        let remaining = PoolIntention {
-            ranges: left,
-            exclude: without(&old.intention.exclude, &wanted),
-            ..old.intention.clone()
-        };
+        let remaining =
+            PoolSpec { ranges: left, exclude: without(&old.spec.exclude, &wanted), ..old.spec.clone() };
         within(Counted::RemainingExclusions, remaining.exclude.len(), RANGES_MAX)?;
-        let part = giveable(&old.intention, &subnet.intention).intersection(&wanted);
+        let part = giveable(&old.spec, &subnet.spec).intersection(&wanted);
         // All that is cut from a prefix would have to move with it, however much that is.
         self.state.check_not_delegated(id, name, &part)?;
         let moving = self.moving(&subnet, &part)?;

@@ -1,7 +1,7 @@
 //! Reservations: addresses that no pool gives. Reserving what is held takes nothing away from its holder.
 
 use crate::apply::step::Step;
-use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationIntention, Stored};
+use crate::command::{Answer, Expect, Kind, Put, Refusal, ReservationSpec, Stored};
 use crate::event::field_change::changes;
 use crate::resource::described::check_room;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
@@ -12,37 +12,33 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::ResourceName;
 
 impl Step<'_> {
-    pub(crate) fn put_reservation(&mut self, put: &Put<ReservationIntention>) -> Result<Answer, Refusal> {
-        let (kind, intention) = (Kind::Reservation, &put.intention);
-        let id = self.state.find(&intention.name);
+    pub(crate) fn put_reservation(&mut self, put: &Put<ReservationSpec>) -> Result<Answer, Refusal> {
+        let (kind, spec) = (Kind::Reservation, &put.spec);
+        let id = self.state.find(&spec.name);
         let old = id.and_then(|id| self.state.reservations.get(id)).cloned();
-        check_expected(kind, &intention.name, old.as_ref().map(|row| &row.meta), put.expect)?;
+        check_expected(kind, &spec.name, old.as_ref().map(|row| &row.meta), put.expect)?;
         if let Some(old) = old {
-            if old.intention == *intention {
+            if old.spec == *spec {
                 return Ok(Answer::unchanged(&old.meta, Stored::Reservation(old.clone())));
             }
-            self.check_manager(kind, &intention.name)?;
-            if old.intention.network != intention.network {
-                return Err(immutable(
-                    kind,
-                    &intention.name,
-                    Constant::Network(old.intention.network.clone()),
-                ));
+            self.check_manager(kind, &spec.name)?;
+            if old.spec.network != spec.network {
+                return Err(immutable(kind, &spec.name, Constant::Network(old.spec.network.clone())));
             }
-            let changes = changes(&old.intention, intention);
-            return Ok(self.change(kind, &intention.name, &old.meta, changes, |step, meta| {
+            let changes = changes(&old.spec, spec);
+            return Ok(self.change(kind, &spec.name, &old.meta, changes, |step, meta| {
                 let id = Id::new(meta.id);
-                let row = Reservation { meta, intention: intention.clone(), network: old.network };
+                let row = Reservation { meta, spec: spec.clone(), network: old.network };
                 step.state.write(id, row.clone());
-                step.apply_reservations(old.network, &[&old.intention.addresses, &intention.addresses]);
+                step.apply_reservations(old.network, &[&old.spec.addresses, &spec.addresses]);
                 Stored::Reservation(row)
             }));
         }
-        let network = self.state.network_named(&intention.network)?;
+        let network = self.state.network_named(&spec.network)?;
         check_room(self.state.reservations.len(), kind)?;
-        let row = |meta| Reservation { meta, intention: intention.clone(), network };
-        let answer = self.create(&intention.name, row, Stored::Reservation);
-        self.apply_reservations(network, &[&intention.addresses]);
+        let row = |meta| Reservation { meta, spec: spec.clone(), network };
+        let answer = self.create(&spec.name, row, Stored::Reservation);
+        self.apply_reservations(network, &[&spec.addresses]);
         Ok(answer)
     }
 
@@ -53,7 +49,7 @@ impl Step<'_> {
     ) -> Result<Answer, Refusal> {
         let id = self.to_write::<Reservation>(name, expect)?;
         let row = self.delete(id, name);
-        self.apply_reservations(row.network, &[&row.intention.addresses]);
+        self.apply_reservations(row.network, &[&row.spec.addresses]);
         Ok(Answer::Gone)
     }
 
@@ -66,8 +62,7 @@ impl Step<'_> {
             let starts = &self.state.index.subnet_starts;
             let overlapping =
                 starts.range((network, range.family(), 0)..=until).rev().take_while(|(_, id)| {
-                    let cidr =
-                        self.state.subnets.get(**id).map(|row| AddressRange::of_cidr(row.intention.cidr));
+                    let cidr = self.state.subnets.get(**id).map(|row| AddressRange::of_cidr(row.spec.cidr));
                     cidr.is_some_and(|cidr| cidr.last() >= range.first())
                 });
             subnets.extend(overlapping.map(|(_, id)| *id));

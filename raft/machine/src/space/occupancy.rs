@@ -48,7 +48,7 @@ struct Sizes {
     excluded: u128,
 }
 
-/// Shape of a pool: the sets that follow from its intention, its subnet and the reservations.
+/// Shape of a pool: the sets that follow from its spec, its subnet and the reservations.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
     pub(crate) ranges: RangeSet,

@@ -144,7 +144,7 @@ impl State {
     /// Counts the addresses of an automatic pool as its application's.
     pub(crate) fn count_pool(&mut self, pool: &Pool, subnet: &Subnet, has: bool) {
         let Some(automatic) = pool.automatic.as_deref() else { return };
-        let (family, number) = (Family::of(subnet.intention.cidr.addr()), size(pool, subnet));
+        let (family, number) = (Family::of(subnet.spec.cidr.addr()), size(pool, subnet));
         let (realm, namespace) = (&automatic.realm, &automatic.namespace);
         let own = Account::of_application(realm, namespace, &automatic.controller);
         self.count_for(own, family, has, number);
@@ -185,7 +185,7 @@ impl State {
 
     /// Quota of a namespace and its applications, if there is one.
     pub(crate) fn quota_of(&self, realm: &Name, namespace: &ObjectName) -> Option<&Quota> {
-        let quota = &self.namespace(realm, namespace)?.intention.quota;
+        let quota = &self.namespace(realm, namespace)?.spec.quota;
         (!quota.is_empty()).then_some(quota)
     }
 
@@ -234,7 +234,7 @@ impl State {
 
 /// Addresses that a pool has, whatever their state.
 pub(crate) fn size(pool: &Pool, subnet: &Subnet) -> u64 {
-    u64::try_from(owned(&pool.intention, subnet.intention.cidr).size()).unwrap_or(u64::MAX)
+    u64::try_from(owned(&pool.spec, subnet.spec.cidr).size()).unwrap_or(u64::MAX)
 }
 
 impl Index {

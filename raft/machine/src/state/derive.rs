@@ -1,7 +1,7 @@
 //! Parts of the index that follow from several tables: spaces, owners, counts and heads of waiting lines.
 
 use crate::broken::broken;
-use crate::command::PoolIntention;
+use crate::command::PoolSpec;
 use crate::invariant::SPACE_OF_POOL;
 use crate::space::{Shape, Space};
 use crate::state::State;
@@ -18,10 +18,10 @@ use std::sync::Arc;
 /// Keys under which a request that names no pool finds this one; none if it is no default pool.
 pub(crate) fn default_keys(
     id: PoolId,
-    pool: &PoolIntention,
+    pool: &PoolSpec,
     subnet: &Subnet,
 ) -> impl Iterator<Item = DefaultKey> + use<> {
-    let (network, family) = (subnet.network, Family::of(subnet.intention.cidr.addr()));
+    let (network, family) = (subnet.network, Family::of(subnet.spec.cidr.addr()));
     let anchors = if pool.default { pool.takers.anchors() } else { Vec::new() };
     let (rank, name) = (pool.takers.rank(), pool.name.clone());
     anchors.into_iter().map(move |anchor| (network, family, anchor, rank, name.clone(), id))
@@ -87,8 +87,8 @@ impl State {
     /// Registers a new pool, with all of its addresses vacant.
     pub(crate) fn index_pool(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         self.change_pool(id, pool, subnet, Change::Enter);
-        let mut space = Space::empty(subnet.intention.cidr);
-        space.reshape(self.shape_of(&pool.intention, subnet), |_, _| std::iter::empty());
+        let mut space = Space::empty(subnet.spec.cidr);
+        space.reshape(self.shape_of(&pool.spec, subnet), |_, _| std::iter::empty());
         self.index.spaces.insert(id, Arc::new(space));
     }
 
@@ -108,16 +108,16 @@ impl State {
 
     /// Adds or removes the entries of a pool that follow from its row and its subnet.
     fn change_pool(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet, change: Change) {
-        for key in default_keys(id, &pool.intention, subnet) {
+        for key in default_keys(id, &pool.spec, subnet) {
             change.in_set(&mut self.index.default_pools, key);
         }
         match change {
             Change::Enter => {
-                self.index.name_pool(id, &pool.intention, subnet);
+                self.index.name_pool(id, &pool.spec, subnet);
                 self.index.own(id, pool, subnet);
             }
             Change::Leave => {
-                self.index.unname_pool(&pool.intention, subnet);
+                self.index.unname_pool(&pool.spec, subnet);
                 self.index.disown(id, pool, subnet);
             }
         }
@@ -146,7 +146,7 @@ impl State {
             .reservations
             .iter()
             .filter(|(_, row)| row.network == network)
-            .flat_map(|(_, row)| row.intention.addresses.iter().copied())
+            .flat_map(|(_, row)| row.spec.addresses.iter().copied())
             .collect();
         for family in Family::BOTH {
             let covered = RangeSet::new(family, &all);

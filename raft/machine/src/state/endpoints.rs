@@ -86,7 +86,7 @@ impl State {
 
     /// Rule for those of an endpoint's addresses that aren't wanted.
     pub(crate) fn scale_down(&self, sticky: &Sticky, row: &Allocation) -> ScaleDown {
-        let of_pool = || self.pools.named(row.pool).intention.scale_down;
+        let of_pool = || self.pools.named(row.pool).spec.scale_down;
         sticky.scale_down.unwrap_or_else(of_pool)
     }
 

@@ -1,6 +1,6 @@
 //! Heads of waiting lines: for each pool and quota the first claim that it could help.
 
-use crate::command::NamespaceIntention;
+use crate::command::NamespaceSpec;
 use crate::state::State;
 use crate::state::id::{EndpointId, PoolId};
 use crate::state::row::{Account, WaitTarget, Waiting};
@@ -14,12 +14,12 @@ impl State {
     fn room(&self, pool: PoolId) -> u32 {
         let most = INTERFACES_MAX as u128;
         let (Some(row), Some(space)) = (self.pools.get(pool), self.space(pool)) else { return 0 };
-        let intention = &row.intention;
+        let spec = &row.spec;
         if self.why_closed(pool).is_some() {
             return 0;
         }
         let free = space.counts().free.min(most);
-        let resting = if intention.strict_cooling || free == most {
+        let resting = if spec.strict_cooling || free == most {
             0
         } else {
             let rows = space.cooling.iter().map(|id| self.coolings.named(*id));
@@ -31,7 +31,7 @@ impl State {
 
     /// Reason of a pool that gives nothing, whatever it has.
     pub(crate) fn why_closed(&self, pool: PoolId) -> Option<Closed> {
-        let row = &self.pools.get(pool)?.intention;
+        let row = &self.pools.get(pool)?.spec;
         match () {
             () if row.terminating => Some(Closed::Terminating),
             () if row.disabled => Some(Closed::Disabled),
@@ -84,7 +84,7 @@ impl State {
     }
 
     /// The same for what a namespace's quota leaves, which has changed.
-    pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceIntention) {
+    pub(crate) fn refresh_heads_of(&mut self, namespace: &NamespaceSpec) {
         let (realm, name) = (&namespace.realm, &namespace.name);
         let whole = Account::of_namespace(realm, name);
         let from = (WaitTarget::Quota(whole, Family::V4), 0, 0);

@@ -173,12 +173,12 @@ impl Indexed for Epoch {}
 
 impl Indexed for Subnet {
     fn change(&self, id: Id<Self>, _: u64, index: &mut Index, change: Change) {
-        let cidr = AddressRange::of_cidr(self.intention.cidr);
+        let cidr = AddressRange::of_cidr(self.spec.cidr);
         change.in_map(&mut index.names, (Self::KIND, self.name()), id.get());
         change.in_map(&mut index.subnet_starts, (self.network, cidr.family(), cidr.first()), id);
         // Loading refuses a larger one.
-        if self.intention.cidr.prefix_len() > 0 {
-            change.in_map(&mut index.spare, id, Arc::new(all_spare(self.intention.cidr)));
+        if self.spec.cidr.prefix_len() > 0 {
+            change.in_map(&mut index.spare, id, Arc::new(all_spare(self.spec.cidr)));
         }
     }
 
@@ -196,7 +196,7 @@ impl Indexed for Pool {
             change.in_set(&mut index.applications, (automatic.key(), id));
             index.count_automatic(automatic, change == Change::Enter);
         }
-        if !self.intention.exclude.is_empty() {
+        if !self.spec.exclude.is_empty() {
             change.in_set(&mut index.excluding, (self.subnet, id));
         }
     }
@@ -204,7 +204,7 @@ impl Indexed for Pool {
     /// Its name and its subnet are constant.
     fn is_found_as(&self, old: &Self) -> bool {
         let of = |pool: &Self| pool.automatic.as_ref().map(|automatic| automatic.controller.clone());
-        self.intention.exclude.is_empty() == old.intention.exclude.is_empty() && of(self) == of(old)
+        self.spec.exclude.is_empty() == old.spec.exclude.is_empty() && of(self) == of(old)
     }
 }
 

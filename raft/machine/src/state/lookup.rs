@@ -1,6 +1,6 @@
 //! Rows by name, by application and by what an endpoint may see of them.
 
-use crate::command::{InterfaceWish, Kind, NetworkIntention, Refusal, Remarks, ScaleController, Text};
+use crate::command::{InterfaceWish, Kind, NetworkSpec, Refusal, Remarks, ScaleController, Text};
 use crate::space::Space;
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
@@ -24,13 +24,13 @@ impl State {
             updated_by: founder,
             updated_fields: Vec::new(),
         };
-        let intention = NetworkIntention { name: Name::default_name(), remarks: Remarks::default() };
-        self.write(Id::new(revision), Network { meta, intention });
+        let spec = NetworkSpec { name: Name::default_name(), remarks: Remarks::default() };
+        self.write(Id::new(revision), Network { meta, spec });
     }
 
     /// A network's name.
     pub(crate) fn name_of_network(&self, id: NetworkId) -> Name {
-        self.networks.named(id).intention.name.clone()
+        self.networks.named(id).spec.name.clone()
     }
 
     /// The id of a network that a request names.
@@ -59,7 +59,7 @@ impl State {
     }
 
     pub(crate) fn name_of_pool(&self, id: PoolId) -> Name {
-        self.pools.named(id).intention.name.clone()
+        self.pools.named(id).spec.name.clone()
     }
 
     /// The pools of an application, the oldest first.
@@ -97,9 +97,9 @@ impl State {
         self.pools_of_interface(key, interface, family)
             .filter(|(_, pool, automatic)| {
                 pool.subnet == subnet
-                    && (!pool.intention.terminating || automatic.standing == AutomaticStanding::Elsewhere)
+                    && (!pool.spec.terminating || automatic.standing == AutomaticStanding::Elsewhere)
             })
-            .max_by_key(|(id, pool, _)| (!pool.intention.terminating, *id))
+            .max_by_key(|(id, pool, _)| (!pool.spec.terminating, *id))
     }
 
     /// Of the subnets that an interface names, the first of a family. All of them must be there.
@@ -111,7 +111,7 @@ impl State {
         let mut first = None;
         for name in &wish.subnets {
             let id = self.find::<Subnet>(name).ok_or_else(|| not_found(Kind::Subnet, name))?;
-            let is_of_family = |row: &Subnet| Family::of(row.intention.cidr.addr()) == family;
+            let is_of_family = |row: &Subnet| Family::of(row.spec.cidr.addr()) == family;
             if first.is_none() && is_of_family(self.subnets.named(id)) {
                 first = Some(id);
             }

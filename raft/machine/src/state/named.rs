@@ -64,13 +64,13 @@ macro_rules! named {
 }
 
 named! {
-    Network in networks: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
-    Subnet in subnets: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
-    Pool in pools: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
-    Reservation in reservations: |row| (&row.intention.name).into(), |row| Some(&row.intention.remarks);
+    Network in networks: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
+    Subnet in subnets: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
+    Pool in pools: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
+    Reservation in reservations: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
     Token in tokens: |row| (&row.name).into(), |_| None;
-    Node in nodes: |row| row.intention.resource_name(), |row| Some(&row.intention.remarks);
-    Namespace in namespaces: |row| row.intention.resource_name(), |row| Some(&row.intention.remarks);
+    Node in nodes: |row| row.spec.resource_name(), |row| Some(&row.spec.remarks);
+    Namespace in namespaces: |row| row.spec.resource_name(), |row| Some(&row.spec.remarks);
 }
 
 impl State {

@@ -1,6 +1,6 @@
 //! Addresses of a subnet: pools that own them, gateways, reservations and what pools leave out.
 
-use crate::command::PoolIntention;
+use crate::command::PoolSpec;
 use crate::space::Space;
 use crate::state::State;
 use crate::state::id::{CoolingId, Id, NetworkId, PoolId, SubnetId};
@@ -15,38 +15,38 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 /// Key of a pool's gateway, if a pool could have that address: link-local ones may be of no subnet.
-pub(crate) fn gateway_key(id: PoolId, pool: &PoolIntention, subnet: &Subnet) -> Option<GatewayKey> {
+pub(crate) fn gateway_key(id: PoolId, pool: &PoolSpec, subnet: &Subnet) -> Option<GatewayKey> {
     let gateway = within_subnet(pool.gateway, subnet)?;
     Some((subnet.network, Family::of(gateway), number(gateway), id))
 }
 
 pub(crate) fn within_subnet(gateway: Option<IpAddr>, subnet: &Subnet) -> Option<IpAddr> {
-    gateway.filter(|gateway| subnet.intention.cidr.contains(gateway))
+    gateway.filter(|gateway| subnet.spec.cidr.contains(gateway))
 }
 
 impl Index {
     /// A pool owns its addresses from now on.
     pub(crate) fn own(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
-        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+        for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
             self.owners.insert((subnet.network, range.family(), range.first()), (range.last(), id));
             if let Some(spare) = &mut spare {
                 spare.take(range.first(), range.last());
             }
         }
-        self.gateways.extend(gateway_key(id, &pool.intention, subnet));
+        self.gateways.extend(gateway_key(id, &pool.spec, subnet));
     }
 
     /// A pool owns nothing any more.
     pub(crate) fn disown(&mut self, id: PoolId, pool: &Pool, subnet: &Subnet) {
         let mut spare = self.spare.get_mut(&pool.subnet).map(Arc::make_mut);
-        for range in owned(&pool.intention, subnet.intention.cidr).ranges() {
+        for range in owned(&pool.spec, subnet.spec.cidr).ranges() {
             self.owners.remove(&(subnet.network, range.family(), range.first()));
             if let Some(spare) = &mut spare {
                 spare.give(range.first(), range.last());
             }
         }
-        if let Some(key) = gateway_key(id, &pool.intention, subnet) {
+        if let Some(key) = gateway_key(id, &pool.spec, subnet) {
             self.gateways.remove(&key);
         }
     }
@@ -99,7 +99,7 @@ impl State {
         let excluding = ids.map(|id| (self.pools.named(id), self.space_of(id)));
         let all: Vec<AddressRange> = excluding
             .flat_map(|(pool, space)| {
-                let excluded = RangeSet::new(family, &pool.intention.exclude).intersection(&space.ranges);
+                let excluded = RangeSet::new(family, &pool.spec.exclude).intersection(&space.ranges);
                 excluded.ranges().collect::<Vec<_>>()
             })
             .collect();

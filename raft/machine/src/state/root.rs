@@ -207,7 +207,7 @@ impl State {
         let until = (network, family, number(address));
         let (_, id) = self.index.subnet_starts.range((network, family, 0)..=until).next_back()?;
         let subnet = self.subnets.named(*id);
-        subnet.intention.cidr.contains(&address).then_some((*id, subnet))
+        subnet.spec.cidr.contains(&address).then_some((*id, subnet))
     }
 
     /// The pool that owns an address: it lies in its ranges and is not excluded from them.

@@ -1,4 +1,4 @@
-//! Shapes of pools: the addresses that follow from an intention, its subnet and the reservations.
+//! Shapes of pools: the addresses that follow from a spec, its subnet and the reservations.
 
 use crate::value::shape::{edges, giveable, ranges};
 use std::net::IpAddr;
@@ -8,7 +8,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
-use crate::command::{PoolIntention, SubnetIntention};
+use crate::command::{PoolSpec, SubnetSpec};
 use crate::space::Shape;
 use crate::state::State;
 use crate::state::row::Subnet;
@@ -16,18 +16,18 @@ use crate::value::cause::NeverGiven;
 
 impl State {
     /// The shape that a pool has in the present state.
-    pub(crate) fn shape_of(&self, pool: &PoolIntention, subnet: &Subnet) -> Shape {
-        let family = Family::of(subnet.intention.cidr.addr());
-        let ranges = ranges(pool, subnet.intention.cidr);
+    pub(crate) fn shape_of(&self, pool: &PoolSpec, subnet: &Subnet) -> Shape {
+        let family = Family::of(subnet.spec.cidr.addr());
+        let ranges = ranges(pool, subnet.spec.cidr);
         let reserved = match self.index.reserved.get(&(subnet.network, family)) {
             Some(all) => ranges.intersection(all),
             None => RangeSet::empty(family),
         };
-        Shape { giveable: giveable(pool, &subnet.intention), ranges, reserved }
+        Shape { giveable: giveable(pool, &subnet.spec), ranges, reserved }
     }
 
     /// Reason why no pool gives an address of a subnet: it is the gateway, or an edge.
-    pub(crate) fn is_special(subnet: &SubnetIntention, address: IpAddr) -> Option<NeverGiven> {
+    pub(crate) fn is_special(subnet: &SubnetSpec, address: IpAddr) -> Option<NeverGiven> {
         if subnet.gateway == Some(address) {
             return Some(NeverGiven::Gateway);
         }

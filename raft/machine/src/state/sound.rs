@@ -15,13 +15,13 @@ impl State {
             return Err(Damaged("one address is occupied by two rows".to_owned()));
         }
         for (id, row) in self.subnets.iter() {
-            if row.intention.cidr.prefix_len() == 0 {
+            if row.spec.cidr.prefix_len() == 0 {
                 return Err(Damaged(format!("subnet {id} is larger than any subnet can be")));
             }
-            self.check_network(row.network, &row.intention.network)?;
+            self.check_network(row.network, &row.spec.network)?;
         }
         for (_, row) in self.reservations.iter() {
-            self.check_network(row.network, &row.intention.network)?;
+            self.check_network(row.network, &row.spec.network)?;
         }
         let mut networks = BTreeMap::new();
         for (id, row) in self.pools.iter() {
@@ -44,10 +44,10 @@ impl State {
     /// Refuses a network that is not there, or that has another name than the row says.
     fn check_network(&self, id: NetworkId, name: &Name) -> Result<(), Damaged> {
         let row = self.networks.get(id).ok_or_else(|| lost::<Network>(id))?;
-        if row.intention.name == *name {
+        if row.spec.name == *name {
             return Ok(());
         }
-        Err(Damaged(format!("network {id} is {}, and a row of it names {name}", row.intention.name)))
+        Err(Damaged(format!("network {id} is {}, and a row of it names {name}", row.spec.name)))
     }
 }
 

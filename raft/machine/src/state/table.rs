@@ -254,7 +254,7 @@ pub(crate) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
     use crate::broken::Broken;
-    use crate::command::{NetworkIntention, Remarks, Text};
+    use crate::command::{NetworkSpec, Remarks, Text};
     use crate::state::row::{Meta, Network};
 
     fn network(bytes: usize) -> Network {
@@ -268,7 +268,7 @@ mod tests {
             updated_fields: Vec::new(),
         };
         let remarks = Remarks { description: Text::given("x".repeat(bytes)), ..Remarks::default() };
-        Network { meta, intention: NetworkIntention { name: "blue".parse().unwrap(), remarks } }
+        Network { meta, spec: NetworkSpec { name: "blue".parse().unwrap(), remarks } }
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Pools by what their demands are and by name: the order in which requests find them.
 
-use crate::command::{PoolIntention, Takers, Text};
+use crate::command::{PoolSpec, Takers, Text};
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId};
 use crate::state::index::{DefaultKey, Index};
@@ -10,18 +10,18 @@ use ipam_api::name::{Name, ResourceName};
 use ipam_api::{Family, Selector};
 use std::cmp::Reverse;
 
-fn key(pool: &PoolIntention, subnet: &Subnet) -> (Family, Rank, ResourceName) {
-    (Family::of(subnet.intention.cidr.addr()), pool.takers.rank(), (&pool.name).into())
+fn key(pool: &PoolSpec, subnet: &Subnet) -> (Family, Rank, ResourceName) {
+    (Family::of(subnet.spec.cidr.addr()), pool.takers.rank(), (&pool.name).into())
 }
 
 impl Index {
     /// Finds a pool by its rank and name from now on.
-    pub(crate) fn name_pool(&mut self, id: PoolId, pool: &PoolIntention, subnet: &Subnet) {
+    pub(crate) fn name_pool(&mut self, id: PoolId, pool: &PoolSpec, subnet: &Subnet) {
         self.pool_names.insert(key(pool, subnet), id);
     }
 
     /// Finds a pool by its rank and name no longer.
-    pub(crate) fn unname_pool(&mut self, pool: &PoolIntention, subnet: &Subnet) {
+    pub(crate) fn unname_pool(&mut self, pool: &PoolSpec, subnet: &Subnet) {
         self.pool_names.remove(&key(pool, subnet));
     }
 }

@@ -1,4 +1,4 @@
-//! Values that commands, rows and events share: intentions, names, terms, and the causes of refusals.
+//! Values that commands, rows and events share: specs, names, terms, and the causes of refusals.
 
 mod automatic;
 pub mod cause;
@@ -7,7 +7,6 @@ pub(crate) mod counts;
 pub(crate) mod event_id;
 pub(crate) mod field_name;
 pub(crate) mod id;
-pub(crate) mod intention;
 mod kind;
 pub(crate) mod level;
 mod manner;
@@ -17,6 +16,7 @@ mod refusal;
 mod routing;
 pub(crate) mod row;
 pub(crate) mod shape;
+pub(crate) mod spec;
 mod sticky;
 mod terms;
 mod text;
@@ -25,10 +25,6 @@ pub(crate) mod words;
 
 pub use self::automatic::{AutomaticPool, AutomaticRules, EndController};
 pub use self::cause::Cause;
-pub use self::intention::{
-    Allocate, Dns, InterfaceWish, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
-    PoolPatterns, ReleaseAttachment, Remarks, ReservationIntention, Started, SubnetIntention, Takers,
-};
 pub use self::kind::{Expect, Kind};
 pub use self::manner::{Leases, Manner, Note, Renew};
 pub use self::prefix::{Delegate, GivenPrefix, PrefixLevel, PrefixSource};
@@ -36,6 +32,10 @@ pub use self::quota::{AddressLimits, ControllerName, Quota};
 pub use self::refusal::Refusal;
 pub(crate) use self::refusal::refuse_if;
 pub use self::routing::{Routing, Setting};
+pub use self::spec::{
+    Allocate, Dns, InterfaceWish, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
+    ReleaseAttachment, Remarks, ReservationSpec, Started, SubnetSpec, Takers,
+};
 pub use self::sticky::{Controller, ScaleController, Stickiness};
 pub use self::terms::{
     CreateToken, Credential, Grant, Idempotency, Manager, Purpose, SecretHash, Terms, request_hash,

@@ -1,4 +1,4 @@
-//! Addresses that follow from the intentions of a pool and its subnet.
+//! Addresses that follow from the specs of a pool and its subnet.
 
 use std::net::IpAddr;
 
@@ -6,7 +6,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::{Family, RangeSet};
 use ipnet::IpNet;
 
-use crate::value::{PoolIntention, SubnetIntention};
+use crate::value::{PoolSpec, SubnetSpec};
 
 /// Longest IPv4 prefix with a network and a broadcast address (RFC 3021 frees /31).
 const EDGES_PREFIX_LENGTH_MAX_V4: u8 = 30;
@@ -15,7 +15,7 @@ const EDGES_PREFIX_LENGTH_MAX_V4: u8 = 30;
 const EDGES_PREFIX_LENGTH_MAX_V6: u8 = 126;
 
 /// All of a pool's ranges.
-pub(crate) fn ranges(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
+pub(crate) fn ranges(pool: &PoolSpec, cidr: IpNet) -> RangeSet {
     let family = Family::of(cidr.addr());
     if pool.ranges.is_empty() {
         return RangeSet::new(family, &[AddressRange::of_cidr(cidr)]);
@@ -24,13 +24,13 @@ pub(crate) fn ranges(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
 }
 
 /// Addresses that a pool owns: its ranges without its exclusions. No other pool may own them.
-pub(crate) fn owned(pool: &PoolIntention, cidr: IpNet) -> RangeSet {
+pub(crate) fn owned(pool: &PoolSpec, cidr: IpNet) -> RangeSet {
     let family = Family::of(cidr.addr());
     ranges(pool, cidr).minus(&RangeSet::new(family, &pool.exclude))
 }
 
 /// Addresses that a pool could ever give: those that it owns, without gateways and edges.
-pub(crate) fn giveable(pool: &PoolIntention, subnet: &SubnetIntention) -> RangeSet {
+pub(crate) fn giveable(pool: &PoolSpec, subnet: &SubnetSpec) -> RangeSet {
     let gateways = subnet.gateway.into_iter().chain(pool.gateway);
     let mut never: Vec<AddressRange> = gateways.map(AddressRange::single).collect();
     if !pool.allow_edges {

@@ -194,7 +194,7 @@ fn considered(state: &State, judged: &Judged<'_>) -> Considered {
     let may_grow = matches!(fate, Fate::Exhausted) && pool.automatic.is_none();
     let spare = may_grow.then(|| state.spare_range(pool.subnet)).flatten();
     Considered {
-        pool: pool.intention.name.clone(),
+        pool: pool.spec.name.clone(),
         fate,
         counts: state.space_of(*id).counts(),
         next_free_ms: state.space(*id).and_then(|space| state.next_free_ms(space)),
@@ -206,7 +206,7 @@ impl State {
     /// The first range of a subnet that no pool has and that hosts may have, if one is near its beginning.
     fn spare_range(&self, subnet: SubnetId) -> Option<AddressRange> {
         let row = self.subnets.named(subnet);
-        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let cidr = AddressRange::of_cidr(row.spec.cidr);
         let family = cidr.family();
         let (from, until) = ((row.network, family, cidr.first()), (row.network, family, cidr.last()));
         let owned = self.index.owners.range(from..=until).map(|((_, _, first), (last, _))| (*first, *last));
@@ -227,9 +227,9 @@ impl State {
 
     /// The part of a range that hosts may have: without edges, and up to the first gateway if one lies within.
     fn for_hosts(&self, subnet: &Subnet, mut first: u128, mut last: u128) -> Option<AddressRange> {
-        let (network, family) = (subnet.network, Family::of(subnet.intention.cidr.addr()));
+        let (network, family) = (subnet.network, Family::of(subnet.spec.cidr.addr()));
         let is_special = |at: u128| {
-            State::is_special(&subnet.intention, family.address(at)).is_some()
+            State::is_special(&subnet.spec, family.address(at)).is_some()
                 || self.gateway_stretch(network, family, at).0
         };
         while first < last && is_special(first) {
@@ -241,7 +241,7 @@ impl State {
         if is_special(first) {
             return None;
         }
-        if let Some(gateway) = subnet.intention.gateway.map(number)
+        if let Some(gateway) = subnet.spec.gateway.map(number)
             && first < gateway
             && gateway <= last
         {

@@ -196,7 +196,7 @@ impl State {
     #[must_use]
     pub fn map_of_subnet(&self, subnet: SubnetId, wanted: Wanted) -> Option<MapPage> {
         let row = self.subnets.get(subnet)?;
-        let cidr = AddressRange::of_cidr(row.intention.cidr);
+        let cidr = AddressRange::of_cidr(row.spec.cidr);
         let (network, family) = (row.network, cidr.family());
         let mut draft = Draft::new(wanted);
         let mut excluded = None;

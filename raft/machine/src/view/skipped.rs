@@ -42,7 +42,7 @@ impl Choosing<'_> {
         let (mut all, mut named): (Vec<Skipped>, usize) = (Vec::new(), 0);
         for candidate in others.into_iter().filter_map(|(.., id)| self.candidate(id)) {
             let Some(why) = self.why_not(&candidate, taker) else { continue };
-            let name = candidate.pool.intention.name.clone();
+            let name = candidate.pool.spec.name.clone();
             match all.iter_mut().find(|one| one.why == why) {
                 None => all.push(Skipped { why, count: 1, pools: vec![name] }),
                 Some(one) => {

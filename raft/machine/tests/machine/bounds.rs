@@ -17,8 +17,7 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Name};
 use ipam_machine::command::{
-    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Note, PoolIntention, Put, Remarks, Renewed,
-    Transaction,
+    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Note, PoolSpec, Put, Remarks, Renewed, Transaction,
 };
 use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_machine::model::Lease;
@@ -304,34 +303,34 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
     for number in 0..count {
         allocate(&mut state, number, count).unwrap();
     }
-    let mut intention = pool(&state).1.intention;
-    intention.cooling_ms = 0;
-    let put = |state: &mut State, intention: &PoolIntention| {
-        let put = Put { intention: intention.clone(), expect: Expect::Anything };
+    let mut spec = pool(&state).1.spec;
+    spec.cooling_ms = 0;
+    let put = |state: &mut State, spec: &PoolSpec| {
+        let put = Put { spec: spec.clone(), expect: Expect::Anything };
         let at = At { log_time_ms: 0, wall_ms: 1, leadership: 0 };
         apply(state, at, &script::command(Action::PutPool(put), None)).0
     };
-    put(&mut state, &intention).unwrap();
+    put(&mut state, &spec).unwrap();
     say(&mut state, 0, "scale shop/apps/Deployment/a replicas=100").unwrap();
     for number in (0..count).step_by(2) {
         say(&mut state, 0, &format!("release endpoint pod/shop/a{number}")).unwrap();
     }
     // What is in the way of being in few pieces stays.
-    let intention = pool(&state).1.intention;
-    assert_eq!(intention.ranges.len(), RANGES_MAX);
+    let spec = pool(&state).1.spec;
+    assert_eq!(spec.ranges.len(), RANGES_MAX);
     assert!(usable(&state) > count / 2, "{}", usable(&state));
-    let described = PoolIntention {
-        remarks: Remarks { description: Text::given("as it is"), ..intention.remarks.clone() },
-        ..intention
+    let described = PoolSpec {
+        remarks: Remarks { description: Text::given("as it is"), ..spec.remarks.clone() },
+        ..spec
     };
     put(&mut state, &described).unwrap();
     // One more of its endpoints changes nothing of that, and once it wants more it gets what lies between its own.
     allocate(&mut state, 0, 100).unwrap();
-    assert_eq!(pool(&state).1.intention.ranges.len(), RANGES_MAX);
+    assert_eq!(pool(&state).1.spec.ranges.len(), RANGES_MAX);
     say(&mut state, 0, &format!("scale shop/apps/Deployment/a replicas={count}")).unwrap();
     assert_eq!(usable(&state), count);
     say(&mut state, 0, "scale shop/apps/Deployment/a replicas=100").unwrap();
-    assert!(pool(&state).1.intention.ranges.len() <= RANGES_MAX);
+    assert!(pool(&state).1.spec.ranges.len() <= RANGES_MAX);
     for number in (0..count).filter(|number| number % 2 == 1) {
         say(&mut state, 0, &format!("release endpoint pod/shop/a{number}")).unwrap();
     }
@@ -463,7 +462,7 @@ fn dns_entries_are_short() {
     let mut put = |dns: Dns| {
         let mut command = read("put subnet lan cidr=10.0.0.0/16");
         let Action::PutSubnet(put) = &mut command.action else { panic!("{command:?}") };
-        put.intention.dns = dns;
+        put.spec.dns = dns;
         apply(&mut state, At::default(), &command).0
     };
     let text = |bytes: usize| -> Text { Text::given("x".repeat(bytes)) };

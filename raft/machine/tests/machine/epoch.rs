@@ -6,8 +6,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
     Allocate, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete, Expect,
-    InterfaceWish, Kind, Manner, PoolIntention, PoolPatterns, PrefixLevel, PrefixSource, Put,
-    ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Via,
+    InterfaceWish, Kind, Manner, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
+    Remarks, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::event::Readiness;
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
@@ -33,7 +33,7 @@ fn code(outcome: Outcome) -> Code {
 }
 
 fn pool(name: &str, range: &str) -> Action {
-    let intention = PoolIntention {
+    let spec = PoolSpec {
         name: name.parse().unwrap(),
         subnet: "lan".parse().unwrap(),
         network: None,
@@ -54,7 +54,7 @@ fn pool(name: &str, range: &str) -> Action {
         reclaim: None,
         remarks: Remarks::default(),
     };
-    Action::PutPool(Put { intention, expect: Expect::Anything })
+    Action::PutPool(Put { spec, expect: Expect::Anything })
 }
 
 fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
@@ -91,7 +91,7 @@ fn confirm(epoch: u64, pools: Option<&[&str]>) -> Action {
 /// Two pools, and `host/a` holds an address of the first.
 fn before() -> State {
     let mut state = State::new();
-    let subnet = SubnetIntention {
+    let subnet = SubnetSpec {
         name: "lan".parse().unwrap(),
         network: "default".parse().unwrap(),
         cidr: "10.1.0.0/24".parse().unwrap(),
@@ -103,7 +103,7 @@ fn before() -> State {
         automatic: Some(AutomaticRules::default()),
         remarks: Remarks::default(),
     };
-    done(&mut state, Action::PutSubnet(Put { intention: subnet, expect: Expect::Anything }));
+    done(&mut state, Action::PutSubnet(Put { spec: subnet, expect: Expect::Anything }));
     done(&mut state, pool("one", "10.1.0.10-10.1.0.19"));
     done(&mut state, pool("two", "10.1.0.20-10.1.0.29"));
     done(&mut state, allocate("host/a", "one", None));
@@ -327,7 +327,7 @@ fn pools_of_applications_neither_grow_nor_begin_before_all_is_confirmed() {
         .pools
         .iter()
         .find(|(_, row)| row.automatic.is_some())
-        .map(|(id, row)| (id, row.intention.name.clone()))
+        .map(|(id, row)| (id, row.spec.name.clone()))
         .unwrap();
     let size = |state: &State| state.space(id).unwrap().counts().size;
     state.begin_epoch(2, 4_000, true).unwrap();

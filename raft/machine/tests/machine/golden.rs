@@ -218,7 +218,7 @@ fn rows_that_contradict_each_other_are_damaged() {
     };
     let larger = rebuilt(|state, rows| {
         let mut row = state.subnets.get(102.into()).unwrap().clone();
-        row.intention.cidr = "::/0".parse().unwrap();
+        row.spec.cidr = "::/0".parse().unwrap();
         rows.put(102, &row);
     });
     assert!(larger.contains("larger"), "{larger}");

@@ -16,7 +16,7 @@ use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Allocate, Kind, NetworkIntention, Remarks};
+use ipam_machine::command::{Allocate, Kind, NetworkSpec, Remarks};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
@@ -49,7 +49,7 @@ impl Side {
         let state = State::new();
         let mut model = Model::default();
         let name = Name::default_name();
-        model.networks.insert(name.clone(), NetworkIntention { name, remarks: Remarks::default() });
+        model.networks.insert(name.clone(), NetworkSpec { name, remarks: Remarks::default() });
         let rows = state.rows().collect();
         let mut side = Self {
             twin: state.clone(),
@@ -218,7 +218,7 @@ impl Side {
         }
     }
 
-    /// A resource's revision moves with its intention, and with nothing else.
+    /// A resource's revision moves with its spec, and with nothing else.
     fn check_revisions(&self, before: &State, outcome: &Outcome) {
         assert!(self.state.revision() >= before.revision());
         if let Ok(applied) = outcome {
@@ -226,12 +226,12 @@ impl Side {
         }
         for (id, pool) in before.pools.iter() {
             let Some(now) = self.state.pools.get(id) else { continue };
-            assert_eq!(now.intention == pool.intention, now.meta.revision == pool.meta.revision);
+            assert_eq!(now.spec == pool.spec, now.meta.revision == pool.meta.revision);
             assert_eq!((now.meta.id.into(), now.meta.created_wall_ms), (id, pool.meta.created_wall_ms));
         }
         for (id, subnet) in before.subnets.iter() {
             let Some(now) = self.state.subnets.get(id) else { continue };
-            assert_eq!(now.intention == subnet.intention, now.meta.revision == subnet.meta.revision);
+            assert_eq!(now.spec == subnet.spec, now.meta.revision == subnet.meta.revision);
         }
     }
 
@@ -379,7 +379,7 @@ proptest! {
 /// Lets all pools draw their addresses.
 fn by_chance(action: &mut Action) {
     match action {
-        Action::PutPool(put) => put.intention.strategy = Strategy::Random,
+        Action::PutPool(put) => put.spec.strategy = Strategy::Random,
         Action::Transaction(transaction) => transaction.steps.iter_mut().for_each(by_chance),
         _ => {}
     }

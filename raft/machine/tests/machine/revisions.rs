@@ -5,7 +5,7 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::name::Name;
-use ipam_machine::command::{Expect, Idempotency, NetworkIntention, Put, Remarks, Text, Via};
+use ipam_machine::command::{Expect, Idempotency, NetworkSpec, Put, Remarks, Text, Via};
 use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
 /// The point in time that all commands of one entry share.
@@ -13,7 +13,7 @@ const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
 
 fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
     let remarks = Remarks { description: Text::given(description), ..Remarks::default() };
-    let intention = NetworkIntention { name: Name::new("lab").unwrap(), remarks };
+    let spec = NetworkSpec { name: Name::new("lab").unwrap(), remarks };
     let origin = Origin {
         principal: Text::given("t"),
         via: Via::Http,
@@ -23,7 +23,7 @@ fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
     };
     let idempotency = key.map(|key| Idempotency { key: Text::given(key), request: 7 });
     let terms = Terms { idempotency, ..Terms::of(Grant::of(Role::Admin)) };
-    Command { origin, terms, action: Action::PutNetwork(Put { intention, expect }) }
+    Command { origin, terms, action: Action::PutNetwork(Put { spec, expect }) }
 }
 
 fn revision(outcome: Outcome) -> u64 {

@@ -17,9 +17,7 @@ use crate::store::rows::Wakeup;
 use crate::store::{LogStore, Store, open};
 use crate::types::{Entry, LogId, Member, Types, Vote};
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{
-    Action, Command, Delete, Expect, Kind, NetworkIntention, Origin, Put, Remarks, Via,
-};
+use ipam_machine::command::{Action, Command, Delete, Expect, Kind, NetworkSpec, Origin, Put, Remarks, Via};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -39,8 +37,8 @@ pub(in crate::store) fn command(number: u64) -> Command {
         Action::Delete(Delete { kind, name: (&name(number - 3)).into(), expect, drain: false })
     } else {
         let remarks = Remarks { description: Text::given(format!("sample {number}")), ..Remarks::default() };
-        let intention = NetworkIntention { name: name(number), remarks };
-        Action::PutNetwork(Put { intention, expect: Expect::Anything })
+        let spec = NetworkSpec { name: name(number), remarks };
+        Action::PutNetwork(Put { spec, expect: Expect::Anything })
     };
     let origin = Origin {
         principal: Text::given("tester"),
@@ -67,7 +65,7 @@ pub(in crate::store) fn entry(term: u64, index: u64) -> Entry {
 pub(in crate::store) fn network(index: u64, name: &str) -> Entry {
     let mut command = command(0);
     let Action::PutNetwork(put) = &mut command.action else { panic!("another command") };
-    put.intention.name = Name::new(name).unwrap();
+    put.spec.name = Name::new(name).unwrap();
     let leadership = Leadership::Number(0);
     let opened = Opened { leadership, log_time_ms: 2_000, wall_ms: 3_000, commands: vec![command] };
     Entry { log_id: log_id(1, index), payload: EntryPayload::Normal(Batch::seal(&opened).unwrap()) }

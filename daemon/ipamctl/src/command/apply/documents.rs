@@ -8,7 +8,7 @@ use ipam_api::limits::FILE_BYTES_MAX;
 use ipam_api::name::{ResourceName, shown};
 use serde_json::Value;
 
-use super::kind::{Intention, Kind};
+use super::kind::{Kind, Spec};
 use super::spiderpool;
 use crate::output::data::Data;
 use crate::output::error::Failure;
@@ -18,8 +18,8 @@ use crate::output::error::Failure;
 pub(super) struct Document {
     pub(super) kind: Kind,
     pub(super) name: ResourceName,
-    /// The intention, with all defaults.
-    pub(super) intention: Intention,
+    /// The spec, with all defaults.
+    pub(super) spec: Spec,
     /// The revision that it was made from, if it says.
     pub(super) revision: Option<u64>,
     /// Its file and its place there.
@@ -160,18 +160,18 @@ fn resource(data: &Data, place: String, manager: Option<&str>) -> Result<Documen
         at(format!("{}{name}: {}", kind.word(), problem.detail), &problem.help)
     };
     let json = serde_json::to_vec(&Data::Map(kept)).map_err(|error| at(error.to_string(), ""))?;
-    let (name, mut intention) = kind.read(&json).map_err(refused)?;
+    let (name, mut spec) = kind.read(&json).map_err(refused)?;
     if let Some(manager) = manager {
-        let said = intention.get("managed_by").and_then(Value::as_str);
+        let said = spec.get("managed_by").and_then(Value::as_str);
         if let Some(other) = said.filter(|said| *said != manager) {
             return Err(at(
                 format!("{} {name} says that it is managed by {}", kind.word(), shown(other)),
                 "Take managed_by out of the file, or name that manager with --manager.",
             ));
         }
-        intention.insert("managed_by".to_owned(), manager.into());
+        spec.insert("managed_by".to_owned(), manager.into());
     }
-    Ok(Document { kind, name, intention, revision, place })
+    Ok(Document { kind, name, spec, revision, place })
 }
 
 #[cfg(test)]
@@ -241,7 +241,7 @@ mod tests {
         std::fs::write(folder.path().join("a.yaml"), "kind: network\nname: lab\n").unwrap();
         std::fs::write(folder.path().join("notes.txt"), "not: read").unwrap();
         let found = read(&[folder.path().to_owned()], Some("argocd")).unwrap();
-        assert_eq!(found[0].intention["managed_by"], "argocd");
+        assert_eq!(found[0].spec["managed_by"], "argocd");
         std::fs::write(folder.path().join("a.yaml"), "kind: network\nname: lab\nmanaged_by: me\n").unwrap();
         assert_eq!(read(&[folder.path().to_owned()], Some("argocd")).unwrap_err().exit_code(), 2);
     }

@@ -33,8 +33,8 @@ macro_rules! of_noun {
     };
 }
 
-/// An intention as JSON, all its fields in it.
-pub(super) type Intention = Map<String, Value>;
+/// A spec as JSON, all its fields in it.
+pub(super) type Spec = Map<String, Value>;
 
 impl Kind {
     /// All of them.
@@ -88,12 +88,12 @@ impl Kind {
     }
 
     /// Reads a resource strictly, with all defaults said.
-    pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
+    pub(super) fn read(self, json: &[u8]) -> Result<(ResourceName, Spec), Problem> {
         of_noun!(self, N => whole::<N>(json))
     }
 }
 
-fn whole<N: ResourceType>(json: &[u8]) -> Result<(ResourceName, Intention), Problem> {
+fn whole<N: ResourceType>(json: &[u8]) -> Result<(ResourceName, Spec), Problem> {
     let resource: N = strict::from_slice(json)?;
     match serde_json::to_value(&resource) {
         Ok(Value::Object(fields)) => Ok((resource.name(), fields)),

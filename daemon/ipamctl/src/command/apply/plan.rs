@@ -6,7 +6,7 @@ use ipam_api::name::ResourceName;
 use serde_json::{Value, json};
 
 use super::documents::Document;
-use super::kind::{Intention, Kind};
+use super::kind::{Kind, Spec};
 use crate::output::diff::{self, Difference, ranges};
 
 /// A resource as the servers have it.
@@ -14,7 +14,7 @@ use crate::output::diff::{self, Difference, ranges};
 pub(super) struct Current {
     pub(super) kind: Kind,
     pub(super) name: ResourceName,
-    pub(super) intention: Intention,
+    pub(super) spec: Spec,
     pub(super) revision: u64,
     /// Addresses held in it.
     pub(super) held: u64,
@@ -23,7 +23,7 @@ pub(super) struct Current {
 impl Current {
     /// The manager that keeps it in another place.
     pub(super) fn managed_by(&self) -> Option<&str> {
-        self.intention.get("managed_by").and_then(Value::as_str)
+        self.spec.get("managed_by").and_then(Value::as_str)
     }
 }
 
@@ -137,12 +137,12 @@ impl Plan {
             match change {
                 Change::Create(document) => {
                     conditions.push(json!({"path": path, "absent": true}));
-                    steps.push(json!({"method": "PUT", "path": path, "body": document.intention}));
+                    steps.push(json!({"method": "PUT", "path": path, "body": document.spec}));
                 }
                 Change::Update { document, current, .. } => steps.push(json!({
                     "method": "PUT",
                     "path": path,
-                    "body": document.intention,
+                    "body": document.spec,
                     // What the file was made from counts, if it says: then it must not undo what came after.
                     "if_match": document.revision.unwrap_or(current.revision).to_string(),
                 })),
@@ -151,7 +151,7 @@ impl Plan {
                     steps.push(json!({"method": "DELETE", "path": path, "if_match": revision}));
                 }
                 Change::Drain(current) => {
-                    let mut body = current.intention.clone();
+                    let mut body = current.spec.clone();
                     body.insert("terminating".to_owned(), true.into());
                     let revision = current.revision.to_string();
                     steps.push(json!({"method": "PUT", "path": path, "body": body, "if_match": revision}));
@@ -164,7 +164,7 @@ impl Plan {
 }
 
 fn goes_away(pool: &Current) -> bool {
-    pool.intention.get("terminating") == Some(&Value::Bool(true))
+    pool.spec.get("terminating") == Some(&Value::Bool(true))
 }
 
 /// Order of changes. Removals come first, the highest kind before the others. Then come new and different
@@ -181,13 +181,13 @@ fn order(change: &Change) -> (u8, u8, bool, ResourceName) {
 }
 
 fn grows(document: &Document, current: &Current) -> bool {
-    let (old, new) = (ranges(current.intention.get("ranges")), ranges(document.intention.get("ranges")));
+    let (old, new) = (ranges(current.spec.get("ranges")), ranges(document.spec.get("ranges")));
     new.iter().any(|range| !old.iter().any(|known| known.contains(range)))
 }
 
 /// The fields in which they differ. The network of a pool is its subnet's, also where a file doesn't say it.
 fn differences(document: &Document, current: &Current) -> Vec<Difference> {
-    let mut found = diff::between(&current.intention, &document.intention);
+    let mut found = diff::between(&current.spec, &document.spec);
     found.retain(|one| !(document.kind == Kind::Pool && one.field == "network" && one.to.is_null()));
     found
 }

@@ -149,13 +149,13 @@ async fn list(session: &Session, kind: Kind) -> Result<(Vec<Current>, u64), Fail
     let mut found = Vec::new();
     for item in listed.items {
         let json = serde_json::to_vec(&item).map_err(unreadable)?;
-        let (name, intention) = kind.read(&json).map_err(newer)?;
+        let (name, spec) = kind.read(&json).map_err(newer)?;
         let revision = item.pointer("/meta/revision").and_then(Value::as_u64);
         let revision =
             revision.ok_or_else(|| unreadable(format!("{} {name} has no revision", kind.word())))?;
         let held = item.pointer("/status/counts/allocated").or_else(|| item.pointer("/status/allocated"));
         let held = held.and_then(Value::as_u64).unwrap_or_default();
-        found.push(Current { kind, name, intention, revision, held });
+        found.push(Current { kind, name, spec, revision, held });
     }
     Ok((found, listed.revision))
 }
@@ -175,7 +175,7 @@ fn check_managers(plan: &Plan, take_over: bool) -> Result<(), Failure> {
     }
     for change in &plan.0 {
         let Change::Update { document, current, .. } = change else { continue };
-        let wanted = document.intention.get("managed_by").and_then(Value::as_str);
+        let wanted = document.spec.get("managed_by").and_then(Value::as_str);
         if let Some(manager) = current.managed_by().filter(|manager| Some(*manager) != wanted) {
             let detail = format!("{} {} is managed by {manager}", document.kind.word(), document.name);
             return Err(Problem::new(Code::ManagedElsewhere, detail)

@@ -41,7 +41,7 @@ const METADATA_OF_KUBERNETES: [&str; 10] = [
 #[serde(deny_unknown_fields)]
 struct SpiderSubnet {
     metadata: Metadata,
-    spec: Spec,
+    spec: SpiderSubnetSpec,
 }
 
 #[derive(Debug, Deserialize)]
@@ -54,7 +54,7 @@ struct Metadata {
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Spec {
+struct SpiderSubnetSpec {
     #[serde(default, rename = "ipVersion")]
     family: Option<Family>,
     subnet: IpNet,

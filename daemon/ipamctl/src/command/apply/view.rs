@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::kind::{Intention, Kind};
+use super::kind::{Kind, Spec};
 use super::plan::{Change, Plan};
 use crate::output::diff::{self, Difference, addresses, ranges, shown};
 use crate::output::text;
@@ -35,7 +35,7 @@ fn title(change: &Change) -> String {
 
 fn details(change: &Change) -> Vec<String> {
     match change {
-        Change::Create(document) => vec![created(document.kind, &document.intention)],
+        Change::Create(document) => vec![created(document.kind, &document.spec)],
         Change::Update { differences, .. } => diff::lines(differences),
         Change::Delete(_) => vec!["deleted: not in these files".to_owned()],
         Change::Drain(current) => vec![format!(
@@ -52,8 +52,8 @@ fn details(change: &Change) -> Vec<String> {
     }
 }
 
-fn created(kind: Kind, intention: &Intention) -> String {
-    let field = |name: &str| intention.get(name).map(shown).unwrap_or_default();
+fn created(kind: Kind, spec: &Spec) -> String {
+    let field = |name: &str| spec.get(name).map(shown).unwrap_or_default();
     match kind {
         Kind::Network => field("description"),
         Kind::Node => field("labels"),
@@ -63,11 +63,11 @@ fn created(kind: Kind, intention: &Intention) -> String {
             .collect::<Vec<_>>()
             .join(", "),
         Kind::Subnet => format!("{}, network {}", field("cidr"), field("network")),
-        Kind::Pool => match ranges(intention.get("ranges")) {
+        Kind::Pool => match ranges(spec.get("ranges")) {
             given if given.is_empty() => format!("all of subnet {}", field("subnet")),
             given => format!("subnet {}, {}", field("subnet"), addresses(&given)),
         },
-        Kind::Reservation => addresses(&ranges(intention.get("addresses"))),
+        Kind::Reservation => addresses(&ranges(spec.get("addresses"))),
     }
 }
 

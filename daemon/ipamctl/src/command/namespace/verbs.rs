@@ -114,7 +114,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("namespace"), &arguments).await,
         Verb::List => {
             let filters = session.narrowed("namespaces", &[Part::Realm])?;
-            let keep = |found: &Read<Namespace>| session.said.fits_realm(&found.intention.realm);
+            let keep = |found: &Read<Namespace>| session.said.fits_realm(&found.spec.realm);
             resource::show_list(session, filters, keep, table).await
         }
         Verb::Show(NamedInRealm { name }) => resource::show(session, session.in_realm(&name)?, shown).await,
@@ -149,23 +149,23 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
 
 fn table(namespaces: &[Read<Namespace>], _wide: bool, _now: Timestamp) -> Table {
     Table::of(namespaces)
-        .text("NAME", |found| &found.intention.name)
-        .spare("REALM", 1, |found| &found.intention.realm)
-        .text("IPV4 POOLS", |found| text::joined(&found.intention.default_ipv4_pools))
-        .text("IPV6 POOLS", |found| text::joined(&found.intention.default_ipv6_pools))
-        .text("IPV4", |found| of_limit(found.status.held.ipv4, found.intention.quota.ipv4))
-        .text("IPV6", |found| of_limit(found.status.held.ipv6, found.intention.quota.ipv6))
-        .spare("LABELS", 3, |found| text::labels(&found.intention.labels))
-        .spare("DESCRIPTION", 2, |found| text::dash(&found.intention.description))
+        .text("NAME", |found| &found.spec.name)
+        .spare("REALM", 1, |found| &found.spec.realm)
+        .text("IPV4 POOLS", |found| text::joined(&found.spec.default_ipv4_pools))
+        .text("IPV6 POOLS", |found| text::joined(&found.spec.default_ipv6_pools))
+        .text("IPV4", |found| of_limit(found.status.held.ipv4, found.spec.quota.ipv4))
+        .text("IPV6", |found| of_limit(found.status.held.ipv6, found.spec.quota.ipv6))
+        .spare("LABELS", 3, |found| text::labels(&found.spec.labels))
+        .spare("DESCRIPTION", 2, |found| text::dash(&found.spec.description))
         .table()
 }
 
 fn shown(namespace: &Read<Namespace>) -> String {
-    let intention = &namespace.intention;
+    let spec = &namespace.spec;
     let mut fields = resource::heading(namespace, None);
-    fields.line("IPv4 pools", text::joined(&intention.default_ipv4_pools));
-    fields.line("IPv6 pools", text::joined(&intention.default_ipv6_pools));
-    quota::lines(&mut fields, &intention.quota, &namespace.status.held);
+    fields.line("IPv4 pools", text::joined(&spec.default_ipv4_pools));
+    fields.line("IPv6 pools", text::joined(&spec.default_ipv6_pools));
+    quota::lines(&mut fields, &spec.quota, &namespace.status.held);
     resource::metadata_lines(&mut fields, namespace);
     fields.text()
 }

@@ -57,7 +57,7 @@ pub(crate) async fn split(session: &Session, arguments: SplitArguments) -> Resul
 pub(crate) async fn drain(session: &Session, arguments: DrainArguments) -> Result<(), Failure> {
     let DrainArguments { name, to } = arguments;
     let (pool, _) = resource::fetch::<Pool>(session, &name).await?;
-    let already = pool.intention.drains_to.as_ref() == Some(&to);
+    let already = pool.spec.drains_to.as_ref() == Some(&to);
     if !already {
         let then =
             format!("It will give out nothing more, and who asks anew gets another address from {to}.");
@@ -98,7 +98,7 @@ pub(super) async fn confirm_in_use(
     then: &str,
     question: &str,
 ) -> Result<(), Failure> {
-    let (name, held) = (&pool.intention.name, pool.status.counts.allocated);
+    let (name, held) = (&pool.spec.name, pool.status.counts.allocated);
     if held == 0 {
         return Ok(());
     }

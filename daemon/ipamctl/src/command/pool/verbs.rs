@@ -105,10 +105,10 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
             // Its vlan and gateway are the subnet's; without them the rest is still worth showing.
             let (mut subnet, mut parts) = (None, Parts::default());
             if session.format.is_for_people() {
-                subnet = resource::fetch::<Subnet>(session, &pool.intention.subnet).await.ok();
+                subnet = resource::fetch::<Subnet>(session, &pool.spec.subnet).await.ok();
                 parts = Parts::of_pool(session, &name).await;
             }
-            let subnet = subnet.map(|(subnet, _)| subnet.intention);
+            let subnet = subnet.map(|(subnet, _)| subnet.spec);
             session.show(&answer.body, name.as_str(), || {
                 Ok(view::shown(&pool, subnet.as_ref(), &parts, session.now(), session.environment.width))
             })?;
@@ -129,9 +129,9 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
 
 async fn list(session: &Session, arguments: &ListArguments) -> Result<(), Failure> {
     let keep = |pool: &Read<Pool>| {
-        let intention = &pool.intention;
-        arguments.subnet.as_ref().is_none_or(|subnet| *subnet == intention.subnet)
-            && intention.network.as_ref().is_none_or(|network| session.fits_network(network))
+        let spec = &pool.spec;
+        arguments.subnet.as_ref().is_none_or(|subnet| *subnet == spec.subnet)
+            && spec.network.as_ref().is_none_or(|network| session.fits_network(network))
     };
     let mut filters = session.narrowed("pools", &[Part::Network])?;
     filters.extend(arguments.subnet.iter().map(|subnet| ("subnet", subnet.to_string())));
@@ -142,9 +142,9 @@ async fn set(session: &Session, arguments: &change::SetArguments) -> Result<(), 
     let name = &arguments.name;
     if arguments.drains() {
         let (mut pool, _) = resource::fetch::<Pool>(session, name).await?;
-        let goes_already = pool.intention.terminating;
+        let goes_already = pool.spec.terminating;
         // What can't be meant is said before anybody is asked.
-        arguments.apply(&mut pool.intention, &pool.status)?;
+        arguments.apply(&mut pool.spec, &pool.status)?;
         if !goes_already {
             confirm_draining(session, &pool, "Drain it all the same?").await?;
         }

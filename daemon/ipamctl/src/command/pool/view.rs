@@ -16,7 +16,7 @@ use crate::output::text;
 /// The table of `pool list`.
 pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table {
     Table::of(pools)
-        .text("NAME", |found| &found.intention.name)
+        .text("NAME", |found| &found.spec.name)
         .text("SUBNET", |found| found.status.cidr)
         .spare("FAMILY", 2, |found| if found.status.family == Family::V4 { 4 } else { 6 })
         .number("FREE", |found| text::count(found.status.counts.free))
@@ -25,23 +25,19 @@ pub(super) fn table(pools: &[Read<Pool>], wide: bool, _now: Timestamp) -> Table 
         .spare("USE", 1, |found| text::use_bar(&found.status.counts))
         .text("CONDITION", condition)
         .only_if(wide)
-        .spare("OF", 3, |found| &found.intention.subnet)
-        .spare("NETWORK", 6, |found| text::or_dash(found.intention.network.as_ref()))
-        .spare("STRATEGY", 8, |found| found.intention.strategy)
-        .spare("COOLING", 9, |found| text::duration(found.intention.cooling_ms))
+        .spare("OF", 3, |found| &found.spec.subnet)
+        .spare("NETWORK", 6, |found| text::or_dash(found.spec.network.as_ref()))
+        .spare("STRATEGY", 8, |found| found.spec.strategy)
+        .spare("COOLING", 9, |found| text::duration(found.spec.cooling_ms))
         .spare("RANGES", 4, ranges)
-        .spare("EXCLUDED", 5, |found| text::joined(&found.intention.exclude))
-        .spare("LABELS", 7, |found| text::labels(&found.intention.labels))
+        .spare("EXCLUDED", 5, |found| text::joined(&found.spec.exclude))
+        .spare("LABELS", 7, |found| text::labels(&found.spec.labels))
         .table()
 }
 
 /// The ranges; a pool without any has all of its subnet.
 fn ranges(pool: &Read<Pool>) -> String {
-    if pool.intention.ranges.is_empty() {
-        "all of it".to_owned()
-    } else {
-        text::joined(&pool.intention.ranges)
-    }
+    if pool.spec.ranges.is_empty() { "all of it".to_owned() } else { text::joined(&pool.spec.ranges) }
 }
 
 /// Number of its addresses. Where JSON can't carry the number it follows from the ranges.
@@ -49,27 +45,27 @@ fn size(pool: &Read<Pool>) -> String {
     if !pool.status.counts.saturated {
         return pool.status.counts.size.to_string();
     }
-    let set = if pool.intention.ranges.is_empty() {
+    let set = if pool.spec.ranges.is_empty() {
         RangeSet::new(pool.status.family, &[AddressRange::of_cidr(pool.status.cidr)])
     } else {
-        RangeSet::new(pool.status.family, &pool.intention.ranges)
+        RangeSet::new(pool.status.family, &pool.spec.ranges)
     };
     text::size(set.size())
 }
 
 /// Its condition in a word or two.
 fn condition(pool: &Read<Pool>) -> String {
-    if pool.intention.terminating {
+    if pool.spec.terminating {
         return format!("Terminating ({} left)", text::count(pool.status.counts.allocated));
     }
     let mut words = Vec::new();
-    if pool.intention.disabled {
+    if pool.spec.disabled {
         words.push("Disabled");
     }
     for found in &pool.status.conditions {
         match (found.kind.as_str(), found.status.as_str()) {
             ("Ready", "True") => {}
-            ("Ready", _) if found.reason == "Disabled" && pool.intention.disabled => {}
+            ("Ready", _) if found.reason == "Disabled" && pool.spec.disabled => {}
             ("Ready", _) if found.reason.is_empty() => words.push("NotReady"),
             ("Ready", _) => words.push(&found.reason),
             (kind, "True") => words.push(kind),
@@ -87,10 +83,10 @@ pub(super) fn shown(
     now: Timestamp,
     width: Option<usize>,
 ) -> String {
-    let (intention, status) = (&pool.intention, &pool.status);
+    let (spec, status) = (&pool.spec, &pool.status);
     let counts = &status.counts;
-    let mut fields = resource::heading(pool, intention.network.as_ref());
-    let mut line = format!("{}  {}", intention.subnet, status.cidr);
+    let mut fields = resource::heading(pool, spec.network.as_ref());
+    let mut line = format!("{}  {}", spec.subnet, status.cidr);
     if let Some(vlan) = subnet.and_then(|subnet| subnet.vlan) {
         line = format!("{line}  vlan {vlan}");
     }
@@ -99,22 +95,22 @@ pub(super) fn shown(
     }
     fields.line("subnet", line);
     let mut line = ranges(pool);
-    if !intention.exclude.is_empty() {
-        line = format!("{line}   excluded {}", text::joined(&intention.exclude));
+    if !spec.exclude.is_empty() {
+        line = format!("{line}   excluded {}", text::joined(&spec.exclude));
     }
     fields.line("ranges", line);
-    let strict = if intention.strict_cooling { " (strict)" } else { "" };
-    let edges = if intention.allow_edges { "   edges allowed" } else { "" };
-    let cooling = text::duration(intention.cooling_ms);
-    fields.some("gateway", intention.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
-    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
-    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", intention.strategy));
+    let strict = if spec.strict_cooling { " (strict)" } else { "" };
+    let edges = if spec.allow_edges { "   edges allowed" } else { "" };
+    let cooling = text::duration(spec.cooling_ms);
+    fields.some("gateway", spec.gateway.map(|gateway| format!("{gateway}, in place of the subnet's")));
+    fields.line_if("routes", &text::joined(spec.routes.iter().map(route)));
+    fields.line("strategy", format!("{}   cooling {cooling}{strict}{edges}", spec.strategy));
     let default = "yes: requests that name no pool may take from it";
-    fields.some("default", intention.default.then_some(default));
+    fields.some("default", spec.default.then_some(default));
     let keep = "keep: addresses of sticky endpoints wait for them, wanted or not";
-    fields.some("scale-down", (!intention.scale_down.is_usual()).then_some(keep));
-    fields.some("automatic", status.application.as_ref().map(|of| automatic(of, intention.reclaim)));
-    selectors::lines(&mut fields, intention);
+    fields.some("scale-down", (!spec.scale_down.is_usual()).then_some(keep));
+    fields.some("automatic", status.application.as_ref().map(|of| automatic(of, spec.reclaim)));
+    selectors::lines(&mut fields, spec);
     resource::metadata_lines(&mut fields, pool);
     fields.raw("");
     let as_of = format!("   as of revision {}", status.revision);
@@ -125,13 +121,13 @@ pub(super) fn shown(
     }
     parts.free_line(&mut fields);
     parts.holders_line(&mut fields);
-    if intention.terminating {
+    if spec.terminating {
         let left = text::plural(counts.allocated, "address is", "addresses are");
         fields.line("terminating", format!("gone when the last is released; {left} left"));
     }
     let drained = |to: &Name| format!("gives out nothing more; {to} stands in for it");
-    fields.some("drained", intention.drains_to.as_ref().map(drained));
-    fields.some("disabled", intention.disabled.then_some("gives out nothing; releases go on"));
+    fields.some("drained", spec.drains_to.as_ref().map(drained));
+    fields.some("disabled", spec.disabled.then_some("gives out nothing; releases go on"));
     if !status.conditions.is_empty() {
         fields.raw("");
         fields.raw(&conditions(&status.conditions, now).render(true, width));
@@ -164,10 +160,10 @@ fn conditions(conditions: &[Condition], now: Timestamp) -> Table {
 
 /// Commands that probably follow.
 pub(super) fn next_steps(pool: &Read<Pool>) -> String {
-    let name = &pool.intention.name;
-    if pool.intention.terminating {
+    let name = &pool.spec.name;
+    if pool.spec.terminating {
         format!("next: ipamctl allocation list --pool {name} · ipamctl pool set {name} --no-drain")
-    } else if pool.intention.disabled {
+    } else if pool.spec.disabled {
         format!("next: ipamctl pool set {name} --enable")
     } else {
         format!(
@@ -185,7 +181,7 @@ mod tests {
     /// 2026-11-20 11:14:07 UTC.
     const NOW: Timestamp = Timestamp(1_795_173_247_000);
 
-    fn pool(intention: Value, family: u8, cidr: &str, counts: [u64; 7], conditions: Value) -> Read<Pool> {
+    fn pool(spec: Value, family: u8, cidr: &str, counts: [u64; 7], conditions: Value) -> Read<Pool> {
         let [size, allocated, cooling, quarantined, reserved, excluded, free] = counts;
         let saturated = counts.contains(&ipam_api::limits::JSON_INTEGER_MAX);
         let mut value = json!({
@@ -197,7 +193,7 @@ mod tests {
                                   "quarantined": quarantined, "reserved": reserved, "excluded": excluded,
                                   "free": free, "saturated": saturated}}
         });
-        value.as_object_mut().unwrap().extend(intention.as_object().unwrap().clone());
+        value.as_object_mut().unwrap().extend(spec.as_object().unwrap().clone());
         serde_json::from_value(value).unwrap()
     }
 

@@ -203,7 +203,7 @@ pub(crate) async fn run(session: &Session, verb: Verb) -> Result<(), Failure> {
         Verb::Watch(arguments) => watch::run(session, Watched::Named("subnet"), &arguments).await,
         Verb::Map(arguments) => map::run(session, "subnets", &arguments).await,
         Verb::List => {
-            let keep = |found: &Read<Subnet>| session.fits_network(&found.intention.network);
+            let keep = |found: &Read<Subnet>| session.fits_network(&found.spec.network);
             let filters = session.narrowed("subnets", &[Part::Network])?;
             resource::show_list(session, filters, keep, table).await
         }
@@ -234,34 +234,34 @@ async fn create(session: &Session, arguments: CreateArguments) -> Result<(), Fai
 
 fn table(subnets: &[Read<Subnet>], wide: bool, _now: Timestamp) -> Table {
     Table::of(subnets)
-        .text("NAME", |found| &found.intention.name)
-        .spare("NETWORK", 3, |found| &found.intention.network)
-        .text("CIDR", |found| found.intention.cidr)
-        .text("GATEWAY", |found| text::or_dash(found.intention.gateway.as_ref()))
-        .spare("VLAN", 2, |found| text::or_dash(found.intention.vlan.as_ref()))
+        .text("NAME", |found| &found.spec.name)
+        .spare("NETWORK", 3, |found| &found.spec.network)
+        .text("CIDR", |found| found.spec.cidr)
+        .text("GATEWAY", |found| text::or_dash(found.spec.gateway.as_ref()))
+        .spare("VLAN", 2, |found| text::or_dash(found.spec.vlan.as_ref()))
         .number("POOLS", |found| text::count(found.status.pools))
         .number("HELD", |found| text::count(found.status.allocated))
-        .spare("LABELS", 5, |found| text::labels(&found.intention.labels))
+        .spare("LABELS", 5, |found| text::labels(&found.spec.labels))
         .only_if(wide)
-        .spare("ROUTES", 6, |found| text::joined(found.intention.routes.iter().map(route)))
-        .spare("DNS", 7, |found| text::joined(&found.intention.dns.nameservers))
-        .spare("DESCRIPTION", 8, |found| text::dash(&found.intention.description))
+        .spare("ROUTES", 6, |found| text::joined(found.spec.routes.iter().map(route)))
+        .spare("DNS", 7, |found| text::joined(&found.spec.dns.nameservers))
+        .spare("DESCRIPTION", 8, |found| text::dash(&found.spec.description))
         .table()
 }
 
 fn shown(subnet: &Read<Subnet>) -> String {
-    let intention = &subnet.intention;
-    let mut fields = resource::heading(subnet, Some(&intention.network));
-    fields.line("cidr", intention.cidr);
-    fields.line("gateway", text::or_dash(intention.gateway.as_ref()));
-    fields.line("vlan", text::or_dash(intention.vlan.as_ref()));
-    fields.line_if("mtu", &intention.mtu.map(|mtu| mtu.to_string()).unwrap_or_default());
-    fields.line_if("routes", &text::joined(intention.routes.iter().map(route)));
-    fields.line_if("dns", &text::joined(&intention.dns.nameservers));
-    fields.line_if("domain", intention.dns.domain.as_deref().unwrap_or_default());
-    fields.line_if("search", &text::joined(&intention.dns.search));
-    fields.line_if("options", &text::joined(&intention.dns.options));
-    fields.line("automatic pools", automatic::shown(intention.automatic.as_ref()));
+    let spec = &subnet.spec;
+    let mut fields = resource::heading(subnet, Some(&spec.network));
+    fields.line("cidr", spec.cidr);
+    fields.line("gateway", text::or_dash(spec.gateway.as_ref()));
+    fields.line("vlan", text::or_dash(spec.vlan.as_ref()));
+    fields.line_if("mtu", &spec.mtu.map(|mtu| mtu.to_string()).unwrap_or_default());
+    fields.line_if("routes", &text::joined(spec.routes.iter().map(route)));
+    fields.line_if("dns", &text::joined(&spec.dns.nameservers));
+    fields.line_if("domain", spec.dns.domain.as_deref().unwrap_or_default());
+    fields.line_if("search", &text::joined(&spec.dns.search));
+    fields.line_if("options", &text::joined(&spec.dns.options));
+    fields.line("automatic pools", automatic::shown(spec.automatic.as_ref()));
     fields.line(
         "holds",
         format!(

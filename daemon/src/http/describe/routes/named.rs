@@ -25,9 +25,9 @@ pub(super) fn routes() -> Vec<Handled> {
     .collect()
 }
 
-/// Routes of one kind of resource; `types` are its intention, its view and a page of it.
+/// Routes of one kind of resource; `types` are its spec, its view and a page of it.
 fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6] {
-    let [intention, view, page] = types;
+    let [spec, view, page] = types;
     let (all, target) = (<K as NamedResource>::SHAPE.path, K::KIND.target());
     let item = format!("{all}/{}", if K::KIND.is_in_realm() { "{realm}/{name}" } else { "{name}" });
     let write = Access::Deed(Verb::Write, target);
@@ -38,13 +38,13 @@ fn of_kind<K: NamedResource>(one: &str, types: [&'static str; 3]) -> [Handled; 6
     [
         Route::list::<K>(format!("Lists {one}s."), page),
         Route::new("POST", all, write, format!("Creates a {one}."))
-            .takes(intention)
+            .takes(spec)
             .json(201, view)
             .refuses(OF_RULES)
             .to(named::create::<K>),
         Route::one(&item, target, format!("Shows a {one}."), view).to(named::show::<K>),
         Route::new("PUT", &item, write, format!("Creates or replaces a {one}."))
-            .takes(intention)
+            .takes(spec)
             .json(200, view)
             .json(201, view)
             .gives(204, Body::Nothing)

@@ -1,4 +1,4 @@
-//! Checks of intentions that need no state. Done at the door, before anything is
+//! Checks of specs that need no state. Done at the door, before anything is
 //! proposed, and again in `apply`, which trusts no member.
 
 use std::collections::BTreeMap;
@@ -20,13 +20,12 @@ use ipnet::IpNet;
 
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
-    Action, Allocate, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, NamespaceIntention, Note,
-    PoolIntention, PoolPatterns, Refusal, Remarks, ReservationIntention, SubnetIntention, Takers, Terms,
-    Text,
+    Action, Allocate, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, NamespaceSpec, Note,
+    PoolPatterns, PoolSpec, Refusal, Remarks, ReservationSpec, SubnetSpec, Takers, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
-use crate::value::intention::{BOOT_ID_BYTES_MAX, VLAN_MAX};
 use crate::value::refuse_if;
+use crate::value::spec::{BOOT_ID_BYTES_MAX, VLAN_MAX};
 
 /// Characters between two dots of a host name.
 const HOSTNAME_LABEL_CHARS_MAX: usize = 63;
@@ -40,12 +39,12 @@ impl Action {
     /// The refusal, as `apply` would give it.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Action::PutNetwork(put) => put.intention.remarks.check(),
-            Action::PutSubnet(put) => put.intention.check(),
-            Action::PutPool(put) => put.intention.check(),
-            Action::PutReservation(put) => put.intention.check(),
-            Action::PutNode(put) => put.intention.remarks.check(),
-            Action::PutNamespace(put) => put.intention.check(),
+            Action::PutNetwork(put) => put.spec.remarks.check(),
+            Action::PutSubnet(put) => put.spec.check(),
+            Action::PutPool(put) => put.spec.check(),
+            Action::PutReservation(put) => put.spec.check(),
+            Action::PutNode(put) => put.spec.remarks.check(),
+            Action::PutNamespace(put) => put.spec.check(),
             Action::Allocate(wish) => wish.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::Transaction(transaction) => {
@@ -162,7 +161,7 @@ fn check_for_hosts(cidr: IpNet) -> Result<(), Refusal> {
     Err(Cause::NotForHosts { cidr, purpose }.into())
 }
 
-impl SubnetIntention {
+impl SubnetSpec {
     fn check(&self) -> Result<(), Refusal> {
         check_host_bits(self.cidr)?;
         let family = Family::of(self.cidr.addr());
@@ -230,7 +229,7 @@ impl Dns {
     }
 }
 
-impl PoolIntention {
+impl PoolSpec {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Ranges, self.ranges.len(), RANGES_MAX)?;
         within(Counted::Exclusions, self.exclude.len(), RANGES_MAX)?;
@@ -253,7 +252,7 @@ impl Takers {
     }
 }
 
-impl NamespaceIntention {
+impl NamespaceSpec {
     fn check(&self) -> Result<(), Refusal> {
         self.default_pools.check(Counted::NamespacePools)?;
         self.quota.check()?;
@@ -268,7 +267,7 @@ impl PoolPatterns {
     }
 }
 
-impl ReservationIntention {
+impl ReservationSpec {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Addresses, self.addresses.len(), RANGES_MAX)?;
         refuse_if(self.addresses.is_empty(), || Cause::EmptyReservation)?;

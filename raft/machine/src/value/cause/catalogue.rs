@@ -16,9 +16,9 @@ use crate::value::cause::words::{
     unmapped,
 };
 use crate::value::field_name::FieldName;
-use crate::value::intention::{BOOT_ID_BYTES_MAX, VLAN_MAX};
 use crate::value::prefix::LENGTH_MAX;
 use crate::value::quota::Account;
+use crate::value::spec::{BOOT_ID_BYTES_MAX, VLAN_MAX};
 use crate::value::{Kind, Leases, Started, Text};
 use ipam_api::access::{NodeKey, Role, Target, Verb};
 use ipam_api::address::AddressRange;

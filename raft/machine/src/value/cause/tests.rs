@@ -63,7 +63,7 @@ fn run() -> (u128, Vec<u8>, Vec<String>) {
             steps: vec![Action::Expire, Action::SplitPool(nothing("lan"))],
         }),
         Action::PutNetwork(Put {
-            intention: crate::value::NetworkIntention {
+            spec: crate::value::NetworkSpec {
                 name: "lab".parse().unwrap(),
                 remarks: crate::value::Remarks::default(),
             },

@@ -22,16 +22,16 @@ use serde::{Deserialize, Serialize};
 use crate::value::condition::{Readiness, Why};
 use crate::value::field_name::FieldName;
 use crate::value::{
-    Allocate, Cause, Controller, Credential, Grant, NamespaceIntention, NetworkIntention, NodeIntention,
-    Note, PoolIntention, Purpose, ReservationIntention, SecretHash, Setting, Started, SubnetIntention, Text,
+    Allocate, Cause, Controller, Credential, Grant, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolSpec,
+    Purpose, ReservationSpec, SecretHash, Setting, Started, SubnetSpec, Text,
 };
 
-/// Identity and history of an intention.
+/// Identity and history of a spec.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     /// Tells a resource from its namesakes.
     pub id: u64,
-    /// Moves with the intention only.
+    /// Moves with the spec only.
     pub revision: u64,
     /// When it was created.
     pub created_wall_ms: u64,
@@ -51,7 +51,7 @@ pub struct Network {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: NetworkIntention,
+    pub spec: NetworkSpec,
 }
 
 /// A CIDR of a network.
@@ -60,7 +60,7 @@ pub struct Subnet {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: SubnetIntention,
+    pub spec: SubnetSpec,
     /// Its network's id.
     pub network: NetworkId,
 }
@@ -71,7 +71,7 @@ pub struct Pool {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: PoolIntention,
+    pub spec: PoolSpec,
     /// Its subnet's id.
     pub subnet: SubnetId,
     /// Its application, if a request made it.
@@ -116,7 +116,7 @@ pub struct Reservation {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: ReservationIntention,
+    pub spec: ReservationSpec,
     /// Its network's id.
     pub network: NetworkId,
 }
@@ -127,7 +127,7 @@ pub struct Node {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: NodeIntention,
+    pub spec: NodeSpec,
 }
 
 /// A group of endpoints.
@@ -136,7 +136,7 @@ pub struct Namespace {
     /// Identity and history.
     pub meta: Meta,
     /// Desired state.
-    pub intention: NamespaceIntention,
+    pub spec: NamespaceSpec,
 }
 
 /// Data of a pool that changes with its use. Apart from the pool, so that a busy pool can be edited.

@@ -4,8 +4,7 @@ use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::resource::PoolSize;
 use ipam_machine::command::{
-    Allocate, AutomaticPool, Controller, EndController, Expect, Kind, Put, ScaleController, SubnetIntention,
-    Text,
+    Allocate, AutomaticPool, Controller, EndController, Expect, Kind, Put, ScaleController, SubnetSpec, Text,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -22,9 +21,9 @@ fn controller() -> Controller {
 
 /// A subnet for one team only.
 fn team_subnet(cidr: &str, team: &str) -> Action {
-    let Action::PutSubnet(Put { intention, .. }) = subnet(team, cidr) else { unreachable!("it puts one") };
-    let intention = SubnetIntention { remarks: labelled(&[("team", team)]), ..intention };
-    Action::PutSubnet(Put { intention, expect: Expect::Anything })
+    let Action::PutSubnet(Put { spec, .. }) = subnet(team, cidr) else { unreachable!("it puts one") };
+    let spec = SubnetSpec { remarks: labelled(&[("team", team)]), ..spec };
+    Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
 
 fn ask(pod: &str, subnet: &str) -> Action {

@@ -5,8 +5,7 @@ use ipam_api::access::Role;
 use ipam_api::limits::{AUTOMATIC_MAX_SIZE_DEFAULT, AUTOMATIC_POOLS_PER_NODE_MAX};
 use ipam_api::resource::PoolSize;
 use ipam_machine::command::{
-    Allocate, AutomaticPool, AutomaticRules, Controller, EndController, Kind, PoolIntention, ScaleController,
-    Text,
+    Allocate, AutomaticPool, AutomaticRules, Controller, EndController, Kind, PoolSpec, ScaleController, Text,
 };
 use ipam_machine::model::AutomaticStanding;
 use ipam_machine::{Action, Grant, Terms};
@@ -29,7 +28,7 @@ fn operator() -> Terms {
 /// A subnet with these rules.
 fn ruled(name: &str, cidr: &str, rules: Option<AutomaticRules>) -> Action {
     let Action::PutSubnet(mut put) = subnet(name, cidr) else { unreachable!("it puts one") };
-    put.intention.automatic = rules;
+    put.spec.automatic = rules;
     Action::PutSubnet(put)
 }
 
@@ -76,10 +75,10 @@ fn own(wish: Allocate) -> Action {
 }
 
 /// The automatic pools of a subnet, the oldest first.
-fn pools(world: &World, subnet: &str) -> Vec<PoolIntention> {
+fn pools(world: &World, subnet: &str) -> Vec<PoolSpec> {
     let rows = world.state.pools.iter().map(|(_, row)| row);
-    let rows = rows.filter(|row| row.automatic.is_some() && row.intention.subnet.as_str() == subnet);
-    rows.map(|row| row.intention.clone()).collect()
+    let rows = rows.filter(|row| row.automatic.is_some() && row.spec.subnet.as_str() == subnet);
+    rows.map(|row| row.spec.clone()).collect()
 }
 
 fn ranges(world: &World, subnet: &str) -> Vec<String> {
@@ -165,7 +164,7 @@ fn red_team_a_node_names_the_application_of_others() {
     world.run(node("n1"), own(ask("n1", "a", "own", 4))).unwrap();
     let row = |world: &World| {
         let mut rows = world.state.pools.iter().map(|(_, row)| row);
-        rows.find(|row| row.automatic.is_some() && row.intention.subnet.as_str() == "own").cloned().unwrap()
+        rows.find(|row| row.automatic.is_some() && row.spec.subnet.as_str() == "own").cloned().unwrap()
     };
     let before = row(&world);
     // Another subnet, fewer addresses, another incarnation: each is given an address, and the pool stays.
@@ -226,7 +225,7 @@ fn a_limited_operator_makes_no_pool_in_a_subnet_of_others() {
     let mut world = World::new();
     for (subnet, cidr, team) in [("ours", "10.77.0.0/24", "web"), ("theirs", "10.78.0.0/24", "db")] {
         let Action::PutSubnet(mut put) = ruled(subnet, cidr, rules(&[], &[], None)) else { unreachable!() };
-        put.intention.remarks = labelled(&[("team", team)]);
+        put.spec.remarks = labelled(&[("team", team)]);
         world.run(admin(), Action::PutSubnet(put)).unwrap();
     }
     let web = || with_labels(Role::Operator, "team=web");

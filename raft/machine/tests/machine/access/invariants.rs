@@ -57,7 +57,7 @@ fn a_promised_address_is_free_in_its_network() {
     let mut world = World::new();
     world.run(admin(), network("blue")).unwrap();
     let Action::PutSubnet(mut put) = subnet("far", "10.0.0.0/24") else { unreachable!() };
-    put.intention.network = "blue".parse().unwrap();
+    put.spec.network = "blue".parse().unwrap();
     world.run(admin(), Action::PutSubnet(put)).unwrap();
     world.run(admin(), pool("there", "far", "10.0.0.50", labelled(&[]))).unwrap();
     world.run(admin(), pool("here", "lan", "10.0.0.50", labelled(&[]))).unwrap();

@@ -14,26 +14,24 @@ fn of_others(state: &State, grant: &Grant) -> Vec<String> {
         !grant.labels.is_empty() && remarks.labels.get("team").is_some_and(|team| &**team == "web")
     };
     let mut rows = Vec::new();
-    rows.extend(state.networks.iter().filter(|(_, row)| !fits(&row.intention.remarks)).map(text));
-    rows.extend(state.subnets.iter().filter(|(_, row)| !fits(&row.intention.remarks)).map(text));
-    rows.extend(state.reservations.iter().filter(|(_, row)| !fits(&row.intention.remarks)).map(text));
-    for (id, row) in state.pools.iter().filter(|(_, row)| !fits(&row.intention.remarks)) {
+    rows.extend(state.networks.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
+    rows.extend(state.subnets.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
+    rows.extend(state.reservations.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
+    for (id, row) in state.pools.iter().filter(|(_, row)| !fits(&row.spec.remarks)) {
         // An automatic pool follows from its application's requests, and a terminating one goes with its last address.
-        if row.intention.terminating || (row.automatic.is_some() && grant.labels.is_empty()) {
+        if row.spec.terminating || (row.automatic.is_some() && grant.labels.is_empty()) {
             continue;
         }
         rows.push(text((id, row)));
         rows.extend(state.space(id).map(|space| format!("{id} offers {:?}", space.offered)));
     }
     let is_ours = |realm: &str| grant.realms.iter().any(|own| own.as_str() == realm);
-    let nodes = state
-        .nodes
-        .iter()
-        .map(|(id, row)| (id.get(), &row.intention.realm, &row.intention.remarks, text((id, row))));
+    let nodes =
+        state.nodes.iter().map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.remarks, text((id, row))));
     let namespaces = state
         .namespaces
         .iter()
-        .map(|(id, row)| (id.get(), &row.intention.realm, &row.intention.remarks, text((id, row))));
+        .map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.remarks, text((id, row))));
     for (_, realm, remarks, row) in nodes.chain(namespaces) {
         if !fits(remarks) && !is_ours(realm.as_str()) {
             rows.push(row);
@@ -42,7 +40,7 @@ fn of_others(state: &State, grant: &Grant) -> Vec<String> {
     for (id, row) in state.allocations.iter() {
         let (pool, endpoint) =
             (state.pools.get(row.pool).unwrap(), state.endpoints.get(row.endpoint).unwrap());
-        if !fits(&pool.intention.remarks) && !is_ours(endpoint.key.realm.as_str()) {
+        if !fits(&pool.spec.remarks) && !is_ours(endpoint.key.realm.as_str()) {
             rows.push(format!("{id} has {} of {}", row.address, endpoint.key));
         }
     }
@@ -60,12 +58,12 @@ fn prepared(action: &mut Action, dice: &mut Dice) {
         remarks.labels.insert(Text::given("team"), Text::given(team));
     };
     match action {
-        Action::PutNetwork(put) => label(&mut put.intention.remarks),
-        Action::PutSubnet(put) => label(&mut put.intention.remarks),
-        Action::PutPool(put) => label(&mut put.intention.remarks),
-        Action::PutReservation(put) => label(&mut put.intention.remarks),
-        Action::PutNode(put) => label(&mut put.intention.remarks),
-        Action::PutNamespace(put) => label(&mut put.intention.remarks),
+        Action::PutNetwork(put) => label(&mut put.spec.remarks),
+        Action::PutSubnet(put) => label(&mut put.spec.remarks),
+        Action::PutPool(put) => label(&mut put.spec.remarks),
+        Action::PutReservation(put) => label(&mut put.spec.remarks),
+        Action::PutNode(put) => label(&mut put.spec.remarks),
+        Action::PutNamespace(put) => label(&mut put.spec.remarks),
         Action::Allocate(wish) => wish.manner.wait = false,
         Action::Transaction(all) => all.steps.iter_mut().for_each(|step| prepared(step, dice)),
         _ => {}

@@ -3,8 +3,8 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_machine::command::{
-    ConfirmEpoch, Expect, Kind, NamespaceIntention, PoolIntention, Put, Quota, Remarks, ReservationIntention,
-    SplitPool, SubnetIntention, Text, Transaction,
+    ConfirmEpoch, Expect, Kind, NamespaceSpec, PoolSpec, Put, Quota, Remarks, ReservationSpec, SplitPool,
+    SubnetSpec, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -24,26 +24,25 @@ fn team(team: &str) -> Remarks {
 
 fn reserve(name: &str, range: &str, remarks: Remarks) -> Action {
     let Action::PutReservation(put) = reservation(name) else { unreachable!("it puts one") };
-    let intention =
-        ReservationIntention { addresses: vec![range.parse().unwrap()], remarks, ..put.intention };
-    Action::PutReservation(Put { intention, ..put })
+    let spec = ReservationSpec { addresses: vec![range.parse().unwrap()], remarks, ..put.spec };
+    Action::PutReservation(Put { spec, ..put })
 }
 
-fn with_subnet(action: Action, change: impl FnOnce(&mut SubnetIntention)) -> Action {
+fn with_subnet(action: Action, change: impl FnOnce(&mut SubnetSpec)) -> Action {
     let Action::PutSubnet(mut put) = action else { unreachable!("it puts one") };
-    change(&mut put.intention);
+    change(&mut put.spec);
     Action::PutSubnet(put)
 }
 
-fn with_pool(action: Action, change: impl FnOnce(&mut PoolIntention)) -> Action {
+fn with_pool(action: Action, change: impl FnOnce(&mut PoolSpec)) -> Action {
     let Action::PutPool(mut put) = action else { unreachable!("it puts one") };
-    change(&mut put.intention);
+    change(&mut put.spec);
     Action::PutPool(put)
 }
 
 fn labelled_network(name: &str, remarks: Remarks) -> Action {
     let Action::PutNetwork(mut put) = network(name) else { unreachable!("it puts one") };
-    put.intention.remarks = remarks;
+    put.spec.remarks = remarks;
     Action::PutNetwork(put)
 }
 
@@ -150,7 +149,7 @@ fn a_label_drains_from_and_to_its_own_pools_only() {
 #[test]
 fn a_label_writes_subnets_inside_its_networks_only() {
     let mut world = world();
-    let own = |change: fn(&mut SubnetIntention)| {
+    let own = |change: fn(&mut SubnetSpec)| {
         with_subnet(subnet("web-lan", "10.1.0.0/24"), |subnet| {
             (subnet.network, subnet.remarks) = (name("web-net"), team("web"));
             change(subnet);
@@ -178,18 +177,18 @@ fn a_label_writes_subnets_inside_its_networks_only() {
 #[test]
 fn a_label_changes_of_nodes_and_namespaces_what_concerns_nothing_else() {
     let mut world = world();
-    let namespace = |change: &dyn Fn(&mut NamespaceIntention)| {
+    let namespace = |change: &dyn Fn(&mut NamespaceSpec)| {
         let Action::PutNamespace(mut put) = put_in_realm(Kind::Namespace, "shop") else {
             unreachable!("it puts one")
         };
-        put.intention.remarks = team("web");
-        change(&mut put.intention);
+        put.spec.remarks = team("web");
+        change(&mut put.spec);
         Action::PutNamespace(put)
     };
     refused(&mut world, &web(), namespace(&|_| ()));
     world.run(admin(), namespace(&|_| ())).unwrap();
     let pools = |names: &'static str| {
-        move |namespace: &mut NamespaceIntention| {
+        move |namespace: &mut NamespaceSpec| {
             namespace.default_pools.ipv4 = vec![names.parse().unwrap()];
         }
     };
@@ -197,18 +196,18 @@ fn a_label_changes_of_nodes_and_namespaces_what_concerns_nothing_else() {
     for names in ["db", "d*", "later"] {
         refused(&mut world, &web(), namespace(&pools(names)));
     }
-    let quota = |namespace: &mut NamespaceIntention| {
+    let quota = |namespace: &mut NamespaceSpec| {
         let mut quota = Quota::default();
         quota.whole.ipv4 = Some(0);
         namespace.quota = quota;
     };
     refused(&mut world, &web(), namespace(&quota));
-    let relabelled = |namespace: &mut NamespaceIntention| {
+    let relabelled = |namespace: &mut NamespaceSpec| {
         namespace.remarks = labelled(&[("team", "web"), ("zone", "db")]);
     };
     refused(&mut world, &web(), namespace(&relabelled));
     refused(&mut world, &web(), delete(Kind::Namespace, "default/shop"));
-    let described = |namespace: &mut NamespaceIntention| {
+    let described = |namespace: &mut NamespaceSpec| {
         namespace.remarks.description = Text::given("the shop");
     };
     assert_eq!(world.code(web(), namespace(&described)), None);
@@ -244,7 +243,7 @@ fn red_team_a_realm_writes_what_realms_share() {
         let Action::PutNamespace(mut put) = put_in_realm(Kind::Namespace, "shop") else {
             unreachable!("it puts one")
         };
-        put.intention.realm = name(realm);
+        put.spec.realm = name(realm);
         Action::PutNamespace(put)
     };
     assert_eq!(world.code(Terms::of(prod.clone()), in_realm("prod")), None);

@@ -151,7 +151,7 @@ fn keys(state: &State, row: &Allocation) -> Vec<AttachmentKey> {
 }
 
 fn leaves(state: &State, row: &Allocation) -> bool {
-    let pool = &state.pools.get(row.pool).unwrap().intention;
+    let pool = &state.pools.get(row.pool).unwrap().spec;
     pool.terminating || pool.drains_to.is_some()
 }
 
@@ -200,8 +200,7 @@ fn check(model: &Model, claims: &Claims, before: &State, after: &State, done: &s
         assert!(now.waiting.is_some() || model.served.contains(&row.key), "{done} withdrew {row:?}");
     }
     let resources = |state: &State| -> Vec<String> {
-        let pools =
-            state.pools.iter().filter(|(_, row)| !row.intention.terminating && row.automatic.is_none());
+        let pools = state.pools.iter().filter(|(_, row)| !row.spec.terminating && row.automatic.is_none());
         let pools = pools.map(|(id, row)| format!("{id} {row:?}"));
         let subnets = state.subnets.iter().map(|(id, row)| format!("{id} {row:?}"));
         let networks = state.networks.iter().map(|(id, row)| format!("{id} {row:?}"));

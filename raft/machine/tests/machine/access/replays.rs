@@ -7,7 +7,7 @@ use ipam_api::limits::{
     IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS, LABELS_MAX, REPLAY_BYTES_MAX,
     REPLAY_BYTES_PER_PRINCIPAL_MAX,
 };
-use ipam_machine::command::{Expect, Idempotency, NetworkIntention, Put, Remarks, Text, Transaction, Via};
+use ipam_machine::command::{Expect, Idempotency, NetworkSpec, Put, Remarks, Text, Transaction, Via};
 use ipam_machine::{Action, Answer, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -114,7 +114,7 @@ fn large() -> Action {
         .collect();
     let remarks = Remarks { annotations, ..Remarks::default() };
     let put = Put {
-        intention: NetworkIntention { name: crate::access::world::name("large"), remarks },
+        spec: NetworkSpec { name: crate::access::world::name("large"), remarks },
         expect: Expect::Anything,
     };
     let steps = vec![Action::PutNetwork(put); 200];

@@ -7,9 +7,8 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
     Allocate, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind,
-    Manager, Manner, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention, PoolPatterns,
-    Purpose, Put, Quota, ReleaseAttachment, Remarks, ReservationIntention, Routing, Started, Stored,
-    SubnetIntention, Takers, Text, Via,
+    Manager, Manner, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota,
+    ReleaseAttachment, Remarks, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{
     Action, Answer, Applied, At, Command, Event, Grant, Origin, Outcome, State, Terms, What, apply,
@@ -47,12 +46,12 @@ pub(crate) fn with_labels(role: Role, selector: &str) -> Terms {
 }
 
 pub(crate) fn network(name: &str) -> Action {
-    let intention = NetworkIntention { name: self::name(name), remarks: Remarks::default() };
-    Action::PutNetwork(Put { intention, expect: Expect::Anything })
+    let spec = NetworkSpec { name: self::name(name), remarks: Remarks::default() };
+    Action::PutNetwork(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn subnet(name: &str, cidr: &str) -> Action {
-    let intention = SubnetIntention {
+    let spec = SubnetSpec {
         name: self::name(name),
         network: Name::default_name(),
         cidr: cidr.parse().unwrap(),
@@ -64,11 +63,11 @@ pub(crate) fn subnet(name: &str, cidr: &str) -> Action {
         automatic: Some(AutomaticRules::default()),
         remarks: Remarks::default(),
     };
-    Action::PutSubnet(Put { intention, expect: Expect::Anything })
+    Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> Action {
-    let intention = PoolIntention {
+    let spec = PoolSpec {
         name: self::name(name),
         subnet: self::name(subnet),
         network: None,
@@ -89,28 +88,28 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         reclaim: None,
         remarks,
     };
-    Action::PutPool(Put { intention, expect: Expect::Anything })
+    Action::PutPool(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn reservation(name: &str) -> Action {
-    let intention = ReservationIntention {
+    let spec = ReservationSpec {
         name: self::name(name),
         network: Name::default_name(),
         addresses: vec!["10.0.0.200".parse().unwrap()],
         remarks: Remarks::default(),
     };
-    Action::PutReservation(Put { intention, expect: Expect::Anything })
+    Action::PutReservation(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn put_in_realm(kind: Kind, name: &str) -> Action {
     let (realm, name, remarks) = (Name::default_name(), name.parse().unwrap(), Remarks::default());
     let expect = Expect::Anything;
     if kind == Kind::Node {
-        return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
+        return Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect });
     }
     let default_pools = PoolPatterns::default();
     Action::PutNamespace(Put {
-        intention: NamespaceIntention { realm, name, default_pools, quota: Quota::default(), remarks },
+        spec: NamespaceSpec { realm, name, default_pools, quota: Quota::default(), remarks },
         expect,
     })
 }

@@ -44,33 +44,30 @@ fn resources(state: &State, model: &Model) {
     assert_eq!(names(Kind::Reservation), known(model.reservations.keys()));
     assert_eq!(names(Kind::Node), model.nodes.keys().cloned().collect::<Vec<_>>());
     assert_eq!(names(Kind::Namespace), model.namespaces.keys().cloned().collect::<Vec<_>>());
-    for (name, intention) in &model.nodes {
-        assert_eq!(&state.nodes.get(id(state, Kind::Node, name).into()).unwrap().intention, intention);
+    for (name, spec) in &model.nodes {
+        assert_eq!(&state.nodes.get(id(state, Kind::Node, name).into()).unwrap().spec, spec);
     }
-    for (name, intention) in &model.namespaces {
-        assert_eq!(
-            &state.namespaces.get(id(state, Kind::Namespace, name).into()).unwrap().intention,
-            intention
-        );
+    for (name, spec) in &model.namespaces {
+        assert_eq!(&state.namespaces.get(id(state, Kind::Namespace, name).into()).unwrap().spec, spec);
     }
-    for (name, intention) in &model.networks {
-        assert_eq!(&state.networks.get(id(state, Kind::Network, name).into()).unwrap().intention, intention);
+    for (name, spec) in &model.networks {
+        assert_eq!(&state.networks.get(id(state, Kind::Network, name).into()).unwrap().spec, spec);
     }
-    for (name, intention) in &model.subnets {
+    for (name, spec) in &model.subnets {
         let row = state.subnets.get(id(state, Kind::Subnet, name).into()).unwrap();
-        assert_eq!(&row.intention, intention);
-        assert_eq!(row.network, id(state, Kind::Network, &intention.network).into());
+        assert_eq!(&row.spec, spec);
+        assert_eq!(row.network, id(state, Kind::Network, &spec.network).into());
     }
     for (name, pool) in &model.pools {
         let row = state.pools.get(id(state, Kind::Pool, name).into()).unwrap();
-        assert_eq!(row.intention, pool.intention);
+        assert_eq!(row.spec, pool.spec);
         assert_eq!(row.automatic.as_deref(), pool.automatic.as_ref());
-        assert_eq!(row.subnet, id(state, Kind::Subnet, &pool.intention.subnet).into());
+        assert_eq!(row.subnet, id(state, Kind::Subnet, &pool.spec.subnet).into());
     }
-    for (name, intention) in &model.reservations {
+    for (name, spec) in &model.reservations {
         let row = state.reservations.get(id(state, Kind::Reservation, name).into()).unwrap();
-        assert_eq!(&row.intention, intention);
-        assert_eq!(row.network, id(state, Kind::Network, &intention.network).into());
+        assert_eq!(&row.spec, spec);
+        assert_eq!(row.network, id(state, Kind::Network, &spec.network).into());
     }
 }
 
@@ -95,7 +92,7 @@ fn allocations(state: &State, model: &Model) {
         assert!(keys.iter().all(|key| key.interface == row.interface));
         assert_eq!(row.setting.as_deref().cloned().unwrap_or_default(), held.setting);
         assert_eq!(row.lease.as_ref().map(|lease| (lease.ttl_ms, lease.until_ms)), held.lease);
-        let pool = &model.pools.get(&held.pool).unwrap().intention;
+        let pool = &model.pools.get(&held.pool).unwrap().spec;
         assert!(model.giveable(pool, held.address), "{} is not {}'s to give", held.address, held.pool);
         let given = state.given(&[own], None);
         let [given] = given[0].addresses.as_slice() else { panic!("one address, and not {given:?}") };
@@ -208,28 +205,28 @@ fn pool(state: &State, model: &Model, name: &Name) {
     let own = id(state, Kind::Pool, name);
     let space = state.space(own.into()).unwrap();
     let counts = space.counts();
-    let all = |what| model.in_state(&pool.intention, what).len() as u128;
+    let all = |what| model.in_state(&pool.spec, what).len() as u128;
     assert_eq!(counts.allocated, all("allocated"), "{name} allocated");
     assert_eq!(counts.cooling, all("cooling"), "{name} cooling");
     assert_eq!(counts.reserved, all("reserved"), "{name} reserved");
     assert_eq!(counts.excluded, all("excluded"), "{name} excluded");
     assert_eq!(counts.free, all("free"), "{name} free");
-    let cidr = model.subnet_of(&pool.intention).cidr;
-    let size = all_of(cidr).filter(|address| model.has(&pool.intention, *address)).count() as u128;
+    let cidr = model.subnet_of(&pool.spec).cidr;
+    let size = all_of(cidr).filter(|address| model.has(&pool.spec, *address)).count() as u128;
     assert_eq!(counts.size, size);
     let sum = counts.allocated + counts.cooling + counts.quarantined + counts.reserved;
     assert_eq!(sum + counts.excluded + counts.free, size, "conservation in {name}");
     for address in all_of(cidr) {
-        let free = model.has(&pool.intention, address) && model.state_of(&pool.intention, address) == "free";
+        let free = model.has(&pool.spec, address) && model.state_of(&pool.spec, address) == "free";
         assert_eq!(space.free.is_free(ipam_api::address::number(address)), free, "{address} of {name}");
     }
     let row = state.pool_states.get(own.into()).unwrap();
     assert_eq!(row.cursor, pool.cursor, "cursor of {name}");
-    let readiness = if pool.intention.terminating {
+    let readiness = if pool.spec.terminating {
         Readiness::Terminating
-    } else if pool.intention.disabled {
+    } else if pool.spec.disabled {
         Readiness::Disabled
-    } else if pool.intention.drains_to.is_some() {
+    } else if pool.spec.drains_to.is_some() {
         Readiness::Drained
     } else if all("free") == 0 {
         Readiness::Exhausted
@@ -257,17 +254,16 @@ fn addresses(state: &State, model: &Model) {
                     "{address} of {name}"
                 );
                 assert_eq!(state.is_reserved(network.into(), address), model.is_reserved(name, address));
-                let subnet =
-                    state.subnet_at(network.into(), address).map(|(_, row)| row.intention.name.clone());
+                let subnet = state.subnet_at(network.into(), address).map(|(_, row)| row.spec.name.clone());
                 let expected =
                     model.subnets.values().find(|one| one.network == *name && one.cidr.contains(&address));
                 assert_eq!(subnet, expected.map(|one| one.name.clone()));
                 let pool = state.pool_at(network.into(), address);
-                let pool = pool.map(|pool| state.pools.get(pool).unwrap().intention.name.clone());
+                let pool = pool.map(|pool| state.pools.get(pool).unwrap().spec.name.clone());
                 let owner = model.pools.values().find(|pool| {
-                    model.subnet_of(&pool.intention).network == *name && model.owns(&pool.intention, address)
+                    model.subnet_of(&pool.spec).network == *name && model.owns(&pool.spec, address)
                 });
-                assert_eq!(pool, owner.map(|pool| pool.intention.name.clone()), "{address} of {name}");
+                assert_eq!(pool, owner.map(|pool| pool.spec.name.clone()), "{address} of {name}");
             }
         }
     }
@@ -350,7 +346,7 @@ impl Follower {
             let known = self.resources.iter().filter(|(of, _)| *of == kind).map(|(_, name)| name);
             assert!(known.eq(state.names(kind, None).map(|(name, _)| name)), "{kind}s by events");
         }
-        let name = |pool| state.pools.get(pool).unwrap().intention.name.clone();
+        let name = |pool| state.pools.get(pool).unwrap().spec.name.clone();
         let held = state.allocations.iter().map(|(id, row)| (id.get(), (row.address, name(row.pool))));
         assert!(held.eq(self.held.clone()), "allocations by events");
         let delegated = state.prefixes.iter().map(|(id, row)| (id.get(), row.cidr));

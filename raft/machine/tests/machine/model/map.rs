@@ -16,8 +16,8 @@ type Known = (&'static str, Option<Name>, bool);
 /// Every map, in one page and in many, from its beginning and from the middle, of each state alone.
 pub(crate) fn maps_agree(state: &State, model: &Model) {
     for (name, pool) in &model.pools {
-        let cidr = model.subnet_of(&pool.intention).cidr;
-        let has = |address: &IpAddr| model.has(&pool.intention, *address);
+        let cidr = model.subnet_of(&pool.spec).cidr;
+        let has = |address: &IpAddr| model.has(&pool.spec, *address);
         let walked = all_of(cidr).filter(has).map(|address| (address, of_pool(model, name, address)));
         let id = state.id_of(Kind::Pool, name).unwrap();
         compare(state, &walked.collect::<Vec<_>>(), |wanted| state.map_of_pool(id.into(), wanted).unwrap());
@@ -35,7 +35,7 @@ pub(crate) fn maps_agree(state: &State, model: &Model) {
 const EVERYTHING: Wanted = Wanted { from: 0, limit: 1000, only: None };
 
 fn of_pool(model: &Model, name: &Name, address: IpAddr) -> Known {
-    let pool = &model.pools.get(name).unwrap().intention;
+    let pool = &model.pools.get(name).unwrap().spec;
     let word = model.state_of(pool, address);
     let network = &model.subnet_of(pool).network;
     let occupied = word == "allocated" || word == "cooling";
@@ -43,15 +43,15 @@ fn of_pool(model: &Model, name: &Name, address: IpAddr) -> Known {
 }
 
 fn of_subnet(model: &Model, name: &Name, address: IpAddr) -> Known {
-    let mut pools = model.pools.iter().filter(|(_, pool)| pool.intention.subnet == *name);
-    let owner = pools.clone().find(|(_, pool)| model.owns(&pool.intention, address));
+    let mut pools = model.pools.iter().filter(|(_, pool)| pool.spec.subnet == *name);
+    let owner = pools.clone().find(|(_, pool)| model.owns(&pool.spec, address));
     if let Some((owner, _)) = owner {
         return of_pool(model, owner, address);
     }
     let network = &model.subnets.get(name).unwrap().network;
     let word = if model.is_reserved(network, address) {
         "reserved"
-    } else if pools.any(|(_, pool)| model.has(&pool.intention, address)) {
+    } else if pools.any(|(_, pool)| model.has(&pool.spec, address)) {
         "excluded"
     } else {
         "unmanaged"

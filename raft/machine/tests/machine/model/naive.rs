@@ -24,8 +24,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Controller, Expect, Kind, NamespaceIntention, NetworkIntention, NodeIntention, PoolIntention,
-    ReservationIntention, Setting, Started, SubnetIntention, Text,
+    Controller, Expect, Kind, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, ReservationSpec, Setting,
+    Started, SubnetSpec, Text,
 };
 use ipam_machine::event::Why;
 use ipam_machine::model::{Automatic, Sticky};
@@ -56,7 +56,7 @@ pub(crate) enum Said {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Pool {
-    pub(crate) intention: PoolIntention,
+    pub(crate) spec: PoolSpec,
     pub(crate) cursor: Option<IpAddr>,
     pub(crate) automatic: Option<Automatic>,
 }
@@ -119,12 +119,12 @@ pub(crate) struct Model {
     pub(crate) now: u64,
     /// Number of the leadership, and the time before which no lease ends.
     pub(crate) leadership: (u64, u64),
-    pub(crate) networks: BTreeMap<Name, NetworkIntention>,
-    pub(crate) subnets: BTreeMap<Name, SubnetIntention>,
+    pub(crate) networks: BTreeMap<Name, NetworkSpec>,
+    pub(crate) subnets: BTreeMap<Name, SubnetSpec>,
     pub(crate) pools: BTreeMap<Name, Pool>,
-    pub(crate) reservations: BTreeMap<Name, ReservationIntention>,
-    pub(crate) nodes: BTreeMap<ResourceName, NodeIntention>,
-    pub(crate) namespaces: BTreeMap<ResourceName, NamespaceIntention>,
+    pub(crate) reservations: BTreeMap<Name, ReservationSpec>,
+    pub(crate) nodes: BTreeMap<ResourceName, NodeSpec>,
+    pub(crate) namespaces: BTreeMap<ResourceName, NamespaceSpec>,
     pub(crate) held: Vec<Held>,
     pub(crate) resting: Vec<Rest>,
     pub(crate) endpoints: Vec<Incarnation>,
@@ -182,19 +182,19 @@ impl Model {
 
     fn alone(&mut self, action: &Action) -> Result<Said, Code> {
         match action {
-            Action::PutNetwork(put) => self.put_network(&put.intention, put.expect),
-            Action::PutSubnet(put) => self.put_subnet(&put.intention, put.expect),
-            Action::PutPool(put) => self.put_pool(&put.intention, put.expect),
-            Action::PutReservation(put) => self.put_reservation(&put.intention, put.expect),
+            Action::PutNetwork(put) => self.put_network(&put.spec, put.expect),
+            Action::PutSubnet(put) => self.put_subnet(&put.spec, put.expect),
+            Action::PutPool(put) => self.put_pool(&put.spec, put.expect),
+            Action::PutReservation(put) => self.put_reservation(&put.spec, put.expect),
             Action::PutNode(put) => {
-                let name = put.intention.resource_name();
+                let name = put.spec.resource_name();
                 self.expect(Kind::Node, &name, put.expect)?;
-                Ok(Said::Stored { created: self.nodes.insert(name, put.intention.clone()).is_none() })
+                Ok(Said::Stored { created: self.nodes.insert(name, put.spec.clone()).is_none() })
             }
             Action::PutNamespace(put) => {
-                let name = put.intention.resource_name();
+                let name = put.spec.resource_name();
                 self.expect(Kind::Namespace, &name, put.expect)?;
-                Ok(Said::Stored { created: self.namespaces.insert(name, put.intention.clone()).is_none() })
+                Ok(Said::Stored { created: self.namespaces.insert(name, put.spec.clone()).is_none() })
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
@@ -284,12 +284,12 @@ impl Model {
         }
     }
 
-    fn put_network(&mut self, new: &NetworkIntention, expect: Expect) -> Result<Said, Code> {
+    fn put_network(&mut self, new: &NetworkSpec, expect: Expect) -> Result<Said, Code> {
         self.expect(Kind::Network, &new.name, expect)?;
         Ok(Said::Stored { created: self.networks.insert(new.name.clone(), new.clone()).is_none() })
     }
 
-    fn put_subnet(&mut self, new: &SubnetIntention, expect: Expect) -> Result<Said, Code> {
+    fn put_subnet(&mut self, new: &SubnetSpec, expect: Expect) -> Result<Said, Code> {
         self.expect(Kind::Subnet, &new.name, expect)?;
         if let Some(old) = self.subnets.get(&new.name) {
             if (old.cidr, &old.network) != (new.cidr, &new.network) {
@@ -319,12 +319,12 @@ impl Model {
         Ok(Said::Stored { created })
     }
 
-    fn put_pool(&mut self, new: &PoolIntention, expect: Expect) -> Result<Said, Code> {
+    fn put_pool(&mut self, new: &PoolSpec, expect: Expect) -> Result<Said, Code> {
         self.expect(Kind::Pool, &new.name, expect)?;
         let old = self.pools.get(&new.name).cloned();
         let new = &Model::wanted_by_people(old.as_ref(), new)?;
         let subnet = match &old {
-            Some(old) if old.intention.subnet != new.subnet => return Err(Code::ImmutableField),
+            Some(old) if old.spec.subnet != new.subnet => return Err(Code::ImmutableField),
             Some(_) => self.subnets.get(&new.subnet),
             None => Some(self.subnets.get(&new.subnet).ok_or(Code::NotFound)?),
         };
@@ -344,20 +344,20 @@ impl Model {
                 return Err(Code::OutsideSubnet);
             }
         }
-        let new = PoolIntention { network: None, ..new.clone() };
+        let new = PoolSpec { network: None, ..new.clone() };
         let mine = |address| self.owns(&new, address);
         let others = |address| {
             self.pools.values().any(|other| {
-                other.intention.name != new.name
-                    && self.subnet_of(&other.intention).network == subnet.network
-                    && self.owns(&other.intention, address)
+                other.spec.name != new.name
+                    && self.subnet_of(&other.spec).network == subnet.network
+                    && self.owns(&other.spec, address)
             })
         };
         if all_of(subnet.cidr).any(|address| mine(address) && others(address)) {
             return Err(Code::Overlap);
         }
         self.check_gateway(&new)?;
-        let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.intention.drains_to.clone());
+        let drains = |pool: &Option<Pool>| pool.as_ref().and_then(|pool| pool.spec.drains_to.clone());
         let other_way = drains(&old) != new.drains_to;
         if other_way {
             self.check_drains_to(&new)?;
@@ -367,11 +367,11 @@ impl Model {
             return Err(Code::InUse);
         }
         let created = old.is_none();
-        let unchanged = old.as_ref().is_some_and(|old| old.intention == new);
+        let unchanged = old.as_ref().is_some_and(|old| old.spec == new);
         let name = new.name.clone();
         let cursor = old.as_ref().and_then(|old| old.cursor);
         let automatic = old.and_then(|old| old.automatic);
-        self.pools.insert(name.clone(), Pool { intention: new, cursor, automatic });
+        self.pools.insert(name.clone(), Pool { spec: new, cursor, automatic });
         self.wake_what_left();
         if other_way {
             self.wait_for_stand_in(&name);
@@ -380,7 +380,7 @@ impl Model {
         Ok(if gone { Said::Gone } else { Said::Stored { created } })
     }
 
-    fn put_reservation(&mut self, new: &ReservationIntention, expect: Expect) -> Result<Said, Code> {
+    fn put_reservation(&mut self, new: &ReservationSpec, expect: Expect) -> Result<Said, Code> {
         self.expect(Kind::Reservation, &new.name, expect)?;
         match self.reservations.get(&new.name) {
             Some(old) if old.network != new.network => return Err(Code::ImmutableField),
@@ -413,7 +413,7 @@ impl Model {
                 self.networks.remove(name);
             }
             Kind::Subnet => {
-                if self.pools.values().any(|pool| pool.intention.subnet == *name) {
+                if self.pools.values().any(|pool| pool.spec.subnet == *name) {
                     return Err(Code::InUse);
                 }
                 self.subnets.remove(name);
@@ -426,7 +426,7 @@ impl Model {
                 if held > 0 && !drain {
                     return Err(Code::InUse);
                 }
-                self.pools.get_mut(name).ok_or(Code::NotFound)?.intention.terminating |= held > 0;
+                self.pools.get_mut(name).ok_or(Code::NotFound)?.spec.terminating |= held > 0;
                 if held > 0 {
                     return Ok(Said::Draining(held));
                 }
@@ -438,7 +438,7 @@ impl Model {
 
     pub(crate) fn drop_if_drained(&mut self, name: &Name) -> bool {
         let drained =
-            self.pools.get(name).is_some_and(|pool| pool.intention.terminating) && self.held_of(name) == 0;
+            self.pools.get(name).is_some_and(|pool| pool.spec.terminating) && self.held_of(name) == 0;
         if drained {
             self.drop_pool(name);
         }
@@ -455,9 +455,8 @@ impl Model {
     /// What rests and can't be given any more is forgotten.
     fn wake_what_left(&mut self) {
         let resting = std::mem::take(&mut self.resting);
-        let stays = |one: &Rest| {
-            self.pools.get(&one.pool).is_some_and(|pool| self.giveable(&pool.intention, one.address))
-        };
+        let stays =
+            |one: &Rest| self.pools.get(&one.pool).is_some_and(|pool| self.giveable(&pool.spec, one.address));
         self.resting = resting.into_iter().filter(stays).collect();
     }
 
@@ -467,7 +466,7 @@ impl Model {
         let gone: Vec<Held> = self.held.iter().filter(|one| which(one)).cloned().collect();
         for one in &gone {
             self.held.retain(|other| other.spot() != one.spot());
-            let cooling_ms = self.pools.get(&one.pool).map_or(0, |pool| pool.intention.cooling_ms);
+            let cooling_ms = self.pools.get(&one.pool).map_or(0, |pool| pool.spec.cooling_ms);
             if cooling_ms > 0 {
                 let Held { network, pool, address, .. } = one.clone();
                 self.resting.push(Rest { network, pool, address, until_ms: self.now + cooling_ms });

@@ -401,14 +401,14 @@ fn pool(state: &State, pool: u64) -> String {
 fn automatic(state: &State, pool: u64) -> String {
     let row = state.pools.get(pool.into()).unwrap();
     let Some(automatic) = &row.automatic else { return String::new() };
-    let ranges: Vec<String> = row.intention.ranges.iter().map(ToString::to_string).collect();
+    let ranges: Vec<String> = row.spec.ranges.iter().map(ToString::to_string).collect();
     let Automatic { namespace, controller, interface, size, replicas, standing, .. } = &**automatic;
     let uid = controller.uid.as_deref().map(|uid| format!(" (uid {uid})")).unwrap_or_default();
-    let reclaim = if row.intention.reclaim == Some(true) { "" } else { ", to be kept" };
+    let reclaim = if row.spec.reclaim == Some(true) { "" } else { ", to be kept" };
     format!(
         "  {} in {} for {interface} of {namespace}/{}/{}{uid}: {size} for {replicas} replicas, {standing:?}{reclaim}\n",
         ranges.join(","),
-        row.intention.subnet,
+        row.spec.subnet,
         controller.kind,
         controller.name
     )
@@ -450,7 +450,7 @@ fn address(state: &State, which: &str) -> String {
         },
     };
     let pool = state.pool_at(network.into(), address).and_then(|pool| state.pools.get(pool));
-    let pool = pool.map_or_else(|| "no pool".to_owned(), |row| format!("pool {}", row.intention.name));
+    let pool = pool.map_or_else(|| "no pool".to_owned(), |row| format!("pool {}", row.spec.name));
     let reserved = if state.is_reserved(network.into(), address) { ", reserved" } else { "" };
     format!("{occupant}, {pool}{reserved}\n")
 }

@@ -20,8 +20,8 @@ use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
-    Allocate, Delete, Expect, InterfaceWish, Kind, Manner, Origin, PoolIntention, PoolPatterns, Precondition,
-    Put, ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
+    Allocate, Delete, Expect, InterfaceWish, Kind, Manner, Origin, PoolPatterns, PoolSpec, Precondition, Put,
+    ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
 };
 use ipnet::IpNet;
 
@@ -264,7 +264,7 @@ impl Draw<'_> {
         let exclude = if self.dice.chance(50) { Vec::new() } else { self.ranges(subnet, 2) };
         let near = if self.dice.chance(3) { "six" } else { subnet };
         let (gateway, through) = (self.range(near, 1).first_address(), self.range(near, 1).first_address());
-        let intention = PoolIntention {
+        let spec = PoolSpec {
             name: Name::new(name).unwrap(),
             subnet: Name::new(subnet).unwrap(),
             network: self.dice.chance(10).then(|| Name::new(self.dice.pick(&["default", "blue"])).unwrap()),
@@ -285,7 +285,7 @@ impl Draw<'_> {
             reclaim: None,
             remarks: self.remarks(),
         };
-        Action::PutPool(Put { intention, expect })
+        Action::PutPool(Put { spec, expect })
     }
 
     fn ranges(&mut self, subnet: &str, most: u64) -> Vec<AddressRange> {

@@ -18,9 +18,9 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, Allocate, AutomaticPool, AutomaticRules, Controller, ControllerName, Credential, Dns,
-    GivenPrefix, Idempotency, InterfaceWish, KnownMember, Manager, Manner, NamespaceIntention,
-    NetworkIntention, NodeIntention, Note, Origin, PoolIntention, PoolPatterns, Quota, Remarks,
-    ReservationIntention, Routing, Started, Stickiness, SubnetIntention, Takers, Text, Via,
+    GivenPrefix, Idempotency, InterfaceWish, KnownMember, Manager, Manner, NamespaceSpec, NetworkSpec,
+    NodeSpec, Note, Origin, PoolPatterns, PoolSpec, Quota, Remarks, ReservationSpec, Routing, Started,
+    Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
 use std::collections::BTreeMap;
@@ -81,13 +81,13 @@ fn remarks() -> Remarks {
     }
 }
 
-fn network() -> NetworkIntention {
-    NetworkIntention { name: name("blue"), remarks: remarks() }
+fn network() -> NetworkSpec {
+    NetworkSpec { name: name("blue"), remarks: remarks() }
 }
 
-fn subnet() -> SubnetIntention {
+fn subnet() -> SubnetSpec {
     let route = Route { destination: "10.9.0.0/16".parse().unwrap(), gateway: "10.1.2.3".parse().unwrap() };
-    SubnetIntention {
+    SubnetSpec {
         name: name("lan"),
         network: name("blue"),
         cidr: "10.1.2.0/24".parse().unwrap(),
@@ -114,8 +114,8 @@ fn dns() -> Dns {
     }
 }
 
-fn pool() -> PoolIntention {
-    PoolIntention {
+fn pool() -> PoolSpec {
+    PoolSpec {
         name: name("web"),
         subnet: name("lan"),
         network: None,
@@ -150,12 +150,12 @@ fn takers() -> Takers {
     }
 }
 
-fn node_intention() -> NodeIntention {
-    NodeIntention { realm: name("prod"), name: "node-1".parse().unwrap(), remarks: remarks() }
+fn node_spec() -> NodeSpec {
+    NodeSpec { realm: name("prod"), name: "node-1".parse().unwrap(), remarks: remarks() }
 }
 
-fn namespace() -> NamespaceIntention {
-    NamespaceIntention {
+fn namespace() -> NamespaceSpec {
+    NamespaceSpec {
         realm: name("prod"),
         name: "web".parse().unwrap(),
         default_pools: pool_patterns(),
@@ -178,9 +178,9 @@ fn account() -> Account {
     Account { realm: name("prod"), namespace: "web".parse().unwrap(), application }
 }
 
-fn reservation() -> ReservationIntention {
+fn reservation() -> ReservationSpec {
     let addresses = vec!["10.1.2.7".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
-    ReservationIntention { name: name("kept"), network: name("blue"), addresses, remarks: remarks() }
+    ReservationSpec { name: name("kept"), network: name("blue"), addresses, remarks: remarks() }
 }
 
 fn started() -> Started {

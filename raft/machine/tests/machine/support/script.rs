@@ -37,9 +37,9 @@ use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
     Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind, Leases, Manner,
-    NamespaceIntention, NetworkIntention, NodeIntention, Note, PoolIntention, PoolPatterns, Precondition,
-    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationIntention, Routing,
-    ScaleController, SplitPool, Started, Stickiness, SubnetIntention, Takers, Text, Transaction,
+    NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition, PrefixLevel,
+    PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationSpec, Routing, ScaleController,
+    SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
 };
 
 /// The first epoch's share of every revision and id.
@@ -155,10 +155,10 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
-        Kind::Network => Action::PutNetwork(Put { intention: NetworkIntention { name, remarks }, expect }),
+        Kind::Network => Action::PutNetwork(Put { spec: NetworkSpec { name, remarks }, expect }),
         Kind::Subnet => {
             let cidr = words.field("cidr").unwrap();
-            let intention = SubnetIntention {
+            let spec = SubnetSpec {
                 name,
                 network: named(words.field("network"))?,
                 cidr: ipam_api::address::parse_cidr(&cidr)?,
@@ -177,10 +177,10 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 automatic: words.automatic_rules()?,
                 remarks,
             };
-            Action::PutSubnet(Put { intention, expect })
+            Action::PutSubnet(Put { spec, expect })
         }
         Kind::Pool => {
-            let intention = PoolIntention {
+            let spec = PoolSpec {
                 name,
                 subnet: Name::new(&words.field("subnet").unwrap())?,
                 network: words.field("network").map(|text| Name::new(&text)).transpose()?,
@@ -214,13 +214,13 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 reclaim: words.field("reclaim").map(|text| text == "yes"),
                 remarks,
             };
-            Action::PutPool(Put { intention, expect })
+            Action::PutPool(Put { spec, expect })
         }
         Kind::Reservation => {
             let addresses = ranges(&words.list("addresses"))?;
             let network = named(words.field("network"))?;
-            let intention = ReservationIntention { name, network, addresses, remarks };
-            Action::PutReservation(Put { intention, expect })
+            let spec = ReservationSpec { name, network, addresses, remarks };
+            Action::PutReservation(Put { spec, expect })
         }
     })
 }
@@ -229,12 +229,12 @@ fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> 
     let expect = expected(words);
     let (realm, name) = ResourceName::new(name)?.parts().expect("REALM/NAME");
     Ok(match kind {
-        Kind::Node => Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect }),
+        Kind::Node => Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect }),
         _ => {
             let default_pools = pools(words, "")?;
             let quota = words.quota(controller);
-            let intention = NamespaceIntention { realm, name, default_pools, quota, remarks };
-            Action::PutNamespace(Put { intention, expect })
+            let spec = NamespaceSpec { realm, name, default_pools, quota, remarks };
+            Action::PutNamespace(Put { spec, expect })
         }
     })
 }

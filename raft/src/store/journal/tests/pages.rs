@@ -17,8 +17,8 @@ use crate::store::{Store, open};
 use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, Dns, Expect, InterfaceWish, Manner, Origin, PoolIntention, PoolPatterns, Put,
-    Remarks, Routing, SubnetIntention, Takers, Text, Via,
+    Allocate, AutomaticRules, Dns, Expect, InterfaceWish, Manner, Origin, PoolPatterns, PoolSpec, Put,
+    Remarks, Routing, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
 
@@ -44,7 +44,7 @@ impl Naive {
         let name = |text: &str| text.parse().unwrap();
         match number {
             0 => {
-                let intention = SubnetIntention {
+                let spec = SubnetSpec {
                     name: name("lan"),
                     network: name("default"),
                     cidr: "10.0.0.0/24".parse().unwrap(),
@@ -56,12 +56,12 @@ impl Naive {
                     automatic: Some(AutomaticRules::default()),
                     remarks: Remarks::default(),
                 };
-                Action::PutSubnet(Put { intention, expect: Expect::Anything })
+                Action::PutSubnet(Put { spec, expect: Expect::Anything })
             }
             number if number == 1 || number % 17 == 0 => {
                 let remarks =
                     Remarks { description: Text::given(format!("change {number}")), ..Remarks::default() };
-                let intention = PoolIntention {
+                let spec = PoolSpec {
                     name: name("web"),
                     subnet: name("lan"),
                     network: None,
@@ -82,7 +82,7 @@ impl Naive {
                     reclaim: None,
                     remarks,
                 };
-                Action::PutPool(Put { intention, expect: Expect::Anything })
+                Action::PutPool(Put { spec, expect: Expect::Anything })
             }
             number if number % 3 == 2 => Action::ReleaseEndpoint { key: Self::endpoint(number / 2) },
             number => Action::Allocate(Allocate {

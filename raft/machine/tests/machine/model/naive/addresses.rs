@@ -4,29 +4,29 @@ use std::net::IpAddr;
 
 use ipam_api::address::AddressRange;
 use ipam_api::name::Name;
-use ipam_machine::command::{PoolIntention, SubnetIntention};
+use ipam_machine::command::{PoolSpec, SubnetSpec};
 use ipnet::IpNet;
 
 use crate::model::naive::{Held, Model, Pool, Rest, all_of};
 
 impl Model {
-    pub(crate) fn subnet_of(&self, pool: &PoolIntention) -> &SubnetIntention {
+    pub(crate) fn subnet_of(&self, pool: &PoolSpec) -> &SubnetSpec {
         self.subnets.get(&pool.subnet).expect("a pool's subnet is there")
     }
 
-    pub(crate) fn has(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn has(&self, pool: &PoolSpec, address: IpAddr) -> bool {
         if pool.ranges.is_empty() {
             return self.subnet_of(pool).cidr.contains(&address);
         }
         pool.ranges.iter().any(|range| range.contains(&AddressRange::single(address)))
     }
 
-    pub(crate) fn owns(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn owns(&self, pool: &PoolSpec, address: IpAddr) -> bool {
         self.has(pool, address)
             && !pool.exclude.iter().any(|range| range.contains(&AddressRange::single(address)))
     }
 
-    pub(crate) fn is_edge(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn is_edge(&self, pool: &PoolSpec, address: IpAddr) -> bool {
         match self.subnet_of(pool).cidr {
             IpNet::V4(net) => {
                 net.prefix_len() < 31 && (address == net.network() || address == net.broadcast())
@@ -35,7 +35,7 @@ impl Model {
         }
     }
 
-    pub(crate) fn giveable(&self, pool: &PoolIntention, address: IpAddr) -> bool {
+    pub(crate) fn giveable(&self, pool: &PoolSpec, address: IpAddr) -> bool {
         let is_gateway = [self.subnet_of(pool).gateway, pool.gateway].contains(&Some(address));
         self.owns(pool, address) && !is_gateway && (pool.allow_edges || !self.is_edge(pool, address))
     }
@@ -54,7 +54,7 @@ impl Model {
     }
 
     /// The one state that an address of a pool's ranges is in: the first that fits.
-    pub(crate) fn state_of(&self, pool: &PoolIntention, address: IpAddr) -> &'static str {
+    pub(crate) fn state_of(&self, pool: &PoolSpec, address: IpAddr) -> &'static str {
         let network = &self.subnet_of(pool).network;
         if self.holder(network, address).is_some_and(|one| one.pool == pool.name)
             || self.block_at(network, address).is_some_and(|one| one.pool == pool.name)
@@ -72,31 +72,31 @@ impl Model {
     }
 
     /// Addresses of a pool in a state, the lowest first.
-    pub(crate) fn in_state(&self, pool: &PoolIntention, state: &str) -> Vec<IpAddr> {
+    pub(crate) fn in_state(&self, pool: &PoolSpec, state: &str) -> Vec<IpAddr> {
         let cidr = self.subnet_of(pool).cidr;
         all_of(cidr).filter(|a| self.has(pool, *a) && self.state_of(pool, *a) == state).collect()
     }
 
     /// The address that a pool gives next.
     pub(crate) fn next_in(&self, pool: &Pool, taken: &[Held]) -> Option<IpAddr> {
-        let intention = &pool.intention;
-        let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == intention.name && one.address == *a);
-        let mut free = self.in_state(intention, "free");
+        let spec = &pool.spec;
+        let is_taken = |a: &IpAddr| taken.iter().any(|one| one.pool == spec.name && one.address == *a);
+        let mut free = self.in_state(spec, "free");
         free.retain(|a| !is_taken(a));
         let behind = |a: &&IpAddr| pool.cursor.is_none_or(|cursor| **a > cursor);
-        let fresh = match intention.strategy {
+        let fresh = match spec.strategy {
             ipam_api::resource::Strategy::Sequential => free.first(),
             ipam_api::resource::Strategy::Random => panic!("nobody foresees a lot"),
             ipam_api::resource::Strategy::Next => free.iter().find(behind).or(free.first()),
         };
-        let network = &self.subnet_of(intention).network;
+        let network = &self.subnet_of(spec).network;
         let longest = || {
-            let mut resting = self.resting.iter().filter(|one| one.pool == intention.name);
+            let mut resting = self.resting.iter().filter(|one| one.pool == spec.name);
             resting.find(|one| !self.is_reserved(network, one.address) && !is_taken(&one.address))
         };
         match fresh {
             Some(address) => Some(*address),
-            None if intention.strict_cooling => None,
+            None if spec.strict_cooling => None,
             None => longest().map(|one| one.address),
         }
     }

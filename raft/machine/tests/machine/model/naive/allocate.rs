@@ -111,8 +111,8 @@ impl Model {
             }
             given.extend(chosen.into_iter().map(|(pool, address)| Held {
                 id: 0,
-                network: self.subnet_of(&pool.intention).network.clone(),
-                pool: pool.intention.name.clone(),
+                network: self.subnet_of(&pool.spec).network.clone(),
+                pool: pool.spec.name.clone(),
                 address,
                 endpoint,
                 interface: interface.name.clone(),
@@ -243,7 +243,7 @@ impl Model {
     }
 
     pub(crate) fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
-        let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.intention.subnet);
+        let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.spec.subnet);
         wish.subnets.is_empty()
             || held.iter().all(|one| subnet(one).is_some_and(|subnet| wish.subnets.contains(subnet)))
     }

@@ -8,7 +8,7 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Allocate, EndController, InterfaceWish, PoolIntention, Remarks, ScaleController, Takers,
+    Allocate, EndController, InterfaceWish, PoolSpec, Remarks, ScaleController, Takers,
 };
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
@@ -53,7 +53,7 @@ impl Model {
             let Some(automatic) = &pool.automatic else { return false };
             automatic.interface == *interface
                 && Model::is_for(pool, all)
-                && self.is_of_family(&pool.intention.subnet, family)
+                && self.is_of_family(&pool.spec.subnet, family)
         };
         self.made.iter().filter(of).cloned().collect()
     }
@@ -66,8 +66,8 @@ impl Model {
         subnet: &Name,
     ) -> Option<Name> {
         let mut there = self.own_pools(all, interface, family);
-        there.retain(|name| self.pools[name].intention.subnet == *subnet);
-        let lasts = |name: &&Name| !self.pools[*name].intention.terminating;
+        there.retain(|name| self.pools[name].spec.subnet == *subnet);
+        let lasts = |name: &&Name| !self.pools[*name].spec.terminating;
         let left = |name: &&Name| {
             let automatic = self.pools[*name].automatic.as_ref();
             automatic.is_some_and(|automatic| automatic.standing == AutomaticStanding::Elsewhere)
@@ -88,9 +88,9 @@ impl Model {
     /// What of a subnet no pool has in its ranges and hosts may have.
     fn spare(&self, subnet: &Name) -> Vec<IpAddr> {
         let row = &self.subnets[subnet];
-        let of_subnet = || self.pools.values().filter(|pool| pool.intention.subnet == *subnet);
+        let of_subnet = || self.pools.values().filter(|pool| pool.spec.subnet == *subnet);
         let whole = plain(Name::lowest(), subnet.clone());
-        let gateways: Vec<_> = of_subnet().filter_map(|pool| pool.intention.gateway).collect();
+        let gateways: Vec<_> = of_subnet().filter_map(|pool| pool.spec.gateway).collect();
         let meets = |list: &[AddressRange], address: IpAddr| {
             list.iter().any(|range| range.contains(&AddressRange::single(address)))
         };
@@ -104,7 +104,7 @@ impl Model {
             allows(address)
                 && self.giveable(&whole, *address)
                 && !gateways.contains(address)
-                && !of_subnet().any(|pool| self.has(&pool.intention, *address))
+                && !of_subnet().any(|pool| self.has(&pool.spec, *address))
                 && !self.is_reserved(&row.network, *address)
         };
         all_of(row.cidr).filter(is_spare).collect()
@@ -117,7 +117,7 @@ impl Model {
             .map_or(0, |rules| usize::try_from(rules.max_size.unwrap_or(AUTOMATIC_MAX_SIZE_DEFAULT)).unwrap())
     }
 
-    pub(crate) fn usable(&self, pool: &PoolIntention) -> usize {
+    pub(crate) fn usable(&self, pool: &PoolSpec) -> usize {
         ["allocated", "cooling", "free"].iter().map(|state| self.in_state(pool, state).len()).sum()
     }
 
@@ -140,8 +140,8 @@ impl Model {
                 let room = &mut rooms[usize::from(family == Family::V6)];
                 for name in before.own_pools(all, &wish.name, family) {
                     let pool = &before.pools[&name];
-                    let lasts = Some(&name) != present.as_ref() && !pool.intention.terminating;
-                    let is_empty = before.in_state(&pool.intention, "allocated").is_empty();
+                    let lasts = Some(&name) != present.as_ref() && !pool.spec.terminating;
+                    let is_empty = before.in_state(&pool.spec, "allocated").is_empty();
                     if lasts && is_empty && *room != usize::MAX {
                         *room += before.owned_by(pool).len();
                     }
@@ -157,11 +157,11 @@ impl Model {
                         let uid = all.stickiness.controller.as_ref().and_then(|one| one.uid.clone());
                         automatic.controller.uid = uid.or(automatic.controller.uid.take());
                         let missing = before.most(&subnet).min(wanted(automatic));
-                        let missing = missing.saturating_sub(before.usable(&pool.intention));
+                        let missing = missing.saturating_sub(before.usable(&pool.spec));
                         spare.truncate(missing.min(*room));
                         *room -= if *room == usize::MAX { 0 } else { spare.len() };
                         planned.extend(&spare);
-                        (pool.intention.reclaim, pool.intention.terminating) = (Some(said.reclaim), false);
+                        (pool.spec.reclaim, pool.spec.terminating) = (Some(said.reclaim), false);
                         self.pools.insert(name.clone(), pool);
                         self.enlarge(name, &spare);
                         used.push(name.clone());
@@ -199,18 +199,18 @@ impl Model {
                         let version = if family == Family::V4 { 4 } else { 6 };
                         let begin = format!("auto{version}-{}-{}-", automatic.controller.name, wish.name);
                         assert!(name == untold || name.as_str().starts_with(&begin));
-                        let intention = PoolIntention {
+                        let spec = PoolSpec {
                             ranges: runs(spare.into_iter()),
                             reclaim: Some(said.reclaim),
                             ..plain(name.clone(), subnet.clone())
                         };
-                        let made = Pool { intention, cursor: None, automatic: Some(automatic) };
+                        let made = Pool { spec, cursor: None, automatic: Some(automatic) };
                         self.pools.insert(name.clone(), made);
                         self.made.push(name);
                     }
                 }
                 for name in before.own_pools(all, &wish.name, family) {
-                    if Some(&name) != present.as_ref() && !before.pools[&name].intention.terminating {
+                    if Some(&name) != present.as_ref() && !before.pools[&name].spec.terminating {
                         self.leave(&name, AutomaticStanding::Elsewhere);
                     }
                 }
@@ -231,7 +231,7 @@ impl Model {
                 let own = pool.automatic.as_mut().expect("it is automatic");
                 let other_uid =
                     own.controller.uid.is_some() && by.uid.is_some() && own.controller.uid != by.uid;
-                let is_past = pool.intention.terminating || own.standing != AutomaticStanding::Present;
+                let is_past = pool.spec.terminating || own.standing != AutomaticStanding::Present;
                 let gave = given.iter().any(|one| one.pool == name);
                 if is_omitted || other_uid || is_past || !gave {
                     continue;
@@ -239,9 +239,9 @@ impl Model {
                 own.controller.uid = by.uid.clone().or(own.controller.uid.take());
                 (own.size, own.replicas) = (said.size, said.replicas);
                 let own = own.clone();
-                pool.intention.reclaim = Some(said.reclaim);
+                pool.spec.reclaim = Some(said.reclaim);
                 self.pools.insert(name.clone(), pool);
-                let usable = self.usable(&self.pools[&name].intention);
+                let usable = self.usable(&self.pools[&name].spec);
                 let mut more = self.spare(&subnet);
                 let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
                 let most = wanted(&own).min(self.most(&subnet));
@@ -253,31 +253,31 @@ impl Model {
     }
 
     fn enlarge(&mut self, name: &Name, more: &[IpAddr]) {
-        let pool = &self.pools[name].intention;
+        let pool = &self.pools[name].spec;
         let stays = |address: &IpAddr| more.contains(address) || self.has(pool, *address);
         let ranges = runs(all_of(self.subnet_of(pool).cidr).filter(stays));
-        self.pools.get_mut(name).expect("it is there").intention.ranges = ranges;
+        self.pools.get_mut(name).expect("it is there").spec.ranges = ranges;
     }
 
     /// Takes the highest of their free addresses from pools that have too many.
     pub(crate) fn trim(&mut self, names: &[Name]) {
         for name in names {
             let Some(pool) = self.pools.get(name) else { continue };
-            let intention = &pool.intention;
-            let mut free = self.in_state(intention, "free");
+            let spec = &pool.spec;
+            let mut free = self.in_state(spec, "free");
             free.sort();
             let wanted = wanted(pool.automatic.as_ref().expect("it is automatic"));
-            let excess = self.usable(intention).saturating_sub(wanted);
+            let excess = self.usable(spec).saturating_sub(wanted);
             let less: Vec<IpAddr> = free.into_iter().rev().take(excess).collect();
-            let stays = |address: &IpAddr| self.has(intention, *address) && !less.contains(address);
-            let ranges = runs(all_of(self.subnet_of(intention).cidr).filter(stays));
-            self.pools.get_mut(name).expect("it is there").intention.ranges = ranges;
+            let stays = |address: &IpAddr| self.has(spec, *address) && !less.contains(address);
+            let ranges = runs(all_of(self.subnet_of(spec).cidr).filter(stays));
+            self.pools.get_mut(name).expect("it is there").spec.ranges = ranges;
         }
     }
 
     fn leave(&mut self, name: &Name, standing: AutomaticStanding) {
         let pool = self.pools.get_mut(name).expect("it is there");
-        pool.intention.terminating = true;
+        pool.spec.terminating = true;
         pool.automatic.as_mut().expect("it is automatic").standing = standing;
         self.drop_if_drained(name);
     }
@@ -285,15 +285,15 @@ impl Model {
     /// An address that is free now leaves a pool that has too many.
     pub(crate) fn shed(&mut self, name: &Name, address: IpAddr) {
         let Some(pool) = self.pools.get(name) else { return };
-        let Some(automatic) = pool.automatic.as_ref().filter(|_| !pool.intention.terminating) else { return };
-        let is_free = self.has(&pool.intention, address) && self.state_of(&pool.intention, address) == "free";
-        if !is_free || self.usable(&pool.intention) <= wanted(automatic) {
+        let Some(automatic) = pool.automatic.as_ref().filter(|_| !pool.spec.terminating) else { return };
+        let is_free = self.has(&pool.spec, address) && self.state_of(&pool.spec, address) == "free";
+        if !is_free || self.usable(&pool.spec) <= wanted(automatic) {
             return;
         }
-        let cidr = self.subnet_of(&pool.intention).cidr;
-        let left = all_of(cidr).filter(|one| *one != address && self.has(&pool.intention, *one));
+        let cidr = self.subnet_of(&pool.spec).cidr;
+        let left = all_of(cidr).filter(|one| *one != address && self.has(&pool.spec, *one));
         let ranges = runs(left);
-        self.pools.get_mut(name).expect("it is there").intention.ranges = ranges;
+        self.pools.get_mut(name).expect("it is there").spec.ranges = ranges;
     }
 
     fn touched(&self, scale: &ScaleController) -> Vec<Name> {
@@ -303,7 +303,7 @@ impl Model {
             (&automatic.realm, &automatic.namespace) == (&scale.realm, &scale.namespace)
                 && (&one.group, &one.kind, &one.name) == (&other.group, &other.kind, &other.name)
                 && (one.uid.is_none() || other.uid.is_none() || one.uid == other.uid)
-                && !self.pools[*name].intention.terminating
+                && !self.pools[*name].spec.terminating
         };
         self.made.iter().filter(of).cloned().collect()
     }
@@ -316,13 +316,13 @@ impl Model {
                 continue;
             }
             automatic.replicas = scale.replicas;
-            let (wanted, intention) = (wanted(automatic), pool.intention.clone());
+            let (wanted, spec) = (wanted(automatic), pool.spec.clone());
             let own = automatic.clone();
-            let mut more = self.spare(&intention.subnet);
-            let family = Family::of(self.subnet_of(&intention).cidr.addr());
+            let mut more = self.spare(&spec.subnet);
+            let family = Family::of(self.subnet_of(&spec).cidr.addr());
             let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
-            let most = wanted.min(self.most(&intention.subnet));
-            more.truncate(most.saturating_sub(self.usable(&intention)).min(room));
+            let most = wanted.min(self.most(&spec.subnet));
+            more.truncate(most.saturating_sub(self.usable(&spec)).min(room));
             self.enlarge(&name, &more);
             self.trim(&[name]);
         }
@@ -334,7 +334,7 @@ impl Model {
         let said = self.scale(&scale);
         for name in self.touched(&scale) {
             let pool = self.pools.get_mut(&name).expect("it is there");
-            if pool.intention.reclaim == Some(true) {
+            if pool.spec.reclaim == Some(true) {
                 self.leave(&name, AutomaticStanding::Ended);
                 continue;
             }
@@ -346,8 +346,8 @@ impl Model {
     }
 
     /// What people may want of a pool.
-    pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolIntention) -> Result<PoolIntention, Code> {
-        let automatic = old.and_then(|old| Some((&old.intention, old.automatic.as_ref()?)));
+    pub(crate) fn wanted_by_people(old: Option<&Pool>, new: &PoolSpec) -> Result<PoolSpec, Code> {
+        let automatic = old.and_then(|old| Some((&old.spec, old.automatic.as_ref()?)));
         let Some((old, automatic)) = automatic else {
             return if new.reclaim.is_some() { Err(Code::InvalidField) } else { Ok(new.clone()) };
         };
@@ -357,13 +357,13 @@ impl Model {
         }
         let reclaim = new.reclaim != Some(false);
         let goes = reclaim && automatic.standing == AutomaticStanding::Ended;
-        Ok(PoolIntention { reclaim: Some(reclaim), terminating: new.terminating || goes, ..new.clone() })
+        Ok(PoolSpec { reclaim: Some(reclaim), terminating: new.terminating || goes, ..new.clone() })
     }
 }
 
 /// A pool of all of a subnet, of which nobody said anything.
-fn plain(name: Name, subnet: Name) -> PoolIntention {
-    PoolIntention {
+fn plain(name: Name, subnet: Name) -> PoolSpec {
+    PoolSpec {
         name,
         subnet,
         network: None,

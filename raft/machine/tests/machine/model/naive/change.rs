@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Kind, PoolIntention, SplitPool};
+use ipam_machine::command::{Kind, PoolSpec, SplitPool};
 
 use crate::model::naive::{Model, Pool, Said, all_of};
 
@@ -19,10 +19,10 @@ impl Model {
         if old.automatic.is_some() {
             return Err(Code::InvalidField);
         }
-        if old.intention.terminating {
+        if old.spec.terminating {
             return Err(Code::Terminating);
         }
-        let cidr = self.subnet_of(&old.intention).cidr;
+        let cidr = self.subnet_of(&old.spec).cidr;
         if split.ranges.iter().any(|range| range.family() != Family::of(cidr.addr())) {
             return Err(Code::FamilyMismatch);
         }
@@ -31,33 +31,32 @@ impl Model {
             .ranges
             .iter()
             .flat_map(|range| (range.first()..=range.last()).map(|number| range.family().address(number)));
-        if named.into_iter().any(|address| !self.has(&old.intention, address)) {
+        if named.into_iter().any(|address| !self.has(&old.spec, address)) {
             return Err(Code::InvalidField);
         }
-        let left =
-            runs(all_of(cidr).filter(|address| self.has(&old.intention, *address) && !wanted(*address)));
+        let left = runs(all_of(cidr).filter(|address| self.has(&old.spec, *address) && !wanted(*address)));
         if left.is_empty() {
             return Err(Code::InvalidField);
         }
-        if self.loses_a_block(&PoolIntention { ranges: left.clone(), ..old.intention.clone() }) {
+        if self.loses_a_block(&PoolSpec { ranges: left.clone(), ..old.spec.clone() }) {
             return Err(Code::InUse);
         }
-        let excluded = all_of(cidr).filter(|address| among(&old.intention.exclude, *address));
-        let split_off = PoolIntention {
+        let excluded = all_of(cidr).filter(|address| among(&old.spec.exclude, *address));
+        let split_off = PoolSpec {
             name: split.into.clone(),
             ranges: split.ranges.clone(),
             exclude: runs(excluded.filter(|address| wanted(*address))),
-            ..old.intention.clone()
+            ..old.spec.clone()
         };
         let kept = |range: &AddressRange| {
             let all = (range.first()..=range.last()).map(|number| range.family().address(number));
             runs(all.filter(|address| !wanted(*address)))
         };
-        let exclude = old.intention.exclude.iter().flat_map(kept).collect();
+        let exclude = old.spec.exclude.iter().flat_map(kept).collect();
         let cursor = old.cursor.filter(|cursor| wanted(*cursor));
-        self.pools.insert(split.into.clone(), Pool { intention: split_off, cursor, automatic: None });
-        let intention = PoolIntention { ranges: left, exclude, ..old.intention };
-        self.pools.insert(split.name.clone(), Pool { intention, cursor: old.cursor, automatic: None });
+        self.pools.insert(split.into.clone(), Pool { spec: split_off, cursor, automatic: None });
+        let spec = PoolSpec { ranges: left, exclude, ..old.spec };
+        self.pools.insert(split.name.clone(), Pool { spec, cursor: old.cursor, automatic: None });
         for one in self.held.iter_mut().filter(|one| one.pool == split.name && wanted(one.address)) {
             one.pool = split.into.clone();
         }
@@ -69,13 +68,13 @@ impl Model {
     }
 
     /// Whether the pool that is to stand in for another one can.
-    pub(crate) fn check_drains_to(&self, pool: &PoolIntention) -> Result<(), Code> {
+    pub(crate) fn check_drains_to(&self, pool: &PoolSpec) -> Result<(), Code> {
         let Some(to) = &pool.drains_to else { return Ok(()) };
         if *to == pool.name {
             return Err(Code::InvalidField);
         }
         let found = self.pools.get(to).ok_or(Code::NotFound)?;
-        let other = &found.intention;
+        let other = &found.spec;
         let (here, there) = (self.subnet_of(pool), self.subnet_of(other));
         if Family::of(here.cidr.addr()) != Family::of(there.cidr.addr()) {
             return Err(Code::FamilyMismatch);
@@ -98,9 +97,9 @@ impl Model {
         let mut all = Vec::new();
         for pool in candidates {
             all.push(*pool);
-            let to = pool.intention.drains_to.as_ref().filter(|_| may_take(pool));
+            let to = pool.spec.drains_to.as_ref().filter(|_| may_take(pool));
             let place = |pool: &Pool| {
-                let subnet = self.subnet_of(&pool.intention);
+                let subnet = self.subnet_of(&pool.spec);
                 (subnet.network.clone(), Family::of(subnet.cidr.addr()))
             };
             let could = |other: &&Pool| other.automatic.is_none() && place(other) == place(pool);
@@ -111,9 +110,7 @@ impl Model {
 
     /// Whether a pool stands in for one of these.
     pub(crate) fn stands_in(&self, pool: &Name, named: impl Fn(&Name) -> bool) -> bool {
-        self.pools
-            .values()
-            .any(|one| named(&one.intention.name) && one.intention.drains_to.as_ref() == Some(pool))
+        self.pools.values().any(|one| named(&one.spec.name) && one.spec.drains_to.as_ref() == Some(pool))
     }
 }
 

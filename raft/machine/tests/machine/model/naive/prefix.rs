@@ -6,7 +6,7 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::limits::{EXPIRIES_PER_COMMAND_MAX, PREFIX_DAMPING_MS_MAX};
 use ipam_api::name::{Name, ObjectName};
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Delegate, PoolIntention, PrefixSource, Takers};
+use ipam_machine::command::{Delegate, PoolSpec, PrefixSource, Takers};
 use ipnet::IpNet;
 
 use crate::model::naive::{Model, Said};
@@ -59,7 +59,7 @@ impl Model {
         held + top.map(|one| size_of(one.cidr)).sum::<u64>()
     }
 
-    pub(crate) fn loses_a_block(&self, new: &PoolIntention) -> bool {
+    pub(crate) fn loses_a_block(&self, new: &PoolSpec) -> bool {
         let top = self.blocks.iter().filter(|one| one.parent.is_none() && one.pool == new.name);
         top.flat_map(|one| addresses(one.cidr)).any(|address| !self.giveable(new, address))
     }
@@ -92,7 +92,7 @@ impl Model {
                 (Some(block.number), block.pool.clone())
             }
         };
-        let intention = self.pools.get(&pool).ok_or(Code::NotFound)?.intention.clone();
+        let spec = self.pools.get(&pool).ok_or(Code::NotFound)?.spec.clone();
         // All of it happens on a draft, which stays if nothing is refused.
         let mut draft = self.clone();
         let mut refreshed: Vec<(u64, Option<u64>)> = parent
@@ -124,19 +124,19 @@ impl Model {
             }
             repeated = false;
             let length = level.length.ok_or(Code::NotFound)?;
-            if self.pools.get(&intention.name).is_some_and(|pool| pool.automatic.is_some()) {
+            if self.pools.get(&spec.name).is_some_and(|pool| pool.automatic.is_some()) {
                 return Err(Code::NoPoolFits);
             }
-            if let Some(code) = why_not(&intention, &wish.realm) {
+            if let Some(code) = why_not(&spec, &wish.realm) {
                 return Err(code);
             }
-            let cidr = draft.lowest(&intention, parent, length)?;
+            let cidr = draft.lowest(&spec, parent, length)?;
             draft.numbered += 1;
             draft.blocks.push(Block {
                 id: 0,
                 number: draft.numbered,
                 parent,
-                network: draft.subnet_of(&intention).network.clone(),
+                network: draft.subnet_of(&spec).network.clone(),
                 pool: pool.clone(),
                 cidr,
                 realm: wish.realm.clone(),
@@ -163,7 +163,7 @@ impl Model {
     }
 
     /// Tries every block of a length.
-    fn lowest(&self, pool: &PoolIntention, parent: Option<u64>, length: u8) -> Result<IpNet, Code> {
+    fn lowest(&self, pool: &PoolSpec, parent: Option<u64>, length: u8) -> Result<IpNet, Code> {
         let whole = match parent {
             Some(number) => self.block(number).cidr,
             None => self.subnet_of(pool).cidr,
@@ -225,7 +225,7 @@ impl Model {
     }
 }
 
-fn why_not(pool: &PoolIntention, realm: &Name) -> Option<Code> {
+fn why_not(pool: &PoolSpec, realm: &Name) -> Option<Code> {
     let others = Takers { realms: Vec::new(), ..pool.takers.clone() };
     let realms = &pool.takers.realms;
     if others != Takers::default() || !realms.is_empty() && !realms.contains(realm) {

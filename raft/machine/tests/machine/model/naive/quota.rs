@@ -41,8 +41,8 @@ impl Bound {
 
 impl Model {
     pub(crate) fn owned_by(&self, pool: &Pool) -> Vec<IpAddr> {
-        let cidr = self.subnet_of(&pool.intention).cidr;
-        all_of(cidr).filter(|address| self.owns(&pool.intention, *address)).collect()
+        let cidr = self.subnet_of(&pool.spec).cidr;
+        all_of(cidr).filter(|address| self.owns(&pool.spec, *address)).collect()
     }
 
     /// Addresses that somebody has already.
@@ -50,7 +50,7 @@ impl Model {
         let of_pools = self.pools.values().filter_map(|pool| {
             let own = pool.automatic.as_ref()?;
             let is_own = bound.is_of(&own.realm, &own.namespace, Some(&own.controller));
-            let family = Family::of(self.subnet_of(&pool.intention).cidr.addr());
+            let family = Family::of(self.subnet_of(&pool.spec).cidr.addr());
             (is_own && family == bound.family).then(|| self.owned_by(pool).len())
         });
         let given = self.held.iter().filter(|one| {
@@ -140,9 +140,9 @@ impl Model {
     /// The code for an application's own pool that has nothing left, since it couldn't grow.
     pub(crate) fn why_exhausted(&self, pool: &Pool) -> Code {
         let Some(own) = &pool.automatic else { return Code::PoolExhausted };
-        let family = Family::of(self.subnet_of(&pool.intention).cidr.addr());
+        let family = Family::of(self.subnet_of(&pool.spec).cidr.addr());
         let room = self.room_for_pools(&own.realm, &own.namespace, &own.controller, family);
-        if room == 0 && self.usable(&pool.intention) < crate::model::naive::automatic::wanted(own) {
+        if room == 0 && self.usable(&pool.spec) < crate::model::naive::automatic::wanted(own) {
             return Code::QuotaExceeded;
         }
         Code::PoolExhausted

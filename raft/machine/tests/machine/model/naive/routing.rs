@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Allocate, PoolIntention, Setting};
+use ipam_machine::command::{Allocate, PoolSpec, Setting};
 use ipnet::IpNet;
 
 use crate::model::naive::{Held, Model, Pool, Spot};
 
 impl Model {
     /// Whether a pool's subnet can have its gateway and routes, and no pool would give a gateway.
-    pub(crate) fn check_gateway(&self, pool: &PoolIntention) -> Result<(), Code> {
+    pub(crate) fn check_gateway(&self, pool: &PoolSpec) -> Result<(), Code> {
         let cidr = self.subnet_of(pool).cidr;
         let is_of_family = |address: IpAddr| Family::of(address) == Family::of(cidr.addr());
         if let Some(gateway) = pool.gateway {
@@ -34,23 +34,23 @@ impl Model {
             }
         }
         let mut after = self.clone();
-        let made = Pool { intention: pool.clone(), cursor: None, automatic: None };
+        let made = Pool { spec: pool.clone(), cursor: None, automatic: None };
         after.pools.insert(pool.name.clone(), made);
         if after.gives_a_gateway() { Err(Code::Overlap) } else { Ok(()) }
     }
 
     /// Whether a pool gives an address that is a pool's gateway.
     pub(crate) fn gives_a_gateway(&self) -> bool {
-        let network = |pool: &Pool| &self.subnet_of(&pool.intention).network;
+        let network = |pool: &Pool| &self.subnet_of(&pool.spec).network;
         self.pools.values().any(|pool| {
             let mut near = self.pools.values().filter(|other| network(other) == network(pool));
-            pool.intention.gateway.is_some_and(|at| near.any(|other| self.giveable(&other.intention, at)))
+            pool.spec.gateway.is_some_and(|at| near.any(|other| self.giveable(&other.spec, at)))
         })
     }
 
     /// The gateway of an address, and its routes by where they lead: what is said last counts.
     pub(crate) fn way_of(&self, held: &Held) -> (Option<IpAddr>, BTreeMap<IpNet, IpAddr>) {
-        let pool = &self.pools[&held.pool].intention;
+        let pool = &self.pools[&held.pool].spec;
         let subnet = self.subnet_of(pool);
         let routes = subnet.routes.iter().chain(&pool.routes).chain(&held.setting.routes);
         let routes = routes.map(|route| (route.destination, route.gateway)).collect();
@@ -80,7 +80,7 @@ impl Model {
         for route in &wish.routing.routes {
             let could = |one: &&Held| {
                 let pool = self.pools.get(&one.pool).expect("it is held");
-                self.subnet_of(&pool.intention).cidr.contains(&route.gateway)
+                self.subnet_of(&pool.spec).cidr.contains(&route.gateway)
             };
             let place = |one: &&Held| {
                 let named = wish.interfaces.iter().position(|interface| interface.name == one.interface);

@@ -74,9 +74,7 @@ impl Model {
     }
 
     fn policy(&self, sticky: &Sticky, one: &Held) -> ScaleDown {
-        sticky
-            .scale_down
-            .unwrap_or_else(|| self.pools.get(&one.pool).expect("it is held").intention.scale_down)
+        sticky.scale_down.unwrap_or_else(|| self.pools.get(&one.pool).expect("it is held").spec.scale_down)
     }
 
     /// Whether an address stays when an attachment of it goes.

@@ -66,7 +66,7 @@ impl Model {
     /// How many addresses a pool can give.
     fn room(&self, name: &Name) -> usize {
         let Some(pool) = self.pools.get(name) else { return 0 };
-        if pool.intention.terminating || pool.intention.disabled || pool.intention.drains_to.is_some() {
+        if pool.spec.terminating || pool.spec.disabled || pool.spec.drains_to.is_some() {
             return 0;
         }
         let mut given: Vec<Held> = Vec::new();
@@ -80,8 +80,8 @@ impl Model {
     pub(crate) fn as_held(&self, pool: &crate::model::naive::Pool, address: std::net::IpAddr) -> Held {
         Held {
             id: 0,
-            network: self.subnet_of(&pool.intention).network.clone(),
-            pool: pool.intention.name.clone(),
+            network: self.subnet_of(&pool.spec).network.clone(),
+            pool: pool.spec.name.clone(),
             address,
             endpoint: 0,
             interface: "any".parse().expect("a name"),
@@ -109,7 +109,7 @@ impl Model {
                     self.why_not(pool, wish, interface) == Some(Code::NoPoolFits)
                 };
                 let lacking = pools.iter().filter(|pool| !hopeless(pool)).map(|pool| {
-                    let name = pool.intention.name.clone();
+                    let name = pool.spec.name.clone();
                     let number = taken.iter().filter(|one| one.pool == name).count() + 1;
                     (name, number)
                 });
@@ -156,7 +156,7 @@ impl Model {
 
     /// Whoever waits for a pool waits for the one that stands in for it.
     pub(crate) fn wait_for_stand_in(&mut self, name: &Name) {
-        let Some(to) = self.pools.get(name).and_then(|pool| pool.intention.drains_to.clone()) else { return };
+        let Some(to) = self.pools.get(name).and_then(|pool| pool.spec.drains_to.clone()) else { return };
         self.wait_for_both(name, &to);
     }
 

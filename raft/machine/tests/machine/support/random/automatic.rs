@@ -5,18 +5,16 @@ use ipam_api::address::{AddressRange, number};
 use ipam_api::name::Name;
 use ipam_api::resource::PoolSize;
 use ipam_machine::Action;
-use ipam_machine::command::{
-    Allocate, AutomaticPool, AutomaticRules, EndController, Expect, PoolIntention, Put,
-};
+use ipam_machine::command::{Allocate, AutomaticPool, AutomaticRules, EndController, Expect, PoolSpec, Put};
 use ipnet::IpNet;
 
 use crate::support::random::{Dice, Draw};
 
 impl Draw<'_> {
     /// One that is there, if any is.
-    pub(crate) fn automatic_pool(&mut self) -> Option<PoolIntention> {
+    pub(crate) fn automatic_pool(&mut self) -> Option<PoolSpec> {
         let all = self.state.pools.iter().map(|(_, row)| row).filter(|row| row.automatic.is_some());
-        let all: Vec<&PoolIntention> = all.map(|row| &row.intention).collect();
+        let all: Vec<&PoolSpec> = all.map(|row| &row.spec).collect();
         self.dice.pick_any(&all).cloned()
     }
 
@@ -70,20 +68,20 @@ impl Draw<'_> {
 
     /// Mostly what people may change of one.
     pub(crate) fn put_automatic_pool(&mut self) -> Action {
-        let mut intention = self.automatic_pool().expect("there is one");
+        let mut spec = self.automatic_pool().expect("there is one");
         match self.dice.below(12) {
-            0 => intention.ranges.truncate(1),
-            1 => intention.exclude = intention.ranges.clone(),
-            2 => intention.default = true,
-            3 => intention.drains_to = Some(Name::new("a").unwrap()),
-            4 => intention.terminating = !intention.terminating,
-            5 => intention.disabled = !intention.disabled,
-            6 => intention.takers.node_names = vec!["n1".parse().unwrap()],
-            7 => intention.reclaim = None,
-            8 | 9 => intention.reclaim = intention.reclaim.map(|reclaim| !reclaim),
-            _ => intention.cooling_ms = self.dice.below(2) * 30,
+            0 => spec.ranges.truncate(1),
+            1 => spec.exclude = spec.ranges.clone(),
+            2 => spec.default = true,
+            3 => spec.drains_to = Some(Name::new("a").unwrap()),
+            4 => spec.terminating = !spec.terminating,
+            5 => spec.disabled = !spec.disabled,
+            6 => spec.takers.node_names = vec!["n1".parse().unwrap()],
+            7 => spec.reclaim = None,
+            8 | 9 => spec.reclaim = spec.reclaim.map(|reclaim| !reclaim),
+            _ => spec.cooling_ms = self.dice.below(2) * 30,
         }
-        Action::PutPool(Put { intention, expect: Expect::Anything })
+        Action::PutPool(Put { spec, expect: Expect::Anything })
     }
 
     pub(crate) fn end(&mut self) -> Action {

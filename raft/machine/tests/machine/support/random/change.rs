@@ -4,7 +4,7 @@ use ipam_api::address::AddressRange;
 use ipam_api::name::{Name, ResourceName};
 use ipam_machine::Action;
 use ipam_machine::command::{
-    AddressLimits, ControllerName, Expect, Kind, NamespaceIntention, NodeIntention, PoolPatterns, Put, Quota,
+    AddressLimits, ControllerName, Expect, Kind, NamespaceSpec, NodeSpec, PoolPatterns, Put, Quota,
     SplitPool, Text,
 };
 
@@ -66,11 +66,11 @@ impl Draw<'_> {
             remarks.labels.insert(Text::given(key), Text::given(self.dice.pick(&values)));
         }
         if kind == Kind::Node {
-            return Action::PutNode(Put { intention: NodeIntention { realm, name, remarks }, expect });
+            return Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect });
         }
         let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
         Action::PutNamespace(Put {
-            intention: NamespaceIntention { realm, name, default_pools, quota: self.quota(), remarks },
+            spec: NamespaceSpec { realm, name, default_pools, quota: self.quota(), remarks },
             expect,
         })
     }

@@ -19,7 +19,7 @@ impl Draw<'_> {
             None if self.dice.chance(3) => Action::ReleasePrefix { id: (1 << 40).into() },
             Some(id) if self.dice.chance(35) => self.delegate(PrefixSource::Prefix(id.into()), Some(id)),
             _ => {
-                let pools = self.state.pools.iter().map(|(id, row)| (row.intention.name.clone(), id.get()));
+                let pools = self.state.pools.iter().map(|(id, row)| (row.spec.name.clone(), id.get()));
                 let pools: Vec<(Name, u64)> = pools.collect();
                 if pools.is_empty() || self.dice.chance(1) {
                     return self.delegate(PrefixSource::Pool(Name::new("nowhere").unwrap()), None);

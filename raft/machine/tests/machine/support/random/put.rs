@@ -7,9 +7,7 @@ use ipam_api::name::Name;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Family};
 use ipam_machine::Action;
-use ipam_machine::command::{
-    Dns, Expect, NetworkIntention, Put, ReservationIntention, SubnetIntention, Takers,
-};
+use ipam_machine::command::{Dns, Expect, NetworkSpec, Put, ReservationSpec, SubnetSpec, Takers};
 
 use ipnet::IpNet;
 
@@ -17,8 +15,8 @@ use super::Draw;
 
 impl Draw<'_> {
     pub(super) fn put_network(&mut self, name: &str, expect: Expect) -> Action {
-        let intention = NetworkIntention { name: Name::new(name).unwrap(), remarks: self.remarks() };
-        Action::PutNetwork(Put { intention, expect })
+        let spec = NetworkSpec { name: Name::new(name).unwrap(), remarks: self.remarks() };
+        Action::PutNetwork(Put { spec, expect })
     }
 
     pub(super) fn put_subnet(&mut self, (name, network, cidr): (&str, &str, &str), expect: Expect) -> Action {
@@ -27,7 +25,7 @@ impl Draw<'_> {
         let cidr: IpNet = if self.dice.chance(4) { "10.0.0.0/30" } else { cidr }.parse().unwrap();
         let size = number(cidr.broadcast()) - number(cidr.network());
         let inside = number(cidr.network()) + u128::from(self.dice.below(1 + u64::try_from(size).unwrap()));
-        let mut intention = SubnetIntention {
+        let mut spec = SubnetSpec {
             name,
             network: Name::new(network).unwrap(),
             cidr,
@@ -39,13 +37,12 @@ impl Draw<'_> {
             automatic: self.automatic_rules(cidr),
             remarks: self.remarks(),
         };
-        let put =
-            |intention: &SubnetIntention| Action::PutSubnet(Put { intention: intention.clone(), expect });
-        if let Err(refusal) = put(&intention).check() {
+        let put = |spec: &SubnetSpec| Action::PutSubnet(Put { spec: spec.clone(), expect });
+        if let Err(refusal) = put(&spec).check() {
             assert_eq!(refusal.code(), Code::GatewayInRange);
-            intention.gateway = None;
+            spec.gateway = None;
         }
-        put(&intention)
+        put(&spec)
     }
 
     /// Rarely any, all of them through one address.
@@ -94,12 +91,12 @@ impl Draw<'_> {
         let network = if name == "r1" || self.dice.chance(10) { "default" } else { "blue" };
         let subnets = ["lan", "lan", "six", "link"];
         let addresses = (0..=self.dice.below(2)).map(|_| self.dice.pick(&subnets)).collect::<Vec<_>>();
-        let intention = ReservationIntention {
+        let spec = ReservationSpec {
             name: Name::new(name).unwrap(),
             network: Name::new(network).unwrap(),
             addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
             remarks: self.remarks(),
         };
-        Action::PutReservation(Put { intention, expect })
+        Action::PutReservation(Put { spec, expect })
     }
 }

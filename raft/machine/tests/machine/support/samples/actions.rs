@@ -3,12 +3,12 @@
 use ipam_machine::Action;
 use ipam_machine::command::{
     ChangeMembers, ConfirmEpoch, CreateToken, Delegate, Delete, EndController, Expect, JoinMember, Kind,
-    Leases, PoolIntention, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
+    Leases, PoolSpec, Precondition, PrefixLevel, PrefixSource, Purpose, Put, ReleaseAttachment, Renew,
     ScaleController, SplitPool, Text, Transaction,
 };
 
 use super::{
-    attachment, controller, grant, known_member, name, namespace, network, node, node_intention, pool,
+    attachment, controller, grant, known_member, name, namespace, network, node, node_spec, pool,
     reservation, started, subnet, wish,
 };
 
@@ -20,13 +20,13 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
         expect: Expect::Revision(1 << 40 | 300),
     };
     let all = [
-        Action::PutNetwork(Put { intention: network(), expect: Expect::Anything }),
-        Action::PutSubnet(Put { intention: subnet(), expect: Expect::Absent }),
+        Action::PutNetwork(Put { spec: network(), expect: Expect::Anything }),
+        Action::PutSubnet(Put { spec: subnet(), expect: Expect::Absent }),
         Action::PutPool(Put {
-            intention: PoolIntention { network: Some(name("blue")), ..pool() },
+            spec: PoolSpec { network: Some(name("blue")), ..pool() },
             expect: Expect::Revision(1 << 40 | 7),
         }),
-        Action::PutReservation(Put { intention: reservation(), expect: Expect::Anything }),
+        Action::PutReservation(Put { spec: reservation(), expect: Expect::Anything }),
         Action::Delete(Delete {
             kind: Kind::Pool,
             name: (&name("web")).into(),
@@ -81,8 +81,8 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             voters: vec![1, 2, 3],
             known: vec![known_member()],
         }),
-        Action::PutNode(Put { intention: node_intention(), expect: Expect::Anything }),
-        Action::PutNamespace(Put { intention: namespace(), expect: Expect::Absent }),
+        Action::PutNode(Put { spec: node_spec(), expect: Expect::Anything }),
+        Action::PutNamespace(Put { spec: namespace(), expect: Expect::Absent }),
         Action::SplitPool(SplitPool {
             name: name("web"),
             into: name("web-2"),

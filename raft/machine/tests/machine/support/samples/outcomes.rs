@@ -38,7 +38,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Stored {
             created: true,
             revision: 1 << 40 | 7,
-            resource: Box::new(Stored::Network(Network { meta: meta(101), intention: network() })),
+            resource: Box::new(Stored::Network(Network { meta: meta(101), spec: network() })),
         },
         Answer::Gone,
         Answer::Draining { held: 3 },

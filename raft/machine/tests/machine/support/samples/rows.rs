@@ -18,7 +18,7 @@ use ipam_machine::table::Row;
 
 use super::{
     account, attachment, automatic, controller, given_prefix, grant, lease, meta, name, namespace, network,
-    node_intention, note, outcomes, pool, prefix_owner, reservation, started, subnet, wish,
+    node_spec, note, outcomes, pool, prefix_owner, reservation, started, subnet, wish,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -49,16 +49,12 @@ pub(crate) fn all_rows() -> Rows {
     let mut rows = Rows(State::new().rows().collect());
     let key = attachment();
     let (ten, eleven) = ("10.1.2.10".parse().unwrap(), "10.1.2.11".parse().unwrap());
-    rows.put(101, &Network { meta: meta(101), intention: network() });
-    rows.put(102, &Subnet { meta: meta(102), intention: subnet(), network: 101.into() });
-    let row = Pool {
-        meta: meta(103),
-        intention: pool(),
-        subnet: 102.into(),
-        automatic: Some(Box::new(automatic())),
-    };
+    rows.put(101, &Network { meta: meta(101), spec: network() });
+    rows.put(102, &Subnet { meta: meta(102), spec: subnet(), network: 101.into() });
+    let row =
+        Pool { meta: meta(103), spec: pool(), subnet: 102.into(), automatic: Some(Box::new(automatic())) };
     rows.put(103, &row);
-    let row = Reservation { meta: meta(104), intention: reservation(), network: 101.into() };
+    let row = Reservation { meta: meta(104), spec: reservation(), network: 101.into() };
     rows.put(104, &row);
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     rows.put(103, &row);
@@ -172,8 +168,8 @@ pub(crate) fn all_rows() -> Rows {
         ended_wall_ms: Some(18),
     };
     rows.put(1, &row);
-    rows.put(115, &Node { meta: meta(115), intention: node_intention() });
-    rows.put(116, &Namespace { meta: meta(116), intention: namespace() });
+    rows.put(115, &Node { meta: meta(115), spec: node_spec() });
+    rows.put(116, &Namespace { meta: meta(116), spec: namespace() });
     let row = Member {
         name: name("n4"),
         disk_id: Text::given("disk-4"),

@@ -22,10 +22,10 @@ impl Model {
         let adopt = |address: IpAddr| {
             let family = Family::of(address);
             let names = wish.pools.of(family);
-            let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
+            let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.spec).cidr.addr());
             let mut pools: Vec<&Pool> = Vec::new();
             for pattern in names {
-                let fit = |pool: &&Pool| stands_for(pattern, &pool.intention.name);
+                let fit = |pool: &&Pool| stands_for(pattern, &pool.spec.name);
                 let mut found: Vec<&Pool> = self.pools.values().filter(fit).collect();
                 let is_named = pattern.name().is_some() && !found.is_empty();
                 found.retain(|pool| family_of(pool) == family);
@@ -37,15 +37,15 @@ impl Model {
             if !names.is_empty() && pools.is_empty() {
                 return Err(Code::FamilyMismatch);
             }
-            pools.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            pools.sort_by_key(|pool| unspecific(&pool.spec.takers));
             if names.is_empty() {
                 let default = Name::default_name();
                 pools = self.pools.values().collect();
-                pools.retain(|pool| self.subnet_of(&pool.intention).network == default);
+                pools.retain(|pool| self.subnet_of(&pool.spec).network == default);
             }
-            pools.retain(|pool| self.has(&pool.intention, address));
-            pools.sort_by_key(|pool| !self.giveable(&pool.intention, address));
-            let network = |pool: &Pool| self.subnet_of(&pool.intention).network.clone();
+            pools.retain(|pool| self.has(&pool.spec, address));
+            pools.sort_by_key(|pool| !self.giveable(&pool.spec, address));
+            let network = |pool: &Pool| self.subnet_of(&pool.spec).network.clone();
             let own = |pool: &&Pool| {
                 portable.iter().find(|one| one.address == address && one.network == network(pool))
             };
@@ -54,12 +54,12 @@ impl Model {
             }
             let why_not = |pool: &Pool| {
                 let network = network(pool);
-                let is_chosen = |one: &Held| one.pool == pool.intention.name && one.address == address;
+                let is_chosen = |one: &Held| one.pool == pool.spec.name && one.address == address;
                 if self.holder(&network, address).is_some() || self.block_at(&network, address).is_some() {
                     Some(Code::AddressTaken)
-                } else if !self.giveable(&pool.intention, address) {
+                } else if !self.giveable(&pool.spec, address) {
                     Some(Code::AddressReserved)
-                } else if pool.intention.terminating {
+                } else if pool.spec.terminating {
                     Some(Code::Terminating)
                 } else if taken.iter().any(is_chosen) {
                     Some(Code::AddressTaken)

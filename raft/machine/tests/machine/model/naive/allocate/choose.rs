@@ -37,8 +37,8 @@ impl Model {
         for Candidates { family, pools: candidates, misnamed } in self.candidates(all, wish)? {
             let still_fits = |one: &&Held| {
                 let is_open = |pool: &&Pool| {
-                    let takers = &pool.intention.takers;
-                    pool.intention.drains_to.is_none()
+                    let takers = &pool.spec.takers;
+                    pool.spec.drains_to.is_none()
                         && Model::is_for(pool, all)
                         && may_take(takers, all, wish)
                         && self.is_selected(takers, all)
@@ -46,7 +46,7 @@ impl Model {
                 let mut open = candidates.iter().copied().filter(is_open);
                 Family::of(one.address) == family
                     && asked(family).is_none_or(|address| address == one.address)
-                    && open.any(|pool| pool.intention.name == one.pool)
+                    && open.any(|pool| pool.spec.name == one.pool)
             };
             if let Some(along) = portable.iter().find(still_fits) {
                 chosen.push(Choice::Along(along.clone()));
@@ -65,7 +65,7 @@ impl Model {
                 let of_family = Family::of(one.address) == family;
                 of_family && asked(family).is_none_or(|address| address == one.address) && {
                     let is_open = |pool: &&Pool| {
-                        let (takers, name) = (&pool.intention.takers, &pool.intention.name);
+                        let (takers, name) = (&pool.spec.takers, &pool.spec.name);
                         *name == one.pool
                             && Model::is_for(pool, all)
                             && may_take(takers, all, wish)
@@ -115,7 +115,7 @@ impl Model {
         let mut said = [&wish.pools, of_namespace, &wish.default_pools].into_iter();
         let named = said.find(|pools| !by_subnet && !pools.is_empty());
         let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
-        let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.intention).cidr.addr());
+        let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.spec).cidr.addr());
         let mut per_family = Vec::new();
         for family in Family::BOTH {
             if wish.subnets.iter().any(|subnet| !self.subnets.contains_key(subnet)) {
@@ -129,11 +129,11 @@ impl Model {
             let mut misnamed: Vec<&Name> = Vec::new();
             for subnet in &wish.subnets {
                 let inside = |pool: &&Pool| {
-                    pool.intention.subnet == *subnet
+                    pool.spec.subnet == *subnet
                         && !own
                         && pool.automatic.is_none()
                         && family_of(pool) == family
-                        && candidates.iter().all(|known| known.intention.name != pool.intention.name)
+                        && candidates.iter().all(|known| known.spec.name != pool.spec.name)
                 };
                 let found: Vec<&Pool> = self.pools.values().filter(inside).collect();
                 candidates.extend(found);
@@ -143,9 +143,8 @@ impl Model {
             }
             for pattern in names {
                 let mut found: Vec<&Pool> =
-                    self.pools.values().filter(|pool| stands_for(pattern, &pool.intention.name)).collect();
-                let others =
-                    found.iter().map(|pool| &pool.intention.name).filter(|_| pattern.name().is_some());
+                    self.pools.values().filter(|pool| stands_for(pattern, &pool.spec.name)).collect();
+                let others = found.iter().map(|pool| &pool.spec.name).filter(|_| pattern.name().is_some());
                 let others = others.filter(|name| family_of(&self.pools[*name]) != family);
                 misnamed.extend(others);
                 let is_misnamed = pattern.name().is_some() && !found.is_empty();
@@ -153,9 +152,7 @@ impl Model {
                 if found.is_empty() && !is_misnamed {
                     return Err(Code::NotFound);
                 }
-                found.retain(|pool| {
-                    candidates.iter().all(|known| known.intention.name != pool.intention.name)
-                });
+                found.retain(|pool| candidates.iter().all(|known| known.spec.name != pool.spec.name));
                 candidates.extend(found);
             }
             if named.is_none() && !by_subnet {
@@ -176,7 +173,7 @@ impl Model {
             return Err(Code::NoPoolSelected);
         }
         for Candidates { family, pools: candidates, .. } in &mut per_family {
-            candidates.sort_by_key(|pool| unspecific(&pool.intention.takers));
+            candidates.sort_by_key(|pool| unspecific(&pool.spec.takers));
             if named.is_some() || (!by_subnet && asked(*family).is_none()) {
                 let fits = |pool: &Pool| self.why_not(pool, all, wish) != Some(Code::NoPoolFits);
                 *candidates = self.with_stand_ins(candidates, fits);
@@ -188,8 +185,8 @@ impl Model {
     /// The pools that may be taken from unnamed, by name.
     pub(crate) fn default_pools(&self, family: Family) -> Vec<&Pool> {
         let is_default = |pool: &&Pool| {
-            let subnet = self.subnet_of(&pool.intention);
-            pool.intention.default
+            let subnet = self.subnet_of(&pool.spec);
+            pool.spec.default
                 && Family::of(subnet.cidr.addr()) == family
                 && subnet.network == Name::default_name()
         };
@@ -232,23 +229,23 @@ impl Model {
             return Ok((pool, address));
         }
         let mut having: Vec<&Pool> = all.to_vec();
-        having.retain(|pool| self.has(&pool.intention, address));
-        having.sort_by_key(|pool| (!self.giveable(&pool.intention, address), why_not(pool).is_some()));
+        having.retain(|pool| self.has(&pool.spec, address));
+        having.sort_by_key(|pool| (!self.giveable(&pool.spec, address), why_not(pool).is_some()));
         Err(having.first().and_then(|pool| says(pool)).unwrap_or(Code::AddressOutsidePools))
     }
 
     fn why_not_by_value(&self, pool: &Pool, address: IpAddr, taken: &[Held]) -> Option<Code> {
-        let network = &self.subnet_of(&pool.intention).network;
-        let is_chosen = |one: &Held| one.pool == pool.intention.name && one.address == address;
-        if !self.has(&pool.intention, address) {
+        let network = &self.subnet_of(&pool.spec).network;
+        let is_chosen = |one: &Held| one.pool == pool.spec.name && one.address == address;
+        if !self.has(&pool.spec, address) {
             Some(Code::AddressOutsidePools)
         } else if self.holder(network, address).is_some() {
             Some(Code::AddressTaken)
-        } else if self.rest(network, address).is_some() && pool.intention.strict_cooling {
+        } else if self.rest(network, address).is_some() && pool.spec.strict_cooling {
             Some(Code::AddressCooling)
         } else if self.block_at(network, address).is_some() {
             Some(Code::AddressTaken)
-        } else if self.is_reserved(network, address) || !self.giveable(&pool.intention, address) {
+        } else if self.is_reserved(network, address) || !self.giveable(&pool.spec, address) {
             Some(Code::AddressReserved)
         } else if taken.iter().any(is_chosen) {
             Some(Code::AddressTaken)

@@ -50,13 +50,13 @@ pub(super) fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWi
 impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
     pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
-        let takers = &pool.intention.takers;
+        let takers = &pool.spec.takers;
         if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
         {
             Some(Code::NoPoolFits)
-        } else if pool.intention.terminating {
+        } else if pool.spec.terminating {
             Some(Code::Terminating)
-        } else if pool.intention.disabled || pool.intention.drains_to.is_some() {
+        } else if pool.spec.disabled || pool.spec.drains_to.is_some() {
             Some(Code::PoolDisabled)
         } else {
             None

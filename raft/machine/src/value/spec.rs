@@ -1,4 +1,4 @@
-//! Intentions: resources and addresses that callers want, and releases.
+//! Specs: resources and addresses that callers want, and releases.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ pub struct Remarks {
 
 /// Desired state of a network.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NetworkIntention {
+pub struct NetworkSpec {
     /// Its name.
     pub name: Name,
     /// Remarks of operators.
@@ -38,7 +38,7 @@ pub struct NetworkIntention {
 
 /// Desired state of a subnet.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct SubnetIntention {
+pub struct SubnetSpec {
     /// Its name.
     pub name: Name,
     /// Its network.
@@ -77,7 +77,7 @@ pub struct Dns {
 /// Desired state of a pool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own that people set by name")]
-pub struct PoolIntention {
+pub struct PoolSpec {
     /// Its name.
     pub name: Name,
     /// Its subnet.
@@ -139,7 +139,7 @@ pub struct Takers {
 
 /// Desired state of a node.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NodeIntention {
+pub struct NodeSpec {
     /// Its realm.
     pub realm: Name,
     /// Its name.
@@ -148,7 +148,7 @@ pub struct NodeIntention {
     pub remarks: Remarks,
 }
 
-impl NodeIntention {
+impl NodeSpec {
     /// Name that tells it from other nodes.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
@@ -158,7 +158,7 @@ impl NodeIntention {
 
 /// Desired state of a namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NamespaceIntention {
+pub struct NamespaceSpec {
     /// Its realm.
     pub realm: Name,
     /// Its name.
@@ -171,7 +171,7 @@ pub struct NamespaceIntention {
     pub remarks: Remarks,
 }
 
-impl NamespaceIntention {
+impl NamespaceSpec {
     /// Name that tells it from other namespaces.
     #[must_use]
     pub fn resource_name(&self) -> ResourceName {
@@ -207,7 +207,7 @@ impl PoolPatterns {
 
 /// Desired state of a reservation.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ReservationIntention {
+pub struct ReservationSpec {
     /// Its name.
     pub name: Name,
     /// Its network.
