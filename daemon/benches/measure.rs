@@ -22,7 +22,7 @@ use std::time::{Duration, Instant};
 
 use ipam_api::client::Client;
 use serde_json::{Value, json};
-use support::ask::{allocate_call, make_pools, put, wish};
+use support::ask::{allocate_call, allocate_request, make_pools, put};
 use support::{Cluster, programs};
 use tokio::io::AsyncWriteExt;
 use tokio::process::Command;
@@ -113,7 +113,7 @@ async fn load(cluster: &Cluster, clients: usize) {
                 while begun.elapsed() < LOAD {
                     let name = format!("load-{clients}-{client}-{}", took.len());
                     let sent = Instant::now();
-                    ask.send(allocate_call(&wish(&name, &["load"]))).await.unwrap();
+                    ask.send(allocate_call(&allocate_request(&name, &["load"]))).await.unwrap();
                     took.push(sent.elapsed());
                 }
                 took

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use ipam_api::client::{Call, Client};
 use limits::Limits;
 use serde_json::{Value, json};
-use support::ask::{allocate_call, put, wish};
+use support::ask::{allocate_call, allocate_request, put};
 use support::member::Member;
 use support::raw::ask;
 use support::{Cluster, LONG};
@@ -116,7 +116,7 @@ async fn fill(cluster: &Cluster, allocations: usize) {
 async fn give(client: &Client, round: usize) {
     let steps: Vec<Value> = (0..STEPS)
         .map(|number| {
-            let body = wish(&format!("web-{round}-{number}"), &["large"]);
+            let body = allocate_request(&format!("web-{round}-{number}"), &["large"]);
             json!({"method": "POST", "path": "/v1/allocations", "body": body})
         })
         .collect();
@@ -257,7 +257,7 @@ async fn load(cluster: &Cluster, until: impl Future<Output = ()>) -> Loaded {
                 let name = format!("single-{}", NUMBER.fetch_add(1, Relaxed));
                 calls.spawn(async move {
                     let begun = Instant::now();
-                    let answer = client.send(allocate_call(&wish(&name, &["large"]))).await.unwrap();
+                    let answer = client.send(allocate_call(&allocate_request(&name, &["large"]))).await.unwrap();
                     let timing = answer.header("server-timing").unwrap_or_default().to_owned();
                     Single { took: (begun, begun.elapsed()), timing }
                 });

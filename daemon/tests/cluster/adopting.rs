@@ -21,7 +21,7 @@ async fn scene() -> Cluster {
     cluster
 }
 
-fn wish(name: &str, address: &str) -> Value {
+fn allocate_request(name: &str, address: &str) -> Value {
     json!({
         "endpoint": {"kind": "host", "name": name}, "adopt": true,
         "interfaces": [{"name": "eth0", "addresses": [address]}],
@@ -33,7 +33,7 @@ async fn what_exists_is_recorded_and_never_twice() {
     let cluster = scene().await;
     let to = cluster.members[0].client;
     for (name, address) in [("printer", "10.20.12.9"), ("db-07", "10.20.12.50"), ("old", "10.20.12.100")] {
-        let mut body = wish(name, address);
+        let mut body = allocate_request(name, address);
         body["hostname"] = json!(format!("{name}.example.com"));
         body["description"] = json!("by the door");
         body["interfaces"][0]["mac"] = json!("3C-EC-ef:12:00:07");
@@ -62,18 +62,18 @@ async fn what_exists_is_recorded_and_never_twice() {
 
     let nameless = json!({"adopt": true, "endpoint": {"kind": "host", "name": "x"},
                           "interfaces": [{"name": "eth0", "ipv4_pools": ["db"]}]});
-    let mut both = wish("x", "10.20.12.60");
+    let mut both = allocate_request("x", "10.20.12.60");
     both["interfaces"][0]["families"] = json!([4, 6]);
-    let mut dns = wish("x", "10.20.12.60");
+    let mut dns = allocate_request("x", "10.20.12.60");
     dns["hostname"] = json!("no_host");
-    let mut long = wish("x", "10.20.12.60");
+    let mut long = allocate_request("x", "10.20.12.60");
     long["description"] = json!("x".repeat(1025));
-    let mut odd = wish("x", "10.20.12.60");
+    let mut odd = allocate_request("x", "10.20.12.60");
     odd["adopt"] = json!("yes");
     for (body, status, code, says) in [
-        (wish("x", "10.20.12.9"), 409, "address-taken", "held by host/printer"),
-        (wish("x", "10.20.12.199"), 409, "address-reserved", "the gateway"),
-        (wish("x", "10.20.12.220"), 422, "address-outside-pools", "in no pool"),
+        (allocate_request("x", "10.20.12.9"), 409, "address-taken", "held by host/printer"),
+        (allocate_request("x", "10.20.12.199"), 409, "address-reserved", "the gateway"),
+        (allocate_request("x", "10.20.12.220"), 422, "address-outside-pools", "in no pool"),
         (nameless, 422, "invalid-field", "names no address that could be adopted"),
         (both, 422, "invalid-field", "names no IPv6 address"),
         (dns, 422, "invalid-field", "is no host name"),

@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::raw::{ask, request, send};
 use crate::support::{Cluster, LONG};
 
@@ -78,7 +78,7 @@ async fn bodies_that_are_too_large_are_refused_and_cost_little() {
     }
     let grown = resident_mib(&cluster).saturating_sub(memory);
     assert!(grown < 100, "the member grew by {grown} MiB");
-    allocate(&cluster.at(0), &wish("undisturbed", &["web"])).await.unwrap();
+    allocate(&cluster.at(0), &allocate_request("undisturbed", &["web"])).await.unwrap();
     assert_eq!(cluster.settled().await.addresses.allocated, before.addresses.allocated + 1);
 }
 
@@ -120,7 +120,7 @@ async fn bytes_that_are_no_request_disturb_nobody() {
     for _ in 0..200 {
         silent.push(TcpStream::connect(to).await.unwrap());
     }
-    allocate(&cluster.at(0), &wish("undisturbed", &["web"])).await.unwrap();
+    allocate(&cluster.at(0), &allocate_request("undisturbed", &["web"])).await.unwrap();
     let after = cluster.settled().await;
     assert_eq!(after.addresses.allocated, before.addresses.allocated + 1);
     let half = ask(to, "GET", "/v1/networks/half", &[], &Value::Null).await;

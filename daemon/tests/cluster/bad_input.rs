@@ -5,7 +5,7 @@ use ipam_api::problem::{Applied, Retry};
 use serde_json::{Value, json};
 
 use crate::support::Cluster;
-use crate::support::ask::{allocate, list, put, wish};
+use crate::support::ask::{allocate, allocate_request, list, put};
 use crate::support::raw::ask;
 
 /// A request, and the refusal that it must meet.
@@ -367,7 +367,7 @@ async fn whatever_is_wrong_is_refused_clearly_and_changes_nothing() {
     let ranges = ["10.1.0.10-10.1.0.99"];
     put(&client, "pools", json!({"name": "web", "subnet": "lan", "ranges": ranges})).await;
     put(&client, "pools", json!({"name": "web6", "subnet": "lan6"})).await;
-    allocate(&client, &wish("holder", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("holder", &["web"])).await.unwrap();
     let before = cluster.settled().await;
     let resources_before = everything(&client).await;
     let mut wrong = Vec::new();

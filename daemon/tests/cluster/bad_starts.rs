@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::member::serve;
 use crate::support::{Cluster, until};
 
@@ -146,7 +146,7 @@ async fn a_member_with_data_of_another_cluster_disturbs_nobody_and_says_so() {
     assert_eq!(ours.shown(2).await.id, foreign);
     // Ours goes on with the two that are left, in the same term.
     for round in 0..20 {
-        allocate(&ours.at(round % 2), &wish(&format!("h{round}"), &["web"])).await.unwrap();
+        allocate(&ours.at(round % 2), &allocate_request(&format!("h{round}"), &["web"])).await.unwrap();
     }
     let after = ours.shown(0).await;
     assert_eq!((&after.id, after.term), (&before.id, before.term));

@@ -7,7 +7,7 @@ use ipam_api::client::{Call, Client};
 use ipam_api::event::{AddressHistory, Event, EventPage};
 use serde_json::{Value, json};
 
-use crate::support::ask::{get, make_pools, wish};
+use crate::support::ask::{allocate_request, get, make_pools};
 use crate::support::raw::ask;
 use crate::support::{Cluster, LONG, until};
 
@@ -35,7 +35,7 @@ async fn give(client: &Client, round: usize) {
     let name = |number: usize| format!("{}-{round}-{number}", "x".repeat(NAME_BYTES));
     let mut steps: Vec<Value> = (0..STEPS)
         .map(|number| {
-            let body = wish(&name(number), &["web"]);
+            let body = allocate_request(&name(number), &["web"]);
             json!({"method": "POST", "path": "/v1/allocations", "body": body})
         })
         .collect();
@@ -135,7 +135,9 @@ async fn who_was_away_for_a_moment_gets_the_log() {
     let late = cluster.follower().await;
     cluster.members[late].kill();
     for number in 0..20 {
-        crate::support::ask::allocate(&client, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+        crate::support::ask::allocate(&client, &allocate_request(&format!("h{number}"), &["web"]))
+            .await
+            .unwrap();
     }
     cluster.start(late);
     cluster.ready().await;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::{Command, Output};
 
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::{Cluster, programs};
 
 fn check(dir: &Path) -> Output {
@@ -17,7 +17,7 @@ async fn history_of_a_member_that_is_down_is_checked() {
     let client = cluster.ask();
     make_pools(&client).await;
     for number in 0..20 {
-        allocate(&client, &wish(&format!("h{number}"), &["web", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{number}"), &["web", "web6"])).await.unwrap();
     }
     let dir = cluster.members[0].data_dir.clone();
     let up = check(&dir);

@@ -274,13 +274,13 @@ async fn attach(cluster: &Cluster) {
     let client = cluster.ask();
     for (name, node) in [("frontend-7", "worker-3"), ("frontend-7", "worker-4"), ("frontend-8", "worker-3")] {
         let key = json!({"node": node, "config": "net", "container_id": name, "interface": "eth0"});
-        let wish = json!({
+        let allocate_request = json!({
             "endpoint": {"kind": "pod", "namespace": "web", "name": name}, "uid": "one",
             "controller": {"group": "apps", "kind": "StatefulSet", "name": "frontend", "uid": "s"},
             "scale_down": "keep", "started": started(1), "node": node, "attachment": key,
             "interfaces": [{"name": "eth0", "ipv4_pools": ["web"]}, {"name": "net1", "ipv6_pools": ["web6"]}],
         });
-        allocate(&client, &serde_json::from_value(wish).unwrap()).await.unwrap();
+        allocate(&client, &serde_json::from_value(allocate_request).unwrap()).await.unwrap();
         if name == "frontend-8" {
             let body = json!({"attachment": key, "started": started(2)});
             client.send(Call::post("/v1/attachments/release").json(&body).unwrap()).await.unwrap();

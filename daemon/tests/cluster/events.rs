@@ -7,7 +7,7 @@ use ipam_api::event::{AddressHistory, Event, EventPage};
 use ipam_api::{Code, Problem};
 use serde_json::{Value, json};
 
-use crate::support::ask::{addresses, allocate, get, make_pools, put, refused, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, get, make_pools, put, refused};
 use crate::support::raw::ask;
 use crate::support::{Cluster, LONG, until};
 
@@ -39,7 +39,7 @@ async fn eventful() -> Cluster {
     let headers = [("change-comment", "NET-4711"), ("request-id", "mine-1")];
     assert_eq!(ask(to, "PUT", "/v1/pools/web", &headers, &body).await.status, 200);
     for number in 0..10 {
-        allocate(&client, &wish(&format!("h{number}"), &["web", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{number}"), &["web", "web6"])).await.unwrap();
     }
     client.send(Call::delete("/v1/endpoints/host/default/default/h3").within(LONG)).await.unwrap();
     cluster
@@ -94,7 +94,7 @@ async fn who_had_an_address_has_an_exact_answer() {
     let cluster = Cluster::up(3).await;
     let client = cluster.ask();
     make_pools(&client).await;
-    let given = allocate(&client, &wish("first", &["web"])).await.unwrap();
+    let given = allocate(&client, &allocate_request("first", &["web"])).await.unwrap();
     let address = addresses(&given)[0];
     client.send(Call::delete("/v1/endpoints/host/default/default/first").within(LONG)).await.unwrap();
     let again = serde_json::from_value(json!({

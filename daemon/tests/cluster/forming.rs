@@ -3,7 +3,7 @@
 use ipam_api::client::Call;
 use serde_json::{Value, json};
 
-use crate::support::ask::{addresses, allocate, known, make_pools, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, known, make_pools};
 use crate::support::raw::finds_no_leader;
 use crate::support::{Cluster, until};
 
@@ -65,7 +65,7 @@ async fn a_wiped_member_neither_joins_nor_founds() {
     let shown = cluster.shown(0).await;
     assert_eq!((shown.id.as_str(), shown.applied), ("", 0));
     // The others go on without it, and it stays out.
-    allocate(&cluster.at(1), &wish("h1", &["web"])).await.unwrap();
+    allocate(&cluster.at(1), &allocate_request("h1", &["web"])).await.unwrap();
     says(&cluster, 0, "data directory was replaced").await;
     assert_eq!(cluster.shown(0).await.id, "");
 }
@@ -90,15 +90,16 @@ async fn two_wiped_members_of_three_found_no_second_cluster() {
     // Not the digest: the leader may have moved log time meanwhile. Every change raises the revision.
     assert_eq!((after.id, after.revision), (before.id, before.revision));
     // One of three can't decide anything.
-    let wish = json!(wish("h1", &["web"]));
-    finds_no_leader(cluster.members[2].client, "POST", "/v1/allocations", &wish).await;
+    let allocate_request = json!(allocate_request("h1", &["web"]));
+    finds_no_leader(cluster.members[2].client, "POST", "/v1/allocations", &allocate_request).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn members_are_known_by_name_wherever_they_are() {
     let mut cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
-    let given = addresses(&allocate(&cluster.ask(), &wish("h1", &["web", "web6"])).await.unwrap());
+    let given =
+        addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web", "web6"])).await.unwrap());
     let before = cluster.settled().await;
     for at in 0..3 {
         cluster.members[at].kill();

@@ -5,7 +5,7 @@ use ipam_api::client::Call;
 use serde_json::json;
 
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{addresses, allocate, known, make_pools, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, known, make_pools};
 use crate::support::{Cluster, until};
 
 /// Has one more member join with a token, and gives it a vote.
@@ -29,7 +29,7 @@ async fn a_single_member_is_restarted_with_a_socket_and_two_join() {
     cluster.members[0].alone = true;
     let mut cluster = cluster.all_up().await;
     make_pools(&cluster.ask()).await;
-    let given = addresses(&allocate(&cluster.ask(), &wish("h1", &["web"])).await.unwrap());
+    let given = addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap());
     let id = cluster.shown(0).await.id;
     assert_eq!(cluster.shown(0).await.members[0].peer_address, "");
     // As long as it has no peer port, a new member is told why it can't come.
@@ -57,7 +57,7 @@ async fn a_single_member_is_restarted_with_a_socket_and_two_join() {
     cluster.members[leader].kill();
     cluster.leader().await;
     let asked = (leader + 1) % 3;
-    allocate(&cluster.at(asked), &wish("h2", &["web"])).await.unwrap();
+    allocate(&cluster.at(asked), &allocate_request("h2", &["web"])).await.unwrap();
     assert_eq!(known(&cluster.at(asked), given[0]).await.state, "allocated");
     assert_eq!(cluster.shown(asked).await.id, id);
 }
@@ -69,7 +69,7 @@ async fn a_single_member_is_restarted_with_tls_and_two_join() {
     cluster.members[0].alone = true;
     let mut cluster = cluster.all_up().await;
     make_pools(&cluster.ask()).await;
-    let given = addresses(&allocate(&cluster.ask(), &wish("h1", &["web"])).await.unwrap());
+    let given = addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap());
     assert!(cluster.stop(0).await.success());
     cluster.members[0].alone = false;
     cluster.members[0].tls = tls;

@@ -7,7 +7,7 @@ use ipam_api::request::{AttachmentKey, ReleaseAttachmentRequest, Released, Start
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::Child;
 
-use crate::support::ask::{allocate, allocations, make_pools, refused, wish};
+use crate::support::ask::{allocate, allocate_request, allocations, make_pools, refused};
 use crate::support::plugin::{Outcome, Plugin, ended, network};
 use crate::support::{Cluster, until};
 
@@ -93,7 +93,7 @@ async fn the_first_add_after_a_reboot_that_uses_a_container_id_again_is_told_to_
 
     // Copies of one late ADD of a third boot are all refused.
     plugin("DEL").run().await.succeeds();
-    let mut late = wish("w", &["web"]);
+    let mut late = allocate_request("w", &["web"]);
     late.attachment = Some(attachment.clone());
     late.started = started("dead", 9);
     for _ in 0..3 {

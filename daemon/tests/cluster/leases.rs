@@ -15,7 +15,7 @@ async fn pool(client: &Client, cooling_ms: u64) {
     put(client, "pools", json!({"name": "lab", "subnet": "lab", "cooling_ms": cooling_ms})).await;
 }
 
-fn wish(name: &str, ttl_ms: u64) -> Value {
+fn allocate_request(name: &str, ttl_ms: u64) -> Value {
     json!({
         "endpoint": {"kind": "host", "name": name}, "ttl_ms": ttl_ms,
         "interfaces": [{"name": "eth0", "ipv4_pools": ["lab"]}],
@@ -23,7 +23,7 @@ fn wish(name: &str, ttl_ms: u64) -> Value {
 }
 
 async fn lease(client: &Client, name: &str, ttl_ms: u64) -> Allocated {
-    let call = Call::post("/v1/allocations").json(&wish(name, ttl_ms)).unwrap();
+    let call = Call::post("/v1/allocations").json(&allocate_request(name, ttl_ms)).unwrap();
     client.call(call.repeatable().within(LONG)).await.unwrap()
 }
 
@@ -123,7 +123,7 @@ async fn what_no_lease_can_be_is_refused_with_the_reason() {
             "is attached, and nothing else",
         ),
     ] {
-        let mut body = wish("x", 60_000);
+        let mut body = allocate_request("x", 60_000);
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let refused = ask(to, "POST", "/v1/allocations", &[], &body).await;
         let problem = refused.problem();
@@ -144,7 +144,7 @@ async fn what_no_lease_can_be_is_refused_with_the_reason() {
         assert_eq!((refused.status, refused.problem().code.to_string().as_str()), (status, code), "{body}");
     }
     let both = json!({"steps": [
-        {"method": "POST", "path": "/v1/allocations", "body": wish("both", 60_000)},
+        {"method": "POST", "path": "/v1/allocations", "body": allocate_request("both", 60_000)},
         {"method": "POST", "path": "/v1/endpoints/host/default/default/both/renew", "body": {"ttl_ms": 90_000}},
         {"method": "POST", "path": "/v1/endpoints/host/default/default/both/renew"},
     ]});

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
-use crate::support::ask::{allocate, put, wish};
+use crate::support::ask::{allocate, allocate_request, put};
 use crate::support::raw::ask;
 
 async fn world() -> Cluster {
@@ -17,7 +17,7 @@ async fn world() -> Cluster {
     put(&client, "pools", web).await;
     put(&client, "pools", json!({"name": "web6", "subnet": "lan6"})).await;
     for name in ["h1", "h2", "h3"] {
-        allocate(&client, &wish(name, &["web", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(name, &["web", "web6"])).await.unwrap();
     }
     put(&client, "reservations", json!({"name": "kept", "addresses": ["10.1.0.3", "10.1.0.6"]})).await;
     cluster
@@ -174,7 +174,7 @@ async fn pools_are_split_and_drained_while_addresses_are_held() {
     );
     // Who names the one gets from the other, and the same when he asks again.
     for _ in 0..2 {
-        let given = allocate(&client, &wish("h4", &["web"])).await.unwrap();
+        let given = allocate(&client, &allocate_request("h4", &["web"])).await.unwrap();
         assert_eq!(given.interfaces[0].addresses[0].pool.as_str(), "web-b");
         assert_eq!(given.interfaces[0].addresses[0].address.addr().to_string(), "10.1.0.5");
     }

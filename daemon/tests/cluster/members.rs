@@ -7,7 +7,7 @@ use ipam_api::client::Client;
 use serde_json::Value;
 
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{addresses, allocate, allocations, known, make_pools, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, allocations, known, make_pools};
 use crate::support::{Cluster, until};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -88,14 +88,14 @@ async fn three_become_five_and_go_on_with_three_of_them() {
         let again = ipamctl(&servers, &format!("cluster promote {name}")).await.ends(0);
         assert!(again.stderr.contains("nothing to do"), "{again:?}");
         // It answers clients as the others do.
-        allocate(&cluster.at(at), &wish(name, &["web"])).await.unwrap();
+        allocate(&cluster.at(at), &allocate_request(name, &["web"])).await.unwrap();
     }
     cluster.settled().await;
     let leader = cluster.leader().await;
     cluster.members[leader].kill();
     cluster.members[(leader + 1) % 5].kill();
     cluster.leader().await;
-    allocate(&cluster.ask(), &wish("left", &["web"])).await.unwrap();
+    allocate(&cluster.ask(), &allocate_request("left", &["web"])).await.unwrap();
     cluster.start_all();
     cluster.ready().await;
     cluster.settled().await;
@@ -171,7 +171,7 @@ async fn write_until(
         }
         let name = format!("w{writer}-{number}");
         // It may be repeated, so the client does so until it knows.
-        let given = allocate(&client, &wish(&name, &["web"])).await.unwrap();
+        let given = allocate(&client, &allocate_request(&name, &["web"])).await.unwrap();
         written.fetch_add(1, Relaxed);
         acknowledged.push((name, addresses(&given)[0]));
     }
@@ -214,7 +214,7 @@ async fn removing_is_refused_where_too_few_would_be_left() {
 async fn a_wiped_member_comes_back_as_a_new_one_only() {
     let mut cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
-    let given = addresses(&allocate(&cluster.ask(), &wish("h1", &["web"])).await.unwrap());
+    let given = addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap());
     let servers = cluster.urls();
     let wiped = cluster.follower().await;
     let name = cluster.members[wiped].name.clone();
@@ -276,7 +276,7 @@ async fn one_that_moved_tells_the_others_and_its_vote_counts() {
     // Its own configuration has the new address; the others run on with the old one.
     cluster.start(moved);
     cluster.members[other].kill();
-    allocate(&cluster.at(leader), &wish("h1", &["web"])).await.unwrap();
+    allocate(&cluster.at(leader), &allocate_request("h1", &["web"])).await.unwrap();
     let (peer, url) = (cluster.members[moved].peer_address(), cluster.members[moved].url());
     until("the one that didn't move knows where it is", async || {
         let seen = &cluster.shown(leader).await.members[moved];

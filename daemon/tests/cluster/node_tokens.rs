@@ -20,11 +20,11 @@ fn with(call: Call, secret: &str) -> Call {
     call.header("authorization", &format!("Bearer {secret}")).unwrap().within(LONG)
 }
 
-async fn join_token(root: &Client, mut wish: Value) -> String {
-    wish["purpose"] = "join".into();
-    wish["role"] = "node".into();
-    wish["ttl_ms"] = 60_000.into();
-    let call = Call::post("/v1/tokens").json(&wish).unwrap().within(LONG);
+async fn join_token(root: &Client, mut allocate_request: Value) -> String {
+    allocate_request["purpose"] = "join".into();
+    allocate_request["role"] = "node".into();
+    allocate_request["ttl_ms"] = 60_000.into();
+    let call = Call::post("/v1/tokens").json(&allocate_request).unwrap().within(LONG);
     root.call::<Token>(call).await.unwrap().secret.unwrap()
 }
 

@@ -8,7 +8,7 @@ use ipam_api::{Code, Problem};
 use serde_json::{Value, json};
 
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{allocate, get, known, put, wish};
+use crate::support::ask::{allocate, allocate_request, get, known, put};
 use crate::support::{Cluster, LONG, until};
 
 async fn pool(cluster: &Cluster) {
@@ -59,7 +59,7 @@ async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
     }
     // Nobody gets an address from inside; who asks for it is told whose it is.
     let address = "172.16.0.1".parse().unwrap();
-    let mut inside = wish("h", &["trench"]);
+    let mut inside = allocate_request("h", &["trench"]);
     inside.interfaces[0].addresses = vec![address];
     let problem = allocate(&cluster.ask(), &inside).await.unwrap_err();
     assert_eq!(problem.code, Code::AddressTaken);
@@ -67,7 +67,7 @@ async fn everybody_at_once_gets_one_prefix_each_on_any_member() {
     let held = known(&cluster.ask(), address).await;
     assert_eq!((held.state.as_str(), held.allocation), ("allocated", None));
     assert_eq!(held.prefix.unwrap().cidr.to_string(), "172.16.0.1/32");
-    let outside = allocate(&cluster.ask(), &wish("h", &["trench"])).await.unwrap();
+    let outside = allocate(&cluster.ask(), &allocate_request("h", &["trench"])).await.unwrap();
     assert_eq!(outside.interfaces[0].addresses[0].address.addr().to_string(), "172.16.16.0");
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::{Cluster, programs, until};
 
 /// Asserts that nothing below a directory is for others; how many files there are.
@@ -31,7 +31,7 @@ async fn all_that_a_member_writes_is_its_owners_alone() {
     let mut number = 0;
     until("there is a snapshot", async || {
         number += 1;
-        allocate(&cluster.ask(), &wish(&format!("h{number}"), &["web"])).await.unwrap();
+        allocate(&cluster.ask(), &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
         let there = data.join("snapshot").join("current").exists();
         if there { Ok(()) } else { Err(format!("none after {number} allocations")) }
     })

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::support::Cluster;
 use crate::support::ask::{
-    addresses, allocate, allocations, get, known, list, make_pools, put, refused, wish,
+    addresses, allocate, allocate_request, allocations, get, known, list, make_pools, put, refused,
 };
 use crate::support::raw::ask;
 
@@ -78,8 +78,8 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     let cluster = Cluster::up(3).await;
     let client = cluster.ask();
     make_pools(&client).await;
-    let first = allocate(&client, &wish("h1", &["web"])).await.unwrap();
-    let second = allocate(&client, &wish("h2", &["web", "web6"])).await.unwrap();
+    let first = allocate(&client, &allocate_request("h1", &["web"])).await.unwrap();
+    let second = allocate(&client, &allocate_request("h2", &["web", "web6"])).await.unwrap();
     let detail = refused(client.send(Call::delete("/v1/pools/web")).await, Code::InUse);
     assert!(detail.contains('2'), "{detail}");
     refused(client.send(Call::delete("/v1/subnets/web")).await, Code::InUse);
@@ -90,8 +90,11 @@ async fn a_pool_in_use_is_drained_and_goes_with_its_last_address() {
     assert!(view.spec.terminating);
     assert_eq!(view.status.conditions[0].reason, "Terminating");
     // It gives nothing more, but what it gave stays and can be asked for again.
-    refused(allocate(&client, &wish("h3", &["web"])).await, Code::Terminating);
-    assert_eq!(allocate(&client, &wish("h1", &["web"])).await.unwrap().interfaces, first.interfaces);
+    refused(allocate(&client, &allocate_request("h3", &["web"])).await, Code::Terminating);
+    assert_eq!(
+        allocate(&client, &allocate_request("h1", &["web"])).await.unwrap().interfaces,
+        first.interfaces
+    );
 
     let id = first.interfaces[0].addresses[0].allocation;
     let gone = client.send(Call::delete(format!("/v1/allocations/{id}"))).await.unwrap();
@@ -116,7 +119,7 @@ async fn lists_come_in_pages_that_miss_and_repeat_nothing() {
     make_pools(&client).await;
     for at in 0..25 {
         put(&client, "networks", json!({"name": format!("net-{at:02}")})).await;
-        allocate(&client, &wish(&format!("h{at}"), &["web", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{at}"), &["web", "web6"])).await.unwrap();
     }
     for (plural, all) in
         [("networks", 26), ("pools", 2), ("subnets", 2), ("endpoints", 25), ("allocations", 50)]
@@ -161,8 +164,8 @@ async fn an_address_is_in_one_state_and_the_counts_add_up() {
     let pool = json!({"name": "lan", "subnet": "lan", "exclude": ["10.1.0.4"], "cooling_ms": 3_600_000});
     put(&client, "pools", pool).await;
     put(&client, "reservations", json!({"name": "kept", "addresses": ["10.1.0.5"]})).await;
-    let given = addresses(&allocate(&client, &wish("h1", &["lan"])).await.unwrap())[0];
-    let freed = addresses(&allocate(&client, &wish("h2", &["lan"])).await.unwrap())[0];
+    let given = addresses(&allocate(&client, &allocate_request("h1", &["lan"])).await.unwrap())[0];
+    let freed = addresses(&allocate(&client, &allocate_request("h2", &["lan"])).await.unwrap())[0];
     client.send(Call::delete("/v1/endpoints/host/default/default/h2")).await.unwrap();
     for (address, state) in [
         ("10.1.0.0", "excluded"),

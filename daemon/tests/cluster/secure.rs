@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ipam_api::client::{Client, Options};
 
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::tls::{Ca, connect};
 use crate::support::{Cluster, programs, until};
 
@@ -23,7 +23,7 @@ async fn members_clients_and_the_command_line_speak_tls_with_each_other() {
     make_pools(&cluster.ask()).await;
     for at in 0..3 {
         // A member that doesn't lead passes it on, over TLS.
-        allocate(&cluster.at(at), &wish(&format!("h{at}"), &["web"])).await.unwrap();
+        allocate(&cluster.at(at), &allocate_request(&format!("h{at}"), &["web"])).await.unwrap();
     }
     cluster.settled().await;
     // Whoever comes back finds the others again.
@@ -76,7 +76,9 @@ impl Load {
                         return;
                     }
                     let client = Client::with(&urls, &options).unwrap();
-                    allocate(&client, &wish(&format!("w{worker}-{round}"), &["web"])).await.unwrap();
+                    allocate(&client, &allocate_request(&format!("w{worker}-{round}"), &["web"]))
+                        .await
+                        .unwrap();
                     answered.fetch_add(1, Ordering::Relaxed);
                 }
             })

@@ -7,7 +7,7 @@ use ipam_api::client::Call;
 use ipam_api::resource::{Pool, PoolStatus, Resource};
 use serde_json::{Value, json};
 
-use crate::support::ask::{addresses, allocate, get, known, make_pools, put, refused, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, get, known, make_pools, put, refused};
 use crate::support::raw::{ask, finds_no_leader};
 use crate::support::{Cluster, until};
 
@@ -18,7 +18,8 @@ async fn any_member_takes_writes_and_gives_reads_that_see_them() {
     for round in 0..20 {
         for writer in 0..3 {
             let name = format!("h-{round}-{writer}");
-            let allocated = allocate(&cluster.at(writer), &wish(&name, &["web", "web6"])).await.unwrap();
+            let allocated =
+                allocate(&cluster.at(writer), &allocate_request(&name, &["web", "web6"])).await.unwrap();
             assert_eq!(addresses(&allocated).len(), 2);
             for reader in 0..3 {
                 let client = cluster.at(reader);
@@ -36,11 +37,11 @@ async fn any_member_takes_writes_and_gives_reads_that_see_them() {
 async fn the_same_request_again_gives_the_same_answer_on_any_member() {
     let cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
-    let first = allocate(&cluster.at(0), &wish("h1", &["web", "web6"])).await.unwrap();
+    let first = allocate(&cluster.at(0), &allocate_request("h1", &["web", "web6"])).await.unwrap();
     assert!(!first.repeated);
     let before = cluster.settled().await;
     for at in 0..3 {
-        let again = allocate(&cluster.at(at), &wish("h1", &["web", "web6"])).await.unwrap();
+        let again = allocate(&cluster.at(at), &allocate_request("h1", &["web", "web6"])).await.unwrap();
         assert!(again.repeated);
         assert_eq!(again.interfaces, first.interfaces);
     }
@@ -51,7 +52,7 @@ async fn the_same_request_again_gives_the_same_answer_on_any_member() {
 async fn without_a_majority_only_stale_reads_are_answered() {
     let mut cluster = Cluster::up(3).await;
     make_pools(&cluster.ask()).await;
-    let given = addresses(&allocate(&cluster.ask(), &wish("h1", &["web"])).await.unwrap())[0];
+    let given = addresses(&allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap())[0];
     cluster.settled().await;
     let leader = cluster.leader().await;
     let left = (0..3).find(|at| *at != leader).unwrap();
@@ -75,7 +76,7 @@ async fn without_a_majority_only_stale_reads_are_answered() {
     assert!(stale.headers["stale-ms"].parse::<u64>().unwrap() > 0);
     assert_eq!(stale.json::<Value>()["state"], "allocated");
 
-    finds_no_leader(member.client, "POST", "/v1/allocations", &json!(wish("h2", &["web"]))).await;
+    finds_no_leader(member.client, "POST", "/v1/allocations", &json!(allocate_request("h2", &["web"]))).await;
     // Alive all the same: whoever restarts it helps nobody.
     assert_eq!(ask(member.client, "GET", "/livez", &[], &Value::Null).await.status, 200);
     let ready = ask(member.client, "GET", "/readyz", &[], &Value::Null).await;
@@ -104,7 +105,7 @@ async fn a_leader_that_is_told_to_stop_hands_over_and_ends_well() {
         // One election and no more.
         assert_eq!(cluster.shown(new).await.term, term + 1);
         let (left, name) = (cluster.follower().await, format!("h{round}"));
-        allocate(&cluster.at(left), &wish(&name, &["web"])).await.unwrap();
+        allocate(&cluster.at(left), &allocate_request(&name, &["web"])).await.unwrap();
         cluster.start(old);
         cluster.ready().await;
     }
@@ -120,7 +121,7 @@ async fn metrics_are_what_is_documented() {
     make_pools(&cluster.ask()).await;
     let leader = cluster.leader().await;
     let client = cluster.at(leader);
-    allocate(&client, &wish("h1", &["web", "web6"])).await.unwrap();
+    allocate(&client, &allocate_request("h1", &["web", "web6"])).await.unwrap();
     refused(get::<Value>(&client, "/v1/pools/none").await, Code::NotFound);
     let answer = ask(cluster.members[leader].client, "GET", "/metrics", &[], &Value::Null).await;
     assert!(answer.headers["content-type"].starts_with("application/openmetrics-text"), "{answer:?}");
@@ -200,7 +201,7 @@ async fn answers_say_who_leads_and_which_state_they_are_from() {
     assert_eq!(answer.headers["etag"], format!("\"{}\"", pool.meta.revision));
     assert_eq!(answer.headers["revision"], pool.status.revision.to_string());
     // A busy pool can always be edited: allocations don't move its revision.
-    allocate(&cluster.ask(), &wish("h1", &["web"])).await.unwrap();
+    allocate(&cluster.ask(), &allocate_request("h1", &["web"])).await.unwrap();
     let later: Resource<Pool, PoolStatus> = get(&member.ask(), "/v1/pools/web").await.unwrap();
     assert_eq!(later.meta, pool.meta);
     assert!(later.status.revision > pool.status.revision);

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::cluster::command_line::ipamctl;
 use crate::support::Cluster;
-use crate::support::ask::{allocate, get, put, wish};
+use crate::support::ask::{allocate, allocate_request, get, put};
 use crate::support::raw::{Raw, ask};
 
 /// A pool with room for one, and somebody who has it.
@@ -14,7 +14,7 @@ async fn full(cluster: &Cluster) -> Client {
     put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;
     let pool = json!({"name": "lab", "subnet": "lab", "ranges": ["10.30.0.5"], "cooling_ms": 0});
     put(&client, "pools", pool).await;
-    allocate(&client, &wish("first", &["lab"])).await.unwrap();
+    allocate(&client, &allocate_request("first", &["lab"])).await.unwrap();
     client
 }
 

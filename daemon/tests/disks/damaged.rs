@@ -7,7 +7,7 @@ use ipam_api::client::{Call, Client};
 use ipam_api::event::{Event, EventPage};
 use serde_json::{Value, json};
 
-use crate::support::ask::{allocate, get, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, get, make_pools};
 use crate::support::{Cluster, LONG, until};
 
 /// The exit code of a member whose data doesn't read as it was written.
@@ -23,7 +23,7 @@ async fn with_one_down() -> (Cluster, usize) {
     let client = cluster.ask();
     make_pools(&client).await;
     for number in 0..80 {
-        allocate(&client, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
     let down = cluster.follower().await;
     let snapshot = cluster.members[down].data_dir.join("snapshot/current");
@@ -76,7 +76,7 @@ async fn is_refused(mut cluster: Cluster, at: usize, path: &Path) {
     for word in [path.to_str().unwrap(), "is damaged", "move this data directory away"] {
         assert!(last.contains(word), "{word:?} is missing: {last}");
     }
-    allocate(&cluster.ask(), &wish("after", &["web"])).await.unwrap();
+    allocate(&cluster.ask(), &allocate_request("after", &["web"])).await.unwrap();
     assert_eq!(cluster.settled().await.addresses.allocated, 81);
 }
 
@@ -111,7 +111,7 @@ async fn an_old_copy_of_the_log_keeps_its_member_out() {
     cluster.start(down);
     cluster.ready().await;
     for number in 0..10 {
-        allocate(&cluster.ask(), &wish(&format!("late-{number}"), &["web"])).await.unwrap();
+        allocate(&cluster.ask(), &allocate_request(&format!("late-{number}"), &["web"])).await.unwrap();
     }
     cluster.settled().await;
     rows_are_written(&cluster.members[down].data_dir).await;
@@ -150,7 +150,7 @@ async fn damaged_rows_are_put_aside_and_made_afresh() {
     let logged = cluster.members[down].logged();
     assert!(logged.contains("rows put aside"), "{logged}");
     assert_eq!(files(&data_dir, "rows.damaged").len(), 1);
-    allocate(&cluster.ask(), &wish("after", &["web"])).await.unwrap();
+    allocate(&cluster.ask(), &allocate_request("after", &["web"])).await.unwrap();
     assert_eq!(cluster.settled().await.addresses.allocated, 81);
 }
 

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 
 use super::image::Image;
 use super::scene::{DISK_FAILED, MEBIBYTE, Scene, allocate_soon};
-use crate::support::ask::{addresses, allocate, wish};
+use crate::support::ask::{addresses, allocate, allocate_request};
 use crate::support::until;
 
 /// Allocates until a member has ended; how it ended, and what was acknowledged meanwhile.
@@ -32,7 +32,7 @@ async fn a_disk_that_refuses_a_write_ends_its_member_and_the_others_go_on() {
     let disk = |_| Image::lying(64 * MEBIBYTE, 48 * MEBIBYTE);
     let mut scene = Scene::up_on((0..3).map(disk).collect(), 2 * MEBIBYTE, MEBIBYTE).await;
     let failing = scene.cluster.leader().await;
-    allocate(&scene.cluster.ask(), &wish("before", &["web"])).await.unwrap();
+    allocate(&scene.cluster.ask(), &allocate_request("before", &["web"])).await.unwrap();
     scene.disks[failing].refuse();
     let (code, acknowledged) = allocate_until_it_ends(&mut scene, failing).await;
     let member = &scene.cluster.members[failing];

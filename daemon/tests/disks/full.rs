@@ -11,7 +11,7 @@ use ipam_api::client::{Call, Client};
 use ipam_api::cluster::Cluster as Shown;
 
 use super::scene::{LOW_BYTES, MEBIBYTE, Scene, allocate_soon, release_soon};
-use crate::support::ask::{addresses, allocate, allocations, refused, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, allocations, refused};
 use crate::support::until;
 
 /// Between two tries of a writer that is refused.
@@ -24,11 +24,11 @@ async fn one_full_disk_keeps_nobody_from_working() {
     let full = scene.cluster.follower().await;
     scene.fill(full).await;
     for number in 0..50 {
-        allocate(&client, &wish(&format!("h{number}"), &["web", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{number}"), &["web", "web6"])).await.unwrap();
     }
     let follower = scene.cluster.at(full);
     // Through the full one too: it passes on what it can't keep.
-    allocate(&follower, &wish("h50", &["web"])).await.unwrap();
+    allocate(&follower, &allocate_request("h50", &["web"])).await.unwrap();
     scene.all_run();
     scene.disks[full].empty();
     scene.sees(full, "enough").await;
@@ -59,7 +59,7 @@ async fn a_leader_on_a_full_disk_hands_over() {
 async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
     let mut scene = Scene::up(3).await;
     let (pids, client) = (scene.pids(), scene.cluster.ask());
-    allocate(&client, &wish("before", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("before", &["web"])).await.unwrap();
     let leader = scene.cluster.leader().await;
     let full: Vec<usize> = (0..3).filter(|at| *at != leader).collect();
     for at in &full {
@@ -92,7 +92,7 @@ async fn full_disks_of_a_majority_refuse_writes_and_serve_reads() {
 async fn what_frees_goes_through_while_there_is_a_little_room() {
     let scene = Scene::up(3).await;
     let client = scene.cluster.ask();
-    allocate(&client, &wish("leaving", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("leaving", &["web"])).await.unwrap();
     let id = allocations(&client).await[0].id.to_string();
     for at in 0..3 {
         scene.disks[at].fill_but(LOW_BYTES - MEBIBYTE);
@@ -117,7 +117,7 @@ async fn what_frees_goes_through_while_there_is_a_little_room() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn with_no_room_at_all_a_leader_is_still_elected_and_a_member_still_starts() {
     let mut scene = Scene::up(3).await;
-    allocate(&scene.cluster.ask(), &wish("before", &["web"])).await.unwrap();
+    allocate(&scene.cluster.ask(), &allocate_request("before", &["web"])).await.unwrap();
     for at in 0..3 {
         scene.fill(at).await;
     }

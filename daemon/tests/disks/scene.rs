@@ -9,7 +9,7 @@ use ipam_api::client::{Call, Client};
 use ipam_api::request::Allocated;
 
 use super::image::Image;
-use crate::support::ask::{allocate_call, allocations, make_pools, wish};
+use crate::support::ask::{allocate_call, allocate_request, allocations, make_pools};
 use crate::support::{Cluster, until};
 
 /// The exit code of a member whose disk refused.
@@ -118,7 +118,7 @@ impl Drop for Scene {
 
 /// Asks for an address of `web`, with little patience.
 pub(crate) async fn allocate_soon(client: &Client, name: &str) -> Result<Allocated, Problem> {
-    client.call(allocate_call(&wish(name, &["web"])).within(Duration::from_secs(3))).await
+    client.call(allocate_call(&allocate_request(name, &["web"])).within(Duration::from_secs(3))).await
 }
 
 /// Releases an allocation, with little patience.

@@ -8,7 +8,7 @@ use ipam_api::request::Allocated;
 use serde_json::Value;
 
 use super::scene::{Scene, allocate_soon};
-use crate::support::ask::{allocate, allocate_call, wish};
+use crate::support::ask::{allocate, allocate_call, allocate_request};
 use crate::support::raw::ask;
 use crate::support::{LONG, until};
 
@@ -22,12 +22,12 @@ async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
     // Something must be written for it to show; a majority has it without the stalled disk.
     let other = scene.cluster.at(others[0]);
     let begun = Instant::now();
-    allocate(&other, &wish("first", &["web"])).await.unwrap();
+    allocate(&other, &allocate_request("first", &["web"])).await.unwrap();
     scene.not_ready(stalled, "its disk hasn't answered").await;
     scene.led_by_one_of(&others).await;
     println!("another member leads after {:?}", begun.elapsed());
     for number in 0..20 {
-        allocate(&other, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+        allocate(&other, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
     // The stalled one says at once that it can't, or passes it on: it keeps nobody waiting.
     let asked = Instant::now();
@@ -36,7 +36,7 @@ async fn a_leader_whose_disk_stalls_hands_over_and_comes_back() {
         Err(problem) => assert_eq!(problem.code, Code::NoLeader, "{problem}"),
     }
     assert!(asked.elapsed() < Duration::from_secs(4), "{:?}", asked.elapsed());
-    allocate(&other, &wish("asked", &["web"])).await.unwrap();
+    allocate(&other, &allocate_request("asked", &["web"])).await.unwrap();
     scene.disks[stalled].thaw();
     scene.cluster.ready().await;
     assert_eq!(scene.cluster.settled().await.addresses.allocated, 22);
@@ -52,10 +52,10 @@ async fn a_follower_whose_disk_stalls_keeps_nobody_waiting() {
     let term = scene.cluster.shown(leader).await.term;
     scene.disks[stalled].freeze();
     let client = scene.cluster.at(leader);
-    allocate(&client, &wish("first", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("first", &["web"])).await.unwrap();
     scene.not_ready(stalled, "its disk hasn't answered").await;
     for number in 0..20 {
-        allocate(&client, &wish(&format!("h{number}"), &["web"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{number}"), &["web"])).await.unwrap();
     }
     // What needs no disk of its own still goes through it.
     allocate_soon(&scene.cluster.at(stalled), "passed-on").await.unwrap();
@@ -103,7 +103,8 @@ async fn requests_whose_budget_passes_in_a_stopped_leader_are_not_granted() {
     const QUEUED: usize = 20;
     let mut scene = Scene::up(1).await;
     let allocation = |name: &str, within: Duration| {
-        let (client, call) = (scene.cluster.at(0), allocate_call(&wish(name, &["web"])).within(within));
+        let (client, call) =
+            (scene.cluster.at(0), allocate_call(&allocate_request(name, &["web"])).within(within));
         tokio::spawn(async move { client.call::<Allocated>(call).await })
     };
     scene.disks[0].freeze();

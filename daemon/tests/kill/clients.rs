@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::{many, restless};
 use crate::support::Cluster;
-use crate::support::ask::{addresses, allocate, allocations, get, make_pools, refused, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, allocations, get, make_pools, refused};
 use crate::support::plugin::{Plugin, network};
 use crate::support::random::Random;
 
@@ -75,10 +75,10 @@ async fn attached(client: &Client, container: &str) -> Option<Vec<IpAddr>> {
 /// An ADD of a process that began then.
 fn add(at_us: u64) -> AllocateRequest {
     let key = json!({"node": "node-1", "config": "lan", "container_id": "c1", "interface": "eth0"});
-    let mut wish = wish("c1", &["web", "web6"]);
-    wish.attachment = Some(serde_json::from_value(key).unwrap());
-    wish.started = Some(started(at_us));
-    wish
+    let mut allocate_request = allocate_request("c1", &["web", "web6"]);
+    allocate_request.attachment = Some(serde_json::from_value(key).unwrap());
+    allocate_request.started = Some(started(at_us));
+    allocate_request
 }
 
 fn started(at_us: u64) -> Started {

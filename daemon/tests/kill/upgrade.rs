@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{many, restless};
 use crate::kill::members::holds_on_every_member;
 use crate::kill::writers::{Ledger, Writers, held};
-use crate::support::ask::{get, list, make_pools, put, wish};
+use crate::support::ask::{allocate_request, get, list, make_pools, put};
 use crate::support::member::Member;
 use crate::support::raw::{Raw, ask};
 use crate::support::{Cluster, programs, until};
@@ -137,10 +137,10 @@ async fn members_with_other_sentences_stay_equal() {
     let client = cluster.ask();
     put(&client, "subnets", json!({"name": "lab", "cidr": "10.30.0.0/24"})).await;
     put(&client, "pools", json!({"name": "lab", "subnet": "lab", "ranges": ["10.30.0.7"]})).await;
-    let holder = serde_json::to_value(wish("holder", &["lab"])).unwrap();
+    let holder = serde_json::to_value(allocate_request("holder", &["lab"])).unwrap();
     assert_eq!(ask(cluster.members[0].client, "POST", "/v1/allocations", &[], &holder).await.status, 201);
 
-    let more = |name: &str, pool: &str| serde_json::to_value(wish(name, &[pool])).unwrap();
+    let more = |name: &str, pool: &str| serde_json::to_value(allocate_request(name, &[pool])).unwrap();
     let steps = |steps: Value| json!({"steps": steps});
     let outside = json!({"name": "out", "subnet": "lab", "ranges": ["10.99.0.1"]});
     let writes = [

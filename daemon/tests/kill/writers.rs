@@ -10,7 +10,7 @@ use ipam_api::request::Released;
 use ipam_api::resource::Allocation;
 use tokio::task::JoinSet;
 
-use crate::support::ask::{allocate_call, wish};
+use crate::support::ask::{allocate_call, allocate_request};
 use crate::support::until;
 
 /// How long a writer waits for an answer.
@@ -112,7 +112,7 @@ async fn write(client: Client, who: String, ledger: Arc<Mutex<Ledger>>) {
     for number in 0_usize.. {
         let name = format!("{who}-{number}");
         held(&ledger).asked.insert(name.clone());
-        let call = allocate_call(&wish(&name, &["web"])).within(PATIENCE);
+        let call = allocate_call(&allocate_request(&name, &["web"])).within(PATIENCE);
         let allocated: ipam_api::request::Allocated = match client.call(call).await {
             Ok(allocated) => allocated,
             // Nobody knows; the name is not used again.

@@ -44,7 +44,7 @@ pub(crate) async fn get<T: DeserializeOwned>(client: &Client, path: &str) -> Res
 }
 
 /// A request for addresses of `pools` (those of IPv6 end with 6) for the endpoint `host/<name>`.
-pub(crate) fn wish(name: &str, pools: &[&str]) -> AllocateRequest {
+pub(crate) fn allocate_request(name: &str, pools: &[&str]) -> AllocateRequest {
     let (six, four): (Vec<&str>, Vec<&str>) = pools.iter().partition(|pool| pool.ends_with('6'));
     serde_json::from_value(json!({
         "endpoint": {"kind": "host", "name": name},
@@ -54,12 +54,15 @@ pub(crate) fn wish(name: &str, pools: &[&str]) -> AllocateRequest {
 }
 
 /// The call that it makes. The same endpoint asking for the same again is the same request.
-pub(crate) fn allocate_call(wish: &AllocateRequest) -> Call {
-    Call::post("/v1/allocations").json(wish).unwrap().repeatable().within(LONG)
+pub(crate) fn allocate_call(allocate_request: &AllocateRequest) -> Call {
+    Call::post("/v1/allocations").json(allocate_request).unwrap().repeatable().within(LONG)
 }
 
-pub(crate) async fn allocate(client: &Client, wish: &AllocateRequest) -> Result<Allocated, Problem> {
-    client.call(allocate_call(wish)).await
+pub(crate) async fn allocate(
+    client: &Client,
+    allocate_request: &AllocateRequest,
+) -> Result<Allocated, Problem> {
+    client.call(allocate_call(allocate_request)).await
 }
 
 /// The addresses of an answer.

@@ -135,10 +135,13 @@ impl Writer {
         match change {
             Change::Give(names) => {
                 let answers: Vec<Allocated> = match names.as_slice() {
-                    [name] => vec![self.client.call(post("/v1/allocations", &wish(name))?).await?],
+                    [name] => {
+                        vec![self.client.call(post("/v1/allocations", &allocate_request(name))?).await?]
+                    }
                     names => {
                         let step = |body| json!({"method": "POST", "path": "/v1/allocations", "body": body});
-                        self.transaction(names.iter().map(|name| step(wish(name))).collect()).await?
+                        self.transaction(names.iter().map(|name| step(allocate_request(name))).collect())
+                            .await?
                     }
                 };
                 Ok(names.iter().zip(&answers).filter_map(|(name, answer)| given(name, answer)).collect())
@@ -172,7 +175,7 @@ fn post(path: &str, body: &Value) -> Result<Call, Problem> {
     Ok(Call::post(path).json(body)?.within(PATIENCE))
 }
 
-fn wish(name: &str) -> Value {
+fn allocate_request(name: &str) -> Value {
     json!({"endpoint": {"kind": "host", "name": name}, "interfaces": [{"name": "eth0", "ipv4_pools": [POOL]}]})
 }
 

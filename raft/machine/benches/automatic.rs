@@ -20,7 +20,7 @@ use std::time::Instant;
 use ipam_api::name::Name;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
-    Allocate, AutomaticPool, Controller, EndController, InterfaceWish, Manner, PoolPatterns, Routing,
+    Allocate, AutomaticPool, Controller, EndController, InterfaceRequest, Manner, PoolPatterns, Routing,
     ScaleController, Stickiness,
 };
 use ipam_machine::{Action, At, State, apply};
@@ -74,7 +74,7 @@ fn controller(number: u32) -> Controller {
     }
 }
 
-fn wish(endpoint: &str, interface: InterfaceWish) -> Allocate {
+fn request(endpoint: &str, interface: InterfaceRequest) -> Allocate {
     let endpoint: EndpointKey = format!("pod/shop/{endpoint}").parse().unwrap();
     Allocate {
         endpoint,
@@ -92,8 +92,8 @@ fn wish(endpoint: &str, interface: InterfaceWish) -> Allocate {
     }
 }
 
-fn interface() -> InterfaceWish {
-    InterfaceWish {
+fn interface() -> InterfaceRequest {
+    InterfaceRequest {
         name: "eth0".parse().unwrap(),
         subnets: Vec::new(),
         pools: PoolPatterns::default(),
@@ -106,17 +106,17 @@ fn interface() -> InterfaceWish {
 }
 
 fn allocate(application: u32, endpoint: &str, replicas: u32) -> Action {
-    let interface = InterfaceWish { subnets: vec![name("lan")], ..interface() };
-    let mut wish = wish(&format!("app-{application}-{endpoint}"), interface);
-    wish.stickiness.controller = Some(controller(application));
-    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
-    Action::Allocate(wish)
+    let interface = InterfaceRequest { subnets: vec![name("lan")], ..interface() };
+    let mut request = request(&format!("app-{application}-{endpoint}"), interface);
+    request.stickiness.controller = Some(controller(application));
+    request.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
+    Action::Allocate(request)
 }
 
 fn named(endpoint: &str) -> Action {
     let mut interface = interface();
     interface.pools.ipv4 = vec![(&name("other")).into()];
-    Action::Allocate(wish(endpoint, interface))
+    Action::Allocate(request(endpoint, interface))
 }
 
 fn scale(replicas: u32) -> Action {

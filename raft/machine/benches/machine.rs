@@ -21,7 +21,7 @@ use ipam_api::name::{Name, ObjectName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, EndpointKind, Lifecycle};
 use ipam_machine::command::{
-    Allocate, InterfaceWish, Manner, PoolPatterns, ReleaseAttachment, Routing, Started,
+    Allocate, InterfaceRequest, Manner, PoolPatterns, ReleaseAttachment, Routing, Started,
 };
 use ipam_machine::free_set::FreeSet;
 use ipam_machine::{Action, At, Loading, State, apply};
@@ -157,23 +157,23 @@ fn filled(how: &str, count: u64) -> State {
     let mut state = founded(v4, v6);
     let base = 0x2001_0db8_u128 << 96;
     for i in 0..count {
-        let mut wish = allocate(i, "held", if how == "scattered" { "" } else { "four" }, "");
+        let mut request = allocate(i, "held", if how == "scattered" { "" } else { "four" }, "");
         match how {
             "attached" => {
-                wish.attachment = Some(attachment(i, "held"));
-                wish.lifecycle = Lifecycle::Attached;
-                wish.started = Some(started(i));
+                request.attachment = Some(attachment(i, "held"));
+                request.lifecycle = Lifecycle::Attached;
+                request.started = Some(started(i));
             }
             "scattered" => {
                 let spread = u128::from(i + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
                 let address: IpAddr = Family::V6.address(base | (spread >> 32));
-                let one = wish.interfaces.first_mut().unwrap();
+                let one = request.interfaces.first_mut().unwrap();
                 one.pools.ipv6 = vec![(&name("six")).into()];
                 one.addresses = vec![address];
             }
             _ => {}
         }
-        run(&mut state, Action::Allocate(wish));
+        run(&mut state, Action::Allocate(request));
         if i % 1000 == 0 {
             state.take_touched();
         }
@@ -198,7 +198,7 @@ fn allocate(number: u64, prefix: &str, v4: &str, v6: &str) -> Allocate {
         stickiness: Default::default(),
         automatic_pool: None,
         lifecycle: Lifecycle::Held,
-        interfaces: vec![InterfaceWish {
+        interfaces: vec![InterfaceRequest {
             name: "eth0".parse().unwrap(),
             subnets: Vec::new(),
             pools: PoolPatterns { ipv4: pools(v4), ipv6: pools(v6) },
@@ -258,16 +258,16 @@ fn rounds((state, v4): (&mut State, &str), block: u64, publish_every: Option<u64
     state.take_touched();
     let mut published = State::new();
     for i in block * BLOCK..(block + 1) * BLOCK {
-        let mut wish = allocate(i, "measured", v4, "six");
+        let mut request = allocate(i, "measured", v4, "six");
         let key = attachment(i % KEYS, "measured");
-        wish.attachment = Some(key.clone());
-        wish.lifecycle = Lifecycle::Attached;
+        request.attachment = Some(key.clone());
+        request.lifecycle = Lifecycle::Attached;
         // What only ever rises, from one comparison to the next.
         let now = state.revision() * 2;
-        wish.started = Some(started(now));
+        request.started = Some(started(now));
         let release = ReleaseAttachment { key, started: started(now + 1) };
         let at = At { log_time_ms: 1000, wall_ms: 1_700_000_000_000, leadership: 0 };
-        let add = command(Action::Allocate(wish));
+        let add = command(Action::Allocate(request));
         let delete = command(Action::ReleaseAttachment(release));
         let begun = Instant::now();
         let (added, events) = apply(state, at, black_box(&add));

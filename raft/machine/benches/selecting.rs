@@ -16,7 +16,7 @@ use ipam_machine::command::Text;
 use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{Allocate, InterfaceWish, Manner, PoolPatterns, PoolSpec, Routing, Takers};
+use ipam_machine::command::{Allocate, InterfaceRequest, Manner, PoolPatterns, PoolSpec, Routing, Takers};
 use ipam_machine::{Action, State};
 
 use support::{put_namespace, put_node, put_pool, put_subnet, run, whole};
@@ -93,7 +93,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
     let mut took = Vec::new();
     for round in 0..ROUNDS {
         let endpoint = format!("pod/space-0/web-{round}").parse().unwrap();
-        let interface = InterfaceWish {
+        let interface = InterfaceRequest {
             name: "eth0".parse().unwrap(),
             subnets: Vec::new(),
             pools: PoolPatterns {
@@ -107,7 +107,7 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             network_attachment: None,
         };
         let labels = [("app", "app-0"), ("team", "web"), ("zone", "a"), ("tier", "front")];
-        let wish = Action::Allocate(Allocate {
+        let request = Action::Allocate(Allocate {
             endpoint,
             uid: None,
             labels: labels.map(|(key, value)| (Text::given(key), Text::given(value))).into(),
@@ -121,10 +121,10 @@ fn row(what: &str, state: &mut State, pool: Option<&str>) {
             manner: Manner::default(),
             routing: Routing::default(),
         });
-        let Action::Allocate(Allocate { endpoint: key, .. }) = &wish else { continue };
+        let Action::Allocate(Allocate { endpoint: key, .. }) = &request else { continue };
         let release = Action::ReleaseEndpoint { key: key.clone() };
         let begun = Instant::now();
-        run(state, wish);
+        run(state, request);
         run(state, release);
         took.push(begun.elapsed().as_nanos());
         state.take_touched();

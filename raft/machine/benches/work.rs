@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use ipam_api::resource::Lifecycle;
 use ipam_machine::command::{
-    Allocate, InterfaceWish, Manner, PoolPatterns, PoolSpec, Routing, Text, Transaction,
+    Allocate, InterfaceRequest, Manner, PoolPatterns, PoolSpec, Routing, Text, Transaction,
 };
 use ipam_machine::{Action, At, State, apply};
 
@@ -33,48 +33,52 @@ fn main() {
     let full = with_pools(|_| false);
     let last = with_pools(|number| number >= POOLS - 2);
 
-    let groups = |wish: &mut InterfaceWish| {
+    let groups = |request: &mut InterfaceRequest| {
         let patterns: Vec<_> = (0..64).map(|group| format!("g{group:02}-*").parse().unwrap()).collect();
-        wish.pools = PoolPatterns { ipv4: patterns.clone(), ipv6: patterns };
+        request.pools = PoolPatterns { ipv4: patterns.clone(), ipv6: patterns };
     };
-    row("16 interfaces, both families, 64 patterns, 10,000 pools: the first gives", &free, wish(16, groups));
-    row("the same: only the last gives", &last, wish(16, groups));
-    row("the same: none gives", &full, wish(16, groups));
+    row(
+        "16 interfaces, both families, 64 patterns, 10,000 pools: the first gives",
+        &free,
+        request(16, groups),
+    );
+    row("the same: only the last gives", &last, request(16, groups));
+    row("the same: none gives", &full, request(16, groups));
     row(
         "16 interfaces, both families, no pool named, 10,000 default pools: none gives",
         &full,
-        wish(16, |_| ()),
+        request(16, |_| ()),
     );
-    row("the same, waiting", &full, waiting(wish(16, |_| ())));
-    row("the same: only the last gives", &last, wish(16, |_| ()));
+    row("the same, waiting", &full, waiting(request(16, |_| ())));
+    row("the same: only the last gives", &last, request(16, |_| ()));
 
-    let stars = |wish: &mut InterfaceWish| {
-        wish.pools =
+    let stars = |request: &mut InterfaceRequest| {
+        request.pools =
             PoolPatterns { ipv4: vec!["*".parse().unwrap(); 64], ipv6: vec!["*".parse().unwrap(); 64] };
     };
-    row("64 times `*` on 16 interfaces", &free, wish(16, stars));
-    let suffixes = |wish: &mut InterfaceWish| {
+    row("64 times `*` on 16 interfaces", &free, request(16, stars));
+    let suffixes = |request: &mut InterfaceRequest| {
         let patterns: Vec<_> =
             (0..64).map(|number| format!("*[0-9]*[0-9]*{number}x").parse().unwrap()).collect();
-        wish.pools = PoolPatterns { ipv4: patterns.clone(), ipv6: patterns };
+        request.pools = PoolPatterns { ipv4: patterns.clone(), ipv6: patterns };
     };
-    row("64 patterns that begin with wildcards and fit no pool", &free, wish(16, suffixes));
-    let hundreds = |wish: &mut InterfaceWish| {
+    row("64 patterns that begin with wildcards and fit no pool", &free, request(16, suffixes));
+    let hundreds = |request: &mut InterfaceRequest| {
         let patterns: Vec<_> = (0..64).map(|number| format!("g{number:02}-*").parse().unwrap()).collect();
-        let place: usize = wish.name.as_str().trim_start_matches("net").parse().unwrap();
+        let place: usize = request.name.as_str().trim_start_matches("net").parse().unwrap();
         let mut ipv4 = patterns.clone();
         ipv4.rotate_left(place);
-        wish.pools = PoolPatterns { ipv4, ipv6: patterns };
+        request.pools = PoolPatterns { ipv4, ipv6: patterns };
     };
-    row("64 patterns in another order on each interface: none gives", &full, wish(16, hundreds));
-    let by_value = |wish: &mut InterfaceWish| {
-        let place: u8 = wish.name.as_str().trim_start_matches("net").parse().unwrap();
-        wish.addresses = vec![IpAddr::from([10, 39, 15, 240 + place])];
+    row("64 patterns in another order on each interface: none gives", &full, request(16, hundreds));
+    let by_value = |request: &mut InterfaceRequest| {
+        let place: u8 = request.name.as_str().trim_start_matches("net").parse().unwrap();
+        request.addresses = vec![IpAddr::from([10, 39, 15, 240 + place])];
     };
-    row("16 addresses by value, no pool named", &free, wish(16, by_value));
+    row("16 addresses by value, no pool named", &free, request(16, by_value));
     let steps = |count: usize, state: &State| {
         let one = |number: usize| {
-            let Action::Allocate(mut one) = wish(1, groups) else { panic!() };
+            let Action::Allocate(mut one) = request(1, groups) else { panic!() };
             one.endpoint = format!("pod/default/step-{number}").parse().unwrap();
             Action::Allocate(one)
         };
@@ -88,8 +92,8 @@ fn main() {
     steps(1000, &last);
     let bulk = |interfaces: usize, count: usize| {
         let one = move |number: usize| {
-            let Action::Allocate(mut one) = wish(interfaces, |wish| {
-                wish.pools =
+            let Action::Allocate(mut one) = request(interfaces, |request| {
+                request.pools =
                     PoolPatterns { ipv4: vec!["four".parse().unwrap()], ipv6: vec!["six".parse().unwrap()] };
             }) else {
                 panic!()
@@ -133,9 +137,9 @@ fn with_pools(gives: impl Fn(u32) -> bool) -> State {
     state
 }
 
-fn wish(interfaces: usize, set: impl Fn(&mut InterfaceWish)) -> Action {
+fn request(interfaces: usize, set: impl Fn(&mut InterfaceRequest)) -> Action {
     let interface = |number: usize| {
-        let mut wish = InterfaceWish {
+        let mut request = InterfaceRequest {
             name: format!("net{number}").parse().unwrap(),
             subnets: Vec::new(),
             pools: PoolPatterns::default(),
@@ -145,8 +149,8 @@ fn wish(interfaces: usize, set: impl Fn(&mut InterfaceWish)) -> Action {
             mac: None,
             network_attachment: None,
         };
-        set(&mut wish);
-        wish
+        set(&mut request);
+        request
     };
     Action::Allocate(Allocate {
         endpoint: "pod/default/web".parse().unwrap(),
@@ -164,10 +168,10 @@ fn wish(interfaces: usize, set: impl Fn(&mut InterfaceWish)) -> Action {
     })
 }
 
-fn waiting(wish: Action) -> Action {
-    let Action::Allocate(mut wish) = wish else { panic!() };
-    wish.manner.wait = true;
-    Action::Allocate(wish)
+fn waiting(request: Action) -> Action {
+    let Action::Allocate(mut request) = request else { panic!() };
+    request.manner.wait = true;
+    Action::Allocate(request)
 }
 
 fn transaction(steps: impl Iterator<Item = Action>) -> Action {

@@ -55,7 +55,7 @@ pub(crate) struct Ticket {
     pub(crate) peer_address: Option<String>,
 }
 
-/// The wish of a caller.
+/// The request of a caller.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Opening {
     /// To know who is there; all it ever gets is the answer.

@@ -37,12 +37,12 @@ use crate::output::text;
   ipamctl allocate --endpoint pod/shop/web-a --controller apps/Deployment/web --subnet lan-10 --automatic +1 --replicas 3")]
 pub(crate) struct AllocateArguments {
     #[command(flatten)]
-    wish: WishArguments,
+    arguments: RequestArguments,
 }
 
 /// A request for addresses.
 #[derive(Debug, Args)]
-pub(crate) struct WishArguments {
+pub(crate) struct RequestArguments {
     /// Who gets them: kind/name, kind/namespace/name or kind/realm/namespace/name
     #[arg(long)]
     pub(crate) endpoint: Option<String>,
@@ -106,7 +106,7 @@ pub(crate) struct WishArguments {
 /// The request that is meant.
 pub(crate) async fn request(
     session: &Session,
-    arguments: &WishArguments,
+    arguments: &RequestArguments,
 ) -> Result<AllocateRequest, Failure> {
     let endpoint = session.endpoint_key(arguments.endpoint.as_deref().unwrap_or_default())?;
     let mut interface = InterfaceRequest {
@@ -181,11 +181,11 @@ async fn families(session: &Session, pattern: &NamePattern) -> Result<Vec<Family
 
 /// Runs the command.
 pub(crate) async fn run(session: &Session, arguments: &AllocateArguments) -> Result<(), Failure> {
-    let request = request(session, &arguments.wish).await?;
+    let request = request(session, &arguments.arguments).await?;
     let endpoint = &request.endpoint;
     let repeat = format!(
         "the same command again; what {endpoint} holds on {} by then is shown, not given twice",
-        arguments.wish.interface
+        arguments.arguments.interface
     );
     // The servers know a request without an attachment again by its endpoint and interface.
     let call = Call::post("/v1/allocations").json(&request)?.repeatable();

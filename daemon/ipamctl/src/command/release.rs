@@ -125,7 +125,7 @@ async fn back_again(session: &Session, allocation: &Allocation) -> Option<String
     }
     for adopt in [false, true] {
         let address = allocation.address.addr();
-        let call = Call::post("/v1/allocations").json(&wish(allocation, adopt)).ok()?;
+        let call = Call::post("/v1/allocations").json(&allocate_request(allocation, adopt)).ok()?;
         let Ok(answer) = session.preview(call).await else { continue };
         let Ok(allocated) = answer.read::<Allocated>() else { continue };
         let mut given = allocated.interfaces.iter().flat_map(|interface| &interface.addresses);
@@ -137,23 +137,23 @@ async fn back_again(session: &Session, allocation: &Allocation) -> Option<String
 }
 
 /// The request that the command sends.
-fn wish(allocation: &Allocation, adopt: bool) -> serde_json::Value {
+fn allocate_request(allocation: &Allocation, adopt: bool) -> serde_json::Value {
     let pools = match Family::of(allocation.address.addr()) {
         Family::V4 => "ipv4_pools",
         Family::V6 => "ipv6_pools",
     };
-    let mut wish = serde_json::json!({
+    let mut allocate_request = serde_json::json!({
         "endpoint": allocation.endpoint,
         "interfaces": [{"name": allocation.interface, pools: [allocation.pool],
                         "addresses": [allocation.address.addr()]}],
     });
-    if let Some(fields) = wish.as_object_mut() {
+    if let Some(fields) = allocate_request.as_object_mut() {
         fields.extend(adopt.then(|| ("adopt".to_owned(), true.into())));
         fields.extend(allocation.node.as_ref().map(|node| ("node".to_owned(), node.to_string().into())));
         let ttl_ms = allocation.lease.as_ref().map(|lease| lease.ttl_ms);
         fields.extend(ttl_ms.map(|ttl_ms| ("ttl_ms".to_owned(), ttl_ms.into())));
     }
-    wish
+    allocate_request
 }
 
 /// The command itself. The name of the endpoint is whole where a context would fill in something else.

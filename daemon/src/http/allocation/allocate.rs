@@ -8,7 +8,7 @@ use ipam_api::request::{AllocateRequest, Allocated, InterfaceRequest, Released, 
 use ipam_api::resource::{Allocation, EndpointKey, Lifecycle};
 use ipam_api::{Code, Problem, annotations};
 use ipam_machine::command::{
-    Allocate, GivenInterface, InterfaceWish, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
+    Allocate, GivenInterface, InterfaceRequest, Leases, Manner, Note, PoolPatterns, Routing, Text, Via,
 };
 use ipam_machine::{Action, Answer, State};
 
@@ -25,7 +25,7 @@ pub(in crate::http) async fn allocate(write: Write) -> Result<Shown<Allocated>, 
     let endpoint = request.endpoint.clone();
     let own = request.attachment.as_ref().map(|key| key.interface.clone());
     let via = if request.attachment.is_some() { Via::Cni } else { Via::Http };
-    let applied = write.propose_via(via, Action::Allocate(wish(request)?)).await?;
+    let applied = write.propose_via(via, Action::Allocate(to_command(request)?)).await?;
     if let Answer::Allocated { repeated, interfaces } = &applied.answer {
         let is_counted = |one: &&GivenInterface| own.as_ref().is_none_or(|own| one.name == *own);
         write.app.metrics.allocated(interfaces.iter().filter(is_counted), *repeated);
@@ -56,7 +56,7 @@ pub(in crate::http) fn allocated(
     }
 }
 
-pub(in crate::http) fn wish(request: AllocateRequest) -> Result<Allocate, Problem> {
+pub(in crate::http) fn to_command(request: AllocateRequest) -> Result<Allocate, Problem> {
     let request = annotations::taken_in(request)?;
     let otherwise = match (&request.attachment, request.ttl_ms) {
         (Some(_), _) => Lifecycle::Attached,
@@ -77,7 +77,7 @@ pub(in crate::http) fn wish(request: AllocateRequest) -> Result<Allocate, Proble
         attachment: request.attachment,
         stickiness: stickiness(request.controller, request.sticky, request.scale_down),
         lifecycle: request.lifecycle.unwrap_or(otherwise),
-        interfaces: request.interfaces.into_iter().map(interface_wish).collect(),
+        interfaces: request.interfaces.into_iter().map(interface_request).collect(),
         automatic_pool: request
             .automatic_pool
             .map(|said| automatic_pool(said, request.replicas))
@@ -96,7 +96,7 @@ pub(in crate::http) fn wish(request: AllocateRequest) -> Result<Allocate, Proble
     })
 }
 
-fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
+fn interface_request(request: InterfaceRequest) -> InterfaceRequest {
     let InterfaceRequest {
         name,
         subnets,
@@ -111,7 +111,7 @@ fn interface_wish(request: InterfaceRequest) -> InterfaceWish {
         clean_gateway: _,
     } = request;
     let addresses = addresses.into_iter().map(|address| address.to_canonical()).collect();
-    InterfaceWish {
+    InterfaceRequest {
         name,
         subnets,
         pools: PoolPatterns { ipv4: ipv4_pools, ipv6: ipv6_pools },

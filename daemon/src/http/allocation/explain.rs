@@ -10,7 +10,7 @@ use ipam_machine::command::{Credential, Text, Via};
 use ipam_machine::explain::{Considered, Explained, Fate, explain};
 use ipam_machine::{Action, Answer, Command, Grant, Origin, Terms};
 
-use super::allocate::wish;
+use super::allocate::to_command;
 use crate::http::convert::interface;
 use crate::http::request::propose::now_in;
 use crate::http::request::{ApiError, ExplainQuery, Shown, Write};
@@ -21,10 +21,10 @@ pub(in crate::http) async fn of_allocation(
     let request: AllocateRequest = write.read()?;
     let known = write.app.who(&write.caller).await?;
     known.check((Verb::Read, Target::Allocation))?;
-    let mut wish = wish(request)?;
+    let mut command = to_command(request)?;
     // Why it can't be given now is the answer, and not that one could wait.
-    wish.manner.wait = false;
-    let action = Action::Allocate(wish);
+    to_command.manner.wait = false;
+    let action = Action::Allocate(to_command);
     action.check()?;
     // Whoever may look may ask what somebody would get who may take; what the caller's token limits stays so.
     let rights = Credential::Known(Grant { role: Role::Admin, ..known.grant });

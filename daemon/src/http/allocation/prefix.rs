@@ -16,13 +16,13 @@ use crate::http::list::{Listable, Row, Shape, Test, id_in_path};
 use crate::http::request::{ApiError, Shown, Write};
 
 pub(in crate::http) async fn delegate(write: Write) -> Result<Shown<Delegated>, ApiError> {
-    let wish = wish(write.read()?)?;
-    let applied = write.propose(Action::Delegate(wish)).await?;
+    let to_command = to_command(write.read()?)?;
+    let applied = write.propose(Action::Delegate(to_command)).await?;
     let (status, body) = delegated(applied.answer, applied.revision)?;
     Ok(Shown { status, ..Shown::new(body, applied.revision) })
 }
 
-pub(in crate::http) fn wish(request: DelegateRequest) -> Result<Delegate, Problem> {
+pub(in crate::http) fn to_command(request: DelegateRequest) -> Result<Delegate, Problem> {
     let DelegateRequest { pool, parent, realm, through, owner, length, keep_edges, ttl_ms } = request;
     let from = match (pool, parent) {
         (Some(pool), None) => PrefixSource::Pool(pool),

@@ -196,8 +196,8 @@ mod tests {
         });
         done(&mut state, 1, Subnets::put(from_value(lan).unwrap(), Expect::Anything));
         done(&mut state, 1, Pools::put(from_value(web).unwrap(), Expect::Anything));
-        let wish = allocate::wish(from_value(request).unwrap()).unwrap();
-        done(&mut state, 1000, Action::Allocate(wish));
+        let to_command = allocate::to_command(from_value(request).unwrap()).unwrap();
+        done(&mut state, 1000, Action::Allocate(to_command));
         state
     }
 

@@ -78,7 +78,7 @@ impl Plan {
             (StepMethod::Post, Place::Allocations) => {
                 let request: AllocateRequest = read(body()?)?;
                 let endpoint = request.endpoint.clone();
-                Ok((Action::Allocate(allocate::wish(request).map_err(in_body)?), allocated(endpoint)))
+                Ok((Action::Allocate(allocate::to_command(request).map_err(in_body)?), allocated(endpoint)))
             }
             (StepMethod::Post, Place::ReleaseAttachment) => {
                 let request: ReleaseAttachmentRequest = read(body()?)?;
@@ -103,12 +103,12 @@ impl Plan {
             }
             (StepMethod::Post, Place::Prefixes) => {
                 let request: DelegateRequest = read(body()?)?;
-                let wish = prefix::wish(request).map_err(in_body)?;
+                let to_command = prefix::to_command(request).map_err(in_body)?;
                 let render: Render = Box::new(|_, answer, revision| {
                     let (status, body) = prefix::delegated(answer, revision)?;
                     Ok((status, json(&body)?))
                 });
-                Ok((Action::Delegate(wish), render))
+                Ok((Action::Delegate(to_command), render))
             }
             (StepMethod::Delete, Place::Prefix(id)) => {
                 let render: Render = Box::new(|_, answer, revision| {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use ipam_api::client::Client;
 use serde_json::json;
 
-use crate::support::ask::{allocate, put, wish};
+use crate::support::ask::{allocate, allocate_request, put};
 
 /// Clients that ask for addresses one after the other, until they are told to stop.
 struct Load {
@@ -30,7 +30,9 @@ impl Load {
                     if stop.load(Ordering::Relaxed) {
                         return;
                     }
-                    allocate(&client, &wish(&format!("load-{number}-{round}"), &["web"])).await.unwrap();
+                    allocate(&client, &allocate_request(&format!("load-{number}-{round}"), &["web"]))
+                        .await
+                        .unwrap();
                     given.fetch_add(1, Ordering::Relaxed);
                 }
             })

@@ -6,7 +6,7 @@ use ipam_api::Code;
 
 use super::{Load, names_in};
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{allocate, allocations, make_pools, refused, wish};
+use crate::support::ask::{allocate, allocate_request, allocations, make_pools, refused};
 use crate::support::{Cluster, programs, until};
 
 /// `ipamd` with these words.
@@ -78,10 +78,10 @@ async fn what_the_survivor_had_is_there_and_waits_to_be_confirmed() {
         let name = format!("load-{number}-0");
         assert!(held.iter().any(|one| one.endpoint.name.as_str() == name), "{name} is lost");
     }
-    refused(allocate(&new.ask(), &wish("new", &["web"])).await, Code::EpochUnconfirmed);
+    refused(allocate(&new.ask(), &allocate_request("new", &["web"])).await, Code::EpochUnconfirmed);
     let confirm = format!("cluster epoch confirm --all --confirm {}", after.id);
     ipamctl(&new.urls(), &confirm).await.ends(0);
-    allocate(&new.ask(), &wish("new", &["web"])).await.unwrap();
+    allocate(&new.ask(), &allocate_request("new", &["web"])).await.unwrap();
     // The survivor itself stays out: its disk belongs to the cluster that is no more.
     new.settled().await;
     new.kill_all();

@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{Load, names_in};
 use crate::cluster::command_line::ipamctl;
-use crate::support::ask::{addresses, allocate, allocations, get, make_pools, refused, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, allocations, get, make_pools, refused};
 use crate::support::{Cluster, programs, until};
 
 /// `ipamd restore`.
@@ -74,7 +74,7 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     load.stop().await;
     let (before, held) = back_up(&old, &file).await;
     // What comes now is lost with the old cluster.
-    let late = allocate(&old.ask(), &wish("late", &["web"])).await.unwrap();
+    let late = allocate(&old.ask(), &allocate_request("late", &["web"])).await.unwrap();
 
     // Not into the directory of a member, running or not.
     let (used, pid) = (old.members[0].data_dir.clone(), old.members[0].pid().to_string());
@@ -101,10 +101,10 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     assert_eq!((waits.confirmed, waits.from_revision), (false, Some(before.revision)));
     let names: Vec<&str> = waits.waiting.iter().map(|name| name.as_str()).collect();
     assert_eq!(names, ["web", "web6"]);
-    let detail = refused(allocate(&client, &wish("new", &["web"])).await, Code::EpochUnconfirmed);
+    let detail = refused(allocate(&client, &allocate_request("new", &["web"])).await, Code::EpochUnconfirmed);
     assert!(detail.contains("web is not confirmed since the restore"), "{detail}");
     // The same request again is answered from what is held.
-    let again = allocate(&client, &wish("load-0-0", &["web"])).await.unwrap();
+    let again = allocate(&client, &allocate_request("load-0-0", &["web"])).await.unwrap();
     assert!(again.repeated);
     // All three have the whole history, the beginning of the epoch in it.
     for at in 0..3 {
@@ -127,13 +127,13 @@ async fn a_restored_cluster_knows_everything_and_gives_nothing_before_it_is_conf
     let one = format!("cluster epoch confirm web --confirm {}", after.id);
     let said = ipamctl(&servers, &one).await.ends(0).stderr;
     assert!(said.contains("1 pool confirmed") && said.contains("1 pool still wait"), "{said}");
-    let given = allocate(&client, &wish("new", &["web"])).await.unwrap();
+    let given = allocate(&client, &allocate_request("new", &["web"])).await.unwrap();
     assert!(given.interfaces[0].addresses[0].allocation > 2 << 40);
     // An address that the old cluster gave after the backup comes again: that is what somebody has confirmed.
     assert_eq!(addresses(&given), addresses(&late));
-    refused(allocate(&client, &wish("new6", &["web6"])).await, Code::EpochUnconfirmed);
+    refused(allocate(&client, &allocate_request("new6", &["web6"])).await, Code::EpochUnconfirmed);
     ipamctl(&servers, &format!("cluster epoch confirm --all --confirm {}", after.id)).await.ends(0);
-    allocate(&client, &wish("new6", &["web6"])).await.unwrap();
+    allocate(&client, &allocate_request("new6", &["web6"])).await.unwrap();
     assert!(epoch(&new).await.confirmed);
     let shown = ipamctl(&servers, "cluster epoch").await.ends(0).stdout;
     assert!(shown.contains("confirmed   yes at"), "{shown}");
@@ -157,9 +157,9 @@ async fn the_same_backup_on_every_member_is_one_cluster_and_two_backups_are_none
     let (file, other) = (folder.path().join("a.ipamd"), folder.path().join("b.ipamd"));
     let mut old = Cluster::up(1).await;
     make_pools(&old.ask()).await;
-    allocate(&old.ask(), &wish("one", &["web"])).await.unwrap();
+    allocate(&old.ask(), &allocate_request("one", &["web"])).await.unwrap();
     back_up(&old, &file).await;
-    allocate(&old.ask(), &wish("two", &["web"])).await.unwrap();
+    allocate(&old.ask(), &allocate_request("two", &["web"])).await.unwrap();
     back_up(&old, &other).await;
     old.kill_all();
     let mut new = Cluster::of(3);

@@ -98,18 +98,18 @@ async fn hardening_3_a_role_that_may_not_write_is_refused_before_the_body() {
     let cluster = guarded(1).await;
     let member = &cluster.members[0];
     let root = Client::over_socket(&member.socket()).unwrap();
-    for (wish, status) in [
+    for (allocate_request, status) in [
         (json!({"name": "eve", "role": "viewer"}), 403),
         (json!({"name": "n1", "role": "node", "node": {"name": "n1"}}), 403),
         (json!({"name": "j", "purpose": "join", "role": "node", "ttl_ms": 60_000}), 403),
     ] {
-        let call = Call::post("/v1/tokens").json(&wish).unwrap().within(LONG);
+        let call = Call::post("/v1/tokens").json(&allocate_request).unwrap().within(LONG);
         let token: Value = root.call(call).await.unwrap();
         let bearer = format!("Bearer {}", token["secret"].as_str().unwrap());
         let mut stream = TcpStream::connect(member.client).await.unwrap();
         stream.write_all(&head(Some(("authorization", &bearer)))).await.unwrap();
         let refused = answer(&mut stream).await;
-        assert_eq!((refused.status, refused.problem().code), (status, Code::Forbidden), "{wish}");
+        assert_eq!((refused.status, refused.problem().code), (status, Code::Forbidden), "{allocate_request}");
         // A caller that is known may know the cluster.
         assert!(refused.headers.contains_key(HEADER_LEADER) && refused.problem().revision.is_some());
     }

@@ -31,8 +31,9 @@ impl World {
             world.make("/v1/subnets", json!({"name": name, "cidr": cidr})).await;
             world.make("/v1/pools", json!({"name": name, "subnet": name, "default": true})).await;
         }
-        let wish = json!({"name": "node-1", "role": "node", "node": {"name": "node-1"}});
-        let token: Token = world.root.call(Call::post("/v1/tokens").json(&wish).unwrap()).await.unwrap();
+        let allocate_request = json!({"name": "node-1", "role": "node", "node": {"name": "node-1"}});
+        let token: Token =
+            world.root.call(Call::post("/v1/tokens").json(&allocate_request).unwrap()).await.unwrap();
         Self { secret: token.secret.unwrap(), ..world }
     }
 

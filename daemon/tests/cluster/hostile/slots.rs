@@ -15,8 +15,9 @@ const GUARDED: &str =
     "heartbeat_ms = 100\nelection_min_ms = 600\nelection_max_ms = 1000\n[access]\nrequire_tokens = true";
 
 async fn viewer(root: &Client, name: &str) -> String {
-    let wish = json!({"name": name, "role": "viewer"});
-    let token: Value = root.call(Call::post("/v1/tokens").json(&wish).unwrap().within(LONG)).await.unwrap();
+    let allocate_request = json!({"name": name, "role": "viewer"});
+    let token: Value =
+        root.call(Call::post("/v1/tokens").json(&allocate_request).unwrap().within(LONG)).await.unwrap();
     format!("Bearer {}", token["secret"].as_str().unwrap())
 }
 
@@ -71,8 +72,10 @@ async fn hardening_7_one_caller_does_not_end_the_lists_of_others() {
         ask(member.client, "GET", path, &[("authorization", bearer)], &Value::Null).await
     };
     let change = async |number: usize| {
-        let wish = json!({"name": format!("net-{number}")});
-        root.call::<Value>(Call::post("/v1/networks").json(&wish).unwrap().within(LONG)).await.unwrap();
+        let allocate_request = json!({"name": format!("net-{number}")});
+        root.call::<Value>(Call::post("/v1/networks").json(&allocate_request).unwrap().within(LONG))
+            .await
+            .unwrap();
     };
     change(0).await;
     let next = |answer: &Raw| {

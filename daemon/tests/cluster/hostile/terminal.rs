@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::{TcpListener, TcpStream, UnixStream};
 
-use crate::support::ask::{allocate, make_pools, wish};
+use crate::support::ask::{allocate, allocate_request, make_pools};
 use crate::support::raw::{ask, send};
 use crate::support::{Cluster, programs};
 
@@ -170,7 +170,7 @@ async fn hardening_10_no_answer_of_any_server_brings_a_code_to_the_terminal() {
     let cluster = Cluster::up(1).await;
     let member = &cluster.members[0];
     make_pools(&cluster.ask()).await;
-    allocate(&cluster.ask(), &wish("a", &["web"])).await.unwrap();
+    allocate(&cluster.ask(), &allocate_request("a", &["web"])).await.unwrap();
     let harms = [Harm::Texts, Harm::Words, Harm::Problem, Harm::Nonsense];
     let mut shown = 0;
     for harm in harms {

@@ -4,7 +4,7 @@ use ipam_api::Code;
 use serde_json::{Value, json};
 
 use super::{read, with_pools};
-use crate::support::ask::{addresses, allocate, put, wish};
+use crate::support::ask::{addresses, allocate, allocate_request, put};
 use crate::support::raw::{Raw, ask};
 
 /// A body without what differs from one time to the next: revisions, ids, times.
@@ -43,7 +43,7 @@ async fn a_dry_run_changes_nothing_and_says_what_the_real_thing_says() {
     let cluster = with_pools(3).await;
     let client = cluster.ask();
     put(&client, "networks", json!({"name": "lab", "managed_by": "argocd"})).await;
-    let held = allocate(&client, &wish("holder", &["web"])).await.unwrap();
+    let held = allocate(&client, &allocate_request("holder", &["web"])).await.unwrap();
     let id = held.interfaces[0].addresses[0].allocation;
     let host = json!({"endpoint": {"kind": "host", "name": "h1"},
         "interfaces": [{"name": "eth0", "ipv4_pools": ["web"], "ipv6_pools": ["web6"]}]});
@@ -85,7 +85,7 @@ async fn a_dry_run_changes_nothing_and_says_what_the_real_thing_says() {
 async fn a_shrink_says_who_would_lose_what() {
     let cluster = with_pools(1).await;
     let client = cluster.ask();
-    let address = addresses(&allocate(&client, &wish("holder", &["web"])).await.unwrap())[0];
+    let address = addresses(&allocate(&client, &allocate_request("holder", &["web"])).await.unwrap())[0];
     let to = cluster.members[0].client;
     let body = json!({"ranges": ["10.7.200.0/24"]});
     let tried = ask(to, "PATCH", "/v1/pools/web?dry_run=true", &[], &body).await;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{read, with_pools};
 use crate::support::Cluster;
-use crate::support::ask::{allocate, put, wish};
+use crate::support::ask::{allocate, allocate_request, put};
 use crate::support::raw::ask;
 
 /// Four pools with labels, and holders in two of them.
@@ -30,7 +30,7 @@ async fn filled() -> Cluster {
     put(&client, "pools", pool("large", "10.1.0.32/28", "db")).await;
     put(&client, "reservations", json!({"name": "kept", "addresses": ["10.1.0.200-10.1.0.210"]})).await;
     for at in 0..3 {
-        allocate(&client, &wish(&format!("h{at}"), &["small", "web6"])).await.unwrap();
+        allocate(&client, &allocate_request(&format!("h{at}"), &["small", "web6"])).await.unwrap();
     }
     cluster
 }

@@ -11,7 +11,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::MissedTickBehavior;
 
 use super::{read, with_pools};
-use crate::support::ask::{make_pools, put, refused, wish};
+use crate::support::ask::{allocate_request, make_pools, put, refused};
 use crate::support::raw::ask;
 use crate::support::{Cluster, LONG};
 
@@ -115,7 +115,7 @@ fn load(cluster: &Cluster, stop: watch::Receiver<bool>, acknowledged: watch::Sen
                 break;
             }
             let step = |one: usize| {
-                let body = wish(&format!("h{number}-{one}"), &["web6"]);
+                let body = allocate_request(&format!("h{number}-{one}"), &["web6"]);
                 json!({"method": "POST", "path": "/v1/allocations", "body": body})
             };
             let steps = json!({"steps": (0..BULK).map(step).collect::<Vec<_>>()});

@@ -4,7 +4,7 @@ use ipam_api::Code;
 use serde_json::{Value, json};
 
 use super::{read, with_pools};
-use crate::support::ask::{allocate, put, wish};
+use crate::support::ask::{allocate, allocate_request, put};
 use crate::support::raw::ask;
 
 const PATH: &str = "/v1/transactions";
@@ -15,11 +15,11 @@ async fn steps_of_all_kinds_come_about_together() {
     let cluster = with_pools(3).await;
     let client = cluster.ask();
     let to = cluster.members[cluster.follower().await].client;
-    let held = allocate(&client, &wish("old", &["web"])).await.unwrap();
-    allocate(&client, &wish("older", &["web"])).await.unwrap();
+    let held = allocate(&client, &allocate_request("old", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("older", &["web"])).await.unwrap();
     let id = held.interfaces[0].addresses[0].allocation;
     let etag = read(to, "/v1/pools/web6").await.headers["etag"].trim_matches('"').to_owned();
-    let wish = serde_json::to_value(wish("new", &["rack-12"])).unwrap();
+    let allocate_request = serde_json::to_value(allocate_request("new", &["rack-12"])).unwrap();
     let body = json!({
         "if": [{"path": "/v1/subnets/lan-12", "absent": true}, {"path": "/v1/pools/web6", "revision": etag}],
         "steps": [
@@ -30,7 +30,7 @@ async fn steps_of_all_kinds_come_about_together() {
             {"method": "PATCH", "path": "/v1/pools/web6", "if_match": etag, "body": {"disabled": true}},
             {"method": "PATCH", "path": "/v1/pools/web", "body": {"description": "merged"}},
             {"method": "POST", "path": "/v1/networks", "body": {"name": "lab"}},
-            {"method": "POST", "path": "/v1/allocations", "body": wish},
+            {"method": "POST", "path": "/v1/allocations", "body": allocate_request},
             {"method": "DELETE", "path": format!("/v1/allocations/{id}")},
             {"method": "DELETE", "path": "/v1/endpoints/host/default/default/older"},
             {"method": "DELETE", "path": "/v1/networks/lab"},
@@ -67,7 +67,7 @@ async fn one_step_that_is_refused_undoes_all_and_is_named() {
     let client = cluster.ask();
     let to = cluster.members[0].client;
     put(&client, "networks", json!({"name": "kept", "managed_by": "argocd"})).await;
-    allocate(&client, &wish("holder", &["web"])).await.unwrap();
+    allocate(&client, &allocate_request("holder", &["web"])).await.unwrap();
     let good = json!({"method": "POST", "path": "/v1/networks", "body": {"name": "lab"}});
     let step = |method: &str, path: &str, body: Value| json!({"method": method, "path": path, "body": body});
     let before = cluster.settled().await;

@@ -57,7 +57,9 @@ impl State {
                 write.row(Kind::Pool, &split.name, None)?;
                 write.subnet_of_pool(&split.name)
             }
-            Action::CreateToken(wish) => self.permit_token(grant, &wish.name, (&wish.grant, wish.purpose)),
+            Action::CreateToken(request) => {
+                self.permit_token(grant, &request.name, (&request.grant, request.purpose))
+            }
             Action::RotateToken { name, .. } => self.permit_present_token(grant, name),
             Action::ReleaseAttachment(release) => {
                 write.released(self.attachment(&release.key).map(|(_, row)| row.endpoint))

@@ -109,7 +109,7 @@ impl State {
         check_deed(grant, principal, verb, target)?;
         self.permit_affected(grant, action, work)?;
         match action {
-            Action::Allocate(wish) => self.permit_allocate(grant, wish),
+            Action::Allocate(request) => self.permit_allocate(grant, request),
             Action::ReleaseAttachment(release) => {
                 permit_realm(grant, &release.key.realm)?;
                 permit_attachment(grant, &release.key)?;
@@ -117,7 +117,7 @@ impl State {
                 self.permit_labels_of(grant, held.unwrap_or_default())
             }
             Action::ReleaseAllocation { id } => self.permit_release(grant, *id),
-            Action::Renew(wish) => self.permit_renew(grant, wish),
+            Action::Renew(request) => self.permit_renew(grant, request),
             Action::ReleaseEndpoint { key } => {
                 permit_realm(grant, &key.realm)?;
                 let incarnations = self.incarnations(key).map(|id| self.endpoints.named(id));
@@ -128,9 +128,9 @@ impl State {
             }
             Action::ScaleController(scale) => self.permit_scale(scale, Search { grant, work }),
             Action::EndController(end) => self.permit_scale(&end.to_none(), Search { grant, work }),
-            Action::Delegate(wish) => {
-                permit_realm(grant, &wish.realm)?;
-                match wish.from {
+            Action::Delegate(request) => {
+                permit_realm(grant, &request.realm)?;
+                match request.from {
                     PrefixSource::Prefix(id) => self.permit_prefix(grant, id),
                     PrefixSource::Pool(_) => Ok(()),
                 }
@@ -140,36 +140,36 @@ impl State {
         }
     }
 
-    fn permit_allocate(&self, grant: &Grant, wish: &Allocate) -> Result<(), Refusal> {
-        permit_realm(grant, &wish.endpoint.realm)?;
-        if let Some(key) = &wish.attachment {
+    fn permit_allocate(&self, grant: &Grant, request: &Allocate) -> Result<(), Refusal> {
+        permit_realm(grant, &request.endpoint.realm)?;
+        if let Some(key) = &request.attachment {
             permit_realm(grant, &key.realm)?;
             permit_attachment(grant, key)?;
         }
-        if wish.manner.adopt && grant.role == Role::Node {
+        if request.manner.adopt && grant.role == Role::Node {
             // Or a stolen node could take whatever selectors and reservations keep from it.
             return Err(Cause::AdoptionByNode.into());
         }
         let Some(node) = &grant.node else { return Ok(()) };
-        if wish.endpoint.realm != node.realm {
-            return Err(foreign(node, &wish.endpoint));
+        if request.endpoint.realm != node.realm {
+            return Err(foreign(node, &request.endpoint));
         }
         let elsewhere = |named: &ipam_api::ObjectName| *named != node.name;
         // Without an attachment the node must be named, or nobody could say later whose the addresses are.
-        if wish.node.as_ref().map_or(wish.attachment.is_none(), elsewhere) {
+        if request.node.as_ref().map_or(request.attachment.is_none(), elsewhere) {
             return Err(Cause::NodeElsewhere { node: node.clone() }.into());
         }
-        let touched: Vec<EndpointId> = match wish.attachment {
-            None => self.incarnations(&wish.endpoint).collect(),
+        let touched: Vec<EndpointId> = match request.attachment {
+            None => self.incarnations(&request.endpoint).collect(),
             // A sticky endpoint may go anywhere; but that it is sticky is to be said where it is.
-            Some(_) if wish.stickiness.is_sticky() => self.incarnation_for(wish).into_iter().collect(),
+            Some(_) if request.stickiness.is_sticky() => self.incarnation_for(request).into_iter().collect(),
             Some(_) => Vec::new(),
         };
         let rows = touched.into_iter().map(|id| self.endpoints.named(id));
-        let fixed = rows.filter(|row| wish.attachment.is_none() || row.sticky.is_none());
+        let fixed = rows.filter(|row| request.attachment.is_none() || row.sticky.is_none());
         let mut held = fixed.flat_map(|row| row.allocations.iter()).map(|id| self.allocations.named(*id));
         if held.any(|row| !self.is_on(row, node)) {
-            return Err(foreign(node, &wish.endpoint));
+            return Err(foreign(node, &request.endpoint));
         }
         Ok(())
     }
@@ -207,15 +207,15 @@ impl State {
         }
     }
 
-    fn permit_renew(&self, grant: &Grant, wish: &Renew) -> Result<(), Refusal> {
-        let key = match &wish.which {
-            Leases::Allocation(id) => return self.permit_lease(grant, *id, wish.ttl_ms),
+    fn permit_renew(&self, grant: &Grant, request: &Renew) -> Result<(), Refusal> {
+        let key = match &request.which {
+            Leases::Allocation(id) => return self.permit_lease(grant, *id, request.ttl_ms),
             Leases::Endpoint(key) => key,
         };
         permit_realm(grant, &key.realm)?;
         let rows = self.incarnations(key).map(|id| self.endpoints.named(id));
         let mut ids = rows.flat_map(|row| row.allocations.iter());
-        ids.try_for_each(|id| self.permit_lease(grant, *id, wish.ttl_ms))
+        ids.try_for_each(|id| self.permit_lease(grant, *id, request.ttl_ms))
     }
 
     /// Refuses to renew what the grant may not touch; a node doesn't shorten a lease that it may not end.

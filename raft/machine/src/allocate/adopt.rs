@@ -7,7 +7,7 @@
 use crate::allocate::candidates::Candidate;
 use crate::allocate::choosing::Choosing;
 use crate::allocate::pick::{Pick, Taken};
-use crate::command::{Cause, InterfaceWish, Refusal};
+use crate::command::{Cause, InterfaceRequest, Refusal};
 use crate::space::Space;
 use crate::state::id::AllocationId;
 use crate::state::row::Network;
@@ -21,14 +21,14 @@ impl<'a> Choosing<'a> {
     /// The addresses that an interface has, each with its pool. What its endpoint may take along is recorded already.
     pub(super) fn pick_adopted(
         self,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
         portable: &[AllocationId],
         picked: &[Pick],
     ) -> Result<Vec<Taken>, Refusal> {
         let mut taken: Vec<Taken> = Vec::new();
         for family in Family::BOTH {
-            for address in wish.addresses.iter().filter(|address| Family::of(**address) == family) {
-                let candidates = self.pools_to_adopt_into(family, *address, wish)?;
+            for address in request.addresses.iter().filter(|address| Family::of(**address) == family) {
+                let candidates = self.pools_to_adopt_into(family, *address, request)?;
                 let own = |candidate: &Candidate<'_>| {
                     let (id, _) = self.state.allocation_at(self.network_of(candidate), *address)?;
                     portable.contains(&id).then_some(id)
@@ -40,11 +40,11 @@ impl<'a> Choosing<'a> {
                 let check = |candidate: &Candidate<'_>| self.check_adoptable(*address, candidate, picked);
                 let first = candidates.iter().find(|candidate| check(candidate).is_ok());
                 let Some(candidate) = first.or(candidates.first()) else {
-                    let interface = wish.name.clone();
+                    let interface = request.name.clone();
                     return Err(Cause::InNoPoolToAdopt { address: *address, interface }.into());
                 };
                 check(candidate)?;
-                let interface = wish.name.clone();
+                let interface = request.name.clone();
                 taken.push(Taken::New(Pick { interface, pool: candidate.id, address: *address }));
             }
         }
@@ -57,15 +57,15 @@ impl<'a> Choosing<'a> {
         self,
         family: Family,
         address: IpAddr,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
     ) -> Result<Vec<Candidate<'a>>, Refusal> {
-        let named = self.named_pools(family, wish.pools.of(family), (Rule::Request, &wish.name))?;
+        let named = self.named_pools(family, request.pools.of(family), (Rule::Request, &request.name))?;
         let mut candidates: Vec<Candidate<'_>> = match named {
             None => self.pools_around(address),
             Some((candidates, misnamed)) => {
                 let mut candidates = candidates.peekable();
                 if let (None, Some(other)) = (candidates.peek(), misnamed.first()) {
-                    let (pool, interface) = (other.pool.spec.name.clone(), wish.name.clone());
+                    let (pool, interface) = (other.pool.spec.name.clone(), request.name.clone());
                     return Err(Cause::NamedForFamily { pool, family, interface, rule: Rule::Request }.into());
                 }
                 candidates.take_while(|_| self.work.take(1)).collect()

@@ -43,17 +43,17 @@ pub(super) type Candidates<'a> = Box<dyn Iterator<Item = Candidate<'a>> + 'a>;
 impl<'a> Choosing<'a> {
     /// The candidates of each family that the interface gets an address of, the most specific first.
     pub(super) fn candidates(self, taker: &Taker<'a>) -> Result<Vec<Course<'a>>, Refusal> {
-        let wish = taker.interface;
+        let request = taker.interface;
         let (rule, named) = rule(taker);
         let mut all = Vec::new();
         // A list of a family that the request omits is not looked up.
-        for family in Family::BOTH.into_iter().filter(|family| wish.takes(*family)) {
-            let asked = wish.asked(family);
+        for family in Family::BOTH.into_iter().filter(|family| request.takes(*family)) {
+            let asked = request.asked(family);
             let found: Option<Named<'_>> = match (rule, asked) {
-                (Rule::Subnets, _) => self.pools_of_subnets(family, &wish.subnets)?.map(all_of_family),
+                (Rule::Subnets, _) => self.pools_of_subnets(family, &request.subnets)?.map(all_of_family),
                 (Rule::Automatic, _) => self.automatic_candidate(family, taker)?.map(all_of_family),
                 (Rule::Request | Rule::Namespace | Rule::Configuration, _) => {
-                    self.named_pools(family, named.of(family), (rule, &wish.name))?
+                    self.named_pools(family, named.of(family), (rule, &request.name))?
                 }
                 (Rule::Default, Some(address)) => {
                     self.default_pools_around(family, address).map(all_of_family)
@@ -71,9 +71,9 @@ impl<'a> Choosing<'a> {
                     };
                     all.push(Course::of(family, rule, candidates, misnamed));
                 }
-                (None, None) if wish.families.is_empty() => {}
+                (None, None) if request.families.is_empty() => {}
                 (None, asked) => {
-                    let interface = wish.name.clone();
+                    let interface = request.name.clone();
                     let cause = match asked {
                         None => Cause::NoPoolOfFamily { interface, family, rule },
                         Some(address) => Cause::NoPoolForAddress { address, interface },
@@ -83,7 +83,7 @@ impl<'a> Choosing<'a> {
             }
         }
         if all.is_empty() {
-            return Err(Cause::NoPool { interface: wish.name.clone(), rule }.into());
+            return Err(Cause::NoPool { interface: request.name.clone(), rule }.into());
         }
         Ok(all)
     }
@@ -255,19 +255,19 @@ fn all_of_family(candidates: Candidates<'_>) -> Named<'_> {
 
 /// The first rule that is present, and the pools that it names.
 fn rule<'a>(taker: &Taker<'a>) -> (Rule, &'a PoolPatterns) {
-    let wish = taker.interface;
-    if !wish.subnets.is_empty() && taker.has_own_pools() {
-        (Rule::Automatic, &wish.pools)
-    } else if !wish.subnets.is_empty() {
-        (Rule::Subnets, &wish.pools)
-    } else if !wish.pools.is_empty() {
-        (Rule::Request, &wish.pools)
+    let request = taker.interface;
+    if !request.subnets.is_empty() && taker.has_own_pools() {
+        (Rule::Automatic, &request.pools)
+    } else if !request.subnets.is_empty() {
+        (Rule::Subnets, &request.pools)
+    } else if !request.pools.is_empty() {
+        (Rule::Request, &request.pools)
     } else if let Some(pools) = taker.default_pools() {
         (Rule::Namespace, pools)
-    } else if !wish.default_pools.is_empty() {
-        (Rule::Configuration, &wish.default_pools)
+    } else if !request.default_pools.is_empty() {
+        (Rule::Configuration, &request.default_pools)
     } else {
-        (Rule::Default, &wish.pools)
+        (Rule::Default, &request.pools)
     }
 }
 

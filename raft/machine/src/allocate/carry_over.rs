@@ -4,7 +4,7 @@
 
 use crate::allocate::choosing::Choosing;
 use crate::apply::step::Step;
-use crate::command::{Allocate, Cause, InterfaceWish, Refusal, Setting};
+use crate::command::{Allocate, Cause, InterfaceRequest, Refusal, Setting};
 use crate::event::Reason;
 use crate::state::id::{AllocationId, AttachmentId};
 use crate::state::row::{Endpoint, Sticky};
@@ -42,16 +42,16 @@ impl<'a> Choosing<'a> {
     ///
     /// A sticky one takes whatever the same container doesn't hold already, under another configuration. Others only
     /// take what a sandbox before this one still holds, on the same node and in the same incarnation.
-    pub(super) fn portable(self, interface: &InterfaceWish) -> Vec<AllocationId> {
+    pub(super) fn portable(self, interface: &InterfaceRequest) -> Vec<AllocationId> {
         let Some(row) = self.row else { return Vec::new() };
-        let (sticky, wish) = (self.is_sticky(), self.request);
-        let same_uid = wish.uid.is_some() && wish.uid == row.uid;
+        let (sticky, request) = (self.is_sticky(), self.request);
+        let same_uid = request.uid.is_some() && request.uid == row.uid;
         let may = |id: &AllocationId| {
             let held = self.state.allocations.named(*id);
             if held.interface != interface.name || held.lifecycle == Lifecycle::Leased {
                 return false;
             }
-            let Some(key) = &wish.attachment else { return sticky };
+            let Some(key) = &request.attachment else { return sticky };
             let mut holders = self.state.attachments_of(held).map(|(_, attachment)| &attachment.key);
             if sticky {
                 return !holders.any(|other| same_container(other, key));
@@ -64,10 +64,10 @@ impl<'a> Choosing<'a> {
 
     /// Refuses to attach once more what too many nodes have attached, and to touch what the caller may not touch.
     pub(super) fn check_portable(self, along: &[AllocationId], left: &[AllocationId]) -> Result<(), Refusal> {
-        let wish = self.request;
+        let request = self.request;
         self.state.permit_labels_of(self.grant, along)?;
         self.state.permit_labels_of(self.grant, left)?;
-        let Some(key) = &wish.attachment else { return Ok(()) };
+        let Some(key) = &request.attachment else { return Ok(()) };
         let rows = along.iter().map(|id| self.state.allocations.named(*id));
         // A node that has an attachment gives its oldest for the new one.
         let mut full = rows.filter(|row| {
@@ -77,7 +77,7 @@ impl<'a> Choosing<'a> {
         match full.next() {
             None => Ok(()),
             Some(row) => {
-                let (address, endpoint) = (row.address, wish.endpoint.clone());
+                let (address, endpoint) = (row.address, request.endpoint.clone());
                 Err(Cause::TooManyAttachments { address, endpoint }.into())
             }
         }
@@ -121,27 +121,27 @@ impl Step<'_> {
     pub(super) fn attach(
         &mut self,
         id: AllocationId,
-        wish: &Allocate,
+        request: &Allocate,
         attachment: AttachmentId,
         setting: Option<Arc<Setting>>,
     ) {
         let mut row = self.state.allocations.named(id).clone();
         // Also where only this request makes it one.
-        let is_sticky = wish.is_sticky_for(self.state.endpoints.get(row.endpoint));
+        let is_sticky = request.is_sticky_for(self.state.endpoints.get(row.endpoint));
         let is_away = |key: &AttachmentKey| {
             self.state.attachments_of(&row).any(|(_, other)| !same_node(&other.key, key))
         };
         let reason = match row.attachment {
-            Some(_) if wish.attachment.as_ref().is_some_and(is_away) => Reason::Migrated,
+            Some(_) if request.attachment.as_ref().is_some_and(is_away) => Reason::Migrated,
             Some(_) => Reason::Shared,
             None if is_sticky => Reason::Reattached,
             None => Reason::Claimed,
         };
         row.also_attached.extend(row.attachment.replace(attachment));
-        row.node = wish.place().cloned();
-        row.mac = wish.mac_of(&row.interface).or(row.mac);
+        row.node = request.place().cloned();
+        row.mac = request.mac_of(&row.interface).or(row.mac);
         // What its first ADD said holds for what nobody has said anything of since.
-        if reason != Reason::Claimed || !wish.routing.is_empty() {
+        if reason != Reason::Claimed || !request.routing.is_empty() {
             row.setting = setting;
         }
         self.events.extend(self.state.tied(true, id, &row, reason));
@@ -149,8 +149,8 @@ impl Step<'_> {
     }
 
     /// Detaches the oldest attachments that a node has of an allocation beyond its bound, or beyond that of all nodes.
-    pub(super) fn detach_surplus(&mut self, id: AllocationId, wish: &Allocate) {
-        let Some(key) = &wish.attachment else { return };
+    pub(super) fn detach_surplus(&mut self, id: AllocationId, request: &Allocate) {
+        let Some(key) = &request.attachment else { return };
         // The new attachment has no row yet.
         while let Some(row) = self.state.allocations.get(id) {
             let own: Vec<AttachmentId> = self

@@ -6,7 +6,7 @@ use crate::allocate::routing::Settings;
 use crate::allocate::selectors::Taker;
 use crate::allocate::unclaimed::Needs;
 use crate::apply::work::{Search, Work};
-use crate::command::{Allocate, Cause, Grant, InterfaceWish, Refusal};
+use crate::command::{Allocate, Cause, Grant, InterfaceRequest, Refusal};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::{Allocation, Endpoint};
@@ -37,7 +37,7 @@ impl<'a> Choosing<'a> {
     }
 
     /// Returns what pools see of one of the request's interfaces.
-    pub(crate) fn taker(self, interface: &'a InterfaceWish) -> Taker<'a> {
+    pub(crate) fn taker(self, interface: &'a InterfaceRequest) -> Taker<'a> {
         Taker::of(self.state, self.request, interface)
     }
 
@@ -55,12 +55,12 @@ impl<'a> Choosing<'a> {
     }
 
     fn plan_all(self) -> Result<Plan, Refusal> {
-        let Self { request: wish, row, .. } = self;
+        let Self { request, row, .. } = self;
         let (mut picks, mut along, mut stays) = (Vec::new(), Vec::new(), Vec::new());
         let mut seen_to = Vec::new();
         let asked = self.asked_by_value();
         let mut courses = Courses::default();
-        for (place, interface) in wish.interfaces.iter().enumerate() {
+        for (place, interface) in request.interfaces.iter().enumerate() {
             let portable = match self.needs(interface) {
                 Needs::Nothing => continue,
                 Needs::Claims(ids) => {
@@ -70,7 +70,7 @@ impl<'a> Choosing<'a> {
                 Needs::Addresses(portable) => portable,
             };
             seen_to.push(&interface.name);
-            let taken = if wish.manner.adopt {
+            let taken = if request.manner.adopt {
                 self.pick_adopted(interface, &portable, &picks)?
             } else {
                 let spoken = Spoken { picked: &picks, asked: &asked, place };
@@ -79,14 +79,14 @@ impl<'a> Choosing<'a> {
             for one in taken {
                 match one {
                     Taken::New(pick) => picks.push(pick),
-                    Taken::Along(id) if wish.is_own(&interface.name) => along.push(id),
+                    Taken::Along(id) if request.is_own(&interface.name) => along.push(id),
                     Taken::Along(id) => stays.push(id),
                 }
             }
         }
         let held = row.map_or(0, |row| row.allocations.len());
         if held + picks.len() > ALLOCATIONS_PER_ENDPOINT_MAX {
-            let endpoint = wish.endpoint.clone();
+            let endpoint = request.endpoint.clone();
             return Err(Cause::TooManyAllocations { endpoint, held: held as u64 }.into());
         }
         stays.extend_from_slice(&along);
@@ -100,28 +100,29 @@ impl<'a> Choosing<'a> {
         let settings = self.settings(&picks, &along, &left)?;
         let arrived = row.map(|row| match self.state.is_fixed_for(self.grant, row) {
             true => row.clone(),
-            false => wish.arrived(row),
+            false => request.arrived(row),
         });
         Ok(Plan { arrived, picks, along, left, settings })
     }
 
     /// Allocations of an earlier request that was the same: by attachment, else by endpoint and interface.
     pub(super) fn given_before(self) -> Result<Option<Before>, Refusal> {
-        let wish = self.request;
-        if let Some(key) = &wish.attachment {
+        let request = self.request;
+        if let Some(key) = &request.attachment {
             let Some((id, row)) = self.state.attachment(key) else { return Ok(None) };
             let owner = self.state.endpoints.get(row.endpoint);
             let same = owner.is_some_and(|owner| {
-                let same_incarnation = wish.uid.is_none() || wish.uid == owner.uid || owner.sticky.is_some();
-                owner.key == wish.endpoint && same_incarnation
+                let same_incarnation =
+                    request.uid.is_none() || request.uid == owner.uid || owner.sticky.is_some();
+                owner.key == request.endpoint && same_incarnation
             });
             if same {
-                return Ok(Some((self.state.asked_for(wish, row.endpoint, id), Some(id))));
+                return Ok(Some((self.state.asked_for(request, row.endpoint, id), Some(id))));
             }
             return Err(Cause::AttachmentOfAnother {
                 attachment: key.clone(),
                 holder: self.state.holder(row.endpoint),
-                is_incarnation: owner.is_some_and(|owner| owner.key == wish.endpoint),
+                is_incarnation: owner.is_some_and(|owner| owner.key == request.endpoint),
             }
             .into());
         }
@@ -129,24 +130,24 @@ impl<'a> Choosing<'a> {
         let Some(endpoint) = self.row.filter(|_| !self.is_sticky()) else { return Ok(None) };
         let mut ids = Vec::new();
         let mut missing = 0;
-        for interface in &wish.interfaces {
+        for interface in &request.interfaces {
             let held = self.state.those_that(&endpoint.allocations, |row| {
                 row.lifecycle != Lifecycle::Attached && row.interface == interface.name
             });
             let other = held.iter().filter_map(|id| self.state.allocations.get(*id));
-            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != wish.lifecycle);
+            let other = other.map(|row| row.lifecycle).find(|lifecycle| *lifecycle != request.lifecycle);
             if held.is_empty() {
                 missing += 1;
             } else if let Some(other) = other {
                 return Err(Cause::OtherLifecycle {
-                    endpoint: wish.endpoint.clone(),
+                    endpoint: request.endpoint.clone(),
                     interface: interface.name.clone(),
                     present: other,
-                    asked: wish.lifecycle,
+                    asked: request.lifecycle,
                 }
                 .into());
             } else if !self.satisfies(&held, interface) {
-                let (endpoint, interface) = (wish.endpoint.clone(), interface.name.clone());
+                let (endpoint, interface) = (request.endpoint.clone(), interface.name.clone());
                 return Err(Cause::OtherAddresses { endpoint, interface }.into());
             }
             ids.extend(held);
@@ -154,31 +155,32 @@ impl<'a> Choosing<'a> {
         match (ids.is_empty(), missing) {
             (true, _) => Ok(None),
             (false, 0) => Ok(Some((ids, None))),
-            (false, _) => Err(Cause::SomeInterfaces { endpoint: wish.endpoint.clone() }.into()),
+            (false, _) => Err(Cause::SomeInterfaces { endpoint: request.endpoint.clone() }.into()),
         }
     }
 
     /// Returns true if what is held is what an interface asks for.
-    pub(super) fn satisfies(self, held: &[AllocationId], wish: &InterfaceWish) -> bool {
+    pub(super) fn satisfies(self, held: &[AllocationId], request: &InterfaceRequest) -> bool {
         let rows = || held.iter().filter_map(|id| self.state.allocations.get(*id));
         let allowed = |row: &Allocation| {
             let Some(pool) = self.state.pools.get(row.pool).map(|pool| &pool.spec) else { return false };
-            if !wish.subnets.is_empty() {
-                return wish.subnets.contains(&pool.subnet);
+            if !request.subnets.is_empty() {
+                return request.subnets.contains(&pool.subnet);
             }
             let family = Family::of(row.address);
-            let names = wish.pools.of(family);
-            wish.pools.is_empty()
+            let names = request.pools.of(family);
+            request.pools.is_empty()
                 || names.iter().any(|pattern| pattern.fits(&pool.name))
                 || self.stands_in_for(&pool.name, family, names)
         };
         let has = |family| rows().any(|row| Family::of(row.address) == family);
-        let named = |family| wish.subnets.is_empty() && !wish.pools.of(family).is_empty();
-        let covers = |family| !named(family) || !wish.takes(family) || has(family);
+        let named = |family| request.subnets.is_empty() && !request.pools.of(family).is_empty();
+        let covers = |family| !named(family) || !request.takes(family) || has(family);
         rows().all(allowed)
-            && (wish.families.is_empty() || Family::BOTH.iter().all(|one| wish.takes(*one) == has(*one)))
+            && (request.families.is_empty()
+                || Family::BOTH.iter().all(|one| request.takes(*one) == has(*one)))
             && Family::BOTH.into_iter().all(covers)
-            && wish.addresses.iter().all(|address| rows().any(|row| row.address == *address))
+            && request.addresses.iter().all(|address| rows().any(|row| row.address == *address))
     }
 }
 

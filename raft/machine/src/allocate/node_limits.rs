@@ -88,16 +88,16 @@ impl<'a> Choosing<'a> {
 
 impl Step<'_> {
     /// Allocates within the budget of events that a node's requests have in a window of log time.
-    pub(crate) fn allocate_in_budget(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
+    pub(crate) fn allocate_in_budget(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let Some(node) = &grant.node else { return self.allocate(wish) };
+        let Some(node) = &grant.node else { return self.allocate(request) };
         let now_ms = self.state.log_time_ms();
         let spent = self.state.boots_of(&node.realm, &node.name).map_or(0, |(_, row)| row.spent(now_ms));
         if spent >= EVENTS_PER_NODE_MAX {
             return Err(Cause::NodeEventsSpent { node: node.clone(), events: spent }.into());
         }
         let before = self.events.len();
-        let answer = self.allocate(wish).map_err(|refusal| without_foreign_realms(refusal, node))?;
+        let answer = self.allocate(request).map_err(|refusal| without_foreign_realms(refusal, node))?;
         let events = self.events.len().saturating_sub(before) as u64;
         if events > 0 {
             self.spend_events(node, events);

@@ -105,14 +105,14 @@ impl<'a> Choosing<'a> {
     /// The addresses that interfaces of a request ask for by value, each from the candidate that gives it, with the
     /// interface's place.
     pub(crate) fn asked_by_value(self) -> Vec<(usize, Pick)> {
-        let wish = self.request;
+        let request = self.request;
         // What exists already is all asked for by value.
-        if wish.interfaces.len() < 2 || wish.manner.adopt {
+        if request.interfaces.len() < 2 || request.manner.adopt {
             return Vec::new();
         }
         let mut all: Vec<(usize, Pick)> = Vec::new();
         for (place, interface) in
-            wish.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
+            request.interfaces.iter().enumerate().filter(|(_, one)| !one.addresses.is_empty())
         {
             let taker = self.taker(interface);
             // What can't be looked for is refused in its turn.
@@ -171,8 +171,8 @@ impl<'a> Choosing<'a> {
         portable: &[AllocationId],
         spoken: Spoken<'_>,
     ) -> Result<Taken, Refusal> {
-        let (wish, family) = (taker.interface, course.family);
-        let asked = wish.asked(family);
+        let (request, family) = (taker.interface, course.family);
+        let asked = request.asked(family);
         let fits = |id: &&AllocationId| {
             self.state.allocations.get(**id).is_some_and(|row| {
                 Family::of(row.address) == family && asked.is_none_or(|asked| asked == row.address)
@@ -184,20 +184,22 @@ impl<'a> Choosing<'a> {
             false => self.take_along(&portable, course, taker),
         };
         if let Some(kept) = kept {
-            return self.keep((&wish.name, family), kept);
+            return self.keep((&request.name, family), kept);
         }
         let pick = match asked {
             Some(address) => {
                 let candidates = course.rest();
                 self.first_with(address, candidates, taker, spoken.picked)
-                    .map_err(|passed| self.asked_in_vain((&wish.name, address), course, &passed, spoken))
+                    .map_err(|passed| self.asked_in_vain((&request.name, address), course, &passed, spoken))
             }
-            None => self.pick_any(course, taker, spoken).ok_or_else(|| self.unserved_by(&wish.name, course)),
+            None => {
+                self.pick_any(course, taker, spoken).ok_or_else(|| self.unserved_by(&request.name, course))
+            }
         };
         match (pick, of_drained) {
             (Ok(pick), _) => Ok(Taken::New(pick)),
             // It stays where it is until there is room elsewhere.
-            (Err(_), Some(drained)) => self.keep((&wish.name, family), drained),
+            (Err(_), Some(drained)) => self.keep((&request.name, family), drained),
             (Err(refusal), None) => Err(refusal),
         }
     }

@@ -14,14 +14,14 @@ pub use crate::state::key::Had;
 impl<'a> Choosing<'a> {
     /// The first quota that a request would exceed, by how much it asks for.
     fn exceeded(self, picks: &[Pick], left: &[AllocationId]) -> Option<(Bound, u64)> {
-        let (wish, row) = (self.request, self.row);
+        let (request, row) = (self.request, self.row);
         if picks.is_empty() {
             return None;
         }
-        let quota = self.state.quota_of(&wish.endpoint.realm, &wish.endpoint.namespace)?;
+        let quota = self.state.quota_of(&request.endpoint.realm, &request.endpoint.namespace)?;
         let before = row.and_then(|row| row.controller.as_deref());
-        let controller = wish.stickiness.controller.as_ref().or(before);
-        for account in Account::all_of(&wish.endpoint, controller) {
+        let controller = request.stickiness.controller.as_ref().or(before);
+        for account in Account::all_of(&request.endpoint, controller) {
             for family in Family::BOTH {
                 let is_new =
                     |pick: &&Pick| Family::of(pick.address) == family && self.state.counts_given(pick.pool);

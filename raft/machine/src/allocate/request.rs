@@ -20,111 +20,114 @@ use ipnet::IpNet;
 use std::sync::Arc;
 
 impl Step<'_> {
-    pub(crate) fn allocate(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
+    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
         // Late comes first: an ADD from before a release doesn't share what a newer ADD was given after it.
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+        if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.state.check_not_late(key, started)?;
         }
         let search = self.search()?;
-        let before = Choosing::of(self.state, wish, self.state.incarnation_for(wish), search).given_before();
+        let before =
+            Choosing::of(self.state, request, self.state.incarnation_for(request), search).given_before();
         self.work.check()?;
         if let Some((ids, to)) = before? {
-            if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
                 self.note_repeat(key, started);
             }
-            if let Some(ttl_ms) = wish.manner.ttl_ms {
+            if let Some(ttl_ms) = request.manner.ttl_ms {
                 // Whoever asks for a lease again renews it, and must be allowed to.
                 self.state.permit_labels_of(search.grant, &ids)?;
                 ids.iter().try_for_each(|id| self.state.permit_lease(search.grant, *id, Some(ttl_ms)))?;
                 self.renew_all(&ids, Some(ttl_ms));
             }
-            self.resize_pools(wish, &ids);
+            self.resize_pools(request, &ids);
             return Ok(Answer::Allocated { repeated: true, interfaces: self.state.given(&ids, to) });
         }
-        self.with_automatic_pools(wish, |step| step.choose_and_give(wish))
+        self.with_automatic_pools(request, |step| step.choose_and_give(request))
     }
 
-    fn choose_and_give(&mut self, wish: &Allocate) -> Result<Answer, Refusal> {
-        let endpoint = self.state.incarnation_for(wish);
-        match Choosing::of(self.state, wish, endpoint, self.search()?).plan() {
-            Ok(plan) => Ok(self.give(wish, endpoint, plan)),
-            Err(refusal) if wish.manner.wait && !self.work.is_exceeded() => {
-                self.wait(wish, endpoint, refusal)
+    fn choose_and_give(&mut self, request: &Allocate) -> Result<Answer, Refusal> {
+        let endpoint = self.state.incarnation_for(request);
+        match Choosing::of(self.state, request, endpoint, self.search()?).plan() {
+            Ok(plan) => Ok(self.give(request, endpoint, plan)),
+            Err(refusal) if request.manner.wait && !self.work.is_exceeded() => {
+                self.wait(request, endpoint, refusal)
             }
             Err(refusal) => Err(refusal),
         }
     }
 
     /// Writes what was planned.
-    pub(super) fn give(&mut self, wish: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Answer {
+    pub(super) fn give(&mut self, request: &Allocate, endpoint: Option<EndpointId>, plan: Plan) -> Answer {
         let Plan { arrived, picks, along, left, settings } = plan;
         let unchanged = endpoint.and_then(|id| self.state.endpoints.get(id)) == arrived.as_ref();
-        if wish.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
+        if request.attachment.is_none() && unchanged && picks.is_empty() && left.is_empty() {
             return Answer::Allocated {
                 repeated: true,
                 interfaces: self.state.given(&in_order(along), None),
             };
         }
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+        if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.hear(key, started, false);
         }
         let endpoint_id = endpoint.unwrap_or_else(|| self.state.new_id());
-        let attachment_id = wish.attachment.as_ref().map(|_| self.state.new_id());
-        let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, wish));
+        let attachment_id = request.attachment.as_ref().map(|_| self.state.new_id());
+        let mut row = arrived.unwrap_or_else(|| self.new_endpoint(endpoint_id, request));
         if let Some(attachment) = attachment_id {
             for id in &along {
-                self.attach(*id, wish, attachment, settings.of(Which::Held(*id)));
-                self.detach_surplus(*id, wish);
+                self.attach(*id, request, attachment, settings.of(Which::Held(*id)));
+                self.detach_surplus(*id, request);
             }
         }
         let mut ids = Vec::with_capacity(picks.len());
         for (place, pick) in picks.iter().enumerate() {
-            let to = attachment_id.filter(|_| wish.is_own(&pick.interface));
+            let to = attachment_id.filter(|_| request.is_own(&pick.interface));
             let setting = settings.of(Which::Pick(place));
-            ids.push(self.write_allocation(wish, (endpoint_id, &row), to, pick, setting));
+            ids.push(self.write_allocation(request, (endpoint_id, &row), to, pick, setting));
         }
         row.allocations.extend_from_slice(&ids);
-        if wish.attachment.is_none() && ids.is_empty() {
+        if request.attachment.is_none() && ids.is_empty() {
             self.state.tick();
         }
         self.put_endpoint(endpoint_id, row);
         // Only now: an endpoint that holds nothing is gone.
         self.release_all(&left, Reason::Moved);
         let mut ids = in_order(along.into_iter().chain(ids).collect());
-        if let (Some(key), Some(id), Some(started)) = (&wish.attachment, attachment_id, &wish.started) {
-            ids.retain(|id| self.state.allocations.get(*id).is_some_and(|row| wish.is_own(&row.interface)));
+        if let (Some(key), Some(id), Some(started)) = (&request.attachment, attachment_id, &request.started) {
+            ids.retain(|id| {
+                self.state.allocations.get(*id).is_some_and(|row| request.is_own(&row.interface))
+            });
             let (key, started) = (key.clone(), started.clone());
             let row = Attachment { key, started, endpoint: endpoint_id, allocations: ids };
             self.state.write(id, row);
-            ids = self.state.asked_for(wish, endpoint_id, id);
+            ids = self.state.asked_for(request, endpoint_id, id);
         }
-        self.stop_waiting(endpoint_id, wish);
+        self.stop_waiting(endpoint_id, request);
         Answer::Allocated { repeated: false, interfaces: self.state.given(&ids, attachment_id) }
     }
 
-    pub(super) fn new_endpoint(&mut self, id: EndpointId, wish: &Allocate) -> Endpoint {
+    pub(super) fn new_endpoint(&mut self, id: EndpointId, request: &Allocate) -> Endpoint {
         let row = Endpoint {
             meta: self.new_meta(id),
-            key: wish.endpoint.clone(),
-            uid: wish.uid.clone(),
+            key: request.endpoint.clone(),
+            uid: request.uid.clone(),
             controller: None,
             sticky: None,
             allocations: Vec::new(),
             waiting: None,
         };
-        wish.arrived(&row)
+        request.arrived(&row)
     }
 
     fn write_allocation(
         &mut self,
-        wish: &Allocate,
+        request: &Allocate,
         (endpoint, holder): (EndpointId, &Endpoint),
         attachment: Option<AttachmentId>,
         pick: &Pick,
         setting: Option<Arc<Setting>>,
     ) -> AllocationId {
         let id = self.state.new_id();
-        let moves = self.state.moves(holder, wish.lifecycle, pick);
+        let moves = self.state.moves(holder, request.lifecycle, pick);
         let pool = self.state.pools.named(pick.pool);
         let pool_name = pool.spec.name.clone();
         let network = self.state.subnets.named(pool.subnet).network;
@@ -147,19 +150,19 @@ impl Step<'_> {
             interface: pick.interface.clone(),
             attachment,
             also_attached: Vec::new(),
-            node: wish.place().cloned(),
-            lifecycle: wish.lifecycle,
-            lease: wish.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
+            node: request.place().cloned(),
+            lifecycle: request.lifecycle,
+            lease: request.manner.ttl_ms.map(|ttl_ms| self.new_lease(ttl_ms)),
             checked: false,
-            mac: wish.mac_of(&pick.interface),
-            note: wish.manner.note.clone(),
+            mac: request.mac_of(&pick.interface),
+            note: request.manner.note.clone(),
             setting,
             created_wall_ms: self.at.wall_ms,
             created_by: Text::clone(&self.origin.principal),
             source: self
                 .rights
                 .as_ref()
-                .map_or(Source::Operator, |(grant, _)| Source::of(grant, wish.manner.adopt)),
+                .map_or(Source::Operator, |(grant, _)| Source::of(grant, request.manner.adopt)),
         };
         let space = self.state.space_mut(pick.pool);
         space.allocated += 1;
@@ -168,20 +171,20 @@ impl Step<'_> {
         let old = self.state.pool_states.get(pick.pool).cloned().unwrap_or_default();
         let moved = PoolState { cursor: Some(pick.address), ..old };
         self.state.write(pick.pool, moved);
-        let reason = match wish.attachment {
-            _ if wish.manner.adopt => Reason::Adopted,
+        let reason = match request.attachment {
+            _ if request.manner.adopt => Reason::Adopted,
             _ if moves => Reason::Moved,
             Some(_) => Reason::AttachmentAdded,
-            None if wish.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
+            None if request.manner.wait && self.state.waiting(endpoint).is_some() => Reason::Waited,
             None => Reason::Requested,
         };
         self.emit(What::Allocated(Holding {
             network: network_name,
             address: pick.address,
             pool: pool_name,
-            endpoint: wish.endpoint.clone(),
+            endpoint: request.endpoint.clone(),
             interface: pick.interface.clone(),
-            node: wish.node.clone(),
+            node: request.node.clone(),
             allocation: id,
             reason,
         }));

@@ -38,7 +38,7 @@ impl<'a> Choosing<'a> {
         along: &[AllocationId],
         left: &[AllocationId],
     ) -> Result<Settings, Refusal> {
-        let (wish, routing) = (self.request, &self.request.routing);
+        let (request, routing) = (self.request, &self.request.routing);
         if routing.is_empty() {
             return Ok(Settings::default());
         }
@@ -60,13 +60,13 @@ impl<'a> Choosing<'a> {
             let Some(held) = self.state.allocations.get(id) else { continue };
             places.extend(self.cidr_of(held.pool).map(|cidr| (&held.interface, cidr, Which::Held(id))));
         }
-        let rank = |name: &InterfaceName| wish.interfaces.iter().position(|one| one.name == *name);
+        let rank = |name: &InterfaceName| request.interfaces.iter().position(|one| one.name == *name);
         places.sort_by_key(|(name, ..)| rank(name).unwrap_or(usize::MAX));
         for route in &routing.routes {
             let (.., which) = match places.iter().find(|(_, cidr, _)| cidr.contains(&route.gateway)) {
                 Some(found) => found,
-                None if wish.knows_own_interface_only() => continue,
-                None => return Err(in_nobodys_subnet(wish, route)),
+                None if request.knows_own_interface_only() => continue,
+                None => return Err(in_nobodys_subnet(request, route)),
             };
             // Another ADD's are said again by that one.
             if let Some((_, setting)) = settings.0.iter_mut().find(|(other, _)| other == which) {
@@ -97,7 +97,7 @@ fn over(mut routes: Vec<Route>, special: &[Route]) -> Vec<Route> {
     routes
 }
 
-fn in_nobodys_subnet(wish: &Allocate, route: &Route) -> Refusal {
+fn in_nobodys_subnet(request: &Allocate, route: &Route) -> Refusal {
     let (gateway, destination) = (route.gateway, route.destination);
-    Cause::RouteInNoSubnet { gateway, destination, endpoint: wish.endpoint.clone() }.into()
+    Cause::RouteInNoSubnet { gateway, destination, endpoint: request.endpoint.clone() }.into()
 }

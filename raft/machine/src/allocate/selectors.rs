@@ -1,6 +1,6 @@
 //! Who may take from which pool: what a pool asks of those who take, and how its demands rank it.
 
-use crate::command::{Allocate, InterfaceWish, NamespaceSpec, PoolPatterns, Takers, Text};
+use crate::command::{Allocate, InterfaceRequest, NamespaceSpec, PoolPatterns, Takers, Text};
 use crate::state::State;
 use crate::state::key::{Application, SelectorKey};
 use crate::state::row::Pool;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Taker<'a> {
     request: &'a Allocate,
-    pub(super) interface: &'a InterfaceWish,
+    pub(super) interface: &'a InterfaceRequest,
     /// Nothing if nobody has described the node.
     node_labels: Option<&'a BTreeMap<Text, Text>>,
     /// Nothing if nobody has described it.
@@ -31,14 +31,14 @@ enum MadeBy<'a> {
 }
 
 impl<'a> Taker<'a> {
-    pub(crate) fn of(state: &'a State, wish: &'a Allocate, interface: &'a InterfaceWish) -> Self {
-        let attachment = wish.attachment.as_ref();
+    pub(crate) fn of(state: &'a State, request: &'a Allocate, interface: &'a InterfaceRequest) -> Self {
+        let attachment = request.attachment.as_ref();
         let config = attachment.filter(|key| key.interface == interface.name).map(|key| &key.config);
-        let (realm, namespace) = (&wish.endpoint.realm, &wish.endpoint.namespace);
+        let (realm, namespace) = (&request.endpoint.realm, &request.endpoint.namespace);
         let realm_of_node = attachment.map_or(realm, |key| &key.realm);
-        let node = wish.place().and_then(|node| state.node(realm_of_node, node));
+        let node = request.place().and_then(|node| state.node(realm_of_node, node));
         Self {
-            request: wish,
+            request,
             interface,
             node_labels: node.map(|row| &row.spec.remarks.labels),
             described_namespace: state.namespace(realm, namespace).map(|row| &row.spec),

@@ -5,7 +5,7 @@
 //! of those that it has already. What nobody claims goes with the last attachment.
 
 use crate::allocate::choosing::Choosing;
-use crate::command::{Allocate, InterfaceWish, Text};
+use crate::command::{Allocate, InterfaceRequest, Text};
 use crate::state::State;
 use crate::state::id::{AllocationId, AttachmentId, EndpointId};
 use crate::state::row::Allocation;
@@ -37,7 +37,7 @@ impl Allocate {
 
 impl<'a> Choosing<'a> {
     /// Needs of an interface, besides what its endpoint has.
-    pub(crate) fn needs(self, interface: &InterfaceWish) -> Needs {
+    pub(crate) fn needs(self, interface: &InterfaceRequest) -> Needs {
         let addresses = || Needs::Addresses(self.portable(interface));
         let (Some(row), true) = (self.row, self.request.attachment.is_some()) else { return addresses() };
         let rows = row.allocations.iter().map(|id| (*id, self.state.allocations.named(*id)));
@@ -77,15 +77,15 @@ impl State {
     /// Allocations of an endpoint on the interfaces of a request: on the attachment's own, what is attached to it.
     pub(super) fn asked_for(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         endpoint: EndpointId,
         attachment: AttachmentId,
     ) -> Vec<AllocationId> {
         let Some(row) = self.endpoints.get(endpoint) else { return Vec::new() };
-        let is_named = |name: &InterfaceName| wish.interfaces.iter().any(|one| one.name == *name);
+        let is_named = |name: &InterfaceName| request.interfaces.iter().any(|one| one.name == *name);
         // A sticky endpoint takes along what was claimed for it by hand, too.
         let is_sticky = row.sticky.is_some();
-        self.those_that(&row.allocations, |row| match wish.is_own(&row.interface) {
+        self.those_that(&row.allocations, |row| match request.is_own(&row.interface) {
             true => row.attachment == Some(attachment) || row.also_attached.contains(&attachment),
             false if row.lifecycle == Lifecycle::Held => is_sticky && is_named(&row.interface),
             false => row.lifecycle == Lifecycle::Attached && is_named(&row.interface),
@@ -94,6 +94,6 @@ impl State {
 }
 
 /// Whether an allocation waits for an ADD on the node of this one.
-fn is_claimable(row: &Allocation, wish: &Allocate) -> bool {
-    row.awaits_attachment() && row.node.as_ref() == wish.place()
+fn is_claimable(row: &Allocation, request: &Allocate) -> bool {
+    row.awaits_attachment() && row.node.as_ref() == request.place()
 }

@@ -53,13 +53,13 @@ impl Step<'_> {
     /// Lets a request wait that was refused; or the refusal, if waiting wouldn't help.
     pub(crate) fn wait(
         &mut self,
-        wish: &Allocate,
+        request: &Allocate,
         endpoint: Option<EndpointId>,
         refusal: Refusal,
     ) -> Result<Answer, Refusal> {
         // What could help is looked for among the pools that gave nothing, once more and on an account of its own.
         let search = Search { work: &self.serving.lacks, ..self.search()? };
-        let choosing = Choosing::of(self.state, wish, endpoint, search);
+        let choosing = Choosing::of(self.state, request, endpoint, search);
         if choosing.holds_some() {
             // What it has stays as it is, and is nothing to wait with.
             return Err(refusal);
@@ -67,8 +67,8 @@ impl Step<'_> {
         let lacks = choosing.lacks();
         search.work.check()?;
         if let Some((endpoint, waiting)) = endpoint.and_then(|id| Some((id, self.state.waiting(id)?))) {
-            if waiting.wish != *wish {
-                return Err(Cause::WaitsAlready { endpoint: wish.endpoint.clone() }.into());
+            if waiting.request != *request {
+                return Err(Cause::WaitsAlready { endpoint: request.endpoint.clone() }.into());
             }
             let why = why(&refusal, &lacks);
             self.note_waiting(endpoint, lacks, why, refusal.cause);
@@ -83,7 +83,7 @@ impl Step<'_> {
             Some(id) => id,
             None => {
                 let id = self.state.new_id();
-                let row = self.new_endpoint(id, wish);
+                let row = self.new_endpoint(id, request);
                 self.put_endpoint(id, row);
                 id
             }
@@ -91,7 +91,7 @@ impl Step<'_> {
         let order = self.state.tick();
         let waiting = Waiting {
             order,
-            wish: wish.clone(),
+            request: request.clone(),
             credential: self.credential.clone(),
             principal: Text::clone(&self.origin.principal),
             request_id: Text::clone(&self.origin.request_id),
@@ -100,7 +100,7 @@ impl Step<'_> {
             cause: refusal.cause,
             lacks,
         };
-        self.emit(What::Waits { endpoint: wish.endpoint.clone(), why: waiting.why });
+        self.emit(What::Waits { endpoint: request.endpoint.clone(), why: waiting.why });
         self.put_waiting(endpoint, Some(waiting));
         Ok(self.pending(endpoint, false))
     }
@@ -157,7 +157,7 @@ impl Step<'_> {
         let Some(refusal) = refused else { return };
         let lacks = rights.as_ref().map(|(grant, _)| {
             let search = Search { grant, work: &self.serving.work };
-            Choosing::of(self.state, &waiting.wish, Some(endpoint), search).lacks()
+            Choosing::of(self.state, &waiting.request, Some(endpoint), search).lacks()
         });
         let lacks = lacks.unwrap_or_default();
         if self.serving.work.is_exceeded() && spent > 0 {
@@ -169,10 +169,10 @@ impl Step<'_> {
     }
 
     fn try_waiting(&mut self, endpoint: EndpointId, waiting: &Waiting) -> Result<(), Refusal> {
-        let wish = &waiting.wish;
-        self.permitted(&Action::Allocate(wish.clone()))?;
-        let plan = Choosing::of(self.state, wish, Some(endpoint), self.search()?).plan()?;
-        self.give(wish, Some(endpoint), plan);
+        let request = &waiting.request;
+        self.permitted(&Action::Allocate(request.clone()))?;
+        let plan = Choosing::of(self.state, request, Some(endpoint), self.search()?).plan()?;
+        self.give(request, Some(endpoint), plan);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 use crate::access::{fits, not_labelled};
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
-use crate::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceWish, Kind, Refusal};
+use crate::command::{Allocate, Answer, AutomaticPool, Cause, InterfaceRequest, Kind, Refusal};
 use crate::resource::described::check_room;
 use crate::state::State;
 use crate::state::id::{AllocationId, PoolId, SubnetId};
@@ -44,14 +44,14 @@ impl Step<'_> {
     /// Does something with the pools there that the request's application shall have: all of it, or nothing.
     pub(crate) fn with_automatic_pools(
         &mut self,
-        wish: &Allocate,
+        request: &Allocate,
         then: impl FnOnce(&mut Step<'_>) -> Result<Answer, Refusal>,
     ) -> Result<Answer, Refusal> {
-        if wish.automatic_pool.is_none() {
+        if request.automatic_pool.is_none() {
             return then(self);
         }
         let search = self.search()?;
-        let makings = Draft::plan(self.state, wish, search);
+        let makings = Draft::plan(self.state, request, search);
         search.work.check()?;
         let makings = makings?;
         if makings.is_empty() {
@@ -68,9 +68,9 @@ impl Step<'_> {
 
     /// A repeated request changes the size of the pools that it was given addresses of. It makes and leaves none, and is
     /// never refused.
-    pub(crate) fn resize_pools(&mut self, wish: &Allocate, given: &[AllocationId]) {
+    pub(crate) fn resize_pools(&mut self, request: &Allocate, given: &[AllocationId]) {
         let Ok(search) = self.search() else { return };
-        let makings = Draft::plan_again(self.state, wish, given, search);
+        let makings = Draft::plan_again(self.state, request, given, search);
         if !search.work.is_exceeded() {
             let used = self.make_pools(makings);
             used.into_iter().for_each(|id| self.trim_pool(id));
@@ -80,10 +80,10 @@ impl Step<'_> {
     /// The state with the pools that a request's application shall have; nothing if that is the present one.
     pub(crate) fn with_pools_of(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         search: Search<'_>,
     ) -> Result<Option<State>, Refusal> {
-        let makings = Draft::plan(self.state, wish, search)?;
+        let makings = Draft::plan(self.state, request, search)?;
         if makings.is_empty() {
             return Ok(None);
         }
@@ -114,16 +114,16 @@ impl Step<'_> {
 
 impl<'a> Draft<'a> {
     /// Plans the changes of a request's pools; none if they are as they shall be.
-    fn plan(state: &'a State, wish: &'a Allocate, search: Search<'a>) -> Result<Vec<Making>, Refusal> {
-        let Some(mut draft) = Self::of(state, wish, search) else { return Ok(Vec::new()) };
-        for (interface, family) in places(wish) {
+    fn plan(state: &'a State, request: &'a Allocate, search: Search<'a>) -> Result<Vec<Making>, Refusal> {
+        let Some(mut draft) = Self::of(state, request, search) else { return Ok(Vec::new()) };
+        for (interface, family) in places(request) {
             draft.plan_for(interface, family)?;
         }
         Ok(draft.makings)
     }
 
-    fn of(state: &'a State, wish: &'a Allocate, search: Search<'a>) -> Option<Self> {
-        let (said, application) = (wish.automatic_pool?, Application::of(wish)?);
+    fn of(state: &'a State, request: &'a Allocate, search: Search<'a>) -> Option<Self> {
+        let (said, application) = (request.automatic_pool?, Application::of(request)?);
         let rooms =
             Family::BOTH.into_iter().map(|family| (family, state.room_for_pools(&application, family)));
         let room = rooms.filter_map(|(family, room)| Some((family, room?))).collect();
@@ -134,14 +134,14 @@ impl<'a> Draft<'a> {
     /// Plans the changes of a repeated request to the pools that gave it addresses and that its rights cover.
     fn plan_again(
         state: &'a State,
-        wish: &'a Allocate,
+        request: &'a Allocate,
         given: &[AllocationId],
         search: Search<'a>,
     ) -> Vec<Making> {
-        let Some(mut draft) = Self::of(state, wish, search) else { return Vec::new() };
+        let Some(mut draft) = Self::of(state, request, search) else { return Vec::new() };
         let gave = |id| given.iter().any(|one| state.allocations.named(*one).pool == id);
         let key = draft.application.key();
-        for (interface, family) in places(wish) {
+        for (interface, family) in places(request) {
             let Ok(Some(subnet)) = state.subnet_of_family(family, interface) else { continue };
             if let Some((id, pool, automatic)) = state.present_pool(&key, &interface.name, family, subnet)
                 && gave(id)
@@ -156,7 +156,7 @@ impl<'a> Draft<'a> {
         draft.makings
     }
 
-    fn plan_for(&mut self, interface: &InterfaceWish, family: Family) -> Result<(), Refusal> {
+    fn plan_for(&mut self, interface: &InterfaceRequest, family: Family) -> Result<(), Refusal> {
         let (state, search) = (self.state, self.search);
         let Some(subnet) = state.subnet_of_family(family, interface)? else { return Ok(()) };
         let key = self.application.key();
@@ -312,8 +312,8 @@ impl State {
 }
 
 /// Interfaces that name subnets, with each family that they take.
-fn places(wish: &Allocate) -> impl Iterator<Item = (&InterfaceWish, Family)> {
-    let named = wish.interfaces.iter().filter(|interface| !interface.subnets.is_empty());
+fn places(request: &Allocate) -> impl Iterator<Item = (&InterfaceRequest, Family)> {
+    let named = request.interfaces.iter().filter(|interface| !interface.subnets.is_empty());
     let families = |interface| Family::BOTH.into_iter().map(move |family| (interface, family));
     named.flat_map(families).filter(|(interface, family)| interface.takes(*family))
 }

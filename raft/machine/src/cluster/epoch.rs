@@ -104,10 +104,10 @@ impl ConfirmEpoch {
 
 impl Step<'_> {
     /// Lets pools give again. What was confirmed before is no reason to refuse.
-    pub(crate) fn confirm_epoch(&mut self, wish: &ConfirmEpoch) -> Result<Answer, Refusal> {
-        let (number, present) = (wish.epoch, self.state.header.epoch);
+    pub(crate) fn confirm_epoch(&mut self, request: &ConfirmEpoch) -> Result<Answer, Refusal> {
+        let (number, present) = (request.epoch, self.state.header.epoch);
         refuse_if(number != present, || Cause::OtherEpoch { present, epoch: number })?;
-        let named = wish.pools.iter().flatten().map(|name| {
+        let named = request.pools.iter().flatten().map(|name| {
             let id = self.state.find::<Pool>(name);
             id.ok_or_else(|| not_found(Kind::Pool, name))
         });
@@ -115,11 +115,11 @@ impl Step<'_> {
         let Some(row) = self.state.unconfirmed().cloned() else {
             return Ok(Answer::Confirmed { pools: 0, waiting: 0 });
         };
-        let all = |id: &PoolId| wish.pools.is_none() || named.contains(id);
+        let all = |id: &PoolId| request.pools.is_none() || named.contains(id);
         let pools = self.state.pools.iter().map(|(id, _)| id);
         let (fresh, left): (Vec<PoolId>, Vec<PoolId>) =
             pools.filter(|id| !row.confirmed.contains(id)).partition(all);
-        let ended = wish.pools.is_none() || left.is_empty();
+        let ended = request.pools.is_none() || left.is_empty();
         if fresh.is_empty() && !ended {
             return Ok(Answer::Confirmed { pools: 0, waiting: left.len() as u64 });
         }

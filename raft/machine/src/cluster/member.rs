@@ -40,33 +40,33 @@ impl State {
 
 impl Step<'_> {
     /// Takes a member in. The same data directory again gets the same id: the first answer may have been lost.
-    pub(crate) fn join_member(&mut self, wish: &JoinMember) -> Result<Answer, Refusal> {
+    pub(crate) fn join_member(&mut self, request: &JoinMember) -> Result<Answer, Refusal> {
         let token = self.check_may_join()?;
-        if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == wish.disk_id) {
-            return again(id, row, wish);
+        if let Some((id, row)) = self.state.members.iter().find(|(_, row)| row.disk_id == request.disk_id) {
+            return again(id, row, request);
         }
-        let unnoted = || wish.known.iter().filter(|known| !self.is_noted(known.id));
-        if let Some(known) = unnoted().find(|known| known.disk_id == wish.disk_id) {
+        let unnoted = || request.known.iter().filter(|known| !self.is_noted(known.id));
+        if let Some(known) = unnoted().find(|known| known.disk_id == request.disk_id) {
             return Err(Cause::DirectoryOfFounder { id: known.id, name: known.name.clone() }.into());
         }
         if token.as_ref().is_some_and(|(_, token)| token.used_for.is_some()) {
             return Err(Cause::MemberTokenUsed.into());
         }
-        let taken = unnoted().find(|known| known.name == wish.name);
-        let taken = taken.map(|known| known.id).or(self.state.member_named(&wish.name).map(|(id, _)| id));
+        let taken = unnoted().find(|known| known.name == request.name);
+        let taken = taken.map(|known| known.id).or(self.state.member_named(&request.name).map(|(id, _)| id));
         if let Some(id) = taken {
-            return Err(Cause::MemberNameTaken { id, name: wish.name.clone() }.into());
+            return Err(Cause::MemberNameTaken { id, name: request.name.clone() }.into());
         }
         let living = self.state.members.iter().filter(|(_, row)| row.standing != MemberStanding::Removed);
         refuse_if(living.count() + unnoted().count() >= MEMBERS_MAX, || Cause::TooManyMembers)?;
         let revision = self.state.tick();
-        self.note_members(&wish.known, revision);
+        self.note_members(&request.known, revision);
         let id = self.state.members.last().map_or(0, |(id, _)| id) + 1;
         let row = Member {
-            name: wish.name.clone(),
-            disk_id: Text::clone(&wish.disk_id),
-            peer_address: Text::clone(&wish.peer_address),
-            client_url: Text::clone(&wish.client_url),
+            name: request.name.clone(),
+            disk_id: Text::clone(&request.disk_id),
+            peer_address: Text::clone(&request.peer_address),
+            client_url: Text::clone(&request.client_url),
             standing: MemberStanding::Learner,
             joined: revision,
         };
@@ -79,28 +79,28 @@ impl Step<'_> {
     }
 
     /// Gives members a vote and lets others go, if the voters are those that were seen.
-    pub(crate) fn change_members(&mut self, wish: &ChangeMembers) -> Result<Answer, Refusal> {
+    pub(crate) fn change_members(&mut self, request: &ChangeMembers) -> Result<Answer, Refusal> {
         let mut voters = self.state.voters();
         let noted = |known: &&KnownMember| !self.is_noted(known.id);
-        voters.extend(wish.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
+        voters.extend(request.known.iter().filter(noted).filter(|known| known.votes).map(|known| known.id));
         voters.sort_unstable();
-        refuse_if(voters != wish.voters, || Cause::MembersChanged)?;
-        for id in wish.promote.iter().chain(&wish.remove) {
-            let known = wish.known.iter().any(|known| known.id == *id);
+        refuse_if(voters != request.voters, || Cause::MembersChanged)?;
+        for id in request.promote.iter().chain(&request.remove) {
+            let known = request.known.iter().any(|known| known.id == *id);
             refuse_if(!known && self.state.members.get(*id).is_none(), || Cause::NoMember { id: *id })?;
         }
         let gone =
             |id: &u64| self.state.members.get(*id).is_some_and(|row| row.standing == MemberStanding::Removed);
-        if let Some(id) = wish.promote.iter().find(|id| gone(id) || wish.remove.contains(id)) {
+        if let Some(id) = request.promote.iter().find(|id| gone(id) || request.remove.contains(id)) {
             return Err(Cause::MemberRemoved { id: *id }.into());
         }
-        voters.extend(&wish.promote);
-        voters.retain(|id| !wish.remove.contains(id));
+        voters.extend(&request.promote);
+        voters.retain(|id| !request.remove.contains(id));
         refuse_if(voters.is_empty(), || Cause::LastVoter)?;
         let revision = self.state.tick();
-        self.note_members(&wish.known, revision);
-        let mut ids = self.set_standing(&wish.promote, MemberStanding::Voter);
-        ids.extend(self.set_standing(&wish.remove, MemberStanding::Removed));
+        self.note_members(&request.known, revision);
+        let mut ids = self.set_standing(&request.promote, MemberStanding::Voter);
+        ids.extend(self.set_standing(&request.remove, MemberStanding::Removed));
         Ok(Answer::Members { ids })
     }
 
@@ -160,10 +160,10 @@ impl Step<'_> {
 }
 
 /// Answer to a data directory that was seen before.
-fn again(id: u64, row: &Member, wish: &JoinMember) -> Result<Answer, Refusal> {
+fn again(id: u64, row: &Member, request: &JoinMember) -> Result<Answer, Refusal> {
     if row.standing == MemberStanding::Removed {
         return Err(Cause::DirectoryOfRemoved { id, name: row.name.clone() }.into());
     }
-    refuse_if(row.name != wish.name, || Cause::DirectoryOfAnother { id, name: row.name.clone() })?;
+    refuse_if(row.name != request.name, || Cause::DirectoryOfAnother { id, name: row.name.clone() })?;
     Ok(Answer::Members { ids: vec![id] })
 }

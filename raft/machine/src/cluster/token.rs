@@ -53,28 +53,28 @@ impl CreateToken {
 }
 
 impl Step<'_> {
-    pub(crate) fn create_token(&mut self, wish: &CreateToken) -> Result<Answer, Refusal> {
-        let old = self.state.meta(Kind::Token, &wish.name);
-        check_expected(Kind::Token, &wish.name, old, Expect::Absent)?;
-        self.check_secret(&wish.secret_hash)?;
+    pub(crate) fn create_token(&mut self, request: &CreateToken) -> Result<Answer, Refusal> {
+        let old = self.state.meta(Kind::Token, &request.name);
+        check_expected(Kind::Token, &request.name, old, Expect::Absent)?;
+        self.check_secret(&request.secret_hash)?;
         self.check_room_for_tokens()?;
-        if let (Purpose::Bearer, Some(node)) = (wish.purpose, &wish.grant.node) {
+        if let (Purpose::Bearer, Some(node)) = (request.purpose, &request.grant.node) {
             self.check_room_for_tokens_of(node)?;
         }
         let revision = self.state.tick();
-        let expires_ms = wish.ttl_ms.map(|ttl_ms| self.state.log_time_ms().saturating_add(ttl_ms));
+        let expires_ms = request.ttl_ms.map(|ttl_ms| self.state.log_time_ms().saturating_add(ttl_ms));
         let row = Token {
             meta: self.new_meta(revision),
-            name: wish.name.clone(),
-            purpose: wish.purpose,
-            grant: wish.grant.clone(),
-            description: Text::clone(&wish.description),
+            name: request.name.clone(),
+            purpose: request.purpose,
+            grant: request.grant.clone(),
+            description: Text::clone(&request.description),
             joined_with: None,
-            secret_hash: wish.secret_hash,
+            secret_hash: request.secret_hash,
             expires_ms,
-            expires_wall_ms: wish.ttl_ms.map(|ttl_ms| self.at.wall_ms.saturating_add(ttl_ms)),
+            expires_wall_ms: request.ttl_ms.map(|ttl_ms| self.at.wall_ms.saturating_add(ttl_ms)),
             used_for: None,
-            replaces: wish.replaces,
+            replaces: request.replaces,
         };
         Ok(self.add_token(Id::new(revision), row))
     }

@@ -77,17 +77,17 @@ impl Step<'_> {
         let new = Waiting { lacks, why, cause, ..old.clone() };
         self.state.tick();
         if new.why != old.why {
-            self.emit(What::Waits { endpoint: old.wish.endpoint.clone(), why });
+            self.emit(What::Waits { endpoint: old.request.endpoint.clone(), why });
         }
         self.put_waiting(endpoint, Some(new));
     }
 
     /// Ends the waiting of an endpoint that holds something on an interface that it waited for.
-    pub(crate) fn stop_waiting(&mut self, endpoint: EndpointId, wish: &Allocate) {
+    pub(crate) fn stop_waiting(&mut self, endpoint: EndpointId, request: &Allocate) {
         let Some(waiting) = self.state.waiting(endpoint) else { return };
         let names =
             |interfaces: &Allocate| interfaces.interfaces.iter().map(|one| one.name.clone()).collect();
-        let (given, waited): (Vec<_>, Vec<_>) = (names(wish), names(&waiting.wish));
+        let (given, waited): (Vec<_>, Vec<_>) = (names(request), names(&waiting.request));
         if given.iter().any(|name| waited.contains(name)) {
             self.put_waiting(endpoint, None);
         }

@@ -15,14 +15,14 @@ use ipam_api::limits::PREFIX_DAMPING_MS_MAX;
 use ipnet::IpNet;
 
 impl Step<'_> {
-    pub(crate) fn delegate(&mut self, wish: &Delegate) -> Result<Answer, Refusal> {
+    pub(crate) fn delegate(&mut self, request: &Delegate) -> Result<Answer, Refusal> {
         let (grant, _) = self.rights.as_ref().map_err(Clone::clone)?;
-        let plan = self.state.plan_prefixes(wish, grant)?;
-        self.refresh_prefixes(&plan, wish);
+        let plan = self.state.plan_prefixes(request, grant)?;
+        self.refresh_prefixes(&plan, request);
         let mut ids = plan.known.clone();
         let mut parent = ids.last().copied().map_or(plan.source, ParentId::from);
-        for (level, cidr) in wish.levels.iter().skip(plan.known.len()).zip(&plan.fresh) {
-            let id = self.write_prefix(&plan, wish, level, *cidr, parent);
+        for (level, cidr) in request.levels.iter().skip(plan.known.len()).zip(&plan.fresh) {
+            let id = self.write_prefix(&plan, request, level, *cidr, parent);
             ids.push(id);
             parent = id.into();
         }
@@ -33,7 +33,7 @@ impl Step<'_> {
     fn write_prefix(
         &mut self,
         plan: &Plan,
-        wish: &Delegate,
+        request: &Delegate,
         level: &PrefixLevel,
         cidr: IpNet,
         parent: ParentId,
@@ -46,7 +46,7 @@ impl Step<'_> {
             network,
             pool: plan.pool,
             parent,
-            owner: PrefixOwner { realm: wish.realm.clone(), name: level.owner.clone() },
+            owner: PrefixOwner { realm: request.realm.clone(), name: level.owner.clone() },
             keep_edges: level.keep_edges,
             ttl_ms: level.ttl_ms,
             until_ms: level.ttl_ms.map(|ttl_ms| self.state.log_time_ms().saturating_add(ttl_ms)),
@@ -65,9 +65,9 @@ impl Step<'_> {
     }
 
     /// Lets what is there live on. A little longer is not worth writing down.
-    fn refresh_prefixes(&mut self, plan: &Plan, wish: &Delegate) {
+    fn refresh_prefixes(&mut self, plan: &Plan, request: &Delegate) {
         let above = plan.above.iter().map(|id| (*id, None));
-        let known = plan.known.iter().zip(&wish.levels).map(|(id, level)| (*id, level.ttl_ms));
+        let known = plan.known.iter().zip(&request.levels).map(|(id, level)| (*id, level.ttl_ms));
         let now = self.state.log_time_ms();
         let mut later = Vec::new();
         for (id, wanted) in above.chain(known) {

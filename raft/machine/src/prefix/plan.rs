@@ -27,8 +27,8 @@ pub(crate) struct Plan {
 
 impl State {
     /// Finds what is there, and a block for each level that isn't.
-    pub(super) fn plan_prefixes(&self, wish: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
-        let (source, pool) = match &wish.from {
+    pub(super) fn plan_prefixes(&self, request: &Delegate, grant: &Grant) -> Result<Plan, Refusal> {
+        let (source, pool) = match &request.from {
             PrefixSource::Pool(name) => {
                 let id = self.find::<Pool>(name).ok_or_else(|| not_found(Kind::Pool, name))?;
                 (id.into(), id)
@@ -46,9 +46,9 @@ impl State {
             known: Vec::new(),
             fresh: Vec::new(),
         };
-        for level in &wish.levels {
+        for level in &request.levels {
             let parent = plan.known.last().copied().map_or(source, ParentId::from);
-            let owner = PrefixOwner { realm: wish.realm.clone(), name: level.owner.clone() };
+            let owner = PrefixOwner { realm: request.realm.clone(), name: level.owner.clone() };
             if plan.fresh.is_empty()
                 && let Some((id, row)) = self.prefix_of(parent, &owner)
             {
@@ -60,14 +60,14 @@ impl State {
                 return Err(Cause::NoPrefixOf { owner: level.owner.clone() }.into());
             };
             let whole = plan.fresh.len().checked_sub(1).and_then(|last| {
-                let keeps = wish.levels.get(plan.known.len() + last)?.keep_edges;
+                let keeps = request.levels.get(plan.known.len() + last)?.keep_edges;
                 Some((*plan.fresh.get(last)?, keeps))
             });
             let cidr = match whole {
                 Some((cidr, keep_edges)) => {
                     lowest_in(cidr, &Division::none_of(cidr, keep_edges).free, length)?
                 }
-                None => self.lowest_block(plan.pool, parent, wish, length)?,
+                None => self.lowest_block(plan.pool, parent, request, length)?,
             };
             plan.fresh.push(cidr);
         }
@@ -79,10 +79,10 @@ impl State {
         &self,
         pool: PoolId,
         parent: ParentId,
-        wish: &Delegate,
+        request: &Delegate,
         length: u8,
     ) -> Result<IpNet, Refusal> {
-        self.check_delegates(pool, wish)?;
+        self.check_delegates(pool, request)?;
         if let Some(row) = self.prefixes.get(parent.prefix()) {
             let division = self.index.divided.get(&parent.prefix()).cloned();
             let division = division.unwrap_or_else(|| Division::none_of(row.cidr, row.keep_edges).into());
@@ -102,12 +102,12 @@ impl State {
     }
 
     /// Refuses to cut from a pool that gives nothing, or is meant for others.
-    fn check_delegates(&self, pool: PoolId, wish: &Delegate) -> Result<(), Refusal> {
+    fn check_delegates(&self, pool: PoolId, request: &Delegate) -> Result<(), Refusal> {
         let Some(row) = self.pools.get(pool) else { return Ok(()) };
         let spec = &row.spec;
         let realms = &spec.takers.realms;
         let others = Takers { realms: Vec::new(), ..spec.takers.clone() };
-        let why = if !realms.is_empty() && !realms.contains(&wish.realm) {
+        let why = if !realms.is_empty() && !realms.contains(&request.realm) {
             WhyNot::OtherRealms
         } else if row.automatic.is_some() {
             WhyNot::OtherApplication

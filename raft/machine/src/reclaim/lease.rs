@@ -20,9 +20,9 @@ impl Step<'_> {
         }
     }
 
-    pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Answer, Refusal> {
-        let ids = self.state.leases(&wish.which)?;
-        self.renew_all(&ids, wish.ttl_ms);
+    pub(crate) fn renew(&mut self, request: &Renew) -> Result<Answer, Refusal> {
+        let ids = self.state.leases(&request.which)?;
+        self.renew_all(&ids, request.ttl_ms);
         let renewed = |id: &AllocationId| {
             let row = self.state.allocations.get(*id)?;
             Some(Renewed { allocation: *id, address: row.address, lease: row.lease.clone()? })

@@ -45,11 +45,12 @@ impl State {
 
     /// The incarnation that the request speaks of, if it exists: the one with its uid, an earlier one too;
     /// without a uid the newest. A sticky endpoint has one, whatever its uid.
-    pub(crate) fn incarnation_for(&self, wish: &Allocate) -> Option<EndpointId> {
-        let rows = || self.incarnations(&wish.endpoint).rev();
+    pub(crate) fn incarnation_for(&self, request: &Allocate) -> Option<EndpointId> {
+        let rows = || self.incarnations(&request.endpoint).rev();
         let is_sticky = |id: &EndpointId| self.endpoints.named(*id).sticky.is_some();
-        let is_meant = |id: &EndpointId| wish.uid.is_none() || self.endpoints.named(*id).uid == wish.uid;
-        let sticky = if wish.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
+        let is_meant =
+            |id: &EndpointId| request.uid.is_none() || self.endpoints.named(*id).uid == request.uid;
+        let sticky = if request.stickiness.is_sticky() { rows().find(is_sticky) } else { None };
         sticky.or_else(|| rows().find(is_meant))
     }
 
@@ -151,7 +152,7 @@ impl Allocate {
 impl Waiting {
     /// The node that the claim is for.
     pub(crate) fn place(&self) -> Option<NodeKey> {
-        let name = self.wish.place()?.clone();
-        Some(NodeKey { realm: self.wish.endpoint.realm.clone(), name })
+        let name = self.request.place()?.clone();
+        Some(NodeKey { realm: self.request.endpoint.realm.clone(), name })
     }
 }

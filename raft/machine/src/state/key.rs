@@ -46,9 +46,9 @@ pub(crate) struct Application<'a> {
 }
 
 impl<'a> Application<'a> {
-    pub(crate) fn of(wish: &'a Allocate) -> Option<Self> {
-        let controller = wish.stickiness.controller.as_ref()?;
-        Some(Self { realm: &wish.endpoint.realm, namespace: &wish.endpoint.namespace, controller })
+    pub(crate) fn of(request: &'a Allocate) -> Option<Self> {
+        let controller = request.stickiness.controller.as_ref()?;
+        Some(Self { realm: &request.endpoint.realm, namespace: &request.endpoint.namespace, controller })
     }
 
     pub(crate) fn key(&self) -> ControllerKey {

@@ -1,6 +1,6 @@
 //! Rows by name, by application and by what an endpoint may see of them.
 
-use crate::command::{InterfaceWish, Kind, NetworkSpec, Refusal, Remarks, ScaleController, Text};
+use crate::command::{InterfaceRequest, Kind, NetworkSpec, Refusal, Remarks, ScaleController, Text};
 use crate::space::Space;
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
@@ -106,10 +106,10 @@ impl State {
     pub(crate) fn subnet_of_family(
         &self,
         family: Family,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
     ) -> Result<Option<SubnetId>, Refusal> {
         let mut first = None;
-        for name in &wish.subnets {
+        for name in &request.subnets {
             let id = self.find::<Subnet>(name).ok_or_else(|| not_found(Kind::Subnet, name))?;
             let is_of_family = |row: &Subnet| Family::of(row.spec.cidr.addr()) == family;
             if first.is_none() && is_of_family(self.subnets.named(id)) {

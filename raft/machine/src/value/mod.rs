@@ -33,7 +33,7 @@ pub use self::refusal::Refusal;
 pub(crate) use self::refusal::refuse_if;
 pub use self::routing::{Routing, Setting};
 pub use self::spec::{
-    Allocate, Dns, InterfaceWish, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
+    Allocate, Dns, InterfaceRequest, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec,
     ReleaseAttachment, Remarks, ReservationSpec, Started, SubnetSpec, Takers,
 };
 pub use self::sticky::{Controller, ScaleController, Stickiness};

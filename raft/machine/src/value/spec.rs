@@ -236,7 +236,7 @@ pub struct Allocate {
     /// When they end.
     pub lifecycle: Lifecycle,
     /// The interfaces that need addresses.
-    pub interfaces: Vec<InterfaceWish>,
+    pub interfaces: Vec<InterfaceRequest>,
     /// The pools that the endpoint's application has for itself, where interfaces name subnets.
     pub automatic_pool: Option<AutomaticPool>,
     /// When the asking process began. Required with an attachment.
@@ -249,7 +249,7 @@ pub struct Allocate {
 
 /// Needs of one interface.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterfaceWish {
+pub struct InterfaceRequest {
     /// Its name.
     pub name: InterfaceName,
     /// Subnets to take from, whichever of their pools are for it.
@@ -268,7 +268,7 @@ pub struct InterfaceWish {
     pub network_attachment: Option<NetworkAttachment>,
 }
 
-impl InterfaceWish {
+impl InterfaceRequest {
     /// The address of a family that it asks for by value.
     #[must_use]
     pub fn asked(&self, family: Family) -> Option<IpAddr> {

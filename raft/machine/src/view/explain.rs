@@ -91,13 +91,13 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
     let mut draft = state.clone();
     let (outcome, _, choices) =
         carry_out_looking(&mut draft, at, command, |step| match (&command.action, step.rights) {
-            (crate::command::Action::Allocate(wish), Ok((grant, _))) => {
+            (crate::command::Action::Allocate(request), Ok((grant, _))) => {
                 // Apart from the work of the request itself, which must be refused when that alone is too much.
                 let work = Work::default();
                 let search = Search { grant, work: &work };
-                match step.with_pools_of(wish, search) {
-                    Ok(Some(prepared)) => choices(&prepared, wish, search),
-                    Ok(None) => choices(step.state, wish, search),
+                match step.with_pools_of(request, search) {
+                    Ok(Some(prepared)) => choices(&prepared, request, search),
+                    Ok(None) => choices(step.state, request, search),
                     // There is nothing to choose from; the outcome says why.
                     Err(_) => Vec::new(),
                 }
@@ -110,19 +110,19 @@ pub fn explain(state: &State, at: At, command: &Command) -> Explanation {
         Ok(crate::command::Answer::Allocated { repeated: true, .. })
     );
     // What exists already isn't chosen at all.
-    let chosen =
-        chosen && !matches!(&command.action, crate::command::Action::Allocate(wish) if wish.manner.adopt);
+    let chosen = chosen
+        && !matches!(&command.action, crate::command::Action::Allocate(request) if request.manner.adopt);
     Explanation { outcome, choices: if chosen { choices } else { Vec::new() } }
 }
 
 /// Returns the choices of each interface. Where one family is refused the others are looked at all the same.
-fn choices(state: &State, wish: &Allocate, search: Search<'_>) -> Vec<Explained> {
+fn choices(state: &State, request: &Allocate, search: Search<'_>) -> Vec<Explained> {
     let mut all = Vec::new();
     let mut picked: Vec<Pick> = Vec::new();
-    let choosing = Choosing::of(state, wish, state.incarnation_for(wish), search);
+    let choosing = Choosing::of(state, request, state.incarnation_for(request), search);
     let asked_by_value = choosing.asked_by_value();
     let mut courses = Courses::default();
-    for (place, interface) in wish.interfaces.iter().enumerate() {
+    for (place, interface) in request.interfaces.iter().enumerate() {
         // What it has, or finds waiting, is not chosen now.
         let Needs::Addresses(portable) = choosing.needs(interface) else { continue };
         let taker = choosing.taker(interface);

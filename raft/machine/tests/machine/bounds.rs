@@ -126,12 +126,12 @@ fn an_endpoint_holds_a_bounded_number_of_addresses() {
 #[test]
 fn a_request_has_a_bounded_number_of_interfaces_and_pools() {
     let mut state = state(&["put subnet lan cidr=10.0.0.0/16", "put pool web subnet=lan default"]);
-    let wish = |count: usize| {
+    let request = |count: usize| {
         let interfaces: Vec<String> = (0..count).map(|i| format!("eth{i}")).collect();
         format!("allocate host/a {}", interfaces.join(" + "))
     };
-    refused(&say(&mut state, 0, &wish(INTERFACES_MAX + 1)), Code::LimitExceeded);
-    say(&mut state, 0, &wish(INTERFACES_MAX)).unwrap();
+    refused(&say(&mut state, 0, &request(INTERFACES_MAX + 1)), Code::LimitExceeded);
+    say(&mut state, 0, &request(INTERFACES_MAX)).unwrap();
     let pools = |count: usize| format!("allocate host/b eth0 ipv4_pools={}", vec!["web"; count].join(","));
     refused(&say(&mut state, 0, &pools(65)), Code::LimitExceeded);
     say(&mut state, 0, &pools(64)).unwrap();
@@ -347,9 +347,9 @@ fn both_families() -> (State, Action) {
     ]);
     let interfaces: Vec<String> = (0..INTERFACES_MAX).map(|at| format!("eth{at}")).collect();
     let mut command = read(&format!("allocate host/a {}", interfaces.join(" + ")));
-    let Action::Allocate(wish) = &mut command.action else { panic!("{command:?}") };
+    let Action::Allocate(request) = &mut command.action else { panic!("{command:?}") };
     // Four bytes each.
-    wish.manner.note.description = Text::given("\u{1F980}".repeat(TEXT_CHARS_MAX));
+    request.manner.note.description = Text::given("\u{1F980}".repeat(TEXT_CHARS_MAX));
     apply(&mut state, At::default(), &command).0.unwrap();
     (state, command.action)
 }

@@ -6,8 +6,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
     Allocate, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete, Expect,
-    InterfaceWish, Kind, Manner, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put, ReleaseAttachment,
-    Remarks, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
+    InterfaceRequest, Kind, Manner, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
+    ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::event::Readiness;
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
@@ -70,7 +70,7 @@ fn allocate(endpoint: &str, pool: &str, address: Option<&str>) -> Action {
         stickiness: Default::default(),
         automatic_pool: None,
         lifecycle: Lifecycle::Held,
-        interfaces: vec![InterfaceWish {
+        interfaces: vec![InterfaceRequest {
             name: "eth0".parse().unwrap(),
             subnets: Vec::new(),
             pools: PoolPatterns { ipv4: vec![pool.parse().unwrap()], ipv6: Vec::new() },
@@ -195,7 +195,9 @@ fn nothing_is_given_before_its_pool_is_confirmed() {
 fn what_was_kept_waits_for_its_pool_too() {
     let mut state = before();
     let sticky = || {
-        let Action::Allocate(wish) = allocate("vm/mail", "one", None) else { panic!("it is an allocation") };
+        let Action::Allocate(request) = allocate("vm/mail", "one", None) else {
+            panic!("it is an allocation")
+        };
         let key = "n1/net/c1/eth0".split('/').collect::<Vec<_>>();
         let attachment = AttachmentKey {
             realm: "default".parse().unwrap(),
@@ -210,7 +212,7 @@ fn what_was_kept_waits_for_its_pool_too() {
             lifecycle: Lifecycle::Attached,
             stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() },
             automatic_pool: None,
-            ..wish
+            ..request
         }
     };
     let key = sticky().attachment.unwrap();
@@ -310,13 +312,13 @@ fn both_parts_of_a_split_pool_are_as_confirmed_as_it_was() {
 
 /// An endpoint of an application that wants so many of them, each with an address.
 fn of_application(application: &str, endpoint: &str, replicas: u32) -> Action {
-    let Action::Allocate(mut wish) = allocate(endpoint, "web", None) else { unreachable!("it allocates") };
-    wish.interfaces[0].pools = PoolPatterns::default();
-    wish.interfaces[0].subnets = vec!["lan".parse().unwrap()];
+    let Action::Allocate(mut request) = allocate(endpoint, "web", None) else { unreachable!("it allocates") };
+    request.interfaces[0].pools = PoolPatterns::default();
+    request.interfaces[0].subnets = vec!["lan".parse().unwrap()];
     let (group, kind, name) = (Text::given("apps"), Text::given("Deployment"), application.parse().unwrap());
-    wish.stickiness.controller = Some(Controller { group, kind, name, uid: None });
-    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
-    Action::Allocate(wish)
+    request.stickiness.controller = Some(Controller { group, kind, name, uid: None });
+    request.automatic_pool = Some(AutomaticPool { size: PoolSize::Flexible(0), replicas, reclaim: true });
+    Action::Allocate(request)
 }
 
 #[test]

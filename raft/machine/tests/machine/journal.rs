@@ -89,8 +89,8 @@ proptest! {
             if draw.dice.chance(5) {
                 command = task(Action::SealJournal);
             }
-            if let Action::Allocate(wish) = &command.action {
-                asked.push(wish.clone());
+            if let Action::Allocate(request) = &command.action {
+                asked.push(request.clone());
             }
             let before = state.revision();
             let _nothing_written = dry_run(&state, at, &command);

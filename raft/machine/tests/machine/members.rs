@@ -65,7 +65,7 @@ fn code(answer: Result<Answer, Refusal>) -> Code {
 
 /// Makes a token and says how it is used.
 fn token(state: &mut State, name: &str) -> Terms {
-    let wish = CreateToken {
+    let request = CreateToken {
         name: name.parse().unwrap(),
         purpose: Purpose::JoinMember,
         grant: Grant::of(Role::Node),
@@ -74,7 +74,7 @@ fn token(state: &mut State, name: &str) -> Terms {
         secret_hash: secret_hash(name),
         replaces: false,
     };
-    run(state, &admin(), Action::CreateToken(wish)).0.unwrap();
+    run(state, &admin(), Action::CreateToken(request)).0.unwrap();
     let (id, _) = state.token_by_secret(&secret_hash(name)).unwrap();
     Terms { credential: Credential::Token { id }, ..admin() }
 }
@@ -157,20 +157,20 @@ fn a_state_that_another_cluster_goes_on_from_knows_no_members() {
 #[test]
 fn places_that_no_member_has_enter_no_row() {
     let refused = |change: &dyn Fn(&mut JoinMember)| {
-        let Action::JoinMember(mut wish) = join("n4", "disk-4") else { panic!("no join") };
-        change(&mut wish);
+        let Action::JoinMember(mut request) = join("n4", "disk-4") else { panic!("no join") };
+        change(&mut request);
         let mut state = State::new();
         let before = state.digest();
-        let refusal = run(&mut state, &admin(), Action::JoinMember(wish)).0.map(|_| ()).err();
+        let refusal = run(&mut state, &admin(), Action::JoinMember(request)).0.map(|_| ()).err();
         assert!(refusal.is_none() || state.digest() == before);
         refusal.map(|refusal| refusal.code())
     };
     assert_eq!(refused(&|_| {}), None);
     let long = "x".repeat(100_000);
     for address in ["n4", "n4\n:1", "n4\u{202e}:1", "\u{1b}[2Jn4:1", "unix:n4", "http://n4:1", &long] {
-        let wrong = |wish: &mut JoinMember| wish.peer_address = Text::given(address);
+        let wrong = |request: &mut JoinMember| request.peer_address = Text::given(address);
         assert_eq!(refused(&wrong), Some(Code::InvalidField), "{address:?}");
-        let wrong = |wish: &mut JoinMember| wish.known[0].peer_address = Text::given(address);
+        let wrong = |request: &mut JoinMember| request.known[0].peer_address = Text::given(address);
         assert_eq!(refused(&wrong), Some(Code::InvalidField), "known: {address:?}");
     }
     for url in [
@@ -183,13 +183,13 @@ fn places_that_no_member_has_enter_no_row() {
         "http://a@n4",
         &long,
     ] {
-        let wrong = |wish: &mut JoinMember| wish.client_url = Text::given(url);
+        let wrong = |request: &mut JoinMember| request.client_url = Text::given(url);
         assert_eq!(refused(&wrong), Some(Code::InvalidField), "{url:?}");
-        let wrong = |wish: &mut JoinMember| wish.known[0].client_url = Text::given(url);
+        let wrong = |request: &mut JoinMember| request.known[0].client_url = Text::given(url);
         assert_eq!(refused(&wrong), Some(Code::InvalidField), "known: {url:?}");
     }
     // A new member is somewhere; one that was alone until now may not be.
-    assert_eq!(refused(&|wish| wish.peer_address = Text::given("")), Some(Code::InvalidField));
-    assert_eq!(refused(&|wish| wish.known[0].peer_address = Text::given("")), None);
-    assert_eq!(refused(&|wish| wish.peer_address = Text::given("unix:/run/n4")), None);
+    assert_eq!(refused(&|request| request.peer_address = Text::given("")), Some(Code::InvalidField));
+    assert_eq!(refused(&|request| request.known[0].peer_address = Text::given("")), None);
+    assert_eq!(refused(&|request| request.peer_address = Text::given("unix:/run/n4")), None);
 }

@@ -80,8 +80,8 @@ impl Side {
         };
         let command = draw.command(now);
         let rebuild = draw.dice.chance(10);
-        if let Action::Allocate(wish) = &command.action {
-            self.asked.push(wish.clone());
+        if let Action::Allocate(request) = &command.action {
+            self.asked.push(request.clone());
         }
         if begins {
             self.lead(leadership + 1);
@@ -364,8 +364,8 @@ proptest! {
             let (outcome, events) = apply(&mut state, at, &command);
             explained::agrees(&explanation, &outcome, &command);
             assert_eq!(apply(&mut twin, at, &command), (outcome, events.clone()), "chance is the log's");
-            if let Action::Allocate(wish) = command.action {
-                asked.push(wish);
+            if let Action::Allocate(request) = command.action {
+                asked.push(request);
             }
             issued.extend(events.iter().filter_map(|event| match event.what {
                 What::Allocated(Holding { allocation, .. }) => Some(allocation.get()),

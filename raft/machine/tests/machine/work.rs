@@ -9,7 +9,7 @@ use ipam_api::limits::{
     WORK_PER_COMMAND_MAX,
 };
 use ipam_api::{Code, Family, Name};
-use ipam_machine::command::{InterfaceWish, PoolPatterns, Transaction};
+use ipam_machine::command::{InterfaceRequest, PoolPatterns, Transaction};
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Outcome, State, apply};
 
@@ -60,14 +60,14 @@ fn with_big_pools(mut state: State) -> State {
 }
 
 /// A request for so many interfaces, each with what `set` says of it.
-fn ask(interfaces: usize, set: impl Fn(usize, &mut InterfaceWish)) -> Command {
+fn ask(interfaces: usize, set: impl Fn(usize, &mut InterfaceRequest)) -> Command {
     let mut command = read("allocate host/web net0");
-    let Action::Allocate(wish) = &mut command.action else { panic!() };
-    let one = wish.interfaces[0].clone();
-    wish.interfaces = (0..interfaces)
+    let Action::Allocate(request) = &mut command.action else { panic!() };
+    let one = request.interfaces[0].clone();
+    request.interfaces = (0..interfaces)
         .map(|number| {
             let mut interface =
-                InterfaceWish { name: format!("net{number}").parse().unwrap(), ..one.clone() };
+                InterfaceRequest { name: format!("net{number}").parse().unwrap(), ..one.clone() };
             set(number, &mut interface);
             interface
         })
@@ -89,9 +89,9 @@ fn groups(first: usize) -> PoolPatterns {
 /// Many times the same request, for different endpoints.
 fn steps(count: usize, one: &Command) -> Command {
     let step = |number: usize| {
-        let Action::Allocate(mut wish) = one.action.clone() else { panic!() };
-        wish.endpoint = format!("pod/default/step-{number}").parse().unwrap();
-        Action::Allocate(wish)
+        let Action::Allocate(mut request) = one.action.clone() else { panic!() };
+        request.endpoint = format!("pod/default/step-{number}").parse().unwrap();
+        Action::Allocate(request)
     };
     let steps = (0..count).map(step).collect();
     Command { action: Action::Transaction(Transaction { preconditions: Vec::new(), steps }), ..one.clone() }
@@ -115,7 +115,7 @@ fn refused(state: &State, command: &Command) {
 fn the_largest_requests_that_are_meant_are_carried_out() {
     // 16 interfaces, both families, 64 patterns, 10,000 pools.
     let state = with_pools(10_000, 0);
-    let Answer::Allocated { interfaces, .. } = done(&state, &ask(16, |_, wish| wish.pools = groups(0)))
+    let Answer::Allocated { interfaces, .. } = done(&state, &ask(16, |_, request| request.pools = groups(0)))
     else {
         panic!("not allocated");
     };
@@ -125,16 +125,18 @@ fn the_largest_requests_that_are_meant_are_carried_out() {
     done(&state, &ask(16, |_, _| ()));
     done(
         &state,
-        &ask(16, |number, wish| wish.addresses = vec![format!("10.19.{}.7", number + 1).parse().unwrap()]),
+        &ask(16, |number, request| {
+            request.addresses = vec![format!("10.19.{}.7", number + 1).parse().unwrap()]
+        }),
     );
     // A bulk of 1,000 allocations of both families.
     let state = with_big_pools(state);
-    let bulk = steps(1000, &ask(1, |_, wish| wish.pools = patterns(["big*".to_owned()].into_iter())));
+    let bulk = steps(1000, &ask(1, |_, request| request.pools = patterns(["big*".to_owned()].into_iter())));
     let Answer::Steps(answers) = done(&state, &bulk) else { panic!("no steps") };
     assert_eq!(answers.len(), 1000);
     // 4,000 of them are full, and come first.
     let state = with_pools(10_000, 4_000);
-    done(&state, &ask(16, |_, wish| wish.pools = groups(0)));
+    done(&state, &ask(16, |_, request| request.pools = groups(0)));
     done(&state, &ask(16, |_, _| ()));
 }
 
@@ -143,10 +145,10 @@ fn what_examines_more_is_refused_and_changes_nothing() {
     let state = with_pools(1000, 1000);
     // Each interface has another list of its own: none of them is like another.
     let stars = patterns((0..64).map(|number| format!("*[0-9]*[0-9]*{number}*")));
-    let rotated = |number: usize, wish: &mut InterfaceWish| {
-        wish.pools = stars.clone();
-        wish.pools.ipv4.rotate_left(number);
-        wish.pools.ipv6.rotate_left(number);
+    let rotated = |number: usize, request: &mut InterfaceRequest| {
+        request.pools = stars.clone();
+        request.pools.ipv4.rotate_left(number);
+        request.pools.ipv6.rotate_left(number);
     };
     let Action::Transaction(_) = steps(10, &ask(16, rotated)).action else { panic!() };
     let roomy = with_pools(1000, 0);
@@ -154,22 +156,28 @@ fn what_examines_more_is_refused_and_changes_nothing() {
     refused(&roomy, &steps(10, &ask(16, rotated)));
     // Full pools are looked at one by one, in each step again.
     let full_but_last = with_pools(1000, 998);
-    refused(&full_but_last, &steps(100, &ask(1, |_, wish| wish.pools = groups(0))));
+    refused(&full_but_last, &steps(100, &ask(1, |_, request| request.pools = groups(0))));
     refused(&full_but_last, &steps(100, &ask(1, |_, _| ())));
     // A bulk that looks at one pool of each family, and writes too many rows.
     let big = with_big_pools(State::new());
     let named = |name: &str| vec![name.parse().unwrap()];
     let both = PoolPatterns { ipv4: named("big"), ipv6: named("big-six") };
-    refused(&big, &steps(1000, &ask(2, |_, wish| wish.pools = both.clone())));
+    refused(&big, &steps(1000, &ask(2, |_, request| request.pools = both.clone())));
     // What is refused for another reason still is, and by the same budget where it waits.
-    let Command { action: Action::Allocate(mut wish), .. } = ask(16, |_, wish| wish.pools = groups(0)) else {
+    let Command { action: Action::Allocate(mut request), .. } =
+        ask(16, |_, request| request.pools = groups(0))
+    else {
         panic!()
     };
-    let exhausted =
-        apply(&mut state.clone(), AT, &Command { action: Action::Allocate(wish.clone()), ..read("expire") });
+    let exhausted = apply(
+        &mut state.clone(),
+        AT,
+        &Command { action: Action::Allocate(request.clone()), ..read("expire") },
+    );
     assert_eq!(exhausted.0.unwrap_err().code(), Code::PoolExhausted);
-    wish.manner.wait = true;
-    let waits = apply(&mut state.clone(), AT, &Command { action: Action::Allocate(wish), ..read("expire") });
+    request.manner.wait = true;
+    let waits =
+        apply(&mut state.clone(), AT, &Command { action: Action::Allocate(request), ..read("expire") });
     assert!(matches!(waits.0.unwrap().answer, Answer::Pending(_)));
 }
 
@@ -179,8 +187,8 @@ fn patterns_cost_what_is_looked_at_and_not_what_they_stand_for() {
     let state = with_pools(10_000, 0);
     done(
         &state,
-        &ask(16, |number, wish| {
-            wish.pools = patterns(["g*".to_owned(), format!("g0{}-*", number % 10)].into_iter());
+        &ask(16, |number, request| {
+            request.pools = patterns(["g*".to_owned(), format!("g0{}-*", number % 10)].into_iter());
         }),
     );
     // A pool that comes in between is found by the steps after it.
@@ -238,14 +246,14 @@ fn requests_that_wait_are_served_by_a_budget_of_their_own() {
 fn an_explanation_is_bounded_as_its_request_is() {
     let state = with_pools(1000, 998);
     let stars = patterns((0..64).map(|number| format!("*[0-9]*[0-9]*{number}*")));
-    let expensive = ask(16, |number, wish| {
-        wish.pools = stars.clone();
-        wish.pools.ipv4.rotate_left(number);
+    let expensive = ask(16, |number, request| {
+        request.pools = stars.clone();
+        request.pools.ipv4.rotate_left(number);
     });
     let explanation = explain(&state, AT, &expensive);
     assert_eq!(explanation.outcome.unwrap_err().code(), Code::LimitExceeded);
     assert!(explanation.choices.len() < 32, "what was cut short is not explained");
-    let cheap = explain(&state, AT, &ask(16, |_, wish| wish.pools = groups(0)));
+    let cheap = explain(&state, AT, &ask(16, |_, request| request.pools = groups(0)));
     assert_eq!((cheap.outcome.is_ok(), cheap.choices.len()), (true, 32));
 }
 
@@ -291,17 +299,17 @@ fn an_address_by_value_is_looked_up_within_the_budget() {
     // The pool that has it comes first, or behind 9,998 of both families.
     let state = with_pools(20_000, 0);
     let by_value = |first: usize| {
-        ask(1, |_, wish| {
-            (wish.pools, wish.families) = (groups(first), vec![Family::V4]);
-            wish.addresses = vec!["10.39.15.7".parse().unwrap()];
+        ask(1, |_, request| {
+            (request.pools, request.families) = (groups(first), vec![Family::V4]);
+            request.addresses = vec!["10.39.15.7".parse().unwrap()];
         })
     };
     done(&state, &by_value(63));
     refused(&state, &by_value(0));
     // One that is adopted is looked up among all of them.
-    let Command { action: Action::Allocate(mut wish), .. } = by_value(63) else { panic!() };
-    (wish.manner.adopt, wish.interfaces[0].pools.ipv6) = (true, Vec::new());
-    refused(&state, &Command { action: Action::Allocate(wish), ..read("expire") });
+    let Command { action: Action::Allocate(mut request), .. } = by_value(63) else { panic!() };
+    (request.manner.adopt, request.interfaces[0].pools.ipv6) = (true, Vec::new());
+    refused(&state, &Command { action: Action::Allocate(request), ..read("expire") });
 }
 
 #[test]

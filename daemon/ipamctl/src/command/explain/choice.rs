@@ -5,14 +5,18 @@ use ipam_api::client::Call;
 use ipam_api::explain::{Candidate, Choice, Explanation, Help, Skipped};
 
 use crate::client::session::Session;
-use crate::command::allocate::{self, WishArguments};
+use crate::command::allocate::{self, RequestArguments};
 use crate::output::error::Failure;
 use crate::output::table::Table;
 use crate::output::text;
 
 /// Asks, shows, and ends with 1 where it would be refused.
-pub(super) async fn run(session: &Session, wish: &WishArguments, all_skipped: bool) -> Result<(), Failure> {
-    let request = allocate::request(session, wish).await?;
+pub(super) async fn run(
+    session: &Session,
+    arguments: &RequestArguments,
+    all_skipped: bool,
+) -> Result<(), Failure> {
+    let request = allocate::request(session, arguments).await?;
     let mut call = Call::post("/v1/allocations/explain").json(&request)?;
     if all_skipped {
         call = call.query("all_skipped", "true");

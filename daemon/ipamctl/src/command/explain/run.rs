@@ -7,7 +7,7 @@ use serde_json::json;
 use super::choice;
 use super::source::{self, Field, Shape};
 use crate::client::session::Session;
-use crate::command::allocate::WishArguments;
+use crate::command::allocate::RequestArguments;
 use crate::output::error::Failure;
 use crate::output::table::Table;
 
@@ -43,7 +43,7 @@ pub(crate) struct ExplainArguments {
     #[arg(value_name = "RESOURCE[.FIELD…]", conflicts_with = "endpoint")]
     path: Option<String>,
     #[command(flatten)]
-    wish: WishArguments,
+    arguments: RequestArguments,
     /// Name all default pools that are skipped, and not only the first for each reason
     #[arg(long, conflicts_with = "path")]
     all_skipped: bool,
@@ -60,7 +60,7 @@ impl ExplainArguments {
 pub(crate) async fn run(session: &Session, arguments: &ExplainArguments) -> Result<(), Failure> {
     match &arguments.path {
         Some(path) => field(session, path),
-        None => choice::run(session, &arguments.wish, arguments.all_skipped).await,
+        None => choice::run(session, &arguments.arguments, arguments.all_skipped).await,
     }
 }
 

@@ -45,7 +45,7 @@ impl Action {
             Action::PutReservation(put) => put.spec.check(),
             Action::PutNode(put) => put.spec.remarks.check(),
             Action::PutNamespace(put) => put.spec.check(),
-            Action::Allocate(wish) => wish.check(),
+            Action::Allocate(request) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
             Action::Transaction(transaction) => {
                 within(Counted::Steps, transaction.steps.len(), TRANSACTION_STEPS_MAX)?;
@@ -64,22 +64,22 @@ impl Action {
             Action::SplitPool(split) => split.check(),
             Action::ScaleController(scale) => scale.check(),
             Action::EndController(end) => end.check(),
-            Action::CreateToken(wish) => wish.check(),
-            Action::ConfirmEpoch(wish) => wish.check(),
-            Action::JoinMember(wish) => {
-                wish.known.iter().try_for_each(KnownMember::check)?;
-                within(Counted::Members, wish.known.len(), MEMBERS_MAX)?;
-                check_place(&wish.disk_id, Some(&wish.peer_address), &wish.client_url)
+            Action::CreateToken(request) => request.check(),
+            Action::ConfirmEpoch(request) => request.check(),
+            Action::JoinMember(request) => {
+                request.known.iter().try_for_each(KnownMember::check)?;
+                within(Counted::Members, request.known.len(), MEMBERS_MAX)?;
+                check_place(&request.disk_id, Some(&request.peer_address), &request.client_url)
             }
-            Action::ChangeMembers(wish) => {
-                wish.known.iter().try_for_each(KnownMember::check)?;
-                for ids in [&wish.promote, &wish.remove, &wish.voters] {
+            Action::ChangeMembers(request) => {
+                request.known.iter().try_for_each(KnownMember::check)?;
+                for ids in [&request.promote, &request.remove, &request.voters] {
                     within(Counted::Members, ids.len(), MEMBERS_MAX)?;
                 }
-                within(Counted::Members, wish.known.len(), MEMBERS_MAX)
+                within(Counted::Members, request.known.len(), MEMBERS_MAX)
             }
-            Action::Delegate(wish) => wish.check(),
-            Action::Renew(wish) => wish.check(),
+            Action::Delegate(request) => request.check(),
+            Action::Renew(request) => request.check(),
             Action::ReleasePrefix { .. }
             | Action::Delete(_)
             | Action::RotateToken { .. }
@@ -279,29 +279,29 @@ impl Allocate {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Interfaces, self.interfaces.len(), INTERFACES_MAX)?;
         refuse_if(self.interfaces.is_empty(), || Cause::NoInterface)?;
-        for (i, wish) in self.interfaces.iter().enumerate() {
-            let interface = || wish.name.clone();
-            within(Counted::InterfaceSubnets, wish.subnets.len(), POOLS_NAMED_MAX)?;
-            wish.pools.check(Counted::InterfacePools)?;
-            wish.default_pools.check(Counted::InterfaceDefaultPools)?;
-            within(Counted::RequestedAddresses, wish.addresses.len(), REQUESTED_ADDRESSES_MAX)?;
-            if self.interfaces.iter().take(i).any(|other| other.name == wish.name) {
+        for (i, request) in self.interfaces.iter().enumerate() {
+            let interface = || request.name.clone();
+            within(Counted::InterfaceSubnets, request.subnets.len(), POOLS_NAMED_MAX)?;
+            request.pools.check(Counted::InterfacePools)?;
+            request.default_pools.check(Counted::InterfaceDefaultPools)?;
+            within(Counted::RequestedAddresses, request.addresses.len(), REQUESTED_ADDRESSES_MAX)?;
+            if self.interfaces.iter().take(i).any(|other| other.name == request.name) {
                 return Err(Cause::InterfaceTwice { interface: interface() }.into());
             }
-            if wish.families.len() > Family::BOTH.len()
-                || matches!(*wish.families, [one, other] if one == other)
+            if request.families.len() > Family::BOTH.len()
+                || matches!(*request.families, [one, other] if one == other)
             {
                 return Err(Cause::FamilyTwice { interface: interface() }.into());
             }
-            let is_odd = |address: &&IpAddr| !wish.takes(Family::of(**address));
-            if let Some(address) = wish.addresses.iter().find(is_odd) {
+            let is_odd = |address: &&IpAddr| !request.takes(Family::of(**address));
+            if let Some(address) = request.addresses.iter().find(is_odd) {
                 return Err(Cause::UnaskedFamily { interface: interface(), address: *address }.into());
             }
             for family in Family::BOTH {
-                let asked = wish.addresses.iter().filter(|address| Family::of(**address) == family);
+                let asked = request.addresses.iter().filter(|address| Family::of(**address) == family);
                 refuse_if(asked.count() > 1, || Cause::SeveralAddresses { interface: interface(), family })?;
             }
-            if let Some(mac) = &wish.mac {
+            if let Some(mac) = &request.mac {
                 check_mac(mac)?;
             }
         }
@@ -333,7 +333,7 @@ impl Allocate {
                     return Err(Cause::StartMissing.into());
                 };
                 check_boot_id(&started.boot_id)?;
-                let is_missing = self.interfaces.iter().all(|wish| wish.name != key.interface);
+                let is_missing = self.interfaces.iter().all(|request| request.name != key.interface);
                 refuse_if(is_missing, || Cause::InterfaceMissing { interface: key.interface.clone() })
             }
         }

@@ -5,8 +5,8 @@ use ipam_api::Family;
 use crate::value::{Allocate, Cause, Refusal, refuse_if};
 
 /// Refuses to adopt what isn't named.
-pub(crate) fn check_adoption(wish: &Allocate) -> Result<(), Refusal> {
-    for interface in &wish.interfaces {
+pub(crate) fn check_adoption(request: &Allocate) -> Result<(), Refusal> {
+    for interface in &request.interfaces {
         let has = |family| interface.addresses.iter().any(|address| Family::of(*address) == family);
         let asks = |family| !interface.pools.of(family).is_empty() || interface.families.contains(&family);
         if !interface.subnets.is_empty() {
@@ -23,10 +23,10 @@ pub(crate) fn check_adoption(wish: &Allocate) -> Result<(), Refusal> {
 }
 
 /// Refuses to let wait what could not be served in order.
-pub(crate) fn check_wait(wish: &Allocate) -> Result<(), Refusal> {
-    refuse_if(wish.attachment.is_some(), || Cause::AttachmentWaits)?;
-    refuse_if(wish.manner.adopt, || Cause::AdoptionWaits)?;
-    match wish.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
+pub(crate) fn check_wait(request: &Allocate) -> Result<(), Refusal> {
+    refuse_if(request.attachment.is_some(), || Cause::AttachmentWaits)?;
+    refuse_if(request.manner.adopt, || Cause::AdoptionWaits)?;
+    match request.interfaces.iter().find(|interface| !interface.addresses.is_empty()) {
         Some(interface) => Err(Cause::AddressWaits { interface: interface.name.clone() }.into()),
         None => Ok(()),
     }

@@ -146,7 +146,7 @@ impl Quota {
 
 impl Routing {
     /// Refuses what no state could accept. Default routes are welcome, unlike in subnets.
-    pub(crate) fn check(&self, wish: &Allocate) -> Result<(), Refusal> {
+    pub(crate) fn check(&self, request: &Allocate) -> Result<(), Refusal> {
         within(Counted::Routes, self.routes.len(), ROUTES_MAX)?;
         for (i, route) in self.routes.iter().enumerate() {
             let (destination, gateway) = (route.destination, route.gateway);
@@ -158,9 +158,9 @@ impl Routing {
                 return Err(Cause::RouteTwice { destination }.into());
             }
         }
-        let of_another = self.default_interface.as_ref().filter(|_| !wish.knows_own_interface_only());
+        let of_another = self.default_interface.as_ref().filter(|_| !request.knows_own_interface_only());
         let mut named = self.clean.iter().chain(of_another);
-        let is_stranger = |name: &&InterfaceName| wish.interfaces.iter().all(|one| one.name != **name);
+        let is_stranger = |name: &&InterfaceName| request.interfaces.iter().all(|one| one.name != **name);
         match named.find(is_stranger) {
             None => Ok(()),
             Some(name) => Err(Cause::DefaultRouteElsewhere { interface: name.clone() }.into()),

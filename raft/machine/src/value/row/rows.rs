@@ -175,7 +175,7 @@ pub struct Waiting {
     /// Its place in line: the revision in which it began to wait.
     pub order: u64,
     /// Request that waits.
-    pub wish: Allocate,
+    pub request: Allocate,
     /// With which rights.
     pub credential: Credential,
     /// Principal of the request.

@@ -25,15 +25,15 @@ fn node_of(realm: &str) -> Grant {
 fn handles(caller: &Grant, wanted: Grant, purpose: Purpose) -> bool {
     let mut world = World::new();
     let ttl_ms = (purpose != Purpose::Bearer).then_some(60_000);
-    let wish = |name: &str| Action::CreateToken(token(name, purpose, wanted.clone(), ttl_ms));
-    world.run(admin(), wish("there")).unwrap();
+    let request = |name: &str| Action::CreateToken(token(name, purpose, wanted.clone(), ttl_ms));
+    world.run(admin(), request("there")).unwrap();
     let before = world.state.digest();
     let rotate = Action::RotateToken {
         name: name("there"),
         secret_hash: secret_hash("another"),
         expect: Expect::Anything,
     };
-    let codes = [wish("new"), rotate, delete(Kind::Token, "there")]
+    let codes = [request("new"), rotate, delete(Kind::Token, "there")]
         .map(|action| world.code(Terms::of(caller.clone()), action));
     assert!(codes.iter().all(|code| *code == codes[0]), "{codes:?}");
     if codes[0].is_some() {
@@ -94,6 +94,6 @@ fn administrators_without_limits_make_every_token() {
 #[test]
 fn allow_shared_takes_realms() {
     let wanted = Grant { allow_shared: true, ..Grant::of(Role::Operator) };
-    let wish = Action::CreateToken(token("t", Purpose::Bearer, wanted, None));
-    assert_eq!(World::new().code(admin(), wish), Some(Code::InvalidField));
+    let request = Action::CreateToken(token("t", Purpose::Bearer, wanted, None));
+    assert_eq!(World::new().code(admin(), request), Some(Code::InvalidField));
 }

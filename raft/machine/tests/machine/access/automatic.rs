@@ -27,12 +27,12 @@ fn team_subnet(cidr: &str, team: &str) -> Action {
 }
 
 fn ask(pod: &str, subnet: &str) -> Action {
-    let mut wish: Allocate = add("n1", pod, "web");
-    wish.interfaces[0].pools.ipv4.clear();
-    wish.interfaces[0].subnets = vec![name(subnet)];
-    wish.stickiness.controller = Some(controller());
-    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Fixed(2), replicas: 1, reclaim: true });
-    Action::Allocate(wish)
+    let mut request: Allocate = add("n1", pod, "web");
+    request.interfaces[0].pools.ipv4.clear();
+    request.interfaces[0].subnets = vec![name(subnet)];
+    request.stickiness.controller = Some(controller());
+    request.automatic_pool = Some(AutomaticPool { size: PoolSize::Fixed(2), replicas: 1, reclaim: true });
+    Action::Allocate(request)
 }
 
 fn scale() -> Action {

@@ -39,17 +39,17 @@ fn rules(ranges: &[&str], exclude: &[&str], max_size: Option<u32>) -> Option<Aut
 
 /// A pod of the application `web` asks on a node.
 fn ask(on: &str, pod: &str, subnet: &str, size: u32) -> Allocate {
-    let mut wish = add(on, &format!("pod/shop/{pod}"), "web");
-    wish.interfaces[0].pools.ipv4.clear();
-    wish.interfaces[0].subnets = vec![name(subnet)];
-    wish.stickiness.controller = Some(controller("web", Some("u1")));
-    wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Fixed(size), replicas: 1, reclaim: true });
-    wish
+    let mut request = add(on, &format!("pod/shop/{pod}"), "web");
+    request.interfaces[0].pools.ipv4.clear();
+    request.interfaces[0].subnets = vec![name(subnet)];
+    request.stickiness.controller = Some(controller("web", Some("u1")));
+    request.automatic_pool = Some(AutomaticPool { size: PoolSize::Fixed(size), replicas: 1, reclaim: true });
+    request
 }
 
-fn with(mut wish: Allocate, change: impl FnOnce(&mut Allocate)) -> Action {
-    change(&mut wish);
-    Action::Allocate(wish)
+fn with(mut request: Allocate, change: impl FnOnce(&mut Allocate)) -> Action {
+    change(&mut request);
+    Action::Allocate(request)
 }
 
 fn end(application: &str) -> Action {
@@ -70,8 +70,8 @@ fn scale(application: &str, replicas: u32) -> Action {
     })
 }
 
-fn own(wish: Allocate) -> Action {
-    Action::Allocate(wish)
+fn own(request: Allocate) -> Action {
+    Action::Allocate(request)
 }
 
 /// The automatic pools of a subnet, the oldest first.
@@ -132,12 +132,13 @@ fn red_team_a_node_makes_pools_without_end() {
     let before = world.state.digest();
     let large = own(ask("n1", "a", "own", AUTOMATIC_MAX_SIZE_DEFAULT + 1));
     assert_eq!(world.code(node("n1"), large), Some(Code::LimitExceeded));
-    let kept = with(ask("n1", "a", "own", 1), |wish| wish.automatic_pool.as_mut().unwrap().reclaim = false);
+    let kept =
+        with(ask("n1", "a", "own", 1), |request| request.automatic_pool.as_mut().unwrap().reclaim = false);
     assert_eq!(world.code(node("n1"), kept.clone()), Some(Code::Forbidden));
     assert_eq!(world.state.digest(), before);
     let of = |on: &str, number: usize| {
-        with(ask(on, &format!("{on}-{number}"), "own", 1), |wish| {
-            wish.stickiness.controller = Some(controller(&format!("{on}-app-{number}"), None));
+        with(ask(on, &format!("{on}-{number}"), "own", 1), |request| {
+            request.stickiness.controller = Some(controller(&format!("{on}-app-{number}"), None));
         })
     };
     for number in 0..AUTOMATIC_POOLS_PER_NODE_MAX {
@@ -170,9 +171,10 @@ fn red_team_a_node_names_the_application_of_others() {
     // Another subnet, fewer addresses, another incarnation: each is given an address, and the pool stays.
     world.run(node("n2"), own(ask("n2", "b", "other", 1))).unwrap();
     assert_eq!(row(&world), before);
-    let smaller = with(ask("n2", "c", "own", 1), |wish| {
-        wish.stickiness.controller = Some(controller("web", Some("stolen")));
-        wish.automatic_pool = Some(AutomaticPool { size: PoolSize::Fixed(1), replicas: 0, reclaim: false });
+    let smaller = with(ask("n2", "c", "own", 1), |request| {
+        request.stickiness.controller = Some(controller("web", Some("stolen")));
+        request.automatic_pool =
+            Some(AutomaticPool { size: PoolSize::Fixed(1), replicas: 0, reclaim: false });
     });
     world.run(node("n2"), smaller).unwrap();
     assert_eq!(row(&world), before);
@@ -230,16 +232,16 @@ fn a_limited_operator_makes_no_pool_in_a_subnet_of_others() {
     }
     let web = || with_labels(Role::Operator, "team=web");
     let second = "eth1".parse().unwrap();
-    let first_add = with(ask("n1", "a", "ours", 2), |wish| {
-        wish.interfaces[0].name = Clone::clone(&second);
-        wish.attachment.as_mut().unwrap().interface = Clone::clone(&second);
+    let first_add = with(ask("n1", "a", "ours", 2), |request| {
+        request.interfaces[0].name = Clone::clone(&second);
+        request.attachment.as_mut().unwrap().interface = Clone::clone(&second);
     });
     let second_add = |subnet: &str| {
-        with(ask("n1", "a", "ours", 2), |wish| {
-            let mut known = wish.interfaces[0].clone();
+        with(ask("n1", "a", "ours", 2), |request| {
+            let mut known = request.interfaces[0].clone();
             known.name = Clone::clone(&second);
             known.subnets = vec![name(subnet)];
-            wish.interfaces.push(known);
+            request.interfaces.push(known);
         })
     };
     world.run(web(), first_add).unwrap();
@@ -253,8 +255,8 @@ fn the_node_with_the_last_allocation_scales_and_ends_its_application() {
     let mut world = World::new();
     world.run(admin(), ruled("own", "10.77.0.0/24", rules(&[], &[], None))).unwrap();
     let two_each = |on: &str, pod: &str| {
-        with(ask(on, pod, "own", 1), |wish| {
-            wish.automatic_pool =
+        with(ask(on, pod, "own", 1), |request| {
+            request.automatic_pool =
                 Some(AutomaticPool { size: PoolSize::Flexible(1), replicas: 3, reclaim: true });
         })
     };
@@ -284,8 +286,8 @@ fn the_node_with_the_last_allocation_scales_and_ends_its_application() {
 fn red_team_a_node_ends_an_application_with_kept_addresses() {
     let mut world = World::new();
     let member = |on: &str, pod: &str| {
-        with(add(on, &format!("pod/shop/{pod}"), "web"), |wish| {
-            wish.stickiness.controller =
+        with(add(on, &format!("pod/shop/{pod}"), "web"), |request| {
+            request.stickiness.controller =
                 Some(Controller { kind: Text::given("StatefulSet"), ..controller("db", None) });
         })
     };

@@ -110,9 +110,9 @@ fn the_head_of_a_waiting_line_is_the_place_of_a_claim() {
     world.run(admin(), pool("new", "lan", "10.0.0.50", labelled(&[]))).unwrap();
     let given = world.run(admin(), Action::Allocate(hold(None, "host/a", "new")));
     let claim = |endpoint: &str| {
-        let mut wish: Allocate = hold(None, endpoint, "new");
-        wish.manner.wait = true;
-        Action::Allocate(wish)
+        let mut request: Allocate = hold(None, endpoint, "new");
+        request.manner.wait = true;
+        Action::Allocate(request)
     };
     world.run(admin(), claim("host/b")).unwrap();
     world.run(admin(), claim("host/c")).unwrap();

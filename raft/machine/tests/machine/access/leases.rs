@@ -10,8 +10,8 @@ use crate::access::world::{World, admin, hold, ids, node};
 
 fn lease(on_node: Option<&str>, endpoint: &str) -> Action {
     let manner = Manner { ttl_ms: Some(60_000), ..Manner::default() };
-    let wish = hold(on_node, endpoint, "web");
-    Action::Allocate(Allocate { lifecycle: Lifecycle::Leased, manner, ..wish })
+    let request = hold(on_node, endpoint, "web");
+    Action::Allocate(Allocate { lifecycle: Lifecycle::Leased, manner, ..request })
 }
 
 /// A renewal by name, and one by number.
@@ -60,11 +60,11 @@ fn a_token_with_labels_or_realms_renews_what_it_could_take() {
 #[test]
 fn red_team_a_node_adopts_what_selectors_and_reservations_keep_from_it() {
     let mut world = World::new();
-    let mut wish = hold(Some("n1"), "host/n1", "web");
-    wish.manner.adopt = true;
-    wish.interfaces[0].addresses = vec!["10.0.0.15".parse().unwrap()];
-    assert_eq!(world.code(node("n1"), Action::Allocate(wish.clone())), Some(Code::Forbidden));
+    let mut request = hold(Some("n1"), "host/n1", "web");
+    request.manner.adopt = true;
+    request.interfaces[0].addresses = vec!["10.0.0.15".parse().unwrap()];
+    assert_eq!(world.code(node("n1"), Action::Allocate(request.clone())), Some(Code::Forbidden));
     let limited = Grant { labels: "team=db".parse().unwrap(), ..Grant::of(Role::Operator) };
-    assert_eq!(world.code(Terms::of(limited), Action::Allocate(wish.clone())), Some(Code::Forbidden));
-    assert_eq!(world.code(admin(), Action::Allocate(wish)), None);
+    assert_eq!(world.code(Terms::of(limited), Action::Allocate(request.clone())), Some(Code::Forbidden));
+    assert_eq!(world.code(admin(), Action::Allocate(request)), None);
 }

@@ -64,7 +64,7 @@ fn prepared(action: &mut Action, dice: &mut Dice) {
         Action::PutReservation(put) => label(&mut put.spec.remarks),
         Action::PutNode(put) => label(&mut put.spec.remarks),
         Action::PutNamespace(put) => label(&mut put.spec.remarks),
-        Action::Allocate(wish) => wish.manner.wait = false,
+        Action::Allocate(request) => request.manner.wait = false,
         Action::Transaction(all) => all.steps.iter_mut().for_each(|step| prepared(step, dice)),
         _ => {}
     }
@@ -93,8 +93,8 @@ fn run(seeds: Vec<u64>, grant: &Grant) -> Result<u64, TestCaseError> {
             issued
                 .extend(interfaces.iter().flat_map(|one| &one.addresses).map(|given| given.allocation.get()));
         }
-        if let Action::Allocate(wish) = &command.action {
-            asked.push(wish.clone());
+        if let Action::Allocate(request) = &command.action {
+            asked.push(request.clone());
         }
         if let Some(before) = before {
             accepted += u64::from(outcome.is_ok());

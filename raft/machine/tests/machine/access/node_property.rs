@@ -61,15 +61,15 @@ impl Actor {
     fn relocate(self, action: &mut Action, dice: &mut Dice) {
         let Some(place) = self.place().filter(|_| dice.chance(85)) else { return };
         match action {
-            Action::Allocate(wish) => {
-                if let Some(key) = &mut wish.attachment {
+            Action::Allocate(request) => {
+                if let Some(key) = &mut request.attachment {
                     (key.realm, key.node) = (Name::default_name(), place.clone());
                 }
-                wish.endpoint.realm = Name::default_name();
-                wish.node = Some(place);
-                wish.manner.adopt = false;
+                request.endpoint.realm = Name::default_name();
+                request.node = Some(place);
+                request.manner.adopt = false;
                 // Automatic pools have a test of their own.
-                wish.automatic_pool = None;
+                request.automatic_pool = None;
             }
             Action::ReleaseAttachment(release) => {
                 (release.key.realm, release.key.node) = (Name::default_name(), place);
@@ -265,8 +265,8 @@ impl Run {
         } else {
             drop(self.apply(actor, at, &command));
         }
-        if let (true, Action::Allocate(wish)) = (is_drawn, command.action) {
-            self.asked.push(wish);
+        if let (true, Action::Allocate(request)) = (is_drawn, command.action) {
+            self.asked.push(request);
         }
     }
 
@@ -304,28 +304,28 @@ impl Run {
             4 => {
                 let node = actor.place()?;
                 let lifecycle = if dice.chance(50) { Lifecycle::Leased } else { Lifecycle::Held };
-                let mut wish = hold(Some(node.as_str()), &format!("host/{node}-{}", index % 4), "a");
-                wish.manner.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
-                Action::Allocate(Allocate { lifecycle, ..wish })
+                let mut request = hold(Some(node.as_str()), &format!("host/{node}-{}", index % 4), "a");
+                request.manner.ttl_ms = (lifecycle == Lifecycle::Leased).then_some(90_000);
+                Action::Allocate(Allocate { lifecycle, ..request })
             }
             _ => {
                 let node = actor.place().unwrap_or_else(|| "n1".parse().unwrap());
                 let pool = dice.pick(&["a", "b", "c"]);
-                let mut wish = add(node.as_str(), "pod/web/x", pool);
-                wish.endpoint = endpoint.key.clone();
-                wish.uid = endpoint.uid.clone().filter(|_| dice.chance(50));
-                wish.interfaces[0].name = row.interface.clone();
+                let mut request = add(node.as_str(), "pod/web/x", pool);
+                request.endpoint = endpoint.key.clone();
+                request.uid = endpoint.uid.clone().filter(|_| dice.chance(50));
+                request.interfaces[0].name = row.interface.clone();
                 let container = format!("c{}", index % 5);
-                wish.attachment = Some(AttachmentKey {
+                request.attachment = Some(AttachmentKey {
                     interface: row.interface.clone(),
                     ..attachment(node.as_str(), &container)
                 });
                 if dice.chance(50) {
-                    wish.interfaces[0].pools = PoolPatterns::default();
+                    request.interfaces[0].pools = PoolPatterns::default();
                 }
-                wish.stickiness.sticky = dice.chance(70).then_some(true);
-                wish.started = Some(Started { boot_id: Text::given("b0"), ..started(1_000 + index) });
-                Action::Allocate(wish)
+                request.stickiness.sticky = dice.chance(70).then_some(true);
+                request.started = Some(Started { boot_id: Text::given("b0"), ..started(1_000 + index) });
+                Action::Allocate(request)
             }
         })
     }

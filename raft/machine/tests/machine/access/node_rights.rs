@@ -8,8 +8,8 @@ use ipam_api::limits::{
 use ipam_api::resource::{Lifecycle, ScaleDown};
 use ipam_machine::Action;
 use ipam_machine::command::{
-    Allocate, Expect, InterfaceWish, Kind, Leases, Manner, Precondition, ReleaseAttachment, Renew, Started,
-    Stickiness, Text, Transaction,
+    Allocate, Expect, InterfaceRequest, Kind, Leases, Manner, Precondition, ReleaseAttachment, Renew,
+    Started, Stickiness, Text, Transaction,
 };
 
 use crate::access::world::{
@@ -18,8 +18,8 @@ use crate::access::world::{
 
 const FOREIGN: Option<Code> = Some(Code::ForeignNode);
 
-fn sticky(wish: Allocate) -> Allocate {
-    Allocate { stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() }, ..wish }
+fn sticky(request: Allocate) -> Allocate {
+    Allocate { stickiness: Stickiness { sticky: Some(true), ..Stickiness::default() }, ..request }
 }
 
 /// An ADD of a named container, so that one endpoint may have several.
@@ -63,10 +63,10 @@ fn a_live_migration_is_an_event_and_grants_no_right_to_release() {
     let before = world.state.endpoints.iter().next().unwrap().1.clone();
     let uid = Some(Text::given("forged"));
     let scale_down = Some(ScaleDown::Release);
-    let mut wish = sticky(add("n2", "vm/a", "web"));
-    wish.uid = uid;
-    wish.stickiness.scale_down = scale_down;
-    let (outcome, events) = world.run_with_events(node("n2"), Action::Allocate(wish));
+    let mut request = sticky(add("n2", "vm/a", "web"));
+    request.uid = uid;
+    request.stickiness.scale_down = scale_down;
+    let (outcome, events) = world.run_with_events(node("n2"), Action::Allocate(request));
     assert_eq!(ids(&outcome), given);
     assert!(events.iter().any(|event| format!("{event:?}").contains("Migrated")), "{events:?}");
     let after = world.state.endpoints.iter().next().unwrap().1.clone();
@@ -88,18 +88,18 @@ fn a_kept_address_survives_a_request_for_another_one() {
     let mut world = World::new();
     let kept = ids(&world.run(node("n1"), Action::Allocate(sticky(add("n1", "vm/a", "web")))));
     world.run(node("n1"), del("n1", "a")).unwrap();
-    let mut wish = sticky(add("n2", "vm/a", "db"));
-    wish.started = Some(started(3));
-    let other = ids(&world.run(node("n2"), Action::Allocate(wish)));
+    let mut request = sticky(add("n2", "vm/a", "db"));
+    request.started = Some(started(3));
+    let other = ids(&world.run(node("n2"), Action::Allocate(request)));
     assert_ne!(kept, other);
     assert!(world.state.allocations.get(kept[0].into()).is_some(), "no node frees what an endpoint keeps");
     // An operator's request moves the endpoint and frees what is left.
-    let mut wish = sticky(add("n3", "vm/b", "web"));
-    let first = ids(&world.run(admin(), Action::Allocate(wish.clone())));
+    let mut request = sticky(add("n3", "vm/b", "web"));
+    let first = ids(&world.run(admin(), Action::Allocate(request.clone())));
     world.run(admin(), del("n3", "b")).unwrap();
-    wish.started = Some(started(3));
-    wish.interfaces[0].pools.ipv4 = vec![(&name("db")).into()];
-    world.run(admin(), Action::Allocate(wish)).unwrap();
+    request.started = Some(started(3));
+    request.interfaces[0].pools.ipv4 = vec![(&name("db")).into()];
+    world.run(admin(), Action::Allocate(request)).unwrap();
     assert!(world.state.allocations.get(first[0].into()).is_none());
 }
 
@@ -108,8 +108,8 @@ fn red_team_a_node_fills_the_attachments_of_another_nodes_pod() {
     let mut world = World::new();
     let given = ids(&world.run(node("n1"), Action::Allocate(sandbox("n1", "c0", "vm/a"))));
     for number in 0..3 * ATTACHMENTS_PER_ALLOCATION_MAX {
-        let wish = sandbox("n2", &format!("x{number}"), "vm/a");
-        assert_eq!(ids(&world.run(node("n2"), Action::Allocate(wish))), given);
+        let request = sandbox("n2", &format!("x{number}"), "vm/a");
+        assert_eq!(ids(&world.run(node("n2"), Action::Allocate(request))), given);
     }
     let attached = |world: &World, node: &str| {
         world.state.attachments.iter().filter(|(_, row)| row.key.node.as_str() == node).count()
@@ -118,8 +118,8 @@ fn red_team_a_node_fills_the_attachments_of_another_nodes_pod() {
     assert!(world.state.attachment(&attachment("n2", "x0")).is_none(), "the oldest is detached");
     // The owner's next sandboxes are served; at the bound its own oldest goes, never another node's.
     for number in 1..4 {
-        let wish = sandbox("n1", &format!("c{number}"), "vm/a");
-        assert_eq!(ids(&world.run(node("n1"), Action::Allocate(wish))), given);
+        let request = sandbox("n1", &format!("c{number}"), "vm/a");
+        assert_eq!(ids(&world.run(node("n1"), Action::Allocate(request))), given);
     }
     assert_eq!(attached(&world, "n1"), ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX);
     assert_eq!(attached(&world, "n2"), ATTACHMENTS_PER_ALLOCATION_AND_NODE_MAX);
@@ -130,8 +130,8 @@ fn red_team_a_node_fills_the_attachments_of_another_nodes_pod() {
 fn at_the_bound_of_all_nodes_a_node_gives_its_oldest_attachment_for_a_new_one() {
     let mut world = World::new();
     for number in 0..ATTACHMENTS_PER_ALLOCATION_MAX {
-        let wish = sandbox(&format!("n{number}"), "c", "vm/a");
-        world.run(node(&format!("n{number}")), Action::Allocate(wish)).unwrap();
+        let request = sandbox(&format!("n{number}"), "c", "vm/a");
+        world.run(node(&format!("n{number}")), Action::Allocate(request)).unwrap();
     }
     let stranger = sandbox("other", "c", "vm/a");
     assert_eq!(world.code(node("other"), Action::Allocate(stranger)), Some(Code::LimitExceeded));
@@ -145,15 +145,15 @@ fn at_the_bound_of_all_nodes_a_node_gives_its_oldest_attachment_for_a_new_one() 
 fn a_node_frees_what_was_adopted_for_its_pod_by_uid() {
     let mut world = World::new();
     let adopted = |endpoint: &str, uid: Option<&str>, node: &str| {
-        let mut wish = hold(Some(node), endpoint, "web");
-        wish.uid = uid.map(Text::given);
-        wish.manner = Manner { adopt: true, ..Manner::default() };
-        wish
+        let mut request = hold(Some(node), endpoint, "web");
+        request.uid = uid.map(Text::given);
+        request.manner = Manner { adopt: true, ..Manner::default() };
+        request
     };
     let mut next = 10..;
-    let mut adopt = |world: &mut World, mut wish: Allocate| {
-        wish.interfaces[0].addresses = vec![format!("10.0.0.{}", next.next().unwrap()).parse().unwrap()];
-        ids(&world.run(admin(), Action::Allocate(wish)))[0]
+    let mut adopt = |world: &mut World, mut request: Allocate| {
+        request.interfaces[0].addresses = vec![format!("10.0.0.{}", next.next().unwrap()).parse().unwrap()];
+        ids(&world.run(admin(), Action::Allocate(request)))[0]
     };
     let own = adopt(&mut world, adopted("pod/web/a", Some("u1"), "n1"));
     let unnamed = adopt(&mut world, adopted("pod/web/b", None, "n1"));
@@ -167,15 +167,15 @@ fn a_node_frees_what_was_adopted_for_its_pod_by_uid() {
 #[test]
 fn red_team_a_node_ends_an_operators_lease_by_renewing_it_for_less() {
     let mut world = World::new();
-    let mut wish = hold(Some("n1"), "host/n1", "web");
-    wish.lifecycle = Lifecycle::Leased;
-    wish.manner.ttl_ms = Some(86_400_000);
-    let leased = ids(&world.run(admin(), Action::Allocate(wish.clone())))[0];
+    let mut request = hold(Some("n1"), "host/n1", "web");
+    request.lifecycle = Lifecycle::Leased;
+    request.manner.ttl_ms = Some(86_400_000);
+    let leased = ids(&world.run(admin(), Action::Allocate(request.clone())))[0];
     let renew = |ttl_ms| Action::Renew(Renew { which: Leases::Allocation(leased.into()), ttl_ms });
     assert_eq!(world.code(node("n1"), renew(None)), None);
     assert_eq!(world.code(node("n1"), renew(Some(60_000))), FOREIGN);
-    wish.manner.ttl_ms = Some(60_000);
-    assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "a repeated claim renews, too");
+    request.manner.ttl_ms = Some(60_000);
+    assert_eq!(world.code(node("n1"), Action::Allocate(request)), FOREIGN, "a repeated claim renews, too");
 }
 
 #[test]
@@ -185,9 +185,9 @@ fn red_team_a_node_fills_an_endpoint_that_lives_elsewhere() {
     world.run(node("n1"), Action::Allocate(add("n1", "pod/web/a", "wide"))).unwrap();
     let mut refused = None;
     for number in 0..200 {
-        let mut wish = add("n2", "pod/web/a", "wide");
-        wish.attachment = Some(attachment("n2", &format!("x{number}")));
-        refused = world.code(node("n2"), Action::Allocate(wish));
+        let mut request = add("n2", "pod/web/a", "wide");
+        request.attachment = Some(attachment("n2", &format!("x{number}")));
+        refused = world.code(node("n2"), Action::Allocate(request));
         if refused.is_some() {
             break;
         }
@@ -202,9 +202,9 @@ fn red_team_a_node_fills_an_endpoint_that_lives_elsewhere() {
 fn red_team_a_node_fills_the_queue_of_waiting_claims() {
     let mut world = World::new();
     let claim = |number: usize| {
-        let mut wish = hold(Some("n2"), &format!("host/h{number}"), "web");
-        wish.manner.wait = true;
-        Action::Allocate(wish)
+        let mut request = hold(Some("n2"), &format!("host/h{number}"), "web");
+        request.manner.wait = true;
+        Action::Allocate(request)
     };
     world.run(admin(), pool("web", "lan", "10.0.0.10", labelled(&[]))).unwrap();
     world.run(node("n2"), claim(0)).unwrap();
@@ -224,14 +224,14 @@ fn red_team_a_node_floods_the_journal() {
     let mut round = |world: &mut World| {
         at_us += 10;
         let start = |at_us| Some(Started { at_us, ..started(0) });
-        let mut wish = add("n2", "pod/web/a", "web");
-        wish.started = start(at_us);
-        let interface = wish.interfaces[0].clone();
-        wish.interfaces.extend((1..9).map(|number| InterfaceWish {
+        let mut request = add("n2", "pod/web/a", "web");
+        request.started = start(at_us);
+        let interface = request.interfaces[0].clone();
+        request.interfaces.extend((1..9).map(|number| InterfaceRequest {
             name: format!("net{number}").parse().unwrap(),
             ..interface.clone()
         }));
-        let refused = world.code_unchecked(node("n2"), Action::Allocate(wish));
+        let refused = world.code_unchecked(node("n2"), Action::Allocate(request));
         let release = ReleaseAttachment { key: attachment("n2", "a"), started: start(at_us + 1).unwrap() };
         assert_eq!(world.code_unchecked(node("n2"), Action::ReleaseAttachment(release)), None);
         refused

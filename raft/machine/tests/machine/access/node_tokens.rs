@@ -23,9 +23,9 @@ fn join(node: &str, secret: &str) -> Action {
 /// A join token for any node, for one, or for one whose tokens it replaces.
 fn join_token(world: &mut World, name: &str, node: Option<&str>, replaces: bool) -> Terms {
     let grant = Grant { node: node.map(node_key), ..Grant::of(Role::Node) };
-    let mut wish = token(name, Purpose::Join, grant, Some(60_000));
-    wish.replaces = replaces;
-    world.make(wish)
+    let mut request = token(name, Purpose::Join, grant, Some(60_000));
+    request.replaces = replaces;
+    world.make(request)
 }
 
 fn allocates(world: &mut World, terms: &Terms, container: &str) -> Option<Code> {
@@ -156,9 +156,9 @@ fn hardening_6_only_a_join_token_for_a_named_node_replaces() {
     let mut any = token("a", Purpose::Join, Grant::of(Role::Node), Some(60_000));
     let mut bearer = token("b", Purpose::Bearer, Grant::of_node(node_key("n1")), None);
     let mut member = token("c", Purpose::JoinMember, Grant::of_node(node_key("n1")), Some(60_000));
-    for wish in [&mut any, &mut bearer, &mut member] {
-        wish.replaces = true;
-        assert_eq!(world.code(admin(), Action::CreateToken(wish.clone())), Some(Code::InvalidField));
+    for request in [&mut any, &mut bearer, &mut member] {
+        request.replaces = true;
+        assert_eq!(world.code(admin(), Action::CreateToken(request.clone())), Some(Code::InvalidField));
     }
 }
 

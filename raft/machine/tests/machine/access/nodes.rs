@@ -65,11 +65,11 @@ fn red_team_a_node_takes_over_another_nodes_held_endpoint() {
 fn red_team_a_node_speaks_for_a_namesake_of_another_realm() {
     let mut world = World::new();
     let realm: Name = "prod".parse().unwrap();
-    let mut wish = add("n1", "pod/prod/web/a", "web");
-    assert_eq!(world.code(node("n1"), Action::Allocate(wish.clone())), FOREIGN, "the endpoint's realm");
-    wish.endpoint = "pod/web/a".parse().unwrap();
-    wish.attachment.as_mut().unwrap().realm = realm.clone();
-    assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "the attachment's realm");
+    let mut request = add("n1", "pod/prod/web/a", "web");
+    assert_eq!(world.code(node("n1"), Action::Allocate(request.clone())), FOREIGN, "the endpoint's realm");
+    request.endpoint = "pod/web/a".parse().unwrap();
+    request.attachment.as_mut().unwrap().realm = realm.clone();
+    assert_eq!(world.code(node("n1"), Action::Allocate(request)), FOREIGN, "the attachment's realm");
     // What is on prod's n1 is not on default's.
     let mut theirs = add("n1", "pod/prod/web/b", "web");
     theirs.attachment.as_mut().unwrap().realm = realm;
@@ -103,17 +103,17 @@ fn red_team_a_node_makes_sticky_what_is_on_another_node() {
     world.run(admin(), Action::Allocate(add("n2", "pod/web/a-0", "web"))).unwrap();
     world.run(admin(), Action::Allocate(hold(Some("n2"), "host/db-07", "web"))).unwrap();
     for endpoint in ["pod/web/a-0", "host/db-07"] {
-        let wish = sticky(add("n1", endpoint, "web"));
-        assert_eq!(world.code(node("n1"), Action::Allocate(wish)), FOREIGN, "{endpoint}");
+        let request = sticky(add("n1", endpoint, "web"));
+        assert_eq!(world.code(node("n1"), Action::Allocate(request)), FOREIGN, "{endpoint}");
     }
     let claim = sticky(hold(Some("n1"), "host/db-07", "web"));
     assert_eq!(world.code(node("n1"), Action::Allocate(claim)), FOREIGN);
     assert_eq!(world.state.allocations.len(), 2);
 }
 
-fn sticky(wish: Allocate) -> Allocate {
+fn sticky(request: Allocate) -> Allocate {
     let stickiness = Stickiness { controller: Some(controller()), ..Stickiness::default() };
-    Allocate { stickiness, ..wish }
+    Allocate { stickiness, ..request }
 }
 
 fn controller() -> Controller {

@@ -224,8 +224,8 @@ proptest! {
             if let Ok(Applied { answer: Answer::Allocated { interfaces, .. }, .. }) = &outcome {
                 issued.extend(interfaces.iter().flat_map(|one| &one.addresses).map(|given| given.allocation.get()));
             }
-            if let Action::Allocate(wish) = &command.action {
-                asked.push(wish.clone());
+            if let Action::Allocate(request) = &command.action {
+                asked.push(request.clone());
             }
             // That is not kept: who merges a change may merge it again.
             if !outcome.as_ref().is_err_and(|refusal| refusal.code() == Code::RevisionMismatch) {

@@ -142,7 +142,7 @@ fn what_no_token_can_be_is_refused() {
         realms: (0..65).map(|number| format!("r{number}").parse().unwrap()).collect(),
         ..Grant::of(Role::Viewer)
     };
-    for (wish, code) in [
+    for (request, code) in [
         (bearer("anonymous", Grant::of(Role::Viewer), None), Code::InvalidField),
         (bearer("t", Grant::of(Role::Viewer), Some(0)), Code::InvalidField),
         (bearer("t", Grant::of(Role::Viewer), Some(u64::MAX)), Code::LimitExceeded),
@@ -153,7 +153,7 @@ fn what_no_token_can_be_is_refused() {
         (token("t", Purpose::Join, Grant::of(Role::Admin), Some(9)), Code::InvalidField),
         (token("t", Purpose::Join, node(), Some(40 * 24 * 3_600_000)), Code::LimitExceeded),
     ] {
-        assert_eq!(world.code(admin(), Action::CreateToken(wish.clone())), Some(code), "{wish:?}");
+        assert_eq!(world.code(admin(), Action::CreateToken(request.clone())), Some(code), "{request:?}");
     }
     world.make(bearer("t", Grant::of(Role::Viewer), None));
     let again = Action::CreateToken(bearer("t", Grant::of(Role::Viewer), None));

@@ -6,8 +6,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceWish, Kind,
-    Manager, Manner, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota,
+    Allocate, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceRequest,
+    Kind, Manager, Manner, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota,
     ReleaseAttachment, Remarks, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{
@@ -144,7 +144,7 @@ pub(crate) fn add(node: &str, endpoint: &str, pool: &str) -> Allocate {
         stickiness: Default::default(),
         automatic_pool: None,
         lifecycle: Lifecycle::Attached,
-        interfaces: vec![wish(pool)],
+        interfaces: vec![request(pool)],
         started: Some(started(1)),
         manner: Manner::default(),
         routing: Routing::default(),
@@ -162,15 +162,15 @@ pub(crate) fn hold(on_node: Option<&str>, endpoint: &str, pool: &str) -> Allocat
         stickiness: Default::default(),
         automatic_pool: None,
         lifecycle: Lifecycle::Held,
-        interfaces: vec![wish(pool)],
+        interfaces: vec![request(pool)],
         started: None,
         manner: Manner::default(),
         routing: Routing::default(),
     }
 }
 
-fn wish(pool: &str) -> InterfaceWish {
-    InterfaceWish {
+fn request(pool: &str) -> InterfaceRequest {
+    InterfaceRequest {
         name: "eth0".parse().unwrap(),
         subnets: Vec::new(),
         pools: PoolPatterns { ipv4: vec![(&name(pool)).into()], ipv6: Vec::new() },
@@ -268,8 +268,8 @@ impl World {
     }
 
     /// Makes a token; what it allows.
-    pub(crate) fn make(&mut self, wish: CreateToken) -> Terms {
-        let Applied { answer, .. } = self.run(admin(), Action::CreateToken(wish)).unwrap();
+    pub(crate) fn make(&mut self, request: CreateToken) -> Terms {
+        let Applied { answer, .. } = self.run(admin(), Action::CreateToken(request)).unwrap();
         let Answer::Stored { revision, resource, .. } = answer else { panic!("{answer:?}") };
         assert!(matches!(*resource, Stored::Token(_)));
         Terms { credential: Credential::Token { id: revision.into() }, ..admin() }

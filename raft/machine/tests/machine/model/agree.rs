@@ -108,8 +108,8 @@ fn endpoints_and_attachments(state: &State, model: &Model) {
         assert_eq!((&row.key, &row.uid), (&endpoint.key, &endpoint.uid));
         assert_eq!(row.controller.as_deref(), endpoint.controller.as_ref());
         assert_eq!(row.sticky.as_deref(), endpoint.sticky.as_ref());
-        let claim = endpoint.claim.as_ref().map(|claim| (&claim.wish, claim.why));
-        assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.wish, waiting.why)), claim);
+        let claim = endpoint.claim.as_ref().map(|claim| (&claim.request, claim.why));
+        assert_eq!(row.waiting.as_ref().map(|waiting| (&waiting.request, waiting.why)), claim);
         let held = model.held.iter().filter(|one| one.endpoint == endpoint.number);
         assert_eq!(row.allocations, held.map(|one| Id::new(one.id)).collect::<Vec<_>>());
         assert!(row.allocations.iter().all(|one| state.allocations.get(*one).unwrap().endpoint == own));

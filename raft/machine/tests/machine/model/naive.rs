@@ -198,9 +198,9 @@ impl Model {
             }
             Action::Delete(delete) => self.delete(delete.kind, &delete.name, delete.expect, delete.drain),
             Action::SplitPool(split) => self.split(split),
-            Action::Allocate(wish) => {
+            Action::Allocate(request) => {
                 let mut draft = self.clone();
-                let said = draft.allocate(wish)?;
+                let said = draft.allocate(request)?;
                 *self = draft;
                 Ok(said)
             }
@@ -238,9 +238,9 @@ impl Model {
             Action::JoinMember(_) | Action::ChangeMembers(_) => {
                 panic!("the model has no members; tests/members.rs has")
             }
-            Action::Delegate(wish) => self.delegate(wish),
+            Action::Delegate(request) => self.delegate(request),
             Action::ReleasePrefix { id } => self.release_prefix((*id).get()),
-            Action::Renew(wish) => self.renew(wish),
+            Action::Renew(request) => self.renew(request),
             Action::Transaction(_) => Err(Code::InvalidField),
             Action::CreateToken(_)
             | Action::RotateToken { .. }

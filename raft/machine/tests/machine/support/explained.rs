@@ -11,10 +11,10 @@ use ipam_machine::{Action, Answer, Command, Outcome};
 /// Compares an explanation with what became of its request.
 pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Command) {
     assert_eq!(explanation.outcome, *outcome, "explained otherwise: {command:?}");
-    let Action::Allocate(wish) = &command.action else {
+    let Action::Allocate(request) = &command.action else {
         return assert!(explanation.choices.is_empty(), "there is nothing to choose: {command:?}");
     };
-    if wish.manner.adopt {
+    if request.manner.adopt {
         return assert!(explanation.choices.is_empty(), "what is adopted isn't chosen: {command:?}");
     }
     for choice in &explanation.choices {
@@ -48,10 +48,11 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
             };
             let given = interfaces.iter().filter(is_chosen).flat_map(|interface| {
                 let name = interface.name.clone();
-                let is_elsewhere = interface.attachment.is_some() && interface.attachment != wish.attachment;
+                let is_elsewhere =
+                    interface.attachment.is_some() && interface.attachment != request.attachment;
                 // A lease beside what an endpoint keeps is nobody's choice, and stays until its time has passed.
                 let is_choice = move |one: &&Given| {
-                    (one.lease.is_none() || wish.manner.ttl_ms.is_some())
+                    (one.lease.is_none() || request.manner.ttl_ms.is_some())
                         && (!is_elsewhere || stays(one.address.addr()))
                 };
                 interface
@@ -83,8 +84,8 @@ pub(crate) fn agrees(explanation: &Explanation, outcome: &Outcome, command: &Com
                 "refused for another reason: {first:?} {refusal:?}"
             );
             // A subnet that hasn't enough for a pool of its own is no candidate.
-            let chooses = first.is_some() || wish.automatic_pool.is_some();
-            assert!(chooses || !is_decided_by_choosing(refusal.code(), wish), "{refusal:?}");
+            let chooses = first.is_some() || request.automatic_pool.is_some();
+            assert!(chooses || !is_decided_by_choosing(refusal.code(), request), "{refusal:?}");
         }
     }
 }
@@ -102,7 +103,7 @@ fn is_decided_before(code: Code) -> bool {
 }
 
 /// What nothing but a choice says.
-fn is_decided_by_choosing(code: Code, wish: &Allocate) -> bool {
-    let by_value = wish.interfaces.iter().any(|one| !one.addresses.is_empty());
+fn is_decided_by_choosing(code: Code, request: &Allocate) -> bool {
+    let by_value = request.interfaces.iter().any(|one| !one.addresses.is_empty());
     matches!(code, Code::PoolExhausted | Code::PoolDisabled) && !by_value
 }

@@ -20,8 +20,8 @@ use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
-    Allocate, Delete, Expect, InterfaceWish, Kind, Manner, Origin, PoolPatterns, PoolSpec, Precondition, Put,
-    ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
+    Allocate, Delete, Expect, InterfaceRequest, Kind, Manner, Origin, PoolPatterns, PoolSpec, Precondition,
+    Put, ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
 };
 use ipnet::IpNet;
 
@@ -194,12 +194,12 @@ impl Draw<'_> {
             26..=36 => self.prefix(),
             37..=73 => {
                 let repeat = !self.asked.is_empty() && self.dice.chance(20);
-                let wish = if repeat { self.repeat() } else { self.allocate() };
+                let request = if repeat { self.repeat() } else { self.allocate() };
                 let adopts = !repeat && self.dice.chance(12);
                 Action::Allocate(match (adopts, repeat) {
-                    (true, _) => self.adopt(wish),
-                    (_, true) => wish,
-                    (false, false) => self.wait(wish),
+                    (true, _) => self.adopt(request),
+                    (_, true) => request,
+                    (false, false) => self.wait(request),
                 })
             }
             74 => {
@@ -338,7 +338,7 @@ impl Draw<'_> {
         Started { boot_id: Text::given(format!("b{number}")), at_us: began + delay, start_ticks }
     }
 
-    /// The same once more, sometimes by a process that began later, rarely with another wish.
+    /// The same once more, sometimes by a process that began later, rarely with another request.
     fn repeat(&mut self) -> Allocate {
         let recent = self.asked.len().saturating_sub(12);
         let i = recent + usize::try_from(self.dice.below((self.asked.len() - recent) as u64)).unwrap();
@@ -367,7 +367,7 @@ impl Draw<'_> {
         }
         if self.dice.chance(20) {
             let name = again.interfaces[0].name.to_string();
-            again.interfaces[0] = self.wish(&name);
+            again.interfaces[0] = self.request(&name);
         }
         again
     }
@@ -390,7 +390,7 @@ impl Draw<'_> {
         }
         let ttl_ms = (attachment.is_none() && self.dice.chance(50)).then(|| self.ttl_ms());
         let may_last = ttl_ms.is_none() || self.dice.chance(5);
-        let mut wish = Allocate {
+        let mut request = Allocate {
             endpoint: self.endpoint(),
             uid: self.dice.chance(40).then(|| Text::given(self.dice.pick(&["x", "y"]))),
             labels: self.labels(),
@@ -401,14 +401,14 @@ impl Draw<'_> {
                 (None, Some(_)) => Lifecycle::Leased,
                 (None, None) => Lifecycle::Held,
             },
-            interfaces: names.into_iter().map(|name| self.wish(name)).collect(),
+            interfaces: names.into_iter().map(|name| self.request(name)).collect(),
             automatic_pool: None,
             started: attachment.as_ref().map(|key| self.started(key)),
             attachment,
             manner: Manner { ttl_ms, ..Manner::default() },
             routing: self.routing(),
         };
-        if let ([first, others @ ..], true) = (&mut wish.interfaces[..], self.dice.chance(15)) {
+        if let ([first, others @ ..], true) = (&mut request.interfaces[..], self.dice.chance(15)) {
             // Several that take from the same, and by value rather than not.
             for other in others {
                 other.pools = first.pools.clone();
@@ -418,9 +418,9 @@ impl Draw<'_> {
             }
         }
         if self.dice.chance(30) {
-            self.with_own_pools(&mut wish);
+            self.with_own_pools(&mut request);
         }
-        wish
+        request
     }
 
     pub(crate) fn both_pools(&mut self) -> PoolPatterns {
@@ -452,7 +452,7 @@ impl Draw<'_> {
             .collect()
     }
 
-    fn wish(&mut self, name: &str) -> InterfaceWish {
+    fn request(&mut self, name: &str) -> InterfaceRequest {
         let named = self.dice.chance(70);
         let pools = if named { self.both_pools() } else { PoolPatterns::default() };
         let default_pools = if self.dice.chance(10) { self.both_pools() } else { PoolPatterns::default() };
@@ -476,7 +476,7 @@ impl Draw<'_> {
             _ => Vec::new(),
         };
         let network_attachment = self.dice.chance(10).then(|| "ns/other".parse().unwrap());
-        InterfaceWish {
+        InterfaceRequest {
             name: name.parse().unwrap(),
             subnets,
             pools,

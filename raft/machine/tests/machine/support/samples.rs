@@ -18,7 +18,7 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, Allocate, AutomaticPool, AutomaticRules, Controller, ControllerName, Credential, Dns,
-    GivenPrefix, Idempotency, InterfaceWish, KnownMember, Manager, Manner, NamespaceSpec, NetworkSpec,
+    GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager, Manner, NamespaceSpec, NetworkSpec,
     NodeSpec, Note, Origin, PoolPatterns, PoolSpec, Quota, Remarks, ReservationSpec, Routing, Started,
     Stickiness, SubnetSpec, Takers, Text, Via,
 };
@@ -194,9 +194,9 @@ fn pool_patterns() -> PoolPatterns {
     }
 }
 
-fn wish() -> Allocate {
+fn request() -> Allocate {
     let key = attachment();
-    let interface = InterfaceWish {
+    let interface = InterfaceRequest {
         name: key.interface.clone(),
         subnets: vec![name("lan"), name("lan6")],
         pools: pool_patterns(),

@@ -36,8 +36,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
-    Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceWish, Kind, Leases, Manner,
-    NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition, PrefixLevel,
+    Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceRequest, Kind, Leases,
+    Manner, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition, PrefixLevel,
     PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationSpec, Routing, ScaleController,
     SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
 };
@@ -293,7 +293,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
         let clean = words.flag("clean");
         let name = InterfaceName::new(&words.take())?;
         routing.clean.extend(clean.then(|| name.clone()));
-        interfaces.push(InterfaceWish {
+        interfaces.push(InterfaceRequest {
             name,
             subnets: names(&words.list("subnets"))?,
             pools: pools(&mut words, "")?,
@@ -312,7 +312,7 @@ fn allocate(words: &mut Words) -> Result<Action, Problem> {
     let attachment = match attach {
         // Without an interface of its own it is the first one's.
         Some(text) if text.split('/').count() == 3 => {
-            let first = interfaces.first().map_or("eth0", |wish| wish.name.as_str());
+            let first = interfaces.first().map_or("eth0", |request| request.name.as_str());
             Some(attachment(&format!("{text}/{first}"))?)
         }
         Some(text) => Some(attachment(&text)?),

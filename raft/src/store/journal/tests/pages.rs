@@ -17,7 +17,7 @@ use crate::store::{Store, open};
 use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, Dns, Expect, InterfaceWish, Manner, Origin, PoolPatterns, PoolSpec, Put,
+    Allocate, AutomaticRules, Dns, Expect, InterfaceRequest, Manner, Origin, PoolPatterns, PoolSpec, Put,
     Remarks, Routing, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
@@ -94,7 +94,7 @@ impl Naive {
                 stickiness: Default::default(),
                 automatic_pool: None,
                 lifecycle: Lifecycle::Held,
-                interfaces: vec![InterfaceWish {
+                interfaces: vec![InterfaceRequest {
                     name: "eth0".parse().unwrap(),
                     subnets: Vec::new(),
                     pools: PoolPatterns::default(),

@@ -12,7 +12,7 @@ use ipam_api::name::NamePattern;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Lifecycle;
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Allocate, InterfaceWish, Setting, Started};
+use ipam_machine::command::{Allocate, InterfaceRequest, Setting, Started};
 
 use takers::{stands_for, unspecific};
 
@@ -47,51 +47,51 @@ impl Model {
         Said::Released(addresses)
     }
 
-    pub(crate) fn allocate(&mut self, wish: &Allocate) -> Result<Said, Code> {
-        let meant = self.meant(wish).cloned();
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+    pub(crate) fn allocate(&mut self, request: &Allocate) -> Result<Said, Code> {
+        let meant = self.meant(request).cloned();
+        if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.check_not_late(key, started)?;
         }
-        let sticky = Model::keeps(wish, meant.as_ref());
-        let before: Vec<Held> = match &wish.attachment {
-            Some(key) => self.attached_before(wish, key)?,
+        let sticky = Model::keeps(request, meant.as_ref());
+        let before: Vec<Held> = match &request.attachment {
+            Some(key) => self.attached_before(request, key)?,
             None if sticky => Vec::new(),
-            None => self.claimed_before(wish, meant.as_ref().map(|one| one.number))?,
+            None => self.claimed_before(request, meant.as_ref().map(|one| one.number))?,
         };
         if !before.is_empty() {
-            if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+            if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
                 self.note_repeat(key, started);
             }
-            self.renew_all(&before, wish.manner.ttl_ms);
-            let before = self.asked_for(wish, before[0].endpoint, before);
-            self.resize_pools(wish, &before);
-            return Ok(said(true, &before, wish));
+            self.renew_all(&before, request.manner.ttl_ms);
+            let before = self.asked_for(request, before[0].endpoint, before);
+            self.resize_pools(request, &before);
+            return Ok(said(true, &before, request));
         }
-        let used = self.make_pools(wish)?;
-        let plan = match self.plan(wish, meant.as_ref()) {
+        let used = self.make_pools(request)?;
+        let plan = match self.plan(request, meant.as_ref()) {
             Ok(plan) => plan,
-            Err(code) if wish.manner.wait => return self.wait(wish, meant.as_ref(), code),
+            Err(code) if request.manner.wait => return self.wait(request, meant.as_ref(), code),
             Err(code) => return Err(code),
         };
         let endpoint = meant.as_ref().map_or(self.incarnations + 1, |one| one.number);
-        if let (Some(key), Some(started)) = (&wish.attachment, &wish.started) {
+        if let (Some(key), Some(started)) = (&request.attachment, &request.started) {
             self.hear(key, started, false);
             self.attachments.insert(key.clone(), (started.clone(), endpoint));
         }
-        let said = self.give(wish, meant.as_ref(), plan);
+        let said = self.give(request, meant.as_ref(), plan);
         self.trim(&used);
         Ok(said)
     }
 
     /// An address for every interface and family.
-    pub(crate) fn plan(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Result<Plan, Code> {
+    pub(crate) fn plan(&self, request: &Allocate, meant: Option<&Incarnation>) -> Result<Plan, Code> {
         let endpoint = meant.map_or(self.incarnations + 1, |one| one.number);
         let mut along: Vec<Held> = Vec::new();
         let mut given: Vec<Held> = Vec::new();
         let mut waiting: Vec<Spot> = Vec::new();
         let mut chosen_for = Vec::new();
-        for (place, interface) in wish.interfaces.iter().enumerate() {
-            match self.found(wish, meant, interface) {
+        for (place, interface) in request.interfaces.iter().enumerate() {
+            match self.found(request, meant, interface) {
                 Found::Nothing => {}
                 Found::Enough => continue,
                 Found::Waiting(found) => {
@@ -100,11 +100,11 @@ impl Model {
                 }
             }
             chosen_for.push(interface.name.clone());
-            let portable = self.portable(wish, meant, interface);
+            let portable = self.portable(request, meant, interface);
             let mut chosen = Vec::new();
-            for choice in self.choose(wish, place, &given, &portable)? {
+            for choice in self.choose(request, place, &given, &portable)? {
                 match choice {
-                    Choice::Along(held) if own(wish, interface) => along.push(held),
+                    Choice::Along(held) if own(request, interface) => along.push(held),
                     Choice::Along(held) => waiting.push(held.spot()),
                     Choice::New(pool, address) => chosen.push((pool, address)),
                 }
@@ -116,11 +116,11 @@ impl Model {
                 address,
                 endpoint,
                 interface: interface.name.clone(),
-                lifecycle: wish.lifecycle,
+                lifecycle: request.lifecycle,
                 setting: Setting::default(),
-                node: wish.node.clone().or(wish.attachment.as_ref().map(|key| key.node.clone())),
-                attachments: wish.attachment.iter().filter(|_| own(wish, interface)).cloned().collect(),
-                lease: wish.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
+                node: request.node.clone().or(request.attachment.as_ref().map(|key| key.node.clone())),
+                attachments: request.attachment.iter().filter(|_| own(request, interface)).cloned().collect(),
+                lease: request.manner.ttl_ms.map(|ttl_ms| (ttl_ms, self.now + ttl_ms)),
             }));
         }
         let held = self.held.iter().filter(|one| one.endpoint == endpoint).count();
@@ -128,7 +128,7 @@ impl Model {
             return Err(Code::LimitExceeded);
         }
         let full = |one: &Held| one.attachments.len() >= ATTACHMENTS_PER_ALLOCATION_MAX;
-        if wish.attachment.is_some() && along.iter().any(full) {
+        if request.attachment.is_some() && along.iter().any(full) {
             return Err(Code::LimitExceeded);
         }
         let along: Vec<Spot> = along.iter().map(Held::spot).collect();
@@ -138,37 +138,37 @@ impl Model {
                 && one.lifecycle != Lifecycle::Leased
                 && !along.contains(&one.spot())
                 && !waiting.contains(&one.spot())
-                && match Model::keeps(wish, meant) {
+                && match Model::keeps(request, meant) {
                     true => chosen_for.contains(&one.interface),
-                    false => waits_for(one, wish),
+                    false => waits_for(one, request),
                 }
         };
         let left: Vec<Spot> = self.held.iter().filter(|one| is_left(one)).map(Held::spot).collect();
-        if self.exceeded(wish, meant, &given, &left).is_some() {
+        if self.exceeded(request, meant, &given, &left).is_some() {
             return Err(Code::QuotaExceeded);
         }
-        let settings = self.settings(wish, endpoint, &given, &along, &left)?;
+        let settings = self.settings(request, endpoint, &given, &along, &left)?;
         Ok(Plan { given, along, left, settings })
     }
 
-    pub(crate) fn give(&mut self, wish: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
+    pub(crate) fn give(&mut self, request: &Allocate, meant: Option<&Incarnation>, plan: Plan) -> Said {
         let Plan { mut given, along, left, settings } = plan;
-        let keeps = Model::keeps(wish, meant);
-        let arrived = meant.map(|meant| Model::arrived(meant, wish));
+        let keeps = Model::keeps(request, meant);
+        let arrived = meant.map(|meant| Model::arrived(meant, request));
         let repeated =
-            wish.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
+            request.attachment.is_none() && given.is_empty() && left.is_empty() && arrived.as_ref() == meant;
         match arrived {
             Some(arrived) => {
                 let row = self.endpoints.iter_mut().find(|one| one.number == arrived.number);
                 *row.expect("meant") = arrived;
             }
-            None => self.begin_incarnation(wish),
+            None => self.begin_incarnation(request),
         }
         let endpoint = meant.map_or(self.incarnations, |one| one.number);
         for one in self.held.iter_mut().filter(|one| along.contains(&one.spot())) {
-            if let Some(key) = &wish.attachment {
-                one.node = wish.node.clone().or(Some(key.node.clone()));
-                let is_said_before = !keeps && one.attachments.is_empty() && wish.routing.is_empty();
+            if let Some(key) = &request.attachment {
+                one.node = request.node.clone().or(Some(key.node.clone()));
+                let is_said_before = !keeps && one.attachments.is_empty() && request.routing.is_empty();
                 if !is_said_before {
                     one.setting = settings.get(&one.spot()).cloned().unwrap_or_default();
                 }
@@ -188,39 +188,39 @@ impl Model {
         self.held.extend(given);
         self.release(|one| left.contains(&one.spot()));
         let named = |claim: &mut Claim| {
-            let mut waited = claim.wish.interfaces.iter();
-            waited.any(|one| wish.interfaces.iter().any(|other| other.name == one.name))
+            let mut waited = claim.request.interfaces.iter();
+            waited.any(|one| request.interfaces.iter().any(|other| other.name == one.name))
         };
         let row = self.endpoints.iter_mut().find(|one| one.number == endpoint).expect("it is there");
         if !repeated && row.claim.as_mut().is_some_and(named) {
             row.claim = None;
         }
-        said(repeated, &self.asked_for(wish, endpoint, all), wish)
+        said(repeated, &self.asked_for(request, endpoint, all), request)
     }
 
-    pub(crate) fn begin_incarnation(&mut self, wish: &Allocate) {
+    pub(crate) fn begin_incarnation(&mut self, request: &Allocate) {
         self.incarnations += 1;
-        let (number, key, uid) = (self.incarnations, wish.endpoint.clone(), wish.uid.clone());
+        let (number, key, uid) = (self.incarnations, request.endpoint.clone(), request.uid.clone());
         let fresh = Incarnation { number, key, uid, controller: None, sticky: None, claim: None };
-        self.endpoints.push(Model::arrived(&fresh, wish));
+        self.endpoints.push(Model::arrived(&fresh, request));
     }
 
     /// What this attachment has already, if it is the same endpoint's.
-    fn attached_before(&self, wish: &Allocate, key: &AttachmentKey) -> Result<Vec<Held>, Code> {
+    fn attached_before(&self, request: &Allocate, key: &AttachmentKey) -> Result<Vec<Held>, Code> {
         let Some((_, owner)) = self.attachments.get(key) else { return Ok(Vec::new()) };
         let owner = self.endpoints.iter().find(|one| one.number == *owner).expect("it has an owner");
-        let same_uid = wish.uid.is_none() || wish.uid == owner.uid || owner.sticky.is_some();
-        if owner.key != wish.endpoint || !same_uid {
+        let same_uid = request.uid.is_none() || request.uid == owner.uid || owner.sticky.is_some();
+        if owner.key != request.endpoint || !same_uid {
             return Err(Code::AlreadyExists);
         }
         Ok(self.held.iter().filter(|one| one.attachments.contains(key)).cloned().collect())
     }
 
     /// What this endpoint holds on these interfaces already: all of it as wished, or nothing at all.
-    fn claimed_before(&self, wish: &Allocate, endpoint: Option<u64>) -> Result<Vec<Held>, Code> {
+    fn claimed_before(&self, request: &Allocate, endpoint: Option<u64>) -> Result<Vec<Held>, Code> {
         let mut all = Vec::new();
         let mut missing = false;
-        for interface in &wish.interfaces {
+        for interface in &request.interfaces {
             let held: Vec<Held> = self
                 .held
                 .iter()
@@ -231,7 +231,7 @@ impl Model {
                 })
                 .cloned()
                 .collect();
-            let otherwise = |one: &Held| one.lifecycle != wish.lifecycle;
+            let otherwise = |one: &Held| one.lifecycle != request.lifecycle;
             let fits = self.as_wished(&held, interface) && self.in_subnets(&held, interface);
             if !held.is_empty() && (held.iter().any(otherwise) || !fits) {
                 return Err(Code::AlreadyExists);
@@ -242,10 +242,10 @@ impl Model {
         if missing && !all.is_empty() { Err(Code::AlreadyExists) } else { Ok(all) }
     }
 
-    pub(crate) fn in_subnets(&self, held: &[Held], wish: &InterfaceWish) -> bool {
+    pub(crate) fn in_subnets(&self, held: &[Held], request: &InterfaceRequest) -> bool {
         let subnet = |one: &Held| self.pools.get(&one.pool).map(|pool| &pool.spec.subnet);
-        wish.subnets.is_empty()
-            || held.iter().all(|one| subnet(one).is_some_and(|subnet| wish.subnets.contains(subnet)))
+        request.subnets.is_empty()
+            || held.iter().all(|one| subnet(one).is_some_and(|subnet| request.subnets.contains(subnet)))
     }
 
     fn note_repeat(&mut self, key: &AttachmentKey, started: &Started) {
@@ -258,13 +258,13 @@ impl Model {
 }
 
 impl Model {
-    /// Whether a claim's addresses are what an interface wishes for.
-    pub(crate) fn as_wished(&self, held: &[Held], wish: &InterfaceWish) -> bool {
-        let needs = |family| wish.families.is_empty() || wish.families.contains(&family);
+    /// Whether a claim's addresses are what an interface requests for.
+    pub(crate) fn as_wished(&self, held: &[Held], request: &InterfaceRequest) -> bool {
+        let needs = |family| request.families.is_empty() || request.families.contains(&family);
         let has = |family| held.iter().any(|one| Family::of(one.address) == family);
         let families_fit =
-            wish.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
-        let none_named = wish.pools.is_empty() || !wish.subnets.is_empty();
+            request.families.is_empty() || Family::BOTH.iter().all(|family| needs(*family) == has(*family));
+        let none_named = request.pools.is_empty() || !request.subnets.is_empty();
         let from = |names: &[NamePattern], v4| {
             let mut of_family = held.iter().filter(|one| one.address.is_ipv4() == v4).peekable();
             let present = of_family.peek().is_some();
@@ -276,14 +276,14 @@ impl Model {
                 })
         };
         families_fit
-            && (none_named || from(&wish.pools.ipv4, true) && from(&wish.pools.ipv6, false))
-            && wish.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
+            && (none_named || from(&request.pools.ipv4, true) && from(&request.pools.ipv6, false))
+            && request.addresses.iter().all(|address| held.iter().any(|one| one.address == *address))
     }
 }
 
 /// Interface by interface, IPv4 first; for one of its attachments, or for whoever looks at it.
-fn said(repeated: bool, held: &[Held], wish: &Allocate) -> Said {
-    let to = wish.attachment.as_ref();
+fn said(repeated: bool, held: &[Held], request: &Allocate) -> Said {
+    let to = request.attachment.as_ref();
     let group = |one: &Held| {
         let shown = to.filter(|to| one.attachments.contains(to)).or(one.attachments.last()).cloned();
         (one.interface.clone(), shown, one.attachments.is_empty() && one.lifecycle == Lifecycle::Attached)

@@ -8,7 +8,7 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Allocate, EndController, InterfaceWish, PoolSpec, Remarks, ScaleController, Takers,
+    Allocate, EndController, InterfaceRequest, PoolSpec, Remarks, ScaleController, Takers,
 };
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
@@ -25,11 +25,11 @@ pub(crate) fn wanted(automatic: &Automatic) -> usize {
 
 impl Model {
     /// Whether an endpoint is of the application that a pool was made for, if it was made for one.
-    pub(crate) fn is_for(pool: &Pool, wish: &Allocate) -> bool {
+    pub(crate) fn is_for(pool: &Pool, request: &Allocate) -> bool {
         let Some(automatic) = &pool.automatic else { return true };
         let own = &automatic.controller;
-        (&automatic.realm, &automatic.namespace) == (&wish.endpoint.realm, &wish.endpoint.namespace)
-            && wish.stickiness.controller.as_ref().is_some_and(|other| {
+        (&automatic.realm, &automatic.namespace) == (&request.endpoint.realm, &request.endpoint.namespace)
+            && request.stickiness.controller.as_ref().is_some_and(|other| {
                 (&own.group, &own.kind, &own.name) == (&other.group, &other.kind, &other.name)
             })
     }
@@ -39,11 +39,11 @@ impl Model {
     }
 
     /// The subnet that an application's pool of a family is cut from.
-    fn own_subnet(&self, wish: &InterfaceWish, family: Family) -> Result<Option<Name>, Code> {
-        if wish.subnets.iter().any(|name| !self.subnets.contains_key(name)) {
+    fn own_subnet(&self, request: &InterfaceRequest, family: Family) -> Result<Option<Name>, Code> {
+        if request.subnets.iter().any(|name| !self.subnets.contains_key(name)) {
             return Err(Code::NotFound);
         }
-        Ok(wish.subnets.iter().find(|name| self.is_of_family(name, family)).cloned())
+        Ok(request.subnets.iter().find(|name| self.is_of_family(name, family)).cloned())
     }
 
     /// An application's pools for an interface, the oldest first.
@@ -78,11 +78,11 @@ impl Model {
     pub(crate) fn own_pool(
         &self,
         all: &Allocate,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
         family: Family,
     ) -> Result<Option<&Pool>, Code> {
-        let Some(subnet) = self.own_subnet(wish, family)? else { return Ok(None) };
-        Ok(self.present(all, &wish.name, family, &subnet).and_then(|name| self.pools.get(&name)))
+        let Some(subnet) = self.own_subnet(request, family)? else { return Ok(None) };
+        Ok(self.present(all, &request.name, family, &subnet).and_then(|name| self.pools.get(&name)))
     }
 
     /// What of a subnet no pool has in its ranges and hosts may have.
@@ -132,13 +132,14 @@ impl Model {
             let controller = all.stickiness.controller.as_ref().expect("it was looked at");
             self.room_for_pools(realm, namespace, controller, family)
         });
-        for wish in all.interfaces.iter().filter(|wish| !wish.subnets.is_empty()) {
+        for request in all.interfaces.iter().filter(|request| !request.subnets.is_empty()) {
             let families = Family::BOTH.into_iter();
-            for family in families.filter(|one| wish.families.is_empty() || wish.families.contains(one)) {
-                let Some(subnet) = before.own_subnet(wish, family)? else { continue };
-                let present = before.present(all, &wish.name, family, &subnet);
+            for family in families.filter(|one| request.families.is_empty() || request.families.contains(one))
+            {
+                let Some(subnet) = before.own_subnet(request, family)? else { continue };
+                let present = before.present(all, &request.name, family, &subnet);
                 let room = &mut rooms[usize::from(family == Family::V6)];
-                for name in before.own_pools(all, &wish.name, family) {
+                for name in before.own_pools(all, &request.name, family) {
                     let pool = &before.pools[&name];
                     let lasts = Some(&name) != present.as_ref() && !pool.spec.terminating;
                     let is_empty = before.in_state(&pool.spec, "allocated").is_empty();
@@ -171,7 +172,7 @@ impl Model {
                             realm: all.endpoint.realm.clone(),
                             namespace: all.endpoint.namespace.clone(),
                             controller: all.stickiness.controller.clone().expect("it was looked at"),
-                            interface: wish.name.clone(),
+                            interface: request.name.clone(),
                             size: said.size,
                             replicas: said.replicas,
                             standing: AutomaticStanding::Present,
@@ -197,7 +198,7 @@ impl Model {
                         let untold = untold.find(|name| !self.pools.contains_key(name)).unwrap();
                         let name = self.told.pop_front().unwrap_or_else(|| untold.clone());
                         let version = if family == Family::V4 { 4 } else { 6 };
-                        let begin = format!("auto{version}-{}-{}-", automatic.controller.name, wish.name);
+                        let begin = format!("auto{version}-{}-{}-", automatic.controller.name, request.name);
                         assert!(name == untold || name.as_str().starts_with(&begin));
                         let spec = PoolSpec {
                             ranges: runs(spare.into_iter()),
@@ -209,7 +210,7 @@ impl Model {
                         self.made.push(name);
                     }
                 }
-                for name in before.own_pools(all, &wish.name, family) {
+                for name in before.own_pools(all, &request.name, family) {
                     if Some(&name) != present.as_ref() && !before.pools[&name].spec.terminating {
                         self.leave(&name, AutomaticStanding::Elsewhere);
                     }
@@ -222,11 +223,11 @@ impl Model {
     /// A repeated request says once more how large its application's pools are.
     pub(crate) fn resize_pools(&mut self, all: &Allocate, given: &[Held]) {
         let (Some(said), Some(by)) = (all.automatic_pool, &all.stickiness.controller) else { return };
-        for wish in &all.interfaces {
+        for request in &all.interfaces {
             for family in Family::BOTH {
-                let is_omitted = !wish.families.is_empty() && !wish.families.contains(&family);
-                let Ok(Some(subnet)) = self.own_subnet(wish, family) else { continue };
-                let Some(name) = self.present(all, &wish.name, family, &subnet) else { continue };
+                let is_omitted = !request.families.is_empty() && !request.families.contains(&family);
+                let Ok(Some(subnet)) = self.own_subnet(request, family) else { continue };
+                let Some(name) = self.present(all, &request.name, family, &subnet) else { continue };
                 let mut pool = self.pools[&name].clone();
                 let own = pool.automatic.as_mut().expect("it is automatic");
                 let other_uid =

@@ -89,8 +89,8 @@ impl Model {
 
     /// The trace of a refusal: the boot that it was refused for has been heard.
     pub(crate) fn refused(&mut self, action: &Action, code: Code) -> Code {
-        if let (Code::BootUnconfirmed, Action::Allocate(wish)) = (code, action)
-            && let (Some(key), Some(started)) = (&wish.attachment, &wish.started)
+        if let (Code::BootUnconfirmed, Action::Allocate(request)) = (code, action)
+            && let (Some(key), Some(started)) = (&request.attachment, &request.started)
         {
             self.hear(key, started, false);
         }

@@ -40,8 +40,8 @@ impl Model {
         rows
     }
 
-    pub(crate) fn renew(&mut self, wish: &Renew) -> Result<Said, Code> {
-        let meant: Vec<Held> = match &wish.which {
+    pub(crate) fn renew(&mut self, request: &Renew) -> Result<Said, Code> {
+        let meant: Vec<Held> = match &request.which {
             Leases::Allocation(id) => {
                 let one = self.held.iter().find(|one| one.id == id.get()).ok_or(Code::AllocationChanged)?;
                 vec![one.clone()]
@@ -60,7 +60,7 @@ impl Model {
         if leases.is_empty() {
             return Err(Code::NotLeased);
         }
-        self.renew_all(&leases, wish.ttl_ms);
+        self.renew_all(&leases, request.ttl_ms);
         let until = |one: &Held| -> (IpAddr, u64) {
             let held = self.holder(&one.network, one.address).and_then(|held| held.lease);
             (one.address, held.expect("it has a lease").1)

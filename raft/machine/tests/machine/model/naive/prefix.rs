@@ -81,8 +81,8 @@ impl Model {
         block.released || block.until_ms.is_some_and(|until| self.has_passed(until))
     }
 
-    pub(crate) fn delegate(&mut self, wish: &Delegate) -> Result<Said, Code> {
-        let (mut parent, pool) = match &wish.from {
+    pub(crate) fn delegate(&mut self, request: &Delegate) -> Result<Said, Code> {
+        let (mut parent, pool) = match &request.from {
             PrefixSource::Pool(name) => (None, name.clone()),
             PrefixSource::Prefix(id) => {
                 let block = self.blocks.iter().find(|one| one.id == id.get()).ok_or(Code::NotFound)?;
@@ -102,11 +102,11 @@ impl Model {
             .map(|n| (n, None))
             .collect();
         let (mut cidrs, mut repeated) = (Vec::new(), true);
-        for level in &wish.levels {
+        for level in &request.levels {
             let same = |one: &&Block| {
                 one.pool == pool
                     && one.parent == parent
-                    && one.realm == wish.realm
+                    && one.realm == request.realm
                     && one.owner == level.owner
             };
             if let Some(known) = self.blocks.iter().find(same) {
@@ -127,7 +127,7 @@ impl Model {
             if self.pools.get(&spec.name).is_some_and(|pool| pool.automatic.is_some()) {
                 return Err(Code::NoPoolFits);
             }
-            if let Some(code) = why_not(&spec, &wish.realm) {
+            if let Some(code) = why_not(&spec, &request.realm) {
                 return Err(code);
             }
             let cidr = draft.lowest(&spec, parent, length)?;
@@ -139,7 +139,7 @@ impl Model {
                 network: draft.subnet_of(&spec).network.clone(),
                 pool: pool.clone(),
                 cidr,
-                realm: wish.realm.clone(),
+                realm: request.realm.clone(),
                 owner: level.owner.clone(),
                 keep_edges: level.keep_edges,
                 ttl_ms: level.ttl_ms,

@@ -107,7 +107,7 @@ impl Model {
     /// The first quota that is exceeded once all of this is given, and by how many addresses that are asked for.
     pub(crate) fn exceeded(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         meant: Option<&Incarnation>,
         given: &[Held],
         left: &[Spot],
@@ -116,11 +116,11 @@ impl Model {
         let endpoint = match meant {
             Some(meant) => {
                 let row = after.endpoints.iter_mut().find(|one| one.number == meant.number).expect("meant");
-                *row = Model::arrived(meant, wish);
+                *row = Model::arrived(meant, request);
                 row.clone()
             }
             None => {
-                after.begin_incarnation(wish);
+                after.begin_incarnation(request);
                 after.endpoints.last().expect("it has begun").clone()
             }
         };

@@ -61,7 +61,7 @@ impl Model {
     /// request names first; one that this ADD is about before another.
     pub(crate) fn settings(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         endpoint: u64,
         given: &[Held],
         along: &[Spot],
@@ -72,23 +72,23 @@ impl Model {
             self.held.iter().filter(of_endpoint).partition(|one| along.contains(&one.spot()));
         let mut settings: BTreeMap<Spot, Setting> = BTreeMap::new();
         for one in given.iter().chain(taken.iter().copied()) {
-            let only = &wish.routing.default_interface;
-            let clean = wish.routing.clean.contains(&one.interface)
+            let only = &request.routing.default_interface;
+            let clean = request.routing.clean.contains(&one.interface)
                 || only.as_ref().is_some_and(|only| *only != one.interface);
             settings.insert(one.spot(), Setting { routes: Vec::new(), clean_gateway: clean });
         }
-        for route in &wish.routing.routes {
+        for route in &request.routing.routes {
             let could = |one: &&Held| {
                 let pool = self.pools.get(&one.pool).expect("it is held");
                 self.subnet_of(&pool.spec).cidr.contains(&route.gateway)
             };
             let place = |one: &&Held| {
-                let named = wish.interfaces.iter().position(|interface| interface.name == one.interface);
+                let named = request.interfaces.iter().position(|interface| interface.name == one.interface);
                 named.unwrap_or(100)
             };
             let all = given.iter().chain(taken.iter().copied()).chain(others.iter().copied());
             let Some(whose) = all.filter(could).min_by_key(place) else {
-                if wish.attachment.is_some() && wish.interfaces.len() == 1 {
+                if request.attachment.is_some() && request.interfaces.len() == 1 {
                     continue;
                 }
                 return Err(Code::OutsideSubnet);

@@ -11,14 +11,14 @@ use crate::model::naive::Model;
 
 /// Compares the default pools that are skipped with those that the model finds to be for others.
 pub(crate) fn counts(explanation: &Explanation, model: &Model, command: &Command) {
-    let Action::Allocate(wish) = &command.action else { return };
+    let Action::Allocate(request) = &command.action else { return };
     for choice in &explanation.choices {
         let interface =
-            wish.interfaces.iter().find(|one| one.name == choice.interface).expect("it is asked for");
+            request.interfaces.iter().find(|one| one.name == choice.interface).expect("it is asked for");
         let is_default = choice.rule == Rule::Default && interface.asked(choice.family).is_none();
         let pools = model.default_pools(choice.family).into_iter().filter_map(|pool| {
             let name = &pool.spec.name;
-            let code = model.why_not(pool, wish, interface)?;
+            let code = model.why_not(pool, request, interface)?;
             let is_listed = choice.candidates.iter().any(|one| one.pool == *name);
             (is_default && !is_listed).then(|| (name.clone(), code))
         });

@@ -3,34 +3,34 @@
 use ipam_api::Family;
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown};
-use ipam_machine::command::{Allocate, InterfaceWish, ScaleController, Started};
+use ipam_machine::command::{Allocate, InterfaceRequest, ScaleController, Started};
 use ipam_machine::model::Sticky;
 
 use crate::model::naive::{Held, Incarnation, Model, Said, Spot};
 
 impl Model {
     /// The incarnation that a request speaks of: a sticky one, if it says that it is; else the one with its uid.
-    pub(crate) fn meant(&self, wish: &Allocate) -> Option<&Incarnation> {
-        let newest = || self.endpoints.iter().rev().filter(|one| one.key == wish.endpoint);
-        let sticky = newest().find(|one| wish.stickiness.is_sticky() && one.sticky.is_some());
-        sticky.or_else(|| newest().find(|one| wish.uid.is_none() || wish.uid == one.uid))
+    pub(crate) fn meant(&self, request: &Allocate) -> Option<&Incarnation> {
+        let newest = || self.endpoints.iter().rev().filter(|one| one.key == request.endpoint);
+        let sticky = newest().find(|one| request.stickiness.is_sticky() && one.sticky.is_some());
+        sticky.or_else(|| newest().find(|one| request.uid.is_none() || request.uid == one.uid))
     }
 
     /// Whether what is given stays with its endpoint.
-    pub(crate) fn keeps(wish: &Allocate, meant: Option<&Incarnation>) -> bool {
-        wish.lifecycle != Lifecycle::Leased
-            && (wish.stickiness.is_sticky() || meant.is_some_and(|meant| meant.sticky.is_some()))
+    pub(crate) fn keeps(request: &Allocate, meant: Option<&Incarnation>) -> bool {
+        request.lifecycle != Lifecycle::Leased
+            && (request.stickiness.is_sticky() || meant.is_some_and(|meant| meant.sticky.is_some()))
     }
 
     /// What an endpoint may take along to an interface, the newest first.
     pub(crate) fn portable(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         meant: Option<&Incarnation>,
-        interface: &InterfaceWish,
+        interface: &InterfaceRequest,
     ) -> Vec<Held> {
         let Some(meant) = meant else { return Vec::new() };
-        let sticky = Model::keeps(wish, Some(meant));
+        let sticky = Model::keeps(request, Some(meant));
         let on_it = self
             .held
             .iter()
@@ -41,11 +41,11 @@ impl Model {
             one.node == other.node && one.container_id == other.container_id
         };
         on_it
-            .filter(|one| match &wish.attachment {
+            .filter(|one| match &request.attachment {
                 None => sticky,
                 Some(key) if sticky => !one.attachments.iter().any(|other| same(other, key)),
                 Some(key) => {
-                    let same_uid = wish.uid.is_some() && wish.uid == meant.uid;
+                    let same_uid = request.uid.is_some() && request.uid == meant.uid;
                     same_uid
                         && one.lifecycle == Lifecycle::Attached
                         && one.attachments.iter().any(|other| {
@@ -60,8 +60,8 @@ impl Model {
     }
 
     /// The incarnation as a request leaves it.
-    pub(crate) fn arrived(meant: &Incarnation, wish: &Allocate) -> Incarnation {
-        let said = &wish.stickiness;
+    pub(crate) fn arrived(meant: &Incarnation, request: &Allocate) -> Incarnation {
+        let said = &request.stickiness;
         let controller = if said.controller.is_some() { &said.controller } else { &meant.controller };
         let meant = &Incarnation { controller: controller.clone(), ..meant.clone() };
         if meant.sticky.is_none() && !said.is_sticky() {
@@ -69,7 +69,7 @@ impl Model {
         }
         let before = meant.sticky.clone().unwrap_or_default();
         let sticky = Sticky { scale_down: said.scale_down.or(before.scale_down), wanted: true };
-        let uid = if wish.uid.is_some() { wish.uid.clone() } else { meant.uid.clone() };
+        let uid = if request.uid.is_some() { request.uid.clone() } else { meant.uid.clone() };
         Incarnation { uid, sticky: Some(sticky), ..meant.clone() }
     }
 

@@ -1,7 +1,7 @@
 //! The model's interfaces that wait for their own ADD.
 
 use ipam_api::resource::Lifecycle;
-use ipam_machine::command::{Allocate, InterfaceWish};
+use ipam_machine::command::{Allocate, InterfaceRequest};
 
 use crate::model::naive::{Held, Incarnation, Model, Said, Spot};
 
@@ -16,14 +16,14 @@ pub(crate) enum Found {
 }
 
 /// Whether it is the interface that the attachment is for.
-pub(crate) fn own(wish: &Allocate, interface: &InterfaceWish) -> bool {
-    wish.attachment.as_ref().is_none_or(|key| key.interface == interface.name)
+pub(crate) fn own(request: &Allocate, interface: &InterfaceRequest) -> bool {
+    request.attachment.as_ref().is_none_or(|key| key.interface == interface.name)
 }
 
 /// Whether it is for this ADD, should it be its endpoint's.
-pub(crate) fn waits_for(one: &Held, wish: &Allocate) -> bool {
-    let Some(key) = &wish.attachment else { return false };
-    let node = wish.node.as_ref().unwrap_or(&key.node);
+pub(crate) fn waits_for(one: &Held, request: &Allocate) -> bool {
+    let Some(key) = &request.attachment else { return false };
+    let node = request.node.as_ref().unwrap_or(&key.node);
     one.attachments.is_empty()
         && one.lifecycle == Lifecycle::Attached
         && one.interface == key.interface
@@ -33,30 +33,31 @@ pub(crate) fn waits_for(one: &Held, wish: &Allocate) -> bool {
 impl Model {
     pub(crate) fn found(
         &self,
-        wish: &Allocate,
+        request: &Allocate,
         meant: Option<&Incarnation>,
-        interface: &InterfaceWish,
+        interface: &InterfaceRequest,
     ) -> Found {
-        let sticky = Model::keeps(wish, meant);
-        let (Some(meant), Some(_)) = (meant, &wish.attachment) else { return Found::Nothing };
+        let sticky = Model::keeps(request, meant);
+        let (Some(meant), Some(_)) = (meant, &request.attachment) else { return Found::Nothing };
         let of_it = self.held.iter().filter(|one| {
             (one.endpoint, one.lifecycle) == (meant.number, Lifecycle::Attached)
                 && one.interface == interface.name
         });
         let of_it: Vec<Held> = of_it.cloned().collect();
-        if !own(wish, interface) {
+        if !own(request, interface) {
             let settled = of_it.iter().any(|one| !sticky || !one.attachments.is_empty());
             return if settled { Found::Enough } else { Found::Nothing };
         }
-        let waiting: Vec<Held> = of_it.into_iter().filter(|one| !sticky && waits_for(one, wish)).collect();
+        let waiting: Vec<Held> = of_it.into_iter().filter(|one| !sticky && waits_for(one, request)).collect();
         let fits = self.as_wished(&waiting, interface) && self.in_subnets(&waiting, interface);
         if waiting.is_empty() || !fits { Found::Nothing } else { Found::Waiting(waiting) }
     }
 
     /// What an answer shows: of the attachment's interface what is its own, of others what the endpoint has there.
-    pub(crate) fn asked_for(&self, wish: &Allocate, endpoint: u64, claimed: Vec<Held>) -> Vec<Held> {
-        let Some(key) = &wish.attachment else { return claimed };
-        let is_named = |one: &Held| wish.interfaces.iter().any(|interface| interface.name == one.interface);
+    pub(crate) fn asked_for(&self, request: &Allocate, endpoint: u64, claimed: Vec<Held>) -> Vec<Held> {
+        let Some(key) = &request.attachment else { return claimed };
+        let is_named =
+            |one: &Held| request.interfaces.iter().any(|interface| interface.name == one.interface);
         let is_sticky = self.endpoints.iter().any(|one| one.number == endpoint && one.sticky.is_some());
         let is_shown = |one: &&Held| {
             one.endpoint == endpoint

@@ -14,7 +14,7 @@ use crate::model::naive::{Held, Incarnation, Model, Said};
 pub(crate) struct Claim {
     /// Its place in line.
     pub(crate) place: u64,
-    pub(crate) wish: Allocate,
+    pub(crate) request: Allocate,
     pub(crate) why: Why,
     /// Pools that may help, with how many addresses each would have to have.
     pub(crate) lacks: Vec<(Name, usize)>,
@@ -29,18 +29,18 @@ impl Model {
     /// Lets a request wait that was refused.
     pub(crate) fn wait(
         &mut self,
-        wish: &Allocate,
+        request: &Allocate,
         meant: Option<&Incarnation>,
         code: Code,
     ) -> Result<Said, Code> {
-        if wish.interfaces.iter().any(|interface| !self.portable(wish, meant, interface).is_empty()) {
+        if request.interfaces.iter().any(|interface| !self.portable(request, meant, interface).is_empty()) {
             return Err(code);
         }
-        let (lacks, quota) = self.lacks(wish, meant);
+        let (lacks, quota) = self.lacks(request, meant);
         let why = why(code, lacks.is_empty() && quota.is_none());
         let number = meant.map_or(self.incarnations + 1, |one| one.number);
         if let Some(claim) = self.claim_of(number) {
-            if claim.wish != *wish {
+            if claim.request != *request {
                 return Err(Code::AlreadyExists);
             }
             (claim.why, claim.lacks, claim.quota) = (why, lacks, quota);
@@ -50,10 +50,10 @@ impl Model {
             return Err(code);
         }
         if meant.is_none() {
-            self.begin_incarnation(wish);
+            self.begin_incarnation(request);
         }
         self.places += 1;
-        let claim = Claim { place: self.places, wish: wish.clone(), why, lacks, quota };
+        let claim = Claim { place: self.places, request: request.clone(), why, lacks, quota };
         let endpoint = self.endpoints.iter_mut().find(|one| one.number == number);
         endpoint.expect("it was just made").claim = Some(claim);
         Ok(Said::Pending { repeated: false, why })
@@ -94,19 +94,19 @@ impl Model {
     }
 
     /// The pools of the first family that can't be given; or the quota.
-    fn lacks(&self, wish: &Allocate, meant: Option<&Incarnation>) -> Lacks {
+    fn lacks(&self, request: &Allocate, meant: Option<&Incarnation>) -> Lacks {
         let mut taken: Vec<Held> = Vec::new();
-        for interface in &wish.interfaces {
-            let Ok(families) = self.candidates(wish, interface) else { return (Vec::new(), None) };
+        for interface in &request.interfaces {
+            let Ok(families) = self.candidates(request, interface) else { return (Vec::new(), None) };
             for pools in families.into_iter().map(|family| family.pools) {
-                let ready = pools.iter().filter(|pool| self.why_not(pool, wish, interface).is_none());
+                let ready = pools.iter().filter(|pool| self.why_not(pool, request, interface).is_none());
                 let given = ready.clone().find_map(|pool| Some((*pool, self.next_in(pool, &taken)?)));
                 if let Some((pool, address)) = given {
                     taken.push(self.as_held(pool, address));
                     continue;
                 }
                 let hopeless = |pool: &crate::model::naive::Pool| {
-                    self.why_not(pool, wish, interface) == Some(Code::NoPoolFits)
+                    self.why_not(pool, request, interface) == Some(Code::NoPoolFits)
                 };
                 let lacking = pools.iter().filter(|pool| !hopeless(pool)).map(|pool| {
                     let name = pool.spec.name.clone();
@@ -116,7 +116,7 @@ impl Model {
                 return (lacking.take(WAITING_POOLS_MAX).collect(), None);
             }
         }
-        (Vec::new(), self.exceeded(wish, meant, &taken, &[]))
+        (Vec::new(), self.exceeded(request, meant, &taken, &[]))
     }
 
     /// Whoever has waited longest of those for whom something has come gets it, if that is enough.
@@ -135,7 +135,7 @@ impl Model {
             let place = claim.place;
             if let Err(code) = self.give_to_waiting(&claim) {
                 let waits = |one: &&Incarnation| one.claim.as_ref() == Some(&claim);
-                let (lacks, quota) = self.lacks(&claim.wish, self.endpoints.iter().find(waits));
+                let (lacks, quota) = self.lacks(&claim.request, self.endpoints.iter().find(waits));
                 let of =
                     |one: &&mut Incarnation| one.claim.as_ref().is_some_and(|claim| claim.place == place);
                 let claim = self.endpoints.iter_mut().find(of).and_then(|one| one.claim.as_mut());
@@ -149,8 +149,8 @@ impl Model {
     fn give_to_waiting(&mut self, claim: &Claim) -> Result<(), Code> {
         let waits = |one: &&Incarnation| one.claim.as_ref() == Some(claim);
         let waiter = self.endpoints.iter().find(waits).expect("it waits").clone();
-        let plan = self.plan(&claim.wish, Some(&waiter))?;
-        self.give(&claim.wish, Some(&waiter), plan);
+        let plan = self.plan(&claim.request, Some(&waiter))?;
+        self.give(&claim.request, Some(&waiter), plan);
         Ok(())
     }
 

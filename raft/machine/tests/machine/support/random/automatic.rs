@@ -40,17 +40,17 @@ impl Draw<'_> {
     }
 
     /// Mostly a request that could be granted.
-    pub(crate) fn with_own_pools(&mut self, wish: &mut Allocate) {
+    pub(crate) fn with_own_pools(&mut self, request: &mut Allocate) {
         let count = u32::try_from(self.dice.below(4)).unwrap();
         let size =
             if self.dice.chance(40) { PoolSize::Fixed(count.max(1)) } else { PoolSize::Flexible(count) };
         let replicas = u32::try_from(self.dice.below(4)).unwrap();
-        wish.automatic_pool = Some(AutomaticPool { size, replicas, reclaim: self.dice.chance(60) });
+        request.automatic_pool = Some(AutomaticPool { size, replicas, reclaim: self.dice.chance(60) });
         if self.dice.chance(97) {
-            wish.stickiness.controller = Some(self.controller());
-            wish.stickiness.sticky = wish.stickiness.sticky.filter(|_| self.dice.chance(20));
+            request.stickiness.controller = Some(self.controller());
+            request.stickiness.sticky = request.stickiness.sticky.filter(|_| self.dice.chance(20));
         }
-        for interface in &mut wish.interfaces {
+        for interface in &mut request.interfaces {
             if self.dice.chance(20) {
                 continue;
             }

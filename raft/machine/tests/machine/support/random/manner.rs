@@ -20,18 +20,18 @@ impl Draw<'_> {
     }
 
     /// The same for somebody who has time.
-    pub(super) fn wait(&mut self, mut wish: Allocate) -> Allocate {
-        wish.manner.wait = wish.attachment.is_none() && self.dice.chance(60);
-        for interface in wish.interfaces.iter_mut().filter(|_| wish.manner.wait) {
+    pub(super) fn wait(&mut self, mut request: Allocate) -> Allocate {
+        request.manner.wait = request.attachment.is_none() && self.dice.chance(60);
+        for interface in request.interfaces.iter_mut().filter(|_| request.manner.wait) {
             interface.addresses.clear();
         }
-        wish
+        request
     }
 
     /// The same as something that exists already.
-    pub(super) fn adopt(&mut self, mut wish: Allocate) -> Allocate {
-        wish.manner.adopt = true;
-        for interface in &mut wish.interfaces {
+    pub(super) fn adopt(&mut self, mut request: Allocate) -> Allocate {
+        request.manner.adopt = true;
+        for interface in &mut request.interfaces {
             interface.families.clear();
             interface.addresses.clear();
             interface.subnets.clear();
@@ -44,6 +44,6 @@ impl Draw<'_> {
                 interface.addresses.insert(0, self.range("six", 1).first_address());
             }
         }
-        wish
+        request
     }
 }

@@ -8,8 +8,8 @@ use ipam_machine::command::{
 };
 
 use super::{
-    attachment, controller, grant, known_member, name, namespace, network, node, node_spec, pool,
-    reservation, started, subnet, wish,
+    attachment, controller, grant, known_member, name, namespace, network, node, node_spec, pool, request,
+    reservation, started, subnet,
 };
 
 /// Each kind of action once.
@@ -33,7 +33,7 @@ pub(crate) fn actions() -> Vec<(&'static str, Action)> {
             expect: Expect::Absent,
             drain: true,
         }),
-        Action::Allocate(wish()),
+        Action::Allocate(request()),
         Action::ReleaseAttachment(ReleaseAttachment { key: attachment(), started: started() }),
         Action::ReleaseAllocation { id: (1 << 40 | 300).into() },
         Action::ReleaseEndpoint { key: "host/db-07".parse().unwrap() },

@@ -8,19 +8,19 @@ use ipam_machine::change::{FieldChange, FieldName, Notation};
 use ipam_machine::event::{Delegation, Holding, Readiness, Reason, Why};
 use ipam_machine::model::MemberStanding;
 
-use super::{command, given_prefix, name, prefix_owner, wish};
+use super::{command, given_prefix, name, prefix_owner, request};
 
 /// Each kind of event once.
 pub(crate) fn events() -> Vec<(&'static str, Event)> {
     let (address, pool, allocation) = ("10.1.2.5".parse().unwrap(), name("web"), Id::new(1 << 40 | 9));
-    let (endpoint, interface): (_, InterfaceName) = (wish().endpoint, "eth0".parse().unwrap());
+    let (endpoint, interface): (_, InterfaceName) = (request().endpoint, "eth0".parse().unwrap());
     let holding = Holding {
         network: name("blue"),
         address,
         pool: pool.clone(),
         endpoint,
         interface,
-        node: wish().node,
+        node: request().node,
         allocation,
         reason: Reason::AllocationReleased,
     };
@@ -62,8 +62,8 @@ pub(crate) fn events() -> Vec<(&'static str, Event)> {
         What::TakenBack { of: delegation, with: (1 << 40 | 8).into(), released: true },
         What::Attached(Holding { reason: Reason::Reattached, ..holding.clone() }),
         What::Detached(Holding { reason: Reason::Kept, ..holding }),
-        What::Waits { endpoint: wish().endpoint, why: Why::PoolExhausted },
-        What::Withdrawn { endpoint: wish().endpoint },
+        What::Waits { endpoint: request().endpoint, why: Why::PoolExhausted },
+        What::Withdrawn { endpoint: request().endpoint },
     ];
     let origin = command(Action::Expire).origin;
     let by = By {

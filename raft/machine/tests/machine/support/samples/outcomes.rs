@@ -7,7 +7,7 @@ use ipam_api::Family;
 use ipam_machine::event::Why;
 use ipam_machine::model::Network;
 
-use super::{account, attachment, dns, given_prefix, lease, meta, name, network, note, subnet, wish};
+use super::{account, attachment, dns, given_prefix, lease, meta, name, network, note, request, subnet};
 
 /// Each kind of answer once, and a refusal.
 pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
@@ -28,7 +28,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
     };
     let interface = GivenInterface {
         name: "eth0".parse().unwrap(),
-        attachment: wish().attachment,
+        attachment: request().attachment,
         also_attached: vec![attachment()],
         kept: true,
         unclaimed: false,
@@ -43,7 +43,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         Answer::Gone,
         Answer::Draining { held: 3 },
         Answer::Allocated { repeated: true, interfaces: vec![interface] },
-        Answer::Released { addresses: wish().interfaces[0].addresses.clone(), more: 3, late: true },
+        Answer::Released { addresses: request().interfaces[0].addresses.clone(), more: 3, late: true },
         Answer::Steps(vec![Answer::Gone]),
         Answer::Expired { rows: 64 },
         Answer::Trimmed { segments: 2 },
@@ -73,7 +73,7 @@ pub(crate) fn outcomes() -> Vec<(&'static str, Outcome)> {
         cause: Box::new(Cause::AddressesLost {
             pool: name("web"),
             held: 1,
-            examples: vec![("10.1.2.5".parse().unwrap(), wish().endpoint)],
+            examples: vec![("10.1.2.5".parse().unwrap(), request().endpoint)],
         }),
         step: Some(3),
         replayed: true,

@@ -18,7 +18,7 @@ use ipam_machine::table::Row;
 
 use super::{
     account, attachment, automatic, controller, given_prefix, grant, lease, meta, name, namespace, network,
-    node_spec, note, outcomes, pool, prefix_owner, reservation, started, subnet, wish,
+    node_spec, note, outcomes, pool, prefix_owner, request, reservation, started, subnet,
 };
 
 /// Rows by their keys, as a snapshot has them.
@@ -58,12 +58,12 @@ pub(crate) fn all_rows() -> Rows {
     rows.put(104, &row);
     let row = PoolState { cursor: Some(ten), readiness: Readiness::Terminating, since_wall_ms: 13 };
     rows.put(103, &row);
-    let (endpoint, uid) = (wish().endpoint, wish().uid);
+    let (endpoint, uid) = (request().endpoint, request().uid);
     let sticky = Sticky { scale_down: Some(ScaleDown::Keep), wanted: true };
     let sticky = Some(Box::new(sticky));
     let waiting = Waiting {
         order: 109,
-        wish: wish(),
+        request: request(),
         credential: Credential::Token { id: 110.into() },
         principal: Text::given("alice"),
         request_id: Text::given("request"),
@@ -103,7 +103,7 @@ pub(crate) fn all_rows() -> Rows {
         lifecycle: Lifecycle::Attached,
         lease: Some(lease()),
         checked: true,
-        mac: wish().interfaces[0].mac.clone(),
+        mac: request().interfaces[0].mac.clone(),
         note: note(),
         setting: Some(Setting { routes: subnet().routes, clean_gateway: true }.into()),
         created_wall_ms: 14,

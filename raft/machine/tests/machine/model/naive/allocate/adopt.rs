@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipam_api::name::Name;
 use ipam_api::{Code, Family};
-use ipam_machine::command::InterfaceWish;
+use ipam_machine::command::InterfaceRequest;
 
 use super::{Choice, stands_for, unspecific};
 use crate::model::naive::{Held, Model, Pool};
@@ -13,15 +13,15 @@ impl Model {
     /// What an interface has already: anything that a pool could give to anybody, unless somebody holds it.
     pub(super) fn choose_adopted(
         &self,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
         taken: &[Held],
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
-        let mut addresses = wish.addresses.clone();
+        let mut addresses = request.addresses.clone();
         addresses.sort_by_key(IpAddr::is_ipv6);
         let adopt = |address: IpAddr| {
             let family = Family::of(address);
-            let names = wish.pools.of(family);
+            let names = request.pools.of(family);
             let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.spec).cidr.addr());
             let mut pools: Vec<&Pool> = Vec::new();
             for pattern in names {

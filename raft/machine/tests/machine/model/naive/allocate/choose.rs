@@ -4,7 +4,7 @@ use std::net::IpAddr;
 
 use ipam_api::name::{Name, ResourceName};
 use ipam_api::{Code, Family};
-use ipam_machine::command::{Allocate, InterfaceWish, PoolPatterns};
+use ipam_machine::command::{Allocate, InterfaceRequest, PoolPatterns};
 
 use super::Choice;
 use super::takers::{may_take, stands_for, unspecific};
@@ -27,20 +27,20 @@ impl Model {
         taken: &[Held],
         portable: &[Held],
     ) -> Result<Vec<Choice<'_>>, Code> {
-        let wish = &all.interfaces[place];
+        let request = &all.interfaces[place];
         if all.manner.adopt {
-            return self.choose_adopted(wish, taken, portable);
+            return self.choose_adopted(request, taken, portable);
         }
-        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
-        let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+        let asked = |family| request.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let why_not = |pool: &Pool| self.why_not(pool, all, request);
         let mut chosen = Vec::new();
-        for Candidates { family, pools: candidates, misnamed } in self.candidates(all, wish)? {
+        for Candidates { family, pools: candidates, misnamed } in self.candidates(all, request)? {
             let still_fits = |one: &&Held| {
                 let is_open = |pool: &&Pool| {
                     let takers = &pool.spec.takers;
                     pool.spec.drains_to.is_none()
                         && Model::is_for(pool, all)
-                        && may_take(takers, all, wish)
+                        && may_take(takers, all, request)
                         && self.is_selected(takers, all)
                 };
                 let mut open = candidates.iter().copied().filter(is_open);
@@ -68,7 +68,7 @@ impl Model {
                         let (takers, name) = (&pool.spec.takers, &pool.spec.name);
                         *name == one.pool
                             && Model::is_for(pool, all)
-                            && may_take(takers, all, wish)
+                            && may_take(takers, all, request)
                             && self.is_selected(takers, all)
                     };
                     candidates.iter().copied().any(|pool| is_open(&pool))
@@ -87,11 +87,11 @@ impl Model {
     /// Addresses that the interfaces behind one ask for by value.
     fn asked_behind(&self, all: &Allocate, place: usize) -> Vec<Held> {
         let mut asked: Vec<(usize, Held)> = Vec::new();
-        for (of, wish) in all.interfaces.iter().enumerate() {
-            for Candidates { family, pools, .. } in self.candidates(all, wish).unwrap_or_default() {
-                for address in wish.addresses.iter().filter(|address| Family::of(**address) == family) {
+        for (of, request) in all.interfaces.iter().enumerate() {
+            for Candidates { family, pools, .. } in self.candidates(all, request).unwrap_or_default() {
+                for address in request.addresses.iter().filter(|address| Family::of(**address) == family) {
                     let taken: Vec<Held> = asked.iter().map(|(_, one)| one.clone()).collect();
-                    let why_not = |pool: &Pool| self.why_not(pool, all, wish);
+                    let why_not = |pool: &Pool| self.why_not(pool, all, request);
                     if let Ok((pool, address)) = self.choose_asked(*address, &pools, &taken, why_not) {
                         asked.push((of, self.as_held(pool, address)));
                     }
@@ -105,29 +105,29 @@ impl Model {
     pub(crate) fn candidates(
         &self,
         all: &Allocate,
-        wish: &InterfaceWish,
+        request: &InterfaceRequest,
     ) -> Result<Vec<Candidates<'_>>, Code> {
         let namespace = ResourceName::in_realm(&all.endpoint.realm, &all.endpoint.namespace);
         let nothing = PoolPatterns::default();
         let of_namespace = self.namespaces.get(&namespace).map_or(&nothing, |one| &one.default_pools);
-        let by_subnet = !wish.subnets.is_empty();
+        let by_subnet = !request.subnets.is_empty();
         let own = by_subnet && all.automatic_pool.is_some();
-        let mut said = [&wish.pools, of_namespace, &wish.default_pools].into_iter();
+        let mut said = [&request.pools, of_namespace, &request.default_pools].into_iter();
         let named = said.find(|pools| !by_subnet && !pools.is_empty());
-        let asked = |family| wish.addresses.iter().copied().find(|address| Family::of(*address) == family);
+        let asked = |family| request.addresses.iter().copied().find(|address| Family::of(*address) == family);
         let family_of = |pool: &Pool| Family::of(self.subnet_of(&pool.spec).cidr.addr());
         let mut per_family = Vec::new();
         for family in Family::BOTH {
-            if wish.subnets.iter().any(|subnet| !self.subnets.contains_key(subnet)) {
+            if request.subnets.iter().any(|subnet| !self.subnets.contains_key(subnet)) {
                 return Err(Code::NotFound);
             }
-            if !wish.families.is_empty() && !wish.families.contains(&family) {
+            if !request.families.is_empty() && !request.families.contains(&family) {
                 continue;
             }
             let names = named.map_or(&[][..], |pools| pools.of(family));
             let mut candidates: Vec<&Pool> = Vec::new();
             let mut misnamed: Vec<&Name> = Vec::new();
-            for subnet in &wish.subnets {
+            for subnet in &request.subnets {
                 let inside = |pool: &&Pool| {
                     pool.spec.subnet == *subnet
                         && !own
@@ -139,7 +139,7 @@ impl Model {
                 candidates.extend(found);
             }
             if own {
-                candidates.extend(self.own_pool(all, wish, family)?);
+                candidates.extend(self.own_pool(all, request, family)?);
             }
             for pattern in names {
                 let mut found: Vec<&Pool> =
@@ -162,7 +162,7 @@ impl Model {
             misnamed.dedup();
             match (candidates.is_empty() && misnamed.is_empty(), asked(family)) {
                 (true, Some(_)) => return Err(Code::AddressOutsidePools),
-                (true, None) if !wish.families.is_empty() => return Err(Code::NoPoolSelected),
+                (true, None) if !request.families.is_empty() => return Err(Code::NoPoolSelected),
                 (true, None) => {}
                 (false, _) => {
                     per_family.push(Candidates { family, pools: candidates, misnamed: misnamed.len() });
@@ -175,7 +175,7 @@ impl Model {
         for Candidates { family, pools: candidates, .. } in &mut per_family {
             candidates.sort_by_key(|pool| unspecific(&pool.spec.takers));
             if named.is_some() || (!by_subnet && asked(*family).is_none()) {
-                let fits = |pool: &Pool| self.why_not(pool, all, wish) != Some(Code::NoPoolFits);
+                let fits = |pool: &Pool| self.why_not(pool, all, request) != Some(Code::NoPoolFits);
                 *candidates = self.with_stand_ins(candidates, fits);
             }
         }

@@ -2,7 +2,7 @@
 
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::{Code, Selector};
-use ipam_machine::command::{Allocate, InterfaceWish, Remarks, Takers};
+use ipam_machine::command::{Allocate, InterfaceRequest, Remarks, Takers};
 
 use crate::model::naive::{Model, Pool};
 
@@ -30,28 +30,35 @@ pub(super) fn unspecific(takers: &Takers) -> [bool; 7] {
     ]
 }
 
-pub(super) fn may_take(takers: &Takers, wish: &Allocate, interface: &InterfaceWish) -> bool {
-    let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-    let config = wish.attachment.as_ref().filter(|key| key.interface == interface.name);
+pub(super) fn may_take(takers: &Takers, request: &Allocate, interface: &InterfaceRequest) -> bool {
+    let node = request.node.as_ref().or(request.attachment.as_ref().map(|key| &key.node));
+    let config = request.attachment.as_ref().filter(|key| key.interface == interface.name);
     let by = interface.network_attachment.as_ref().map(|by| by.as_str());
     let by = by.or(config.map(|key| key.config.as_str()));
     let among =
         |names: Vec<&str>, one: Option<&str>| names.is_empty() || one.is_some_and(|one| names.contains(&one));
-    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(wish.endpoint.realm.as_str()))
+    among(takers.realms.iter().map(|name| name.as_str()).collect(), Some(request.endpoint.realm.as_str()))
         && among(takers.node_names.iter().map(|name| name.as_str()).collect(), node.map(|name| name.as_str()))
         && among(
             takers.namespaces.iter().map(|name| name.as_str()).collect(),
-            Some(wish.endpoint.namespace.as_str()),
+            Some(request.endpoint.namespace.as_str()),
         )
         && among(takers.network_attachments.iter().map(|name| name.as_str()).collect(), by)
-        && takers.endpoint_selector.fits(|key| wish.labels.get(key).map(|value| &**value))
+        && takers.endpoint_selector.fits(|key| request.labels.get(key).map(|value| &**value))
 }
 
 impl Model {
     /// Why a pool gives nothing at all now, or not to this one.
-    pub(crate) fn why_not(&self, pool: &Pool, wish: &Allocate, interface: &InterfaceWish) -> Option<Code> {
+    pub(crate) fn why_not(
+        &self,
+        pool: &Pool,
+        request: &Allocate,
+        interface: &InterfaceRequest,
+    ) -> Option<Code> {
         let takers = &pool.spec.takers;
-        if !Model::is_for(pool, wish) || !may_take(takers, wish, interface) || !self.is_selected(takers, wish)
+        if !Model::is_for(pool, request)
+            || !may_take(takers, request, interface)
+            || !self.is_selected(takers, request)
         {
             Some(Code::NoPoolFits)
         } else if pool.spec.terminating {
@@ -64,15 +71,15 @@ impl Model {
     }
 
     /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
-    pub(super) fn is_selected(&self, takers: &Takers, wish: &Allocate) -> bool {
+    pub(super) fn is_selected(&self, takers: &Takers, request: &Allocate) -> bool {
         let selects = |selector: &Selector, remarks: Option<&Remarks>| {
             selector.is_empty()
                 || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
         };
-        let node = wish.node.as_ref().or(wish.attachment.as_ref().map(|key| &key.node));
-        let realm = wish.attachment.as_ref().map_or(&wish.endpoint.realm, |key| &key.realm);
+        let node = request.node.as_ref().or(request.attachment.as_ref().map(|key| &key.node));
+        let realm = request.attachment.as_ref().map_or(&request.endpoint.realm, |key| &key.realm);
         let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
-        let namespace = ResourceName::in_realm(&wish.endpoint.realm, &wish.endpoint.namespace);
+        let namespace = ResourceName::in_realm(&request.endpoint.realm, &request.endpoint.namespace);
         let namespace = self.namespaces.get(&namespace);
         (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
             && (!takers.namespaces.is_empty()
