@@ -6,7 +6,7 @@ use ipam_api::name::Name;
 use ipam_api::resource as shown;
 use ipam_api::time::Timestamp;
 use ipam_machine::State;
-use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Remarks, Started, Text};
+use ipam_machine::command::{Cause, Dns, Given, GivenInterface, Metadata, Started, Text};
 use ipam_machine::event::Why;
 use ipam_machine::model::{Allocation, Lease, Meta};
 use ipnet::IpNet;
@@ -23,13 +23,13 @@ pub(super) fn meta(meta: &Meta) -> shown::Meta {
 }
 
 /// What people write on a resource, from its four fields.
-pub(super) fn remarks(
+pub(super) fn metadata(
     description: String,
     labels: shown::Labels,
     annotations: shown::Labels,
     managed_by: Option<String>,
-) -> Remarks {
-    Remarks {
+) -> Metadata {
+    Metadata {
         description: Text::given(description),
         labels: texts(labels),
         annotations: texts(annotations),
@@ -37,10 +37,10 @@ pub(super) fn remarks(
     }
 }
 
-/// The remarks on a resource as four fields: description, labels, annotations, manager.
-pub(super) fn remarks_out(remarks: &Remarks) -> (String, shown::Labels, shown::Labels, Option<String>) {
-    let managed_by = remarks.managed_by.as_ref().map(ToString::to_string);
-    (remarks.description.to_string(), labels(&remarks.labels), labels(&remarks.annotations), managed_by)
+/// The metadata on a resource as four fields: description, labels, annotations, manager.
+pub(super) fn metadata_out(metadata: &Metadata) -> (String, shown::Labels, shown::Labels, Option<String>) {
+    let managed_by = metadata.managed_by.as_ref().map(ToString::to_string);
+    (metadata.description.to_string(), labels(&metadata.labels), labels(&metadata.annotations), managed_by)
 }
 
 pub(super) fn texts(labels: shown::Labels) -> BTreeMap<Text, Text> {

@@ -53,7 +53,7 @@ fn due(state: &State, limits: JournalLimits, now_ms: u64) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
-    use ipam_machine::command::{Expect, NetworkSpec, Put, Remarks, Text, Via};
+    use ipam_machine::command::{Expect, Metadata, NetworkSpec, Put, Text, Via};
     use ipam_machine::{At, Command, Grant, Origin, Terms, apply};
 
     use super::*;
@@ -70,7 +70,7 @@ mod tests {
                 not_after_ms: None,
             };
             let name = format!("network-{day}").parse().unwrap();
-            let spec = NetworkSpec { name, remarks: Remarks::default() };
+            let spec = NetworkSpec { name, metadata: Metadata::default() };
             let action = Action::PutNetwork(Put { spec, expect: Expect::Anything });
             let terms = Terms::of(Grant::of(ipam_api::access::Role::Admin));
             // Wall time says nothing: it goes backwards here.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use ipam_api::Name;
-use ipam_machine::command::{ChangeMembers, Expect, JoinMember, NetworkSpec, Put, Remarks, Via};
+use ipam_machine::command::{ChangeMembers, Expect, JoinMember, Metadata, NetworkSpec, Put, Via};
 use ipam_machine::{Action, Answer, Applied, Command, Origin, State};
 use ipam_raft::StoreError;
 use ipam_raft::node::{
@@ -37,7 +37,7 @@ pub(crate) fn command(name: &str) -> Command {
         },
         terms: Terms::of(Grant::of(ipam_api::access::Role::Admin)),
         action: Action::PutNetwork(Put {
-            spec: NetworkSpec { name, remarks: Remarks::default() },
+            spec: NetworkSpec { name, metadata: Metadata::default() },
             expect: Expect::Anything,
         }),
     }

@@ -12,7 +12,7 @@ use ipam_machine::quota::Had;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, remarks, remarks_out};
+use crate::http::convert::{meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape};
 
 /// Namespaces.
@@ -62,17 +62,17 @@ impl NamedResource for Namespaces {
             annotations,
             managed_by,
         } = namespace;
-        let remarks = remarks(description, labels, annotations, managed_by);
+        let metadata = metadata(description, labels, annotations, managed_by);
         let default_pools = PoolPatterns { ipv4: default_ipv4_pools, ipv6: default_ipv6_pools };
         Action::PutNamespace(Put {
-            spec: NamespaceSpec { realm, name, default_pools, quota: quota_in(quota), remarks },
+            spec: NamespaceSpec { realm, name, default_pools, quota: quota_in(quota), metadata },
             expect,
         })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NamespaceSpec { realm, name, default_pools, quota, remarks } = &row.spec;
-        let (description, labels, annotations, managed_by) = remarks_out(remarks);
+        let NamespaceSpec { realm, name, default_pools, quota, metadata } = &row.spec;
+        let (description, labels, annotations, managed_by) = metadata_out(metadata);
         let spec = Namespace {
             realm: realm.clone(),
             name: name.clone(),

@@ -8,7 +8,7 @@ use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
 use super::subnet::allocated_in;
-use crate::http::convert::{meta, remarks, remarks_out};
+use crate::http::convert::{meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape};
 
 /// Networks.
@@ -48,12 +48,12 @@ impl NamedResource for Networks {
 
     fn put(network: Network, expect: Expect) -> Action {
         let Network { name, description, labels, annotations, managed_by } = network;
-        let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutNetwork(Put { spec: NetworkSpec { name, remarks }, expect })
+        let metadata = metadata(description, labels, annotations, managed_by);
+        Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let (description, labels, annotations, managed_by) = remarks_out(&row.spec.remarks);
+        let (description, labels, annotations, managed_by) = metadata_out(&row.spec.metadata);
         let spec = Network { name: row.spec.name.clone(), description, labels, annotations, managed_by };
         let subnets: Vec<_> = state.subnets_of(row.meta.id.into()).collect();
         let held = subnets.iter().map(|subnet| allocated_in(state, (*subnet).get()));

@@ -6,7 +6,7 @@ use ipam_machine::command::{Expect, NodeSpec, Put};
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, remarks, remarks_out};
+use crate::http::convert::{meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape};
 
 /// Nodes.
@@ -35,13 +35,13 @@ impl NamedResource for Nodes {
 
     fn put(node: Node, expect: Expect) -> Action {
         let Node { realm, name, description, labels, annotations, managed_by } = node;
-        let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect })
+        let metadata = metadata(description, labels, annotations, managed_by);
+        Action::PutNode(Put { spec: NodeSpec { realm, name, metadata }, expect })
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let NodeSpec { realm, name, remarks } = &row.spec;
-        let (description, labels, annotations, managed_by) = remarks_out(remarks);
+        let NodeSpec { realm, name, metadata } = &row.spec;
+        let (description, labels, annotations, managed_by) = metadata_out(metadata);
         let spec =
             Node { realm: realm.clone(), name: name.clone(), description, labels, annotations, managed_by };
         let boots = state.boots_of(realm, name);

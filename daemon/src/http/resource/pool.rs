@@ -17,7 +17,7 @@ use ipnet::IpNet;
 
 use super::named::{NamedResource, View, of_kind};
 use crate::http::allocation::automatic::application;
-use crate::http::convert::{meta, remarks, remarks_out};
+use crate::http::convert::{meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape, without};
 
 /// Pools.
@@ -102,7 +102,7 @@ impl NamedResource for Pools {
             terminating: pool.terminating,
             drains_to: pool.drains_to,
             reclaim: pool.reclaim,
-            remarks: remarks(pool.description, pool.labels, pool.annotations, pool.managed_by),
+            metadata: metadata(pool.description, pool.labels, pool.annotations, pool.managed_by),
         };
         Action::PutPool(Put { spec, expect })
     }
@@ -117,7 +117,7 @@ impl NamedResource for Pools {
         let id = row.meta.id;
         let subnet = state.subnets.get(row.subnet).map(|subnet| &subnet.spec);
         let pool = &row.spec;
-        let (description, labels, annotations, managed_by) = remarks_out(&pool.remarks);
+        let (description, labels, annotations, managed_by) = metadata_out(&pool.metadata);
         let spec = Pool {
             name: pool.name.clone(),
             subnet: pool.subnet.clone(),

@@ -8,7 +8,7 @@ use ipam_machine::state::Occupant;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{meta, remarks, remarks_out};
+use crate::http::convert::{meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape};
 
 /// Reservations.
@@ -38,8 +38,8 @@ impl NamedResource for Reservations {
     fn put(reservation: Reservation, expect: Expect) -> Action {
         let Reservation { name, network, addresses, description, labels, annotations, managed_by } =
             reservation;
-        let remarks = remarks(description, labels, annotations, managed_by);
-        Action::PutReservation(Put { spec: ReservationSpec { name, network, addresses, remarks }, expect })
+        let metadata = metadata(description, labels, annotations, managed_by);
+        Action::PutReservation(Put { spec: ReservationSpec { name, network, addresses, metadata }, expect })
     }
 
     fn ranges(reservation: &View<Self>) -> Vec<AddressRange> {
@@ -47,8 +47,8 @@ impl NamedResource for Reservations {
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let ReservationSpec { name, network, addresses, remarks } = &row.spec;
-        let (description, labels, annotations, managed_by) = remarks_out(remarks);
+        let ReservationSpec { name, network, addresses, metadata } = &row.spec;
+        let (description, labels, annotations, managed_by) = metadata_out(metadata);
         let spec = Reservation {
             name: name.clone(),
             network: network.clone(),

@@ -10,7 +10,7 @@ use ipam_machine::space::Space;
 use ipam_machine::{Action, State};
 
 use super::named::{NamedResource, View, of_kind};
-use crate::http::convert::{dns_in, dns_out, meta, remarks, remarks_out};
+use crate::http::convert::{dns_in, dns_out, meta, metadata, metadata_out};
 use crate::http::list::{Row, Shape};
 
 /// Subnets.
@@ -67,7 +67,7 @@ impl NamedResource for Subnets {
             automatic: subnet.automatic.map(|AutomaticRules { ranges, exclude, max_size }| {
                 command::AutomaticRules { ranges, exclude, max_size }
             }),
-            remarks: remarks(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
+            metadata: metadata(subnet.description, subnet.labels, subnet.annotations, subnet.managed_by),
         };
         Action::PutSubnet(Put { spec, expect })
     }
@@ -77,9 +77,9 @@ impl NamedResource for Subnets {
     }
 
     fn view(state: &State, row: &Self::Row) -> View<Self> {
-        let SubnetSpec { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, remarks } =
+        let SubnetSpec { name, network, cidr, gateway, vlan, mtu, routes, dns, automatic, metadata } =
             &row.spec;
-        let (description, labels, annotations, managed_by) = remarks_out(remarks);
+        let (description, labels, annotations, managed_by) = metadata_out(metadata);
         let spec = Subnet {
             name: name.clone(),
             network: network.clone(),

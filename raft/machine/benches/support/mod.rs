@@ -9,8 +9,8 @@ use ipam_api::limits::AUTOMATIC_POOL_ADDRESSES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::command::{
-    AddressLimits, AutomaticRules, Dns, Expect, NamespaceSpec, NodeSpec, Origin, PoolPatterns, PoolSpec, Put,
-    Quota, Remarks, SubnetSpec, Takers, Via,
+    AddressLimits, AutomaticRules, Dns, Expect, Metadata, NamespaceSpec, NodeSpec, Origin, PoolPatterns,
+    PoolSpec, Put, Quota, SubnetSpec, Takers, Via,
 };
 use ipam_machine::{Action, At, Command, Grant, State, Terms, apply};
 
@@ -49,7 +49,7 @@ pub(crate) fn put_subnet(subnet: &str, cidr: &str) -> Action {
             max_size: Some(AUTOMATIC_POOL_ADDRESSES_MAX),
             ..AutomaticRules::default()
         }),
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     };
     Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
@@ -79,18 +79,18 @@ pub(crate) fn whole(pool: &str, subnet: &str) -> PoolSpec {
         terminating: false,
         drains_to: None,
         reclaim: None,
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     }
 }
 
-fn labelled((key, value): (&str, &str)) -> Remarks {
+fn labelled((key, value): (&str, &str)) -> Metadata {
     let labels = [(Text::given(key), Text::given(value)), (Text::given("kind"), Text::given("metal"))].into();
-    Remarks { labels, ..Remarks::default() }
+    Metadata { labels, ..Metadata::default() }
 }
 
 pub(crate) fn put_node(node: &str, label: (&str, &str)) -> Action {
     let realm = Name::default_name();
-    let spec = NodeSpec { realm, name: node.parse().unwrap(), remarks: labelled(label) };
+    let spec = NodeSpec { realm, name: node.parse().unwrap(), metadata: labelled(label) };
     Action::PutNode(Put { spec, expect: Expect::Anything })
 }
 
@@ -102,7 +102,7 @@ pub(crate) fn put_namespace(namespace: &str, label: (&str, &str)) -> Action {
         // Wide enough, and looked at all the same.
         quota: Quota { whole: limits, per_application: limits, ..Quota::default() },
         default_pools: PoolPatterns::default(),
-        remarks: labelled(label),
+        metadata: labelled(label),
     };
     Action::PutNamespace(Put { spec, expect: Expect::Anything })
 }

@@ -23,7 +23,7 @@
 use crate::access::{check_limits, fits, not_labelled, permit_realm};
 use crate::apply::work::Work;
 use crate::command::{
-    Action, Cause, Delete, Grant, Kind, NamespaceSpec, NodeSpec, PoolSpec, Put, Refusal, Remarks,
+    Action, Cause, Delete, Grant, Kind, Metadata, NamespaceSpec, NodeSpec, PoolSpec, Put, Refusal,
     ReservationSpec, SubnetSpec,
 };
 use crate::state::State;
@@ -45,7 +45,7 @@ impl State {
         }
         let write = Write { state: self, grant, work };
         match action {
-            Action::PutNetwork(put) => write.row(Kind::Network, &put.spec.name, Some(&put.spec.remarks)),
+            Action::PutNetwork(put) => write.row(Kind::Network, &put.spec.name, Some(&put.spec.metadata)),
             Action::PutSubnet(put) => write.subnet(&put.spec),
             Action::PutPool(put) => write.pool(&put.spec),
             Action::PutReservation(put) => write.reservation(&put.spec),
@@ -115,10 +115,15 @@ struct Write<'a> {
 
 impl<'a> Write<'a> {
     /// Refuses a row without the labels, as it is and as it is wanted.
-    fn row(self, kind: Kind, name: impl Into<ResourceName>, wanted: Option<&Remarks>) -> Result<(), Refusal> {
+    fn row(
+        self,
+        kind: Kind,
+        name: impl Into<ResourceName>,
+        wanted: Option<&Metadata>,
+    ) -> Result<(), Refusal> {
         let name = name.into();
-        let present = self.state.remarks(kind, &name);
-        match wanted.into_iter().chain(present).find(|remarks| !fits(self.grant, remarks)) {
+        let present = self.state.metadata(kind, &name);
+        match wanted.into_iter().chain(present).find(|metadata| !fits(self.grant, metadata)) {
             None => Ok(()),
             Some(_) => Err(not_labelled(self.grant, kind, name)),
         }
@@ -138,7 +143,7 @@ impl<'a> Write<'a> {
     }
 
     fn subnet(self, wanted: &SubnetSpec) -> Result<(), Refusal> {
-        self.row(Kind::Subnet, &wanted.name, Some(&wanted.remarks))?;
+        self.row(Kind::Subnet, &wanted.name, Some(&wanted.metadata))?;
         let Some((id, Subnet { spec: present, .. })) = self.state.find_row::<Subnet>(&wanted.name) else {
             return self.row(Kind::Network, &wanted.network, None);
         };
@@ -158,7 +163,7 @@ impl<'a> Write<'a> {
     }
 
     fn pool(self, wanted: &PoolSpec) -> Result<(), Refusal> {
-        self.row(Kind::Pool, &wanted.name, Some(&wanted.remarks))?;
+        self.row(Kind::Pool, &wanted.name, Some(&wanted.metadata))?;
         let present = self.state.find_row::<Pool>(&wanted.name).map(|(_, row)| &row.spec);
         let subnet = self.state.find_row::<Subnet>(&present.unwrap_or(wanted).subnet);
         let Some((_, subnet)) = subnet else { return Ok(()) };
@@ -185,7 +190,7 @@ impl<'a> Write<'a> {
     }
 
     fn reservation(self, wanted: &ReservationSpec) -> Result<(), Refusal> {
-        self.row(Kind::Reservation, &wanted.name, Some(&wanted.remarks))?;
+        self.row(Kind::Reservation, &wanted.name, Some(&wanted.metadata))?;
         let present = self.state.find_row::<Reservation>(&wanted.name).map(|(_, row)| &row.spec);
         let network = present.map_or(&wanted.network, |present| &present.network);
         self.reserved(network, present.map_or(&[], |present| &present.addresses), &wanted.addresses)
@@ -236,14 +241,14 @@ impl<'a> Write<'a> {
     fn node(self, put: &Put<NodeSpec>) -> Result<(), Refusal> {
         let wanted = &put.spec;
         permit_realm(self.grant, &wanted.realm)?;
-        self.described(Kind::Node, wanted.resource_name(), &wanted.remarks)
+        self.described(Kind::Node, wanted.resource_name(), &wanted.metadata)
     }
 
     fn namespace(self, put: &Put<NamespaceSpec>) -> Result<(), Refusal> {
         let wanted = &put.spec;
         permit_realm(self.grant, &wanted.realm)?;
         let name = wanted.resource_name();
-        self.described(Kind::Namespace, name.clone(), &wanted.remarks)?;
+        self.described(Kind::Namespace, name.clone(), &wanted.metadata)?;
         let present = self.state.namespace(&wanted.realm, &wanted.name).map(|row| &row.spec);
         let Some(present) = present.filter(|_| !self.grant.labels.is_empty()) else { return Ok(()) };
         if present.quota != wanted.quota {
@@ -273,12 +278,12 @@ impl<'a> Write<'a> {
     }
 
     /// Refuses a node or a namespace that is new or has other labels: pools select by them.
-    fn described(self, kind: Kind, name: ResourceName, wanted: &Remarks) -> Result<(), Refusal> {
+    fn described(self, kind: Kind, name: ResourceName, wanted: &Metadata) -> Result<(), Refusal> {
         if self.grant.labels.is_empty() {
             return Ok(());
         }
         self.row(kind, &name, Some(wanted))?;
-        match self.state.remarks(kind, &name) {
+        match self.state.metadata(kind, &name) {
             None => Err(beyond(kind, name, None)),
             Some(present) if present.labels != wanted.labels => {
                 Err(beyond(kind, name, Some(FieldName::Labels)))

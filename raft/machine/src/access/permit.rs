@@ -6,8 +6,8 @@
 use crate::apply::step::Step;
 use crate::apply::work::{Search, Work};
 use crate::command::{
-    Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, PrefixSource, Purpose, Refusal,
-    Remarks, Renew, ScaleController, Text,
+    Action, Allocate, Cause, Credential, Grant, Kind, Leases, Manager, Metadata, PrefixSource, Purpose,
+    Refusal, Renew, ScaleController, Text,
 };
 use crate::state::State;
 use crate::state::id::{AllocationId, EndpointId, PoolId, PrefixId, TokenId};
@@ -200,7 +200,7 @@ impl State {
     /// Refuses to touch what comes from a pool without the labels that the rights demand.
     pub(crate) fn permit_pool(&self, grant: &Grant, pool: PoolId) -> Result<(), Refusal> {
         match self.pools.get(pool) {
-            Some(pool) if !fits(grant, &pool.spec.remarks) => {
+            Some(pool) if !fits(grant, &pool.spec.metadata) => {
                 Err(not_labelled(grant, Kind::Pool, &pool.spec.name))
             }
             _ => Ok(()),
@@ -266,7 +266,7 @@ impl Step<'_> {
     /// Refuses a change by another manager than the resource's.
     pub(crate) fn check_manager(&self, kind: Kind, name: impl Into<ResourceName>) -> Result<(), Refusal> {
         let name = name.into();
-        let managed_by = self.state.remarks(kind, &name).and_then(|remarks| remarks.managed_by.clone());
+        let managed_by = self.state.metadata(kind, &name).and_then(|metadata| metadata.managed_by.clone());
         let Some(by) = managed_by else { return Ok(()) };
         match self.manager {
             Manager::TakeOver => Ok(()),
@@ -282,8 +282,8 @@ impl Step<'_> {
 }
 
 /// Returns true if a resource's labels satisfy the label limit of a grant.
-pub(crate) fn fits(grant: &Grant, remarks: &Remarks) -> bool {
-    grant.labels.is_empty() || grant.labels.fits(|key| remarks.labels.get(key).map(|value| &**value))
+pub(crate) fn fits(grant: &Grant, metadata: &Metadata) -> bool {
+    grant.labels.is_empty() || grant.labels.fits(|key| metadata.labels.get(key).map(|value| &**value))
 }
 
 /// Refuses what the table of roles doesn't allow.

@@ -290,7 +290,7 @@ impl<'a> Choosing<'a> {
             () if spec.disabled => Some(WhyNot::Disabled),
             () if spec.drains_to.is_some() => Some(WhyNot::Drained),
             () if !self.state.is_confirmed(candidate.id) => Some(WhyNot::Unconfirmed),
-            () if !fits(self.grant, &spec.remarks) => Some(WhyNot::TokenLabels),
+            () if !fits(self.grant, &spec.metadata) => Some(WhyNot::TokenLabels),
             () => None,
         }
     }

@@ -40,7 +40,7 @@ impl<'a> Taker<'a> {
         Self {
             request,
             interface,
-            node_labels: node.map(|row| &row.spec.remarks.labels),
+            node_labels: node.map(|row| &row.spec.metadata.labels),
             described_namespace: state.namespace(realm, namespace).map(|row| &row.spec),
             made_by: match (&interface.network_attachment, config) {
                 (Some(attachment), _) => MadeBy::Attachment(attachment),
@@ -82,7 +82,7 @@ impl<'a> Taker<'a> {
     }
 
     fn namespace_labels(&self) -> Option<&'a BTreeMap<Text, Text>> {
-        self.described_namespace.map(|namespace| &namespace.remarks.labels)
+        self.described_namespace.map(|namespace| &namespace.metadata.labels)
     }
 
     /// Under which pools that may be for this one are found.

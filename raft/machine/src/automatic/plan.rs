@@ -226,7 +226,7 @@ impl<'a> Draft<'a> {
         let (state, search) = (self.state, self.search);
         // The pool has the labels of its subnet, also when a kept address leaves it unused.
         if let Some(row) = state.subnets.get(subnet)
-            && !fits(search.grant, &row.spec.remarks)
+            && !fits(search.grant, &row.spec.metadata)
         {
             return Err(not_labelled(search.grant, Kind::Subnet, &row.spec.name));
         }

@@ -2,7 +2,7 @@
 
 use crate::apply::step::Step;
 use crate::apply::work::Work;
-use crate::command::{PoolSpec, Remarks, Takers};
+use crate::command::{Metadata, PoolSpec, Takers};
 use crate::state::State;
 use crate::state::id::{PoolId, SubnetId};
 use crate::state::row::{Automatic, AutomaticStanding, Pool};
@@ -38,7 +38,7 @@ impl Step<'_> {
             drains_to: None,
             reclaim: Some(reclaim),
             // Whoever may take from the subnet by its labels may take from what is cut from it.
-            remarks: Remarks { labels: subnet_row.spec.remarks.labels.clone(), ..Remarks::default() },
+            metadata: Metadata { labels: subnet_row.spec.metadata.labels.clone(), ..Metadata::default() },
         };
         self.write_new_pool(id, spec, subnet, Some(Box::new(automatic)));
     }

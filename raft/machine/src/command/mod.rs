@@ -11,8 +11,8 @@ pub use self::action::*;
 pub use crate::value::{
     AddressLimits, Allocate, AutomaticPool, AutomaticRules, Cause, Controller, ControllerName, CreateToken,
     Credential, Delegate, Dns, EndController, Expect, GivenPrefix, Grant, Idempotency, InterfaceRequest,
-    Kind, Leases, Manager, Manner, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec,
-    PrefixLevel, PrefixSource, Purpose, Quota, Refusal, ReleaseAttachment, Remarks, Renew, ReservationSpec,
+    Kind, Leases, Manager, Manner, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns,
+    PoolSpec, PrefixLevel, PrefixSource, Purpose, Quota, Refusal, ReleaseAttachment, Renew, ReservationSpec,
     Routing, ScaleController, SecretHash, Setting, Started, Stickiness, SubnetSpec, Takers, Terms, Text,
     cause, request_hash, secret_hash,
 };

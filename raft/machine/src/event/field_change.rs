@@ -10,7 +10,7 @@ use ipam_api::time::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::command::{
-    AddressLimits, AutomaticRules, Dns, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Quota, Remarks,
+    AddressLimits, AutomaticRules, Dns, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolSpec, Quota,
     ReservationSpec, SubnetSpec,
 };
 use crate::state::row::Token;
@@ -119,7 +119,7 @@ fn pairs<'a>(
     list(pairs.into_iter().map(|(key, value)| format!("{key}={value}")))
 }
 
-impl Fields for Remarks {
+impl Fields for Metadata {
     fn fields(&self) -> Vec<Field> {
         vec![
             (FieldName::Description, self.description.to_string()),
@@ -143,7 +143,7 @@ impl Fields for Dns {
 
 impl Fields for NetworkSpec {
     fn fields(&self) -> Vec<Field> {
-        self.remarks.fields()
+        self.metadata.fields()
     }
 }
 
@@ -156,7 +156,7 @@ impl Fields for SubnetSpec {
             (FieldName::Routes, routes(&self.routes)),
         ];
         let automatic = (FieldName::Automatic, self.automatic.as_ref().map(automatic).unwrap_or_default());
-        [own, self.dns.fields(), vec![automatic], self.remarks.fields()].concat()
+        [own, self.dns.fields(), vec![automatic], self.metadata.fields()].concat()
     }
 }
 
@@ -194,13 +194,13 @@ impl Fields for PoolSpec {
             (FieldName::DrainsTo, optional(self.drains_to.as_ref())),
             (FieldName::Reclaim, optional(self.reclaim.as_ref())),
         ];
-        [own, self.remarks.fields()].concat()
+        [own, self.metadata.fields()].concat()
     }
 }
 
 impl Fields for NodeSpec {
     fn fields(&self) -> Vec<Field> {
-        self.remarks.fields()
+        self.metadata.fields()
     }
 }
 
@@ -227,13 +227,13 @@ impl Fields for NamespaceSpec {
             (FieldName::DefaultIpv4Pools, list(&self.default_pools.ipv4)),
             (FieldName::DefaultIpv6Pools, list(&self.default_pools.ipv6)),
         ];
-        [pools, self.quota.fields(), self.remarks.fields()].concat()
+        [pools, self.quota.fields(), self.metadata.fields()].concat()
     }
 }
 
 impl Fields for ReservationSpec {
     fn fields(&self) -> Vec<Field> {
-        [vec![(FieldName::Addresses, list(&self.addresses))], self.remarks.fields()].concat()
+        [vec![(FieldName::Addresses, list(&self.addresses))], self.metadata.fields()].concat()
     }
 }
 
@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn only_what_differs_is_said_and_long_values_are_shown_where_they_differ() {
-        let old = Remarks { description: Text::given("front"), ..Remarks::default() };
+        let old = Metadata { description: Text::given("front"), ..Metadata::default() };
         let mut new = old.clone();
         assert!(changes(&old, &new).is_empty());
         new.labels.insert(Text::given("team"), Text::given("web"));

@@ -4,7 +4,7 @@
 
 use crate::apply::step::Step;
 use crate::command::validate::within;
-use crate::command::{Answer, Cause, Kind, PoolSpec, Refusal, Remarks, SplitPool, Stored};
+use crate::command::{Answer, Cause, Kind, Metadata, PoolSpec, Refusal, SplitPool, Stored};
 use crate::event::What;
 use crate::resource::described::check_room;
 use crate::state::Occupant;
@@ -85,12 +85,12 @@ impl Step<'_> {
         }
         within(Counted::RemainingRanges, left.len(), RANGES_MAX)?;
         let exclude = RangeSet::new(family, &old.spec.exclude);
-        let remarks = Remarks { managed_by: None, ..old.spec.remarks.clone() };
+        let metadata = Metadata { managed_by: None, ..old.spec.metadata.clone() };
         let split_off = PoolSpec {
             name: split.into.clone(),
             ranges: split.ranges.clone(),
             exclude: exclude.intersection(&wanted).ranges().collect(),
-            remarks,
+            metadata,
             ..old.spec.clone()
         };
         within(Counted::Exclusions, split_off.exclude.len(), RANGES_MAX)?;

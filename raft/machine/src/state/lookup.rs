@@ -1,6 +1,6 @@
 //! Rows by name, by application and by what an endpoint may see of them.
 
-use crate::command::{InterfaceRequest, Kind, NetworkSpec, Refusal, Remarks, ScaleController, Text};
+use crate::command::{InterfaceRequest, Kind, Metadata, NetworkSpec, Refusal, ScaleController, Text};
 use crate::space::Space;
 use crate::state::State;
 use crate::state::id::{Id, NetworkId, PoolId, SubnetId};
@@ -24,7 +24,7 @@ impl State {
             updated_by: founder,
             updated_fields: Vec::new(),
         };
-        let spec = NetworkSpec { name: Name::default_name(), remarks: Remarks::default() };
+        let spec = NetworkSpec { name: Name::default_name(), metadata: Metadata::default() };
         self.write(Id::new(revision), Network { meta, spec });
     }
 

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use crate::state::State;
 use crate::state::id::Id;
 use crate::state::row::{InRows, Meta, Namespace, Network, Node, Pool, Reservation, Subnet, Token};
-use crate::value::{Kind, Remarks};
+use crate::value::{Kind, Metadata};
 
 /// A row that has a name among those of its kind.
 pub(crate) trait Named: InRows<Id = Id<Self>> {
@@ -16,7 +16,7 @@ pub(crate) trait Named: InRows<Id = Id<Self>> {
 }
 
 macro_rules! named {
-    ($($type:ident in $table:ident: $name:expr, $remarks:expr;)*) => {
+    ($($type:ident in $table:ident: $name:expr, $metadata:expr;)*) => {
         $(impl Named for $type {
             const KIND: Kind = Kind::$type;
 
@@ -52,11 +52,11 @@ macro_rules! named {
                 }
             }
 
-            /// Remarks on a resource.
-            pub(crate) fn remarks(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Remarks> {
+            /// Metadata on a resource.
+            pub(crate) fn metadata(&self, kind: Kind, name: impl Into<ResourceName>) -> Option<&Metadata> {
                 let id = self.id_of(kind, name)?;
                 match kind {
-                    $(Kind::$type => self.$table.get(Id::new(id)).and_then($remarks),)*
+                    $(Kind::$type => self.$table.get(Id::new(id)).and_then($metadata),)*
                 }
             }
         }
@@ -64,13 +64,13 @@ macro_rules! named {
 }
 
 named! {
-    Network in networks: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
-    Subnet in subnets: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
-    Pool in pools: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
-    Reservation in reservations: |row| (&row.spec.name).into(), |row| Some(&row.spec.remarks);
+    Network in networks: |row| (&row.spec.name).into(), |row| Some(&row.spec.metadata);
+    Subnet in subnets: |row| (&row.spec.name).into(), |row| Some(&row.spec.metadata);
+    Pool in pools: |row| (&row.spec.name).into(), |row| Some(&row.spec.metadata);
+    Reservation in reservations: |row| (&row.spec.name).into(), |row| Some(&row.spec.metadata);
     Token in tokens: |row| (&row.name).into(), |_| None;
-    Node in nodes: |row| row.spec.resource_name(), |row| Some(&row.spec.remarks);
-    Namespace in namespaces: |row| row.spec.resource_name(), |row| Some(&row.spec.remarks);
+    Node in nodes: |row| row.spec.resource_name(), |row| Some(&row.spec.metadata);
+    Namespace in namespaces: |row| row.spec.resource_name(), |row| Some(&row.spec.metadata);
 }
 
 impl State {

@@ -254,7 +254,7 @@ pub(crate) fn hash(key: RowKey, bytes: &[u8]) -> u128 {
 mod tests {
     use super::*;
     use crate::broken::Broken;
-    use crate::command::{NetworkSpec, Remarks, Text};
+    use crate::command::{Metadata, NetworkSpec, Text};
     use crate::state::row::{Meta, Network};
 
     fn network(bytes: usize) -> Network {
@@ -267,8 +267,8 @@ mod tests {
             updated_by: Text::given("me"),
             updated_fields: Vec::new(),
         };
-        let remarks = Remarks { description: Text::given("x".repeat(bytes)), ..Remarks::default() };
-        Network { meta, spec: NetworkSpec { name: "blue".parse().unwrap(), remarks } }
+        let metadata = Metadata { description: Text::given("x".repeat(bytes)), ..Metadata::default() };
+        Network { meta, spec: NetworkSpec { name: "blue".parse().unwrap(), metadata } }
     }
 
     #[test]

@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::value::{AutomaticPool, AutomaticRules, Manner, Quota, Routing, Stickiness, Text};
 
-/// Remarks that each resource can have.
+/// Metadata that each resource can have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Remarks {
+pub struct Metadata {
     /// A sentence for people.
     pub description: Text,
     /// For selecting.
@@ -32,8 +32,8 @@ pub struct Remarks {
 pub struct NetworkSpec {
     /// Its name.
     pub name: Name,
-    /// Remarks of operators.
-    pub remarks: Remarks,
+    /// Metadata of operators.
+    pub metadata: Metadata,
 }
 
 /// Desired state of a subnet.
@@ -57,8 +57,8 @@ pub struct SubnetSpec {
     pub dns: Dns,
     /// Automatic pools that may be cut from it; without it none are.
     pub automatic: Option<AutomaticRules>,
-    /// Remarks of operators.
-    pub remarks: Remarks,
+    /// Metadata of operators.
+    pub metadata: Metadata,
 }
 
 /// Name resolution.
@@ -114,8 +114,8 @@ pub struct PoolSpec {
     pub drains_to: Option<Name>,
     /// True if it goes with its application. Of automatic pools only.
     pub reclaim: Option<bool>,
-    /// Remarks of operators.
-    pub remarks: Remarks,
+    /// Metadata of operators.
+    pub metadata: Metadata,
 }
 
 /// Selectors of a pool: a request matches all of them. An empty one matches every request.
@@ -144,8 +144,8 @@ pub struct NodeSpec {
     pub realm: Name,
     /// Its name.
     pub name: ObjectName,
-    /// Remarks of operators. Pools select nodes by its labels.
-    pub remarks: Remarks,
+    /// Metadata of operators. Pools select nodes by its labels.
+    pub metadata: Metadata,
 }
 
 impl NodeSpec {
@@ -167,8 +167,8 @@ pub struct NamespaceSpec {
     pub default_pools: PoolPatterns,
     /// Limits of the addresses that it and its applications may have.
     pub quota: Quota,
-    /// Remarks of operators. Pools select namespaces by its labels.
-    pub remarks: Remarks,
+    /// Metadata of operators. Pools select namespaces by its labels.
+    pub metadata: Metadata,
 }
 
 impl NamespaceSpec {
@@ -214,8 +214,8 @@ pub struct ReservationSpec {
     pub network: Name,
     /// The addresses that are never given.
     pub addresses: Vec<AddressRange>,
-    /// Remarks of operators.
-    pub remarks: Remarks,
+    /// Metadata of operators.
+    pub metadata: Metadata,
 }
 
 /// Give addresses to one endpoint: everything that is asked for, or nothing.

@@ -17,7 +17,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::Route;
 use ipam_api::{Code, Name};
 use ipam_machine::command::{
-    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Note, PoolSpec, Put, Remarks, Renewed, Transaction,
+    Dns, Expect, Given, GivenInterface, Idempotency, Kind, Metadata, Note, PoolSpec, Put, Renewed,
+    Transaction,
 };
 use ipam_machine::map::{MapPage, Run, Standing, Wanted};
 use ipam_machine::model::Lease;
@@ -320,7 +321,7 @@ fn a_pool_of_an_application_that_shrinks_has_no_more_ranges_than_may_be_sent_bac
     assert_eq!(spec.ranges.len(), RANGES_MAX);
     assert!(usable(&state) > count / 2, "{}", usable(&state));
     let described = PoolSpec {
-        remarks: Remarks { description: Text::given("as it is"), ..spec.remarks.clone() },
+        metadata: Metadata { description: Text::given("as it is"), ..spec.metadata.clone() },
         ..spec
     };
     put(&mut state, &described).unwrap();

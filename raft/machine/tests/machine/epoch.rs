@@ -6,8 +6,8 @@ use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{EndpointKey, Lifecycle, PoolSize};
 use ipam_machine::command::{
     Allocate, AutomaticPool, AutomaticRules, ConfirmEpoch, Controller, Delegate, Delete, Expect,
-    InterfaceRequest, Kind, Manner, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
-    ReleaseAttachment, Remarks, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
+    InterfaceRequest, Kind, Manner, Metadata, PoolPatterns, PoolSpec, PrefixLevel, PrefixSource, Put,
+    ReleaseAttachment, Routing, SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::event::Readiness;
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, Origin, Outcome, State, Terms, What, apply};
@@ -52,7 +52,7 @@ fn pool(name: &str, range: &str) -> Action {
         terminating: false,
         drains_to: None,
         reclaim: None,
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     };
     Action::PutPool(Put { spec, expect: Expect::Anything })
 }
@@ -101,7 +101,7 @@ fn before() -> State {
         routes: Vec::new(),
         dns: Default::default(),
         automatic: Some(AutomaticRules::default()),
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     };
     done(&mut state, Action::PutSubnet(Put { spec: subnet, expect: Expect::Anything }));
     done(&mut state, pool("one", "10.1.0.10-10.1.0.19"));

@@ -4,7 +4,7 @@ use crate::support::random::{Dice, Draw};
 use ipam_api::limits::{
     FIELD_CHANGE_CHARS_MAX, JOURNAL_FRAME_BYTES_MAX, JOURNAL_FRAME_EVENTS_MAX, JOURNAL_SEGMENT_AGE_MS_MAX,
 };
-use ipam_machine::command::{Answer, Expect, NetworkSpec, Put, Remarks, Text, Transaction, Via};
+use ipam_machine::command::{Answer, Expect, Metadata, NetworkSpec, Put, Text, Transaction, Via};
 use ipam_machine::event::Holding;
 use ipam_machine::journal::{Chain, Frame, link};
 use ipam_machine::{
@@ -155,7 +155,7 @@ fn an_old_segment_is_sealed_though_nothing_happens() {
     assert_eq!(sealed_at(&mut state, 10 * JOURNAL_SEGMENT_AGE_MS_MAX), None, "an empty one stays open");
     let born = state.log_time_ms();
     let at = At { log_time_ms: born, wall_ms: 1, leadership: 0 };
-    let spec = NetworkSpec { name: "blue".parse().unwrap(), remarks: Remarks::default() };
+    let spec = NetworkSpec { name: "blue".parse().unwrap(), metadata: Metadata::default() };
     let made = task(Action::PutNetwork(Put { spec, expect: Expect::Anything }));
     apply(&mut state, at, &made).0.unwrap();
     let (revision, last) = (state.revision(), state.newest_event());
@@ -183,9 +183,9 @@ fn a_frame_has_so_many_bytes_and_its_events_go_on_in_the_next() {
     let steps = (0..1000).map(|at| {
         // Four bytes each, and another one than before.
         let description = Text::given(if at % 2 == 0 { "\u{1F980}" } else { "\u{1F427}" }.repeat(300));
-        let remarks = Remarks { description, ..Remarks::default() };
+        let metadata = Metadata { description, ..Metadata::default() };
         let name = "net".parse().unwrap();
-        Action::PutNetwork(Put { spec: NetworkSpec { name, remarks }, expect: Expect::Anything })
+        Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect: Expect::Anything })
     });
     let steps: Vec<Action> = steps.collect();
     let command = task(Action::Transaction(Transaction { preconditions: Vec::new(), steps }));

@@ -16,7 +16,7 @@ use ipam_api::limits::ROW_BYTES_MAX;
 use ipam_api::name::Name;
 use ipam_api::resource::Strategy;
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Allocate, Kind, NetworkSpec, Remarks};
+use ipam_machine::command::{Allocate, Kind, Metadata, NetworkSpec};
 use ipam_machine::event::Holding;
 use ipam_machine::explain::explain;
 use ipam_machine::{Action, Answer, At, Command, Event, Outcome, RowKey, State, What, apply, dry_run};
@@ -49,7 +49,7 @@ impl Side {
         let state = State::new();
         let mut model = Model::default();
         let name = Name::default_name();
-        model.networks.insert(name.clone(), NetworkSpec { name, remarks: Remarks::default() });
+        model.networks.insert(name.clone(), NetworkSpec { name, metadata: Metadata::default() });
         let rows = state.rows().collect();
         let mut side = Self {
             twin: state.clone(),

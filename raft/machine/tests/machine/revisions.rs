@@ -5,15 +5,15 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_api::name::Name;
-use ipam_machine::command::{Expect, Idempotency, NetworkSpec, Put, Remarks, Text, Via};
+use ipam_machine::command::{Expect, Idempotency, Metadata, NetworkSpec, Put, Text, Via};
 use ipam_machine::{Action, Answer, At, Command, Grant, Origin, Outcome, State, Terms, apply};
 
 /// The point in time that all commands of one entry share.
 const ENTRY: At = At { log_time_ms: 1, wall_ms: 1, leadership: 0 };
 
 fn put(description: &str, expect: Expect, key: Option<&str>) -> Command {
-    let remarks = Remarks { description: Text::given(description), ..Remarks::default() };
-    let spec = NetworkSpec { name: Name::new("lab").unwrap(), remarks };
+    let metadata = Metadata { description: Text::given(description), ..Metadata::default() };
+    let spec = NetworkSpec { name: Name::new("lab").unwrap(), metadata };
     let origin = Origin {
         principal: Text::given("t"),
         via: Via::Http,

@@ -17,7 +17,7 @@ use crate::store::rows::Wakeup;
 use crate::store::{LogStore, Store, open};
 use crate::types::{Entry, LogId, Member, Types, Vote};
 use ipam_machine::batch::{Batch, Leadership, Opened};
-use ipam_machine::command::{Action, Command, Delete, Expect, Kind, NetworkSpec, Origin, Put, Remarks, Via};
+use ipam_machine::command::{Action, Command, Delete, Expect, Kind, Metadata, NetworkSpec, Origin, Put, Via};
 
 type LeaderId = openraft::type_config::alias::LeaderIdOf<Types>;
 
@@ -36,8 +36,9 @@ pub(in crate::store) fn command(number: u64) -> Command {
         let (kind, expect) = (Kind::Network, Expect::Anything);
         Action::Delete(Delete { kind, name: (&name(number - 3)).into(), expect, drain: false })
     } else {
-        let remarks = Remarks { description: Text::given(format!("sample {number}")), ..Remarks::default() };
-        let spec = NetworkSpec { name: name(number), remarks };
+        let metadata =
+            Metadata { description: Text::given(format!("sample {number}")), ..Metadata::default() };
+        let spec = NetworkSpec { name: name(number), metadata };
         Action::PutNetwork(Put { spec, expect: Expect::Anything })
     };
     let origin = Origin {

@@ -20,8 +20,8 @@ use ipnet::IpNet;
 
 use crate::command::validate::{check_adoption, check_gateway, check_routes, check_wait};
 use crate::command::{
-    Action, Allocate, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, NamespaceSpec, Note,
-    PoolPatterns, PoolSpec, Refusal, Remarks, ReservationSpec, SubnetSpec, Takers, Terms, Text,
+    Action, Allocate, AutomaticRules, Cause, Dns, Kind, KnownMember, Manager, Metadata, NamespaceSpec, Note,
+    PoolPatterns, PoolSpec, Refusal, ReservationSpec, SubnetSpec, Takers, Terms, Text,
 };
 use crate::value::cause::{Counted, KeyedField, SpecialUse, TextField};
 use crate::value::refuse_if;
@@ -39,11 +39,11 @@ impl Action {
     /// The refusal, as `apply` would give it.
     pub fn check(&self) -> Result<(), Refusal> {
         match self {
-            Action::PutNetwork(put) => put.spec.remarks.check(),
+            Action::PutNetwork(put) => put.spec.metadata.check(),
             Action::PutSubnet(put) => put.spec.check(),
             Action::PutPool(put) => put.spec.check(),
             Action::PutReservation(put) => put.spec.check(),
-            Action::PutNode(put) => put.spec.remarks.check(),
+            Action::PutNode(put) => put.spec.metadata.check(),
             Action::PutNamespace(put) => put.spec.check(),
             Action::Allocate(request) => request.check(),
             Action::ReleaseAttachment(release) => check_boot_id(&release.started.boot_id),
@@ -130,7 +130,7 @@ fn check_place(disk_id: &Text, peer_address: Option<&Text>, client_url: &Text) -
     refuse_if(!is_client_url(client_url), || Cause::NotClientUrl { url: client_url.excerpt() })
 }
 
-impl Remarks {
+impl Metadata {
     fn check(&self) -> Result<(), Refusal> {
         text(TextField::Description, &self.description)?;
         if let Some(managed_by) = &self.managed_by {
@@ -179,7 +179,7 @@ impl SubnetSpec {
         check_routes(self.cidr, &self.routes)?;
         self.dns.check()?;
         self.check_automatic()?;
-        self.remarks.check()
+        self.metadata.check()
     }
 
     fn check_automatic(&self) -> Result<(), Refusal> {
@@ -239,7 +239,7 @@ impl PoolSpec {
             return Err(Cause::CoolingTooLong { cooling_ms: self.cooling_ms }.into());
         }
         self.takers.check()?;
-        self.remarks.check()
+        self.metadata.check()
     }
 }
 
@@ -256,7 +256,7 @@ impl NamespaceSpec {
     fn check(&self) -> Result<(), Refusal> {
         self.default_pools.check(Counted::NamespacePools)?;
         self.quota.check()?;
-        self.remarks.check()
+        self.metadata.check()
     }
 }
 
@@ -271,7 +271,7 @@ impl ReservationSpec {
     fn check(&self) -> Result<(), Refusal> {
         within(Counted::Addresses, self.addresses.len(), RANGES_MAX)?;
         refuse_if(self.addresses.is_empty(), || Cause::EmptyReservation)?;
-        self.remarks.check()
+        self.metadata.check()
     }
 }
 

@@ -65,7 +65,7 @@ fn run() -> (u128, Vec<u8>, Vec<String>) {
         Action::PutNetwork(Put {
             spec: crate::value::NetworkSpec {
                 name: "lab".parse().unwrap(),
-                remarks: crate::value::Remarks::default(),
+                metadata: crate::value::Metadata::default(),
             },
             expect: Expect::Revision(9),
         }),

@@ -22,7 +22,7 @@ fn controller() -> Controller {
 /// A subnet for one team only.
 fn team_subnet(cidr: &str, team: &str) -> Action {
     let Action::PutSubnet(Put { spec, .. }) = subnet(team, cidr) else { unreachable!("it puts one") };
-    let spec = SubnetSpec { remarks: labelled(&[("team", team)]), ..spec };
+    let spec = SubnetSpec { metadata: labelled(&[("team", team)]), ..spec };
     Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
 

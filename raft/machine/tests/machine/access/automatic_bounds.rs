@@ -227,7 +227,7 @@ fn a_limited_operator_makes_no_pool_in_a_subnet_of_others() {
     let mut world = World::new();
     for (subnet, cidr, team) in [("ours", "10.77.0.0/24", "web"), ("theirs", "10.78.0.0/24", "db")] {
         let Action::PutSubnet(mut put) = ruled(subnet, cidr, rules(&[], &[], None)) else { unreachable!() };
-        put.spec.remarks = labelled(&[("team", team)]);
+        put.spec.metadata = labelled(&[("team", team)]);
         world.run(admin(), Action::PutSubnet(put)).unwrap();
     }
     let web = || with_labels(Role::Operator, "team=web");

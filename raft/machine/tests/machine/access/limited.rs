@@ -1,7 +1,7 @@
 //! At random: limited tokens among administrators. A model attributes each row to the token or to others.
 
 use ipam_api::access::Role;
-use ipam_machine::command::{Remarks, Text};
+use ipam_machine::command::{Metadata, Text};
 use ipam_machine::{Action, Answer, Applied, At, Command, Grant, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -10,14 +10,14 @@ use crate::support::random::{Dice, Draw};
 
 /// Rows that are none of a token's, as text: they stay as they are.
 fn of_others(state: &State, grant: &Grant) -> Vec<String> {
-    let fits = |remarks: &Remarks| {
-        !grant.labels.is_empty() && remarks.labels.get("team").is_some_and(|team| &**team == "web")
+    let fits = |metadata: &Metadata| {
+        !grant.labels.is_empty() && metadata.labels.get("team").is_some_and(|team| &**team == "web")
     };
     let mut rows = Vec::new();
-    rows.extend(state.networks.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
-    rows.extend(state.subnets.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
-    rows.extend(state.reservations.iter().filter(|(_, row)| !fits(&row.spec.remarks)).map(text));
-    for (id, row) in state.pools.iter().filter(|(_, row)| !fits(&row.spec.remarks)) {
+    rows.extend(state.networks.iter().filter(|(_, row)| !fits(&row.spec.metadata)).map(text));
+    rows.extend(state.subnets.iter().filter(|(_, row)| !fits(&row.spec.metadata)).map(text));
+    rows.extend(state.reservations.iter().filter(|(_, row)| !fits(&row.spec.metadata)).map(text));
+    for (id, row) in state.pools.iter().filter(|(_, row)| !fits(&row.spec.metadata)) {
         // An automatic pool follows from its application's requests, and a terminating one goes with its last address.
         if row.spec.terminating || (row.automatic.is_some() && grant.labels.is_empty()) {
             continue;
@@ -27,20 +27,20 @@ fn of_others(state: &State, grant: &Grant) -> Vec<String> {
     }
     let is_ours = |realm: &str| grant.realms.iter().any(|own| own.as_str() == realm);
     let nodes =
-        state.nodes.iter().map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.remarks, text((id, row))));
+        state.nodes.iter().map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.metadata, text((id, row))));
     let namespaces = state
         .namespaces
         .iter()
-        .map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.remarks, text((id, row))));
-    for (_, realm, remarks, row) in nodes.chain(namespaces) {
-        if !fits(remarks) && !is_ours(realm.as_str()) {
+        .map(|(id, row)| (id.get(), &row.spec.realm, &row.spec.metadata, text((id, row))));
+    for (_, realm, metadata, row) in nodes.chain(namespaces) {
+        if !fits(metadata) && !is_ours(realm.as_str()) {
             rows.push(row);
         }
     }
     for (id, row) in state.allocations.iter() {
         let (pool, endpoint) =
             (state.pools.get(row.pool).unwrap(), state.endpoints.get(row.endpoint).unwrap());
-        if !fits(&pool.spec.remarks) && !is_ours(endpoint.key.realm.as_str()) {
+        if !fits(&pool.spec.metadata) && !is_ours(endpoint.key.realm.as_str()) {
             rows.push(format!("{id} has {} of {}", row.address, endpoint.key));
         }
     }
@@ -54,16 +54,16 @@ fn text<Id: std::fmt::Debug, Row: std::fmt::Debug>((id, row): (Id, Row)) -> Stri
 /// Labels what an action writes, and lets nothing wait: a claim is served by its own rights.
 fn prepared(action: &mut Action, dice: &mut Dice) {
     let team = dice.pick(&["web", "web", "db"]);
-    let label = |remarks: &mut Remarks| {
-        remarks.labels.insert(Text::given("team"), Text::given(team));
+    let label = |metadata: &mut Metadata| {
+        metadata.labels.insert(Text::given("team"), Text::given(team));
     };
     match action {
-        Action::PutNetwork(put) => label(&mut put.spec.remarks),
-        Action::PutSubnet(put) => label(&mut put.spec.remarks),
-        Action::PutPool(put) => label(&mut put.spec.remarks),
-        Action::PutReservation(put) => label(&mut put.spec.remarks),
-        Action::PutNode(put) => label(&mut put.spec.remarks),
-        Action::PutNamespace(put) => label(&mut put.spec.remarks),
+        Action::PutNetwork(put) => label(&mut put.spec.metadata),
+        Action::PutSubnet(put) => label(&mut put.spec.metadata),
+        Action::PutPool(put) => label(&mut put.spec.metadata),
+        Action::PutReservation(put) => label(&mut put.spec.metadata),
+        Action::PutNode(put) => label(&mut put.spec.metadata),
+        Action::PutNamespace(put) => label(&mut put.spec.metadata),
         Action::Allocate(request) => request.manner.wait = false,
         Action::Transaction(all) => all.steps.iter_mut().for_each(|step| prepared(step, dice)),
         _ => {}

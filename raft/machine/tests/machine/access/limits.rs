@@ -3,7 +3,7 @@
 use ipam_api::Code;
 use ipam_api::access::Role;
 use ipam_machine::command::{
-    ConfirmEpoch, Expect, Kind, NamespaceSpec, PoolSpec, Put, Quota, Remarks, ReservationSpec, SplitPool,
+    ConfirmEpoch, Expect, Kind, Metadata, NamespaceSpec, PoolSpec, Put, Quota, ReservationSpec, SplitPool,
     SubnetSpec, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
@@ -18,13 +18,13 @@ fn web() -> Terms {
     with_labels(Role::Operator, "team=web")
 }
 
-fn team(team: &str) -> Remarks {
+fn team(team: &str) -> Metadata {
     labelled(&[("team", team)])
 }
 
-fn reserve(name: &str, range: &str, remarks: Remarks) -> Action {
+fn reserve(name: &str, range: &str, metadata: Metadata) -> Action {
     let Action::PutReservation(put) = reservation(name) else { unreachable!("it puts one") };
-    let spec = ReservationSpec { addresses: vec![range.parse().unwrap()], remarks, ..put.spec };
+    let spec = ReservationSpec { addresses: vec![range.parse().unwrap()], metadata, ..put.spec };
     Action::PutReservation(Put { spec, ..put })
 }
 
@@ -40,9 +40,9 @@ fn with_pool(action: Action, change: impl FnOnce(&mut PoolSpec)) -> Action {
     Action::PutPool(put)
 }
 
-fn labelled_network(name: &str, remarks: Remarks) -> Action {
+fn labelled_network(name: &str, metadata: Metadata) -> Action {
     let Action::PutNetwork(mut put) = network(name) else { unreachable!("it puts one") };
-    put.spec.remarks = remarks;
+    put.spec.metadata = metadata;
     Action::PutNetwork(put)
 }
 
@@ -53,9 +53,9 @@ fn world() -> World {
         labelled_network("web-net", team("web")),
         with_subnet(subnet("web-lan", "10.1.0.0/24"), |subnet| {
             subnet.network = name("web-net");
-            subnet.remarks = team("web");
+            subnet.metadata = team("web");
         }),
-        with_subnet(subnet("shared-lan", "10.2.0.0/24"), |subnet| subnet.remarks = team("web")),
+        with_subnet(subnet("shared-lan", "10.2.0.0/24"), |subnet| subnet.metadata = team("web")),
     ] {
         world.run(admin(), action).unwrap();
     }
@@ -151,16 +151,16 @@ fn a_label_writes_subnets_inside_its_networks_only() {
     let mut world = world();
     let own = |change: fn(&mut SubnetSpec)| {
         with_subnet(subnet("web-lan", "10.1.0.0/24"), |subnet| {
-            (subnet.network, subnet.remarks) = (name("web-net"), team("web"));
+            (subnet.network, subnet.metadata) = (name("web-net"), team("web"));
             change(subnet);
         })
     };
     assert_eq!(world.code(web(), own(|subnet| subnet.gateway = Some("10.1.0.1".parse().unwrap()))), None);
-    refused(&mut world, &web(), own(|subnet| subnet.remarks = team("db")));
-    let foreign = with_subnet(subnet("new", "10.7.0.0/24"), |subnet| subnet.remarks = team("web"));
+    refused(&mut world, &web(), own(|subnet| subnet.metadata = team("db")));
+    let foreign = with_subnet(subnet("new", "10.7.0.0/24"), |subnet| subnet.metadata = team("web"));
     refused(&mut world, &web(), foreign);
     let rerouted = with_subnet(subnet("shared-lan", "10.2.0.0/24"), |subnet| {
-        (subnet.gateway, subnet.remarks) = (Some("10.2.0.1".parse().unwrap()), team("web"));
+        (subnet.gateway, subnet.metadata) = (Some("10.2.0.1".parse().unwrap()), team("web"));
     });
     refused(&mut world, &web(), rerouted);
     refused(&mut world, &web(), delete(Kind::Subnet, "shared-lan"));
@@ -181,7 +181,7 @@ fn a_label_changes_of_nodes_and_namespaces_what_concerns_nothing_else() {
         let Action::PutNamespace(mut put) = put_in_realm(Kind::Namespace, "shop") else {
             unreachable!("it puts one")
         };
-        put.spec.remarks = team("web");
+        put.spec.metadata = team("web");
         change(&mut put.spec);
         Action::PutNamespace(put)
     };
@@ -203,12 +203,12 @@ fn a_label_changes_of_nodes_and_namespaces_what_concerns_nothing_else() {
     };
     refused(&mut world, &web(), namespace(&quota));
     let relabelled = |namespace: &mut NamespaceSpec| {
-        namespace.remarks = labelled(&[("team", "web"), ("zone", "db")]);
+        namespace.metadata = labelled(&[("team", "web"), ("zone", "db")]);
     };
     refused(&mut world, &web(), namespace(&relabelled));
     refused(&mut world, &web(), delete(Kind::Namespace, "default/shop"));
     let described = |namespace: &mut NamespaceSpec| {
-        namespace.remarks.description = Text::given("the shop");
+        namespace.metadata.description = Text::given("the shop");
     };
     assert_eq!(world.code(web(), namespace(&described)), None);
     refused(&mut world, &web(), put_in_realm(Kind::Node, "n1"));
@@ -222,8 +222,8 @@ fn red_team_a_realm_writes_what_realms_share() {
     world.run(admin(), reservation("kept")).unwrap();
     for action in [
         delete(Kind::Pool, "web"),
-        pool("new", "lan", "10.0.0.100", Remarks::default()),
-        pool("db", "lan", "10.0.0.20-10.0.0.22", Remarks::default()),
+        pool("new", "lan", "10.0.0.100", Metadata::default()),
+        pool("db", "lan", "10.0.0.20-10.0.0.22", Metadata::default()),
         Action::SplitPool(SplitPool {
             name: name("db"),
             into: name("db-2"),

@@ -2,18 +2,18 @@
 
 use ipam_api::Code;
 use ipam_machine::Action;
-use ipam_machine::command::{Kind, Manager, Remarks, Text, Transaction};
+use ipam_machine::command::{Kind, Manager, Metadata, Text, Transaction};
 
 use crate::access::world::{World, admin, delete, managed, pool};
 
-fn remarks(manager: Option<&str>) -> Remarks {
-    Remarks { managed_by: manager.map(Text::given), ..Remarks::default() }
+fn metadata(manager: Option<&str>) -> Metadata {
+    Metadata { managed_by: manager.map(Text::given), ..Metadata::default() }
 }
 
 #[test]
 fn only_the_manager_changes_what_it_manages() {
     let mut world = World::new();
-    let action = |range: &str, manager| pool("git", "lan", range, remarks(manager));
+    let action = |range: &str, manager| pool("git", "lan", range, metadata(manager));
     let refused = Some(Code::ManagedElsewhere);
     assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "creating takes it");
     assert_eq!(world.code(admin(), action("10.0.0.30", Some("argocd"))), None, "nothing changes");
@@ -33,10 +33,10 @@ fn only_the_manager_changes_what_it_manages() {
 #[test]
 fn a_transaction_asks_in_one_management() {
     let mut world = World::new();
-    world.run(admin(), pool("git", "lan", "10.0.0.30", remarks(Some("argocd")))).unwrap();
+    world.run(admin(), pool("git", "lan", "10.0.0.30", metadata(Some("argocd")))).unwrap();
     let steps = vec![
-        pool("mine", "lan", "10.0.0.40", remarks(None)),
-        pool("git", "lan", "10.0.0.31", remarks(Some("argocd"))),
+        pool("mine", "lan", "10.0.0.40", metadata(None)),
+        pool("git", "lan", "10.0.0.31", metadata(Some("argocd"))),
     ];
     let action = Action::Transaction(Transaction { preconditions: Vec::new(), steps });
     let before = world.state.digest();

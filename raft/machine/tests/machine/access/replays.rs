@@ -7,7 +7,7 @@ use ipam_api::limits::{
     IDEMPOTENCY_KEYS_PER_PRINCIPAL_MAX, IDEMPOTENCY_TTL_MS, LABELS_MAX, REPLAY_BYTES_MAX,
     REPLAY_BYTES_PER_PRINCIPAL_MAX,
 };
-use ipam_machine::command::{Expect, Idempotency, NetworkSpec, Put, Remarks, Text, Transaction, Via};
+use ipam_machine::command::{Expect, Idempotency, Metadata, NetworkSpec, Put, Text, Transaction, Via};
 use ipam_machine::{Action, Answer, Applied, At, Command, Origin, Outcome, State, Terms, apply};
 use proptest::prelude::*;
 
@@ -112,9 +112,9 @@ fn large() -> Action {
     let annotations: BTreeMap<Text, Text> = (0..LABELS_MAX)
         .map(|at| (Text::given(format!("{at:0>250}")), Text::given("x".repeat(250))))
         .collect();
-    let remarks = Remarks { annotations, ..Remarks::default() };
+    let metadata = Metadata { annotations, ..Metadata::default() };
     let put = Put {
-        spec: NetworkSpec { name: crate::access::world::name("large"), remarks },
+        spec: NetworkSpec { name: crate::access::world::name("large"), metadata },
         expect: Expect::Anything,
     };
     let steps = vec![Action::PutNetwork(put); 200];

@@ -6,7 +6,7 @@ use crate::access::world::{
 use ipam_api::Code;
 use ipam_api::access::{DEEDS, Role, Target, Verb, may};
 use ipam_machine::command::{
-    Controller, EndController, Expect, Kind, Purpose, Remarks, ScaleController, Text, Transaction,
+    Controller, EndController, Expect, Kind, Metadata, Purpose, ScaleController, Text, Transaction,
 };
 use ipam_machine::{Action, Grant, Terms};
 
@@ -26,7 +26,7 @@ fn actions(world: &mut World) -> Vec<Action> {
     for kind in [Kind::Node, Kind::Namespace] {
         world.run(crate::access::world::admin(), put_in_realm(kind, "gone")).unwrap();
     }
-    world.run(crate::access::world::admin(), pool("gone", "lan", "10.0.0.100", Remarks::default())).unwrap();
+    world.run(crate::access::world::admin(), pool("gone", "lan", "10.0.0.100", Metadata::default())).unwrap();
     let old = token("old", Purpose::Bearer, Grant::of(Role::Viewer), None);
     world.run(crate::access::world::admin(), Action::CreateToken(old)).unwrap();
     let held = crate::access::prefixes::delegated(world, crate::access::prefixes::from_pool("held", 32));
@@ -35,7 +35,7 @@ fn actions(world: &mut World) -> Vec<Action> {
         Action::ReleasePrefix { id: held.into() },
         network("new"),
         subnet("new", "10.8.0.0/24"),
-        pool("new", "lan", "10.0.0.101", Remarks::default()),
+        pool("new", "lan", "10.0.0.101", Metadata::default()),
         reservation("new"),
         delete(Kind::Network, "gone"),
         delete(Kind::Subnet, "gone"),
@@ -144,7 +144,7 @@ fn labels_limit_what_is_changed_and_what_is_taken_from() {
     assert_eq!(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", labelled("web"))), None);
     refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("db"))));
     refused(world.code(web(), pool("db", "lan", "10.0.0.20-10.0.0.25", labelled("web"))));
-    refused(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", Remarks::default())));
+    refused(world.code(web(), pool("web", "lan", "10.0.0.10-10.0.0.15", Metadata::default())));
     refused(world.code(web(), delete(Kind::Pool, "db")));
     refused(world.code(web(), network("blue")));
     // Addresses.

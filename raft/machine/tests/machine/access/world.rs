@@ -7,8 +7,8 @@ use ipam_api::resource::{Lifecycle, Strategy};
 use ipam_api::{Code, Selector};
 use ipam_machine::command::{
     Allocate, AutomaticRules, CreateToken, Credential, Delete, Dns, Expect, Idempotency, InterfaceRequest,
-    Kind, Manager, Manner, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose, Put, Quota,
-    ReleaseAttachment, Remarks, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers, Text, Via,
+    Kind, Manager, Manner, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, PoolPatterns, PoolSpec, Purpose,
+    Put, Quota, ReleaseAttachment, ReservationSpec, Routing, Started, Stored, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{
     Action, Answer, Applied, At, Command, Event, Grant, Origin, Outcome, State, Terms, What, apply,
@@ -23,9 +23,9 @@ pub(crate) fn name(text: &str) -> Name {
     Name::new(text).unwrap()
 }
 
-pub(crate) fn labelled(labels: &[(&str, &str)]) -> Remarks {
+pub(crate) fn labelled(labels: &[(&str, &str)]) -> Metadata {
     let labels = labels.iter().map(|(key, value)| (Text::given(*key), Text::given(*value))).collect();
-    Remarks { labels, ..Remarks::default() }
+    Metadata { labels, ..Metadata::default() }
 }
 
 pub(crate) fn admin() -> Terms {
@@ -46,7 +46,7 @@ pub(crate) fn with_labels(role: Role, selector: &str) -> Terms {
 }
 
 pub(crate) fn network(name: &str) -> Action {
-    let spec = NetworkSpec { name: self::name(name), remarks: Remarks::default() };
+    let spec = NetworkSpec { name: self::name(name), metadata: Metadata::default() };
     Action::PutNetwork(Put { spec, expect: Expect::Anything })
 }
 
@@ -61,12 +61,12 @@ pub(crate) fn subnet(name: &str, cidr: &str) -> Action {
         routes: Vec::new(),
         dns: Dns::default(),
         automatic: Some(AutomaticRules::default()),
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     };
     Action::PutSubnet(Put { spec, expect: Expect::Anything })
 }
 
-pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> Action {
+pub(crate) fn pool(name: &str, subnet: &str, range: &str, metadata: Metadata) -> Action {
     let spec = PoolSpec {
         name: self::name(name),
         subnet: self::name(subnet),
@@ -86,7 +86,7 @@ pub(crate) fn pool(name: &str, subnet: &str, range: &str, remarks: Remarks) -> A
         terminating: false,
         drains_to: None,
         reclaim: None,
-        remarks,
+        metadata,
     };
     Action::PutPool(Put { spec, expect: Expect::Anything })
 }
@@ -96,20 +96,20 @@ pub(crate) fn reservation(name: &str) -> Action {
         name: self::name(name),
         network: Name::default_name(),
         addresses: vec!["10.0.0.200".parse().unwrap()],
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     };
     Action::PutReservation(Put { spec, expect: Expect::Anything })
 }
 
 pub(crate) fn put_in_realm(kind: Kind, name: &str) -> Action {
-    let (realm, name, remarks) = (Name::default_name(), name.parse().unwrap(), Remarks::default());
+    let (realm, name, metadata) = (Name::default_name(), name.parse().unwrap(), Metadata::default());
     let expect = Expect::Anything;
     if kind == Kind::Node {
-        return Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect });
+        return Action::PutNode(Put { spec: NodeSpec { realm, name, metadata }, expect });
     }
     let default_pools = PoolPatterns::default();
     Action::PutNamespace(Put {
-        spec: NamespaceSpec { realm, name, default_pools, quota: Quota::default(), remarks },
+        spec: NamespaceSpec { realm, name, default_pools, quota: Quota::default(), metadata },
         expect,
     })
 }

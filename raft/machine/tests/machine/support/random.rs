@@ -20,8 +20,8 @@ use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::request::AttachmentKey;
 use ipam_api::resource::{Lifecycle, ScaleDown, Strategy};
 use ipam_machine::command::{
-    Allocate, Delete, Expect, InterfaceRequest, Kind, Manner, Origin, PoolPatterns, PoolSpec, Precondition,
-    Put, ReleaseAttachment, Remarks, Started, Stickiness, Text, Transaction, Via,
+    Allocate, Delete, Expect, InterfaceRequest, Kind, Manner, Metadata, Origin, PoolPatterns, PoolSpec,
+    Precondition, Put, ReleaseAttachment, Started, Stickiness, Text, Transaction, Via,
 };
 use ipnet::IpNet;
 
@@ -249,8 +249,8 @@ impl Draw<'_> {
         }
     }
 
-    pub(crate) fn remarks(&mut self) -> Remarks {
-        Remarks { description: Text::given(self.dice.pick(&["", "", "", "changed"])), ..Remarks::default() }
+    pub(crate) fn metadata(&mut self) -> Metadata {
+        Metadata { description: Text::given(self.dice.pick(&["", "", "", "changed"])), ..Metadata::default() }
     }
 
     fn put_pool(&mut self, (name, subnet): (&str, &str), expect: Expect) -> Action {
@@ -283,7 +283,7 @@ impl Draw<'_> {
             terminating: self.dice.chance(3),
             drains_to: self.drains_to(),
             reclaim: None,
-            remarks: self.remarks(),
+            metadata: self.metadata(),
         };
         Action::PutPool(Put { spec, expect })
     }

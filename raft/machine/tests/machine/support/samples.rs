@@ -18,8 +18,8 @@ use ipam_api::access::{NodeKey, Role};
 use ipam_machine::change::FieldName;
 use ipam_machine::command::{
     AddressLimits, Allocate, AutomaticPool, AutomaticRules, Controller, ControllerName, Credential, Dns,
-    GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager, Manner, NamespaceSpec, NetworkSpec,
-    NodeSpec, Note, Origin, PoolPatterns, PoolSpec, Quota, Remarks, ReservationSpec, Routing, Started,
+    GivenPrefix, Idempotency, InterfaceRequest, KnownMember, Manager, Manner, Metadata, NamespaceSpec,
+    NetworkSpec, NodeSpec, Note, Origin, PoolPatterns, PoolSpec, Quota, ReservationSpec, Routing, Started,
     Stickiness, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, Command, Grant, Terms};
@@ -71,9 +71,9 @@ fn attachment() -> AttachmentKey {
     }
 }
 
-fn remarks() -> Remarks {
+fn metadata() -> Metadata {
     let one = |key: &str, value: &str| BTreeMap::from([(Text::given(key), Text::given(value))]);
-    Remarks {
+    Metadata {
         description: Text::given("what people say"),
         labels: one("site", "vienna"),
         annotations: one("tool", "terraform"),
@@ -82,7 +82,7 @@ fn remarks() -> Remarks {
 }
 
 fn network() -> NetworkSpec {
-    NetworkSpec { name: name("blue"), remarks: remarks() }
+    NetworkSpec { name: name("blue"), metadata: metadata() }
 }
 
 fn subnet() -> SubnetSpec {
@@ -101,7 +101,7 @@ fn subnet() -> SubnetSpec {
             exclude: vec!["10.1.2.70".parse().unwrap()],
             max_size: Some(8),
         }),
-        remarks: remarks(),
+        metadata: metadata(),
     }
 }
 
@@ -134,7 +134,7 @@ fn pool() -> PoolSpec {
         terminating: true,
         drains_to: Some(name("web-2")),
         reclaim: Some(false),
-        remarks: remarks(),
+        metadata: metadata(),
     }
 }
 
@@ -151,7 +151,7 @@ fn takers() -> Takers {
 }
 
 fn node_spec() -> NodeSpec {
-    NodeSpec { realm: name("prod"), name: "node-1".parse().unwrap(), remarks: remarks() }
+    NodeSpec { realm: name("prod"), name: "node-1".parse().unwrap(), metadata: metadata() }
 }
 
 fn namespace() -> NamespaceSpec {
@@ -160,7 +160,7 @@ fn namespace() -> NamespaceSpec {
         name: "web".parse().unwrap(),
         default_pools: pool_patterns(),
         quota: quota(),
-        remarks: remarks(),
+        metadata: metadata(),
     }
 }
 
@@ -180,7 +180,7 @@ fn account() -> Account {
 
 fn reservation() -> ReservationSpec {
     let addresses = vec!["10.1.2.7".parse().unwrap(), "2001:db8::/64".parse().unwrap()];
-    ReservationSpec { name: name("kept"), network: name("blue"), addresses, remarks: remarks() }
+    ReservationSpec { name: name("kept"), network: name("blue"), addresses, metadata: metadata() }
 }
 
 fn started() -> Started {

@@ -37,8 +37,8 @@ use ipam_api::resource::{EndpointKey, Lifecycle, ScaleDown, Strategy};
 use ipam_api::{Family, Problem};
 use ipam_machine::command::{
     Allocate, Controller, Delegate, Delete, Dns, EndController, Expect, InterfaceRequest, Kind, Leases,
-    Manner, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition, PrefixLevel,
-    PrefixSource, Put, ReleaseAttachment, Remarks, Renew, ReservationSpec, Routing, ScaleController,
+    Manner, Metadata, NamespaceSpec, NetworkSpec, NodeSpec, Note, PoolPatterns, PoolSpec, Precondition,
+    PrefixLevel, PrefixSource, Put, ReleaseAttachment, Renew, ReservationSpec, Routing, ScaleController,
     SplitPool, Started, Stickiness, SubnetSpec, Takers, Text, Transaction,
 };
 
@@ -142,20 +142,20 @@ fn action(verb: &str, words: &mut Words, rest: &mut VecDeque<&str>) -> Result<Ac
 fn put(words: &mut Words) -> Result<Action, Problem> {
     let kind = kind(&words.take());
     let name = words.take();
-    let remarks = Remarks {
+    let metadata = Metadata {
         description: Text::given(words.field("description").unwrap_or_default()),
         labels: labels(words),
-        ..Remarks::default()
+        ..Metadata::default()
     };
     if kind.is_in_realm() {
-        return put_in_realm(kind, &name, remarks, words);
+        return put_in_realm(kind, &name, metadata, words);
     }
     let name = Name::new(&name)?;
     let expect = expected(words);
     let named = |field: Option<String>| field.map_or(Ok(Name::default_name()), |text| Name::new(&text));
     Ok(match kind {
         Kind::Token | Kind::Node | Kind::Namespace => panic!("{kind}s are put elsewhere"),
-        Kind::Network => Action::PutNetwork(Put { spec: NetworkSpec { name, remarks }, expect }),
+        Kind::Network => Action::PutNetwork(Put { spec: NetworkSpec { name, metadata }, expect }),
         Kind::Subnet => {
             let cidr = words.field("cidr").unwrap();
             let spec = SubnetSpec {
@@ -175,7 +175,7 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                     ..Dns::default()
                 },
                 automatic: words.automatic_rules()?,
-                remarks,
+                metadata,
             };
             Action::PutSubnet(Put { spec, expect })
         }
@@ -212,28 +212,28 @@ fn put(words: &mut Words) -> Result<Action, Problem> {
                 terminating: words.flag("terminating"),
                 drains_to: words.field("drains_to").map(|text| Name::new(&text)).transpose()?,
                 reclaim: words.field("reclaim").map(|text| text == "yes"),
-                remarks,
+                metadata,
             };
             Action::PutPool(Put { spec, expect })
         }
         Kind::Reservation => {
             let addresses = ranges(&words.list("addresses"))?;
             let network = named(words.field("network"))?;
-            let spec = ReservationSpec { name, network, addresses, remarks };
+            let spec = ReservationSpec { name, network, addresses, metadata };
             Action::PutReservation(Put { spec, expect })
         }
     })
 }
 
-fn put_in_realm(kind: Kind, name: &str, remarks: Remarks, words: &mut Words) -> Result<Action, Problem> {
+fn put_in_realm(kind: Kind, name: &str, metadata: Metadata, words: &mut Words) -> Result<Action, Problem> {
     let expect = expected(words);
     let (realm, name) = ResourceName::new(name)?.parts().expect("REALM/NAME");
     Ok(match kind {
-        Kind::Node => Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect }),
+        Kind::Node => Action::PutNode(Put { spec: NodeSpec { realm, name, metadata }, expect }),
         _ => {
             let default_pools = pools(words, "")?;
             let quota = words.quota(controller);
-            let spec = NamespaceSpec { realm, name, default_pools, quota, remarks };
+            let spec = NamespaceSpec { realm, name, default_pools, quota, metadata };
             Action::PutNamespace(Put { spec, expect })
         }
     })

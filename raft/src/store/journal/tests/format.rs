@@ -9,7 +9,7 @@ use crate::store::journal::sealed::{self, Sealed};
 use ipam_api::access::Role;
 use ipam_api::limits::JOURNAL_SEGMENT_AGE_MS_MAX;
 use ipam_api::name::Name;
-use ipam_machine::command::{Expect, NetworkSpec, Put, Remarks, Via};
+use ipam_machine::command::{Expect, Metadata, NetworkSpec, Put, Via};
 use ipam_machine::journal::Segment;
 use ipam_machine::{Action, At, Command, Grant, Journaled, Origin, State, Terms, apply};
 
@@ -19,8 +19,8 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
     let mut recent = Recent::new(&state.header().journal, Vec::new());
     for number in 0..700_u64 {
         let name = Name::new(&format!("network-{}", number % 40)).unwrap();
-        let remarks =
-            Remarks { description: Text::given(format!("{number}").repeat(40)), ..Remarks::default() };
+        let metadata =
+            Metadata { description: Text::given(format!("{number}").repeat(40)), ..Metadata::default() };
         let origin = Origin {
             principal: Text::given(format!("somebody-{}", number % 90)),
             via: Via::Http,
@@ -28,7 +28,7 @@ pub(super) fn specimen() -> (u64, Segment, Vec<Arc<Block>>) {
             comment: Some(Text::given("because".repeat(10))),
             not_after_ms: None,
         };
-        let put = Put { spec: NetworkSpec { name, remarks }, expect: Expect::Anything };
+        let put = Put { spec: NetworkSpec { name, metadata }, expect: Expect::Anything };
         let terms = Terms::of(Grant::of(Role::Admin));
         let command = Command { origin, terms, action: Action::PutNetwork(put) };
         let log_time_ms = if number < 699 { 1 } else { 1 + JOURNAL_SEGMENT_AGE_MS_MAX };

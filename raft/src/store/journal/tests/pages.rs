@@ -17,8 +17,8 @@ use crate::store::{Store, open};
 use crate::types::Entry;
 use ipam_machine::batch::{Batch, Leadership, Opened};
 use ipam_machine::command::{
-    Allocate, AutomaticRules, Dns, Expect, InterfaceRequest, Manner, Origin, PoolPatterns, PoolSpec, Put,
-    Remarks, Routing, SubnetSpec, Takers, Text, Via,
+    Allocate, AutomaticRules, Dns, Expect, InterfaceRequest, Manner, Metadata, Origin, PoolPatterns,
+    PoolSpec, Put, Routing, SubnetSpec, Takers, Text, Via,
 };
 use ipam_machine::{Action, At, Command, Event, EventId, Grant, State, Terms};
 
@@ -54,13 +54,13 @@ impl Naive {
                     routes: Vec::new(),
                     dns: Dns::default(),
                     automatic: Some(AutomaticRules::default()),
-                    remarks: Remarks::default(),
+                    metadata: Metadata::default(),
                 };
                 Action::PutSubnet(Put { spec, expect: Expect::Anything })
             }
             number if number == 1 || number % 17 == 0 => {
-                let remarks =
-                    Remarks { description: Text::given(format!("change {number}")), ..Remarks::default() };
+                let metadata =
+                    Metadata { description: Text::given(format!("change {number}")), ..Metadata::default() };
                 let spec = PoolSpec {
                     name: name("web"),
                     subnet: name("lan"),
@@ -80,7 +80,7 @@ impl Naive {
                     terminating: false,
                     drains_to: None,
                     reclaim: None,
-                    remarks,
+                    metadata,
                 };
                 Action::PutPool(Put { spec, expect: Expect::Anything })
             }

@@ -8,7 +8,7 @@ use ipam_api::name::{InterfaceName, Name};
 use ipam_api::resource::{PoolSize, ScaleDown, Strategy};
 use ipam_api::{Code, Family};
 use ipam_machine::command::{
-    Allocate, EndController, InterfaceRequest, PoolSpec, Remarks, ScaleController, Takers,
+    Allocate, EndController, InterfaceRequest, Metadata, PoolSpec, ScaleController, Takers,
 };
 use ipam_machine::model::{Automatic, AutomaticStanding};
 
@@ -383,6 +383,6 @@ fn plain(name: Name, subnet: Name) -> PoolSpec {
         terminating: false,
         drains_to: None,
         reclaim: None,
-        remarks: Remarks::default(),
+        metadata: Metadata::default(),
     }
 }

@@ -60,17 +60,17 @@ impl Draw<'_> {
 
     pub(crate) fn put_in_realm(&mut self, kind: Kind, name: &str, expect: Expect) -> Action {
         let (realm, name) = ResourceName::new(name).unwrap().parts().unwrap();
-        let mut remarks = self.remarks();
+        let mut metadata = self.metadata();
         let (key, values) = if kind == Kind::Node { ("zone", ["a", "b"]) } else { ("team", ["x", "y"]) };
         if self.dice.chance(70) {
-            remarks.labels.insert(Text::given(key), Text::given(self.dice.pick(&values)));
+            metadata.labels.insert(Text::given(key), Text::given(self.dice.pick(&values)));
         }
         if kind == Kind::Node {
-            return Action::PutNode(Put { spec: NodeSpec { realm, name, remarks }, expect });
+            return Action::PutNode(Put { spec: NodeSpec { realm, name, metadata }, expect });
         }
         let default_pools = if self.dice.chance(25) { self.both_pools() } else { PoolPatterns::default() };
         Action::PutNamespace(Put {
-            spec: NamespaceSpec { realm, name, default_pools, quota: self.quota(), remarks },
+            spec: NamespaceSpec { realm, name, default_pools, quota: self.quota(), metadata },
             expect,
         })
     }

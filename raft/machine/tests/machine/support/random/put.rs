@@ -15,7 +15,7 @@ use super::Draw;
 
 impl Draw<'_> {
     pub(super) fn put_network(&mut self, name: &str, expect: Expect) -> Action {
-        let spec = NetworkSpec { name: Name::new(name).unwrap(), remarks: self.remarks() };
+        let spec = NetworkSpec { name: Name::new(name).unwrap(), metadata: self.metadata() };
         Action::PutNetwork(Put { spec, expect })
     }
 
@@ -35,7 +35,7 @@ impl Draw<'_> {
             routes: self.routes(Family::of(cidr.addr()).address(inside)),
             dns: Dns::default(),
             automatic: self.automatic_rules(cidr),
-            remarks: self.remarks(),
+            metadata: self.metadata(),
         };
         let put = |spec: &SubnetSpec| Action::PutSubnet(Put { spec: spec.clone(), expect });
         if let Err(refusal) = put(&spec).check() {
@@ -95,7 +95,7 @@ impl Draw<'_> {
             name: Name::new(name).unwrap(),
             network: Name::new(network).unwrap(),
             addresses: addresses.into_iter().map(|subnet| self.range(subnet, 6)).collect(),
-            remarks: self.remarks(),
+            metadata: self.metadata(),
         };
         Action::PutReservation(Put { spec, expect })
     }

@@ -2,7 +2,7 @@
 
 use ipam_api::name::{Name, NamePattern, ResourceName};
 use ipam_api::{Code, Selector};
-use ipam_machine::command::{Allocate, InterfaceRequest, Remarks, Takers};
+use ipam_machine::command::{Allocate, InterfaceRequest, Metadata, Takers};
 
 use crate::model::naive::{Model, Pool};
 
@@ -72,17 +72,17 @@ impl Model {
 
     /// Whether the labels of node and namespace are those that a pool asks for, where it names none.
     pub(super) fn is_selected(&self, takers: &Takers, request: &Allocate) -> bool {
-        let selects = |selector: &Selector, remarks: Option<&Remarks>| {
+        let selects = |selector: &Selector, metadata: Option<&Metadata>| {
             selector.is_empty()
-                || remarks.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
+                || metadata.is_some_and(|one| selector.fits(|key| one.labels.get(key).map(|value| &**value)))
         };
         let node = request.node.as_ref().or(request.attachment.as_ref().map(|key| &key.node));
         let realm = request.attachment.as_ref().map_or(&request.endpoint.realm, |key| &key.realm);
         let node = node.and_then(|node| self.nodes.get(&ResourceName::in_realm(realm, node)));
         let namespace = ResourceName::in_realm(&request.endpoint.realm, &request.endpoint.namespace);
         let namespace = self.namespaces.get(&namespace);
-        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.remarks)))
+        (!takers.node_names.is_empty() || selects(&takers.node_selector, node.map(|one| &one.metadata)))
             && (!takers.namespaces.is_empty()
-                || selects(&takers.namespace_selector, namespace.map(|one| &one.remarks)))
+                || selects(&takers.namespace_selector, namespace.map(|one| &one.metadata)))
     }
 }
